@@ -1,0 +1,77 @@
+"""Every error a user can meet, each with its exit code and the command to type next."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class TraceBenchError(Exception):
+    """Base of all expected errors: shown as one sentence and a hint, without a traceback."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(TraceBenchError):
+    """The user asked for something that does not exist or cannot be."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A config cannot be read as one; the message names file, line and field."""
+
+
+class RunDirError(UsageError):
+    """A run directory is missing, foreign, newer than this reader, or in use by another process."""
+
+
+class MissingRequirementError(TraceBenchError):
+    """An extra, a tool or a key that the run needs is not here."""
+
+    exit_code = 3
+
+
+class PluginError(TraceBenchError):
+    """A plugin could not be loaded, or broke the contract."""
+
+    exit_code = 3
+
+
+class PluginConflictError(PluginError):
+    """Two plugins, or one plugin twice, claim one id."""
+
+
+class NothingSelectedError(TraceBenchError):
+    """The selection holds no job."""
+
+    exit_code = 6
+
+
+class ModelError(TraceBenchError):
+    """A language model could not be asked, or answered with something that is no completion.
+
+    `kind` is one of `refused`, `timeout`, `rate_limited`, `server`, `malformed`, `auth`, `request`, `replay_miss`.
+    """
+
+    def __init__(self, message: str, *, kind: str, status_code: int | None = None, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+        self.status_code = status_code
+
+
+class BudgetExhausted(BaseException):  # noqa: N818 - an outcome, not an error; BaseException so that foreign trainers cannot swallow it
+    """A cap of the job or of the run is reached: no further evaluation or model call is granted.
+
+    Attributes:
+        axis: `evaluations`, `llm_calls`, `tokens`, `usd` or `seconds`.
+        scope: `job` or `run`.
+    """
+
+    def __init__(self, axis: str, *, scope: str = "job") -> None:
+        super().__init__(f"{scope} budget reached: {axis}")
+        self.axis = axis
+        self.scope = scope

@@ -1,0 +1,105 @@
+"""The extension points of Trace-Bench. A plugin is one light module that implements any of them.
+
+Calls are keyword-only, and an implementation may take any subset of the arguments. Returning specs must import nothing heavy: a spec
+names what to import as `"package.module:attribute"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pluggy
+
+from tracebench_core.specs import (
+    Exclusion,
+    ExecutorSpec,
+    GuideSpec,
+    JobResult,
+    JobSpec,
+    LoggerSpec,
+    OptimizerSpec,
+    ReporterSpec,
+    SuiteSpec,
+    TaskSpec,
+    TrainerSpec,
+)
+from tracebench_core.specs.events import Event
+
+PROJECT = "tracebench"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec(historic=True)
+def tracebench_configure(settings: Mapping[str, Any]) -> None:
+    """Take the plugin's settings: `root` (a folder given by `--root`, or None) and `options` (this plugin's, from the config).
+
+    Called once in every process, before any other hook; plugins loaded later get it when they load.
+    """
+
+
+@hookspec
+def tracebench_suite() -> SuiteSpec | None:
+    """Describe the suite whose tasks this plugin offers. Collected once per process."""
+
+
+@hookspec
+def tracebench_tasks() -> Iterable[TaskSpec]:
+    """Return the tasks this plugin offers. Collected once per process."""
+
+
+@hookspec
+def tracebench_trainers() -> Iterable[TrainerSpec]:
+    """Return the trainers this plugin offers. Collected once per process."""
+
+
+@hookspec
+def tracebench_optimizers() -> Iterable[OptimizerSpec]:
+    """Return the proposers this plugin offers. Collected once per process."""
+
+
+@hookspec
+def tracebench_guides() -> Iterable[GuideSpec]:
+    """Return the guides this plugin offers. Collected once per process."""
+
+
+@hookspec
+def tracebench_executors() -> Iterable[ExecutorSpec]:
+    """Return the executors this plugin offers. Collected once per process."""
+
+
+@hookspec
+def tracebench_loggers() -> Iterable[LoggerSpec]:
+    """Return the job loggers this plugin offers. Collected once per process."""
+
+
+@hookspec
+def tracebench_reporters() -> Iterable[ReporterSpec]:
+    """Return the run reporters this plugin offers. Collected once per process."""
+
+
+@hookspec
+def tracebench_exclusions() -> Iterable[Exclusion]:
+    """Return ids that must not be offered, with the reason that is shown. Collected once per process."""
+
+
+@hookspec(firstresult=True)
+def tracebench_run_job(job: JobSpec, job_dir: Path) -> JobResult | None:
+    """Run one job and return its result. Called once in the job's own process; wrap it to cache, cap or trace."""
+
+
+@hookspec
+def tracebench_event(job: JobSpec, event: Event) -> None:
+    """See an event of a job, in the job's process, after it was written. A failure is reported and ends the observation only."""
+
+
+@hookspec
+def tracebench_run_started(run_dir: Path) -> None:
+    """See a run start, in the runner's process."""
+
+
+@hookspec
+def tracebench_run_finished(run_dir: Path) -> None:
+    """See a run end, in the runner's process, after all files are written."""

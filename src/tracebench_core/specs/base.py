@@ -1,0 +1,23 @@
+"""The common ground of all specs: frozen, closed pydantic models that hold data and do no I/O."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue, StringConstraints
+
+Split = Literal["train", "validation", "test"]
+Role = Literal["optimizer", "agent", "judge"]
+Mode = Literal["stub", "real", "replay"]
+Axis = Literal["evaluations", "llm_calls", "tokens", "usd", "seconds"]
+Values = dict[str, JsonValue]
+"""One value for every parameter, by parameter name: a full assignment, or a partial one where that is said."""
+
+Ref = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
+"""A lazily imported object, written `package.module:attribute`."""
+
+
+class Spec(BaseModel):
+    """Base of every spec: immutable, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")

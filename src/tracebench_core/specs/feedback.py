@@ -1,0 +1,77 @@
+"""What an evaluation says: per example a `Feedback`, per candidate an `Evaluation`."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from tracebench_core.specs.base import Spec, Split, Values
+
+FeedbackStatus = Literal["ok", "invalid", "timeout", "error"]
+
+
+class Feedback(Spec):
+    """A guide's verdict on one output.
+
+    `score` is finite and higher is better. It counts only while `status` is `ok`; otherwise `text` says what happened.
+    """
+
+    score: float
+    text: str = ""
+    """What to improve, for the optimizer."""
+    metrics: dict[str, float] = {}
+    """Native metrics and, for multi-objective tasks, one value per objective."""
+    status: FeedbackStatus = "ok"
+
+    @field_validator("score")
+    @classmethod
+    def _finite(cls, score: float) -> float:
+        if not math.isfinite(score):
+            raise ValueError(f"a score must be finite, not {score}")
+        return score
+
+
+class Candidate(Spec):
+    """One full assignment of values to all parameters, with where it came from."""
+
+    id: str
+    """`c0` is the task's initial assignment; ids count up in the order of first appearance within the job."""
+    values: Values
+    parents: tuple[str, ...] = ()
+    origin: str = ""
+    """The operator that made it, in the trainer's words."""
+
+
+class ExampleResult(Spec):
+    """One candidate on one example."""
+
+    example: str
+    split: Split
+    feedback: Feedback
+    seconds: float = Field(ge=0)
+
+
+class Evaluation(Spec):
+    """One candidate on a batch of examples, in the order of the batch."""
+
+    candidate: Candidate
+    results: tuple[ExampleResult, ...]
+    score: float | None
+    """Mean over the batch (`math.fsum`); None when an example could not be measured and the task has no `failure_score`."""
+
+    @property
+    def status(self) -> FeedbackStatus:
+        """The worst status of the batch."""
+        order: tuple[FeedbackStatus, ...] = ("error", "timeout", "invalid", "ok")
+        seen = {r.feedback.status for r in self.results}
+        return next((s for s in order if s in seen), "ok")
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Means of the metrics that every example of the batch reports."""
+        if not self.results:
+            return {}
+        names = set.intersection(*(set(r.feedback.metrics) for r in self.results))
+        return {n: math.fsum(r.feedback.metrics[n] for r in self.results) / len(self.results) for n in sorted(names)}

@@ -1,0 +1,169 @@
+"""One job of the matrix, what it may use, what it used, and how it ended."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue
+
+from tracebench_core.specs.base import Axis, Mode, Role, Spec
+from tracebench_core.specs.task import TaskVersion
+
+JobStatus = Literal["ok", "failed", "timeout", "cancelled", "skipped", "not_run"]
+
+
+class Budget(Spec):
+    """Caps per axis; None leaves an axis free."""
+
+    evaluations: int | None = Field(default=None, ge=0)
+    """Guide calls: one candidate on one example."""
+    llm_calls: int | None = Field(default=None, ge=0)
+    tokens: int | None = Field(default=None, ge=0)
+    """Prompt and completion tokens together."""
+    usd: float | None = Field(default=None, ge=0)
+    seconds: float | None = Field(default=None, ge=0)
+    """Wall time of training, without the engine's own scoring."""
+
+    def caps(self) -> dict[Axis, float]:
+        """Return the axes that are capped, with their caps."""
+        return {axis: cap for axis, cap in self if cap is not None}  # type: ignore[misc]  # field names are the axes
+
+
+class ModelIdentity(Spec):
+    """Which model answers a role; two jobs with different models are different jobs."""
+
+    provider: str
+    model: str
+    base_url: str | None = None
+
+
+class JobSpec(Spec):
+    """task x trainer x params x seed, fully resolved: all that a job process needs to know."""
+
+    job_id: str
+    """12 hex digits of the SHA-256 of what follows, without logger, timeout and the plugin's version."""
+    task_id: str
+    task_version: TaskVersion
+    plugin_version: str
+    trainer_id: str
+    params: dict[str, Any]
+    """As written in the config."""
+    settings: dict[str, Any]
+    """Resolved: aliases mapped, defaults filled in."""
+    optimizer: str | None
+    optimizer_kwargs: dict[str, Any]
+    guide: str | None
+    guide_kwargs: dict[str, Any]
+    logger: str | None
+    logger_kwargs: dict[str, Any]
+    eval_kwargs: dict[str, Any]
+    seed: int
+    mode: Mode
+    models: dict[Role, ModelIdentity]
+    budget: Budget
+    timeout: float | None = None
+    """Seconds after which the job is ended from outside; None for no limit."""
+
+    @property
+    def suite(self) -> str:
+        """The prefix of the task id."""
+        return self.task_id.partition(":")[0]
+
+
+class Usage(Spec):
+    """What was used, of one role or of all."""
+
+    llm_calls: int = 0
+    """Calls that a model answered and that were counted against the budget."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    """The part of `prompt_tokens` that the provider served from its cache."""
+    usd: float | None = 0.0
+    """None when a price is unknown."""
+    cached_calls: int = 0
+    retries: int = 0
+    refused: int = 0
+    """Calls that a spent budget turned away."""
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+        counts = {n: getattr(self, n) + getattr(other, n) for n in type(self).model_fields if n != "usd"}
+        return Usage(usd=usd, **counts)
+
+
+class BudgetState(Spec):
+    """How far a job is on every axis."""
+
+    evaluations: int = 0
+    llm_calls: int = 0
+    tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+
+
+class StepResult(Spec):
+    """One optimisation step, as the per-step list of `results.json` keeps it."""
+
+    index: int
+    score: float | None
+    best: float | None
+    seconds: float
+    used: BudgetState
+
+
+class ErrorInfo(Spec):
+    """An error as files and screens show it."""
+
+    type: str
+    message: str
+    traceback: str = ""
+
+
+class FrontPoint(Spec):
+    """One candidate that no other dominates, on a multi-objective task."""
+
+    candidate: str
+    metrics: dict[str, float]
+
+
+class JobResult(Spec):
+    """The reduction of one job's events: `results.json`."""
+
+    job_id: str
+    task_id: str
+    suite: str
+    trainer_id: str
+    seed: int
+    mode: Mode
+    status: JobStatus
+    stop_reason: str
+    """`completed`, `budget:<axis>`, `error`, `timeout`, `cancelled: <why>`, `requirement: <what>`."""
+    score_val_initial: float | None = None
+    score_val_best: float | None = None
+    score_val_final: float | None = None
+    score_test_initial: float | None = None
+    score_test: float | None = None
+    metrics_initial: dict[str, float] = {}
+    metrics_best: dict[str, float] = {}
+    """Native metrics on validation."""
+    best_candidate: str | None = None
+    best_step: int | None = None
+    steps: tuple[StepResult, ...] = ()
+    front: tuple[FrontPoint, ...] = ()
+    usage: dict[Role, Usage] = {}
+    budget: Budget = Budget()
+    used: BudgetState = BudgetState()
+    overshoot: dict[Axis, float] = {}
+    """How far past a cap, by axis: only calls that were in flight can do that."""
+    time_seconds: float = 0.0
+    feedback: str = ""
+    error: ErrorInfo | None = None
+    versions: dict[str, JsonValue] = {}
+    started_at: str | None = None
+    ended_at: str | None = None

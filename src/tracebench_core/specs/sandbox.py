@@ -1,0 +1,43 @@
+"""What is asked of a sandbox, and its typed answer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from tracebench_core.specs.base import Spec
+
+OutcomeStatus = Literal["ok", "error", "timeout", "memory", "killed", "forbidden", "invalid"]
+
+
+class Limits(Spec):
+    """What untrusted code may use."""
+
+    seconds: float = Field(default=10.0, gt=0)
+    """Wall time of the whole request; CPU time is limited to the same, rounded up."""
+    memory_mb: int = Field(default=2048, gt=0)
+    output_bytes: int = Field(default=8 << 20, gt=0)
+    """Of the returned value, encoded."""
+    file_mb: int = Field(default=64, ge=0)
+    """Largest file that may be written in the private folder."""
+
+
+class Outcome(Spec):
+    """How one call of untrusted code ended.
+
+    `ok` holds a value. `error` is an exception of the code itself. `invalid` means that the code cannot be used at all (it does not
+    parse, lacks the function, or returned what cannot be encoded). `forbidden` is an action that the lockdown refused.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    status: OutcomeStatus
+    value: Any = None
+    error: str = ""
+    """One line for people and optimizers: what happened."""
+    traceback: str = ""
+    """The candidate's own frames only."""
+    stdout: str = ""
+    """What the code printed, cut to 4 kB from the front."""
+    seconds: float = 0.0

@@ -1,0 +1,126 @@
+"""What a suite says of its tasks, before anything heavy is imported."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, JsonValue, model_validator
+
+from tracebench_core.specs.base import Ref, Spec
+
+ParameterKind = Literal["text", "code", "number", "choice", "json"]
+
+
+class Parameter(Spec):
+    """One thing that is optimised.
+
+    A value that breaks `minimum`, `maximum`, `choices` or `max_length` is refused before it is evaluated.
+    """
+
+    name: str
+    """Stable across copies; an attribute path for modules."""
+    initial: JsonValue
+    kind: ParameterKind = "text"
+    description: str = ""
+    """Shown to optimizers."""
+    signature: str | None = None
+    """For code: the `def` line that must stay."""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[JsonValue, ...] = ()
+    max_length: int | None = Field(default=None, gt=0)
+    """For text and code: characters."""
+
+    @model_validator(mode="after")
+    def _choices_for_choice(self) -> Parameter:
+        if (self.kind == "choice") != bool(self.choices):
+            raise ValueError("`choices` belongs to kind `choice`, and kind `choice` needs it")
+        return self
+
+
+class Example(Spec):
+    """One case of a data set: what the program is given, and what the guide compares with."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    id: str
+    """Unique within the task, over all splits."""
+    input: Any = None
+    reference: Any = None
+
+
+class Requirement(Spec):
+    """Something a task or trainer needs from the machine, and how to get it."""
+
+    kind: Literal["module", "command", "env", "path"]
+    name: str
+    """A module to import, a command on PATH, a variable to set, or a file or folder."""
+    hint: str
+    """The command that mends it, such as `pip install "tracebench-x[gym]"`."""
+
+
+class TaskVersion(Spec):
+    """Scores may be pooled while `comparability` is equal; programs written against it work while `interface` is."""
+
+    comparability: int = Field(default=1, ge=1)
+    interface: int = Field(default=1, ge=1)
+
+
+class Objective(Spec):
+    """One metric of a multi-objective task."""
+
+    metric: str
+    direction: Literal["maximize", "minimize"]
+    weight: float = 1.0
+
+
+class TaskSpec(Spec):
+    """One task as data: everything `list-tasks` shows and planning needs."""
+
+    name: str
+    """Unique within the suite; the full id is `<suite>:<name>`."""
+    loader: Ref
+    """Called with the validated options as keywords; returns a `Task`. Heavy imports belong behind it."""
+    title: str
+    description: str = ""
+    groups: tuple[str, ...] = ()
+    """Group names that expand to this task: `<suite>:<group>`. Every suite has the group `all`."""
+    tags: tuple[str, ...] = ()
+    options: Ref | None = None
+    """A pydantic model of the task's `eval_kwargs`; none means that the task takes none."""
+    version: TaskVersion = TaskVersion()
+    metric: str = "score"
+    """Name of the native metric; the guide puts its value into `Feedback.metrics`."""
+    direction: Literal["maximize", "minimize"] = "maximize"
+    """Of the native metric. `Feedback.score` is always maximised."""
+    objectives: tuple[Objective, ...] = ()
+    """Two or more make the task multi-objective; their values are in `Feedback.metrics`."""
+    target: float | None = None
+    """The score from which the task counts as solved."""
+    failure_score: float | None = None
+    """What an example counts for that could not be measured (wrong, timed out); None leaves the candidate without a score."""
+    requires: tuple[Requirement, ...] = ()
+    preload: tuple[str, ...] = ()
+    """Modules worth importing once, before jobs fork."""
+    sandbox: tuple[str, ...] | None = None
+    """Modules that candidate code may find warm in its sandbox; None when the task runs no untrusted code."""
+    traced: bool = False
+    """The task offers `trace_agent()`: its computation graph is part of the subject."""
+    trainable: bool = True
+    """False for a task that has no parameters on purpose: validation expects it to be refused."""
+    licence: str = ""
+    citation: str = ""
+    source: str = ""
+    """Where the task comes from, with a content hash where it was found on disk."""
+
+
+class SuiteSpec(Spec):
+    """A family of tasks, as `list-suites` shows it."""
+
+    title: str
+    description: str = ""
+    aliases: tuple[str, ...] = ()
+    """Other prefixes that mean this suite."""
+    owns_bare_ids: bool = False
+    """Task ids written without a prefix are looked up here first."""
+    citation: str = ""

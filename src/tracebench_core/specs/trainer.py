@@ -1,0 +1,106 @@
+"""What a plugin says of its trainers, optimizers, guides, executors, loggers and reporters."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from tracebench_core.specs.base import Ref, Spec, Split
+from tracebench_core.specs.task import Requirement
+
+
+class Source(Spec):
+    """Exactly which code a discovered class is."""
+
+    module: str
+    qualname: str
+    file_hash: str
+    """SHA-256 of the module's file."""
+    distribution: str = ""
+
+
+class Component(Spec):
+    """Base of everything that a plugin offers by name and that is built on use."""
+
+    name: str
+    loader: Ref
+    settings: Ref | None = None
+    """A pydantic model of the keyword arguments; None means that any keyword is handed to the loader."""
+    aliases: dict[str, str] = {}
+    """Other names of settings, each with the name that it stands for."""
+    title: str = ""
+    description: str = ""
+    requires: tuple[Requirement, ...] = ()
+    preload: tuple[str, ...] = ()
+    """Modules worth importing once, before jobs fork."""
+    citation: str = ""
+    source: Source | None = None
+
+
+class TrainerSpec(Component):
+    """An optimisation algorithm. The loader is called with the settings model; it returns a `Trainer`."""
+
+    default_optimizer: str | None = None
+    """The proposer used when the config names none; None when the trainer uses no proposer."""
+    uses_model: bool = True
+    """False when no language model is called: the trainer runs in real mode without a key."""
+    sees: tuple[Split, ...] = ("train", "validation")
+    cost: Ref | None = None
+    """`(settings, TaskShape) -> CostEstimate`: what one job is expected to use."""
+    traced_only: bool = False
+    """The trainer needs a task's computation graph."""
+
+
+class OptimizerSpec(Component):
+    """A proposer inside a trainer. The loader is called as `loader(problem, **kwargs)`; it returns an `Optimizer`."""
+
+    calls_per_proposal: float = Field(default=1.0, ge=0)
+
+
+class GuideSpec(Component):
+    """A scorer that can replace a task's own. The loader is called as `loader(task, **kwargs)`; it returns a `Guide`."""
+
+
+class ExecutorSpec(Component):
+    """Where jobs run. The loader takes no argument; it returns an `Executor`."""
+
+
+class LoggerSpec(Component):
+    """A per-job sink of events. The loader is called as `loader(job_dir, **kwargs)`; it returns a `JobLogger`."""
+
+
+class ReporterSpec(Component):
+    """A live view of a run. The loader is called as `loader(stream)`; it returns a `Reporter`."""
+
+
+class Exclusion(Spec):
+    """An id that discovery must not offer, with the reason that is shown."""
+
+    id: str
+    reason: str
+
+
+class TaskShape(Spec):
+    """The sizes that a trainer's cost depends on."""
+
+    parameters: int
+    train: int
+    validation: int
+
+
+class Range(Spec):
+    """An estimate: low, likely and high."""
+
+    low: float
+    likely: float
+    high: float
+
+
+class CostEstimate(Spec):
+    """What one job is expected to use, before its budget cuts it."""
+
+    evaluations: Range
+    """Guide calls."""
+    llm_calls: Range
+    """Of the role `optimizer`."""
+    steps: float | None = None
+    proposals: Range | None = None
