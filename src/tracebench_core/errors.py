@@ -63,7 +63,7 @@ class ModelError(TraceBenchError):
         self.status_code = status_code
 
 
-class BudgetExhausted(BaseException):  # noqa: N818 - an outcome, not an error; BaseException so that foreign trainers cannot swallow it
+class BudgetExhausted(BaseException):
     """A cap of the job or of the run is reached: no further evaluation or model call is granted.
 
     Attributes:
