@@ -32,11 +32,11 @@ hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
-@hookspec(historic=True)
+@hookspec
 def tracebench_configure(settings: Mapping[str, Any]) -> None:
     """Take the plugin's settings: `root` (a folder given by `--root`, or None) and `options` (this plugin's, from the config).
 
-    Called once in every process, before any other hook; plugins loaded later get it when they load.
+    Called once in every process when the plugin loads, before any other of its hooks.
     """
 
 

@@ -1,1 +1,9 @@
-"""TBD."""
+"""Finding, loading and calling plugins: the only part that knows pluggy."""
+
+from tracebench_core.plugins.catalog import KINDS, Catalog, Kind
+from tracebench_core.plugins.discovery import PluginRecord, discover
+from tracebench_core.plugins.host import PluginHost
+from tracebench_core.plugins.refs import load_ref
+from tracebench_core.plugins.requirements import unmet_requirement
+
+__all__ = ["KINDS", "Catalog", "Kind", "PluginHost", "PluginRecord", "discover", "load_ref", "unmet_requirement"]

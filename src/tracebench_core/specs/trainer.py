@@ -34,6 +34,8 @@ class Component(Spec):
     """Modules worth importing once, before jobs fork."""
     citation: str = ""
     source: Source | None = None
+    broken: str = ""
+    """Why a discovered class cannot run, as a probe found; it stays listed, and is never chosen."""
 
 
 class TrainerSpec(Component):

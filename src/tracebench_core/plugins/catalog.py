@@ -1,0 +1,83 @@
+"""What the loaded plugins offer, by id, and why some of it is not to be had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tracebench_core.errors import PluginConflictError
+from tracebench_core.plugins.requirements import unmet_requirement
+from tracebench_core.specs import Component, Exclusion, SuiteSpec, TaskSpec, TrainerSpec
+
+Kind = Literal["trainer", "optimizer", "guide", "executor", "logger", "reporter"]
+KINDS: tuple[Kind, ...] = ("trainer", "optimizer", "guide", "executor", "logger", "reporter")
+
+
+@dataclass
+class Catalog:
+    """Specs by full id, the plugin that each came from, and the ids that are excluded, with the reason."""
+
+    suites: dict[str, SuiteSpec] = field(default_factory=dict)
+    tasks: dict[str, TaskSpec] = field(default_factory=dict)
+    components: dict[Kind, dict[str, Component]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
+    excluded: dict[str, str] = field(default_factory=dict)
+    origin: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(`task` or a kind, id) to plugin name."""
+
+    @property
+    def trainers(self) -> Mapping[str, TrainerSpec]:
+        """All trainers that are not excluded, available or not."""
+        return {
+            i: s for i, s in self.components["trainer"].items() if isinstance(s, TrainerSpec) and i not in self.excluded
+        }
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """Ids of tasks and trainers that are offered but cannot run here, with the reason."""
+        specs: dict[str, TaskSpec | Component] = {**self.tasks, **self.trainers}
+        return {i: why for i, spec in specs.items() if (why := self.availability(spec))}
+
+    @staticmethod
+    def availability(spec: TaskSpec | Component) -> str:
+        """Return why a task or component cannot run on this machine, or nothing."""
+        if isinstance(spec, Component) and spec.broken:
+            return f"broken: {spec.broken}"
+        missing = unmet_requirement(spec.requires)
+        return f"needs: {missing.kind} `{missing.name}` ({missing.hint})" if missing else ""
+
+    def add_tasks(self, plugin: str, specs: Iterable[TaskSpec]) -> None:
+        """Take a plugin's tasks; ids are `<plugin>:<name>`."""
+        for spec in specs:
+            self._claim("task", f"{plugin}:{spec.name}", plugin)
+            self.tasks[f"{plugin}:{spec.name}"] = spec
+
+    def add_components(self, kind: Kind, plugin: str, specs: Iterable[Component]) -> None:
+        """Take a plugin's trainers, optimizers, …; ids are their names."""
+        for spec in specs:
+            self._claim(kind, spec.name, plugin)
+            self.components[kind][spec.name] = spec
+
+    def exclude(self, exclusions: Iterable[Exclusion]) -> None:
+        """Take ids off the offer; they stay listed with their reason."""
+        self.excluded.update((e.id, e.reason) for e in exclusions)
+
+    def drop(self, plugin: str) -> None:
+        """Forget everything that came from a plugin."""
+        for (kind, id_), owner in [*self.origin.items()]:
+            if owner == plugin:
+                del self.origin[kind, id_]
+                (self.tasks if kind == "task" else self.components[kind]).pop(id_, None)  # type: ignore[index]
+        self.suites.pop(plugin, None)
+
+    def _claim(self, kind: str, id_: str, plugin: str) -> None:
+        if (other := self.origin.get((kind, id_))) is not None:
+            twice = (
+                f"plugin `{plugin}` offers {kind} `{id_}` twice"
+                if other == plugin
+                else (f"plugins `{other}` and `{plugin}` both offer {kind} `{id_}`")
+            )
+            raise PluginConflictError(
+                f"Two claims to one id: {twice}.", hint="Set TRACEBENCH_PLUGINS to leave one out."
+            )
+        self.origin[kind, id_] = plugin

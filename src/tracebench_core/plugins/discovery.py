@@ -1,0 +1,80 @@
+"""Read plugin entry points from installed metadata, importing nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, field
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points, version
+from typing import Literal
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+GROUP = "tracebench"
+INDEX_GROUP = "tracebench.index"
+"""Optional: `bare name = plugin name`. Lets a run find a trainer or optimizer by its bare name without importing other plugins."""
+CORE = "tracebench-core"
+
+PluginStatus = Literal["found", "loaded", "disabled", "incompatible", "failed"]
+
+
+@dataclass
+class PluginRecord:
+    """One installed plugin and what became of it."""
+
+    name: str
+    distribution: str
+    version: str
+    entry_point: EntryPoint | None = field(default=None, repr=False)
+    status: PluginStatus = "found"
+    error: str = ""
+
+
+def discover(enabled: Container[str] | None = None) -> dict[str, PluginRecord]:
+    """Return every installed plugin by name, in the order of names; `enabled` is applied before any import."""
+    core = core_version()
+    found: dict[str, PluginRecord] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        if point.dist is None:
+            continue
+        record = PluginRecord(point.name, point.dist.name, point.dist.version, point)
+        if (other := found.get(point.name)) is not None:
+            if other.distribution != record.distribution:
+                other.status = "failed"
+                other.error = f"`{other.distribution}` and `{record.distribution}` both provide a plugin `{point.name}`"
+            continue
+        if enabled is not None and point.name not in enabled:
+            record.status, record.error = "disabled", "left out by TRACEBENCH_PLUGINS"
+        elif wanted := _core_mismatch(point.dist, core):
+            record.status, record.error = "incompatible", f"needs {CORE}{wanted}, {core} is installed"
+        found[point.name] = record
+    return found
+
+
+def read_index() -> dict[str, list[str]]:
+    """Return the plugins that announce each bare name."""
+    index: dict[str, list[str]] = {}
+    for point in entry_points(group=INDEX_GROUP):
+        plugins = index.setdefault(point.name, [])
+        if point.value not in plugins:
+            plugins.append(point.value)
+    return index
+
+
+def core_version() -> str:
+    """Return the installed version of the core, or `0` when it runs from a bare source tree."""
+    try:
+        return version(CORE)
+    except PackageNotFoundError:
+        return "0"
+
+
+def _core_mismatch(dist: Distribution, core: str) -> str:
+    for line in dist.requires or ():
+        try:
+            wanted = Requirement(line)
+        except InvalidRequirement:
+            continue
+        if canonicalize_name(wanted.name) == CORE and not wanted.specifier.contains(core, prereleases=True):
+            return str(wanted.specifier)
+    return ""

@@ -1,0 +1,197 @@
+"""Load plugins one at a time, by need, so that one broken plugin costs only itself."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pluggy
+
+from tracebench_core import hookspecs
+from tracebench_core.errors import PluginError, UsageError
+from tracebench_core.ids import did_you_mean
+from tracebench_core.plugins.catalog import KINDS, Catalog, Kind
+from tracebench_core.plugins.discovery import PluginRecord, core_version, read_index
+from tracebench_core.specs import Component, Exclusion, JobResult, JobSpec, SuiteSpec, TaskSpec
+
+log = logging.getLogger(__name__)
+
+
+class PluginHost:
+    """Typed face of the hooks: the rest of the core calls these methods, never pluggy."""
+
+    def __init__(
+        self,
+        records: dict[str, PluginRecord],
+        *,
+        root: Path | None = None,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        exclude: tuple[str, ...] = (),
+        strict: bool = False,
+    ) -> None:
+        self.records = records
+        self._root = root
+        self._options = options or {}
+        self._strict = strict
+        self._pm = pluggy.PluginManager(hookspecs.PROJECT)
+        self._pm.add_hookspecs(hookspecs)
+        self._catalog = Catalog()
+        self._catalog.exclude(Exclusion(id=id_, reason="excluded by the config") for id_ in exclude)
+        self._index: dict[str, list[str]] | None = None
+
+    # loading
+
+    def register(self, plugin: ModuleType, name: str) -> None:
+        """Register a plugin module directly: the core's own parts, and tests."""
+        self.records[name] = PluginRecord(name, "tracebench-core", core_version(), status="loaded")
+        self._pm.register(plugin, name=name)
+        self._collect(name)
+
+    def load(self, name: str) -> PluginRecord:
+        """Load one plugin by name; idempotent.
+
+        Raises:
+            UsageError: when no plugin of that name is installed.
+            PluginError: in strict mode only, when it fails to load.
+        """
+        record = self.records.get(name)
+        if record is None:
+            raise UsageError(
+                f"No plugin `{name}` is installed.{did_you_mean(name, self.records)}",
+                hint=f"pip install tracebench-{name}   (installed: {', '.join(self.records) or 'none'})",
+            )
+        if record.status != "found" or record.entry_point is None:
+            return record
+        try:
+            module = record.entry_point.load()
+            self._pm.register(module, name=name)
+            self._reject_unknown_hooks(module)
+            self._collect(name)
+        except (Exception, SystemExit) as err:
+            if self._pm.has_plugin(name):
+                self._pm.unregister(name=name)
+            self._catalog.drop(name)
+            record.status, record.error = "failed", f"{type(err).__name__}: {err}"
+            if self._strict:
+                raise PluginError(
+                    f"Plugin `{name}` ({record.distribution} {record.version}) failed to load: {record.error}",
+                    hint=f"pip install --upgrade {record.distribution}, or set TRACEBENCH_PLUGINS to leave it out.",
+                ) from err
+            log.warning("plugin %s (%s %s) failed to load: %s", name, record.distribution, record.version, record.error)
+            return record
+        record.status = "loaded"
+        return record
+
+    def catalog(self) -> Catalog:
+        """Load every plugin and return all that they offer."""
+        for name in self.records:
+            self.load(name)
+        return self._catalog
+
+    # looking up, loading no more than needed
+
+    def task(self, task_id: str) -> TaskSpec:
+        """Return the task of a full id, loading only the plugin that the id names."""
+        suite = task_id.partition(":")[0]
+        record = self.load(suite)
+        spec = self._catalog.tasks.get(task_id)
+        if spec is None:
+            if record.status != "loaded":
+                raise PluginError(
+                    f"Task `{task_id}`: plugin `{suite}` is {record.status}: {record.error}.",
+                    hint="trace-bench plugins",
+                )
+            raise UsageError(
+                f"Suite `{suite}` has no task `{task_id}`.{did_you_mean(task_id, self._catalog.tasks)}",
+                hint=f"trace-bench list-tasks --bench {suite}",
+            )
+        if reason := self._catalog.excluded.get(task_id):
+            raise UsageError(f"Task `{task_id}` is excluded: {reason}.")
+        return spec
+
+    def suite_tasks(self, suite: str) -> dict[str, TaskSpec]:
+        """Return the tasks of one suite by full id, without those that are excluded."""
+        self.load(suite)
+        return {
+            i: s
+            for i, s in self._catalog.tasks.items()
+            if i.startswith(f"{suite}:") and i not in self._catalog.excluded
+        }
+
+    def component(self, kind: Kind, name: str) -> Component:
+        """Return a trainer, optimizer, guide, … by name, loading as few plugins as can be."""
+        offered = self._catalog.components[kind]
+        if name not in offered:
+            for plugin in self._announcers(name):
+                self.load(plugin)
+        if name not in offered:
+            self.catalog()
+        if reason := self._catalog.excluded.get(name):
+            raise UsageError(f"The {kind} `{name}` is excluded: {reason}.")
+        if name not in offered:
+            failed = [r.name for r in self.records.values() if r.status in {"failed", "incompatible"}]
+            raise UsageError(
+                f"No plugin offers a {kind} `{name}`.{did_you_mean(name, offered)}"
+                + (f" (Not loaded: {', '.join(failed)}; see `trace-bench plugins`.)" if failed else ""),
+                hint="trace-bench list-trainers --all" if kind == "trainer" else "trace-bench plugins",
+            )
+        return offered[name]
+
+    def version_of(self, kind: str, id_: str) -> str:
+        """Return `distribution version` of the plugin that offers an id."""
+        record = self.records[self._catalog.origin[kind, id_]]
+        return f"{record.distribution} {record.version}"
+
+    # calling hooks
+
+    def run_job(self, job: JobSpec, job_dir: Path) -> JobResult:
+        """Run one job through the first-result hook and its wrappers."""
+        result: JobResult = self._pm.hook.tracebench_run_job(job=job, job_dir=job_dir)
+        return result
+
+    def observe(self, hook: str, **kwargs: Any) -> None:
+        """Call an observing hook plugin by plugin; one that raises is reported and left out from then on."""
+        for plugin in [impl.plugin for impl in getattr(self._pm.hook, hook).get_hookimpls()]:
+            try:
+                self._pm.subset_hook_caller(hook, self._pm.get_plugins() - {plugin})(**kwargs)
+            except Exception as err:  # noqa: BLE001 - an observer must not hurt what it observes
+                log.warning("plugin %s failed in %s: %s: %s", self._pm.get_name(plugin), hook, type(err).__name__, err)
+                self._pm.unregister(plugin)
+
+    def has_observers(self, hook: str) -> bool:
+        """Tell whether any plugin implements a hook."""
+        return bool(getattr(self._pm.hook, hook).get_hookimpls())
+
+    def _announcers(self, name: str) -> list[str]:
+        if ":" in name and name.partition(":")[0] in self.records:
+            return [name.partition(":")[0]]
+        if self._index is None:
+            self._index = read_index()
+        return [plugin for plugin in self._index.get(name, []) if plugin in self.records]
+
+    def _only(self, hook: str, name: str) -> Any:
+        plugin = self._pm.get_plugin(name)
+        return self._pm.subset_hook_caller(hook, self._pm.get_plugins() - {plugin})
+
+    def _collect(self, name: str) -> None:
+        settings = {"root": self._root, "options": self._options.get(name, {})}
+        self._only("tracebench_configure", name)(settings=settings)
+        for suite in self._only("tracebench_suite", name)():
+            if isinstance(suite, SuiteSpec):
+                self._catalog.suites[name] = suite
+        for specs in self._only("tracebench_tasks", name)():
+            self._catalog.add_tasks(name, specs)
+        for kind in KINDS:
+            for components in self._only(f"tracebench_{kind}s", name)():
+                self._catalog.add_components(kind, name, components)
+        for exclusions in self._only("tracebench_exclusions", name)():
+            self._catalog.exclude(exclusions)
+
+    def _reject_unknown_hooks(self, module: object) -> None:
+        for attribute in dir(module):
+            if self._pm.parse_hookimpl_opts(module, attribute) and not hasattr(hookspecs, attribute):
+                known = [n for n in dir(hookspecs) if n.startswith("tracebench_")]
+                raise PluginError(f"it implements an unknown hook `{attribute}`.{did_you_mean(attribute, known)}")

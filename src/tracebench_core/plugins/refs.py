@@ -1,0 +1,30 @@
+"""Import what a spec names, with an error that says whose it is."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from tracebench_core.errors import MissingRequirementError, PluginError
+
+
+def load_ref(ref: str, *, owner: str) -> Any:
+    """Import `package.module:attribute`; `owner` is the id that named it.
+
+    Raises:
+        MissingRequirementError: when a module that it needs is not installed.
+        PluginError: when importing fails in any other way, `sys.exit` included.
+    """
+    module_name, _, attribute = ref.partition(":")
+    try:
+        return getattr(import_module(module_name), attribute)
+    except ModuleNotFoundError as err:
+        if err.name and module_name.startswith(err.name):
+            raise PluginError(f"`{owner}` names `{ref}`, and there is no module `{err.name}`.") from err
+        raise MissingRequirementError(
+            f"`{owner}` needs the module `{err.name}`, which is not installed.", hint=f"pip install {err.name}"
+        ) from err
+    except AttributeError as err:
+        raise PluginError(f"`{owner}` names `{ref}`: {err}.") from err
+    except (Exception, SystemExit) as err:
+        raise PluginError(f"`{owner}`: importing `{ref}` failed: {type(err).__name__}: {err}") from err

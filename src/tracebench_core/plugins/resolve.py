@@ -1,0 +1,81 @@
+"""From what a user writes to full task ids: prefixes and their aliases, bare ids, short forms, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tracebench_core.errors import NothingSelectedError, PluginError, UsageError
+from tracebench_core.ids import did_you_mean
+from tracebench_core.plugins.host import PluginHost
+from tracebench_core.specs import TaskSpec
+
+
+def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
+    """Return the full ids that `written` means, in the suite's order.
+
+    `suite:name` is itself; `suite:group` and `suite:all` expand; the last segment of a name is enough where only one task of the
+    suite ends in it; without a prefix, suites that own bare ids are asked first, then all.
+
+    Raises:
+        UsageError: when nothing, or more than one thing, could be meant.
+    """
+    prefix, colon, rest = written.partition(":")
+    if not colon:
+        return _resolve_bare(host, written)
+    suite = prefix if prefix in host.records else _suite_by_alias(host, prefix)
+    tasks = host.suite_tasks(suite)
+    if found := _match(suite, rest, tasks):
+        return found
+    record = host.records[suite]
+    if record.status != "loaded":
+        raise PluginError(
+            f"Task `{written}`: plugin `{suite}` is {record.status}: {record.error}.", hint="trace-bench plugins"
+        )
+    if rest == "all" and suite in host.catalog().suites:
+        raise NothingSelectedError(
+            f"Suite `{suite}` offers no task here.", hint=f"trace-bench list-tasks --bench {suite}"
+        )
+    host.task(f"{suite}:{rest}")
+    raise UsageError(f"`{written}` means more than one task of `{suite}`.{did_you_mean(rest, tasks)}")
+
+
+def _resolve_bare(host: PluginHost, name: str) -> list[str]:
+    suites = host.catalog().suites
+    owners = [s for s, spec in suites.items() if spec.owns_bare_ids]
+    for candidates in (owners, [s for s in suites if s not in owners]):
+        found = {s: ids for s in candidates if (ids := _match(s, name, host.suite_tasks(s)))}
+        if len(found) == 1:
+            return next(iter(found.values()))
+        if found:
+            raise UsageError(f"Task `{name}` is ambiguous: {', '.join(f'`{i[0]}`' for i in found.values())}.")
+    every = host.catalog().tasks
+    short = {i.rpartition("/")[2].rpartition(":")[2]: i for i in every}
+    near = did_you_mean(name, [*every, *short])
+    raise UsageError(f"There is no task `{name}`.{near}", hint="trace-bench list-tasks")
+
+
+def _suite_by_alias(host: PluginHost, prefix: str) -> str:
+    suites = host.catalog().suites
+    for suite, spec in suites.items():
+        if prefix in spec.aliases:
+            return suite
+    known = [*host.records, *(alias for spec in suites.values() for alias in spec.aliases)]
+    raise UsageError(
+        f"No plugin provides the suite `{prefix}`.{did_you_mean(prefix, known)}",
+        hint=f"pip install tracebench-{prefix}",
+    )
+
+
+def _match(suite: str, rest: str, tasks: Mapping[str, TaskSpec]) -> list[str]:
+    if f"{suite}:{rest}" in tasks:
+        return [f"{suite}:{rest}"]
+    if rest == "all":
+        return list(tasks)
+    if group := [i for i, spec in tasks.items() if rest in spec.groups]:
+        return group
+    short = _ending_in(rest, tasks)
+    return short if len(short) == 1 else []
+
+
+def _ending_in(rest: str, tasks: Iterable[str]) -> list[str]:
+    return [i for i in tasks if i.endswith(f"/{rest}")]
