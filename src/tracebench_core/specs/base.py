@@ -18,6 +18,9 @@ Ref = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 
 
 class Spec(BaseModel):
-    """Base of every spec: immutable, and an unknown field is an error."""
+    """Base of every spec: immutable, and an unknown field is an error.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    In JSON, numbers that JSON lacks are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`; a float field reads them back.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")

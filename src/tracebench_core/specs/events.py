@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue
 from tracebench_core.specs.base import Axis, Mode, Role, Spec, Split
 from tracebench_core.specs.feedback import FeedbackStatus
 from tracebench_core.specs.job import Budget, BudgetState, JobStatus
+from tracebench_core.specs.task import Objective
 
 EVENTS_VERSION = 1
 
@@ -38,6 +39,8 @@ class JobStarted(Event):
     budget: Budget
     mode: Mode
     versions: dict[str, JsonValue]
+    objectives: tuple[Objective, ...] = ()
+    """The task's, when it has several: the front is reduced by them."""
 
 
 class StepStarted(Event):

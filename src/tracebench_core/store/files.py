@@ -1,0 +1,189 @@
+"""The one counted layer through which every file operation of the store goes: whole files, appended lines, folders.
+
+A whole file appears under its name complete or not at all. An appended line may be torn by a crash; the next writer starts on a new
+line, and readers skip and count what does not parse. Tests install a `FileSystem` that fails at a chosen operation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+TEMPORARY_SUFFIX = ".tmp"
+_numbers = count()
+
+
+class FileSystem:
+    """The primitive operations. Subclassed only by tests that crash at one of them."""
+
+    def open(self, path: Path, flags: int) -> int:
+        return os.open(path, flags, 0o644)
+
+    def write(self, fd: int, data: bytes) -> int:
+        return os.write(fd, data)
+
+    def fsync(self, fd: int) -> None:
+        os.fsync(fd)
+
+    def close(self, fd: int) -> None:
+        os.close(fd)
+
+    def replace(self, source: Path, target: Path) -> None:
+        os.replace(source, target)  # noqa: PTH105 - the primitive itself
+
+    def mkdir(self, path: Path) -> None:
+        os.mkdir(path)  # noqa: PTH102 - the primitive itself
+
+    def unlink(self, path: Path) -> None:
+        os.unlink(path)  # noqa: PTH108 - the primitive itself
+
+    def sync_folder(self, path: Path) -> None:
+        """Make the names inside a folder durable."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+_system = FileSystem()
+
+
+@contextmanager
+def installed(system: FileSystem) -> Iterator[FileSystem]:
+    """Send all file operations of this process through `system` while the block runs."""
+    global _system  # noqa: PLW0603 - the seam is process-wide by design
+    before, _system = _system, system
+    try:
+        yield system
+    finally:
+        _system = before
+
+
+def make_dir(path: Path) -> None:
+    """Create a folder and its missing parents; an existing one is fine."""
+    try:
+        _system.mkdir(path)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+    except FileNotFoundError:
+        make_dir(path.parent)
+        make_dir(path)
+
+
+def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
+    """Put `data` under `path`, whole or not at all; chunks of an iterable are written as they come.
+
+    The bytes go to a temporary name in the same folder, which is then renamed. With `durable` the file is flushed to disk before the
+    rename and the folder after it, so that the file survives a power cut once this returns.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}{TEMPORARY_SUFFIX}")
+    try:
+        fd = _system.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            for chunk in (data,) if isinstance(data, bytes) else data:
+                _write_all(fd, chunk)
+            if durable:
+                _system.fsync(fd)
+        finally:
+            _system.close(fd)
+        _system.replace(temporary, path)
+    except Exception:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:
+        _system.sync_folder(path.parent)
+
+
+def remove(path: Path) -> None:
+    """Delete a file; a missing one is fine."""
+    try:
+        _system.unlink(path)
+    except FileNotFoundError:
+        return
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename a file or folder within one file system."""
+    _system.replace(source, target)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names inside a folder durable."""
+    _system.sync_folder(path)
+
+
+def sync_file(path: Path) -> None:
+    """Make the bytes of an existing file durable."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        _system.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    written = _system.write(fd, data)
+    while written < len(data):
+        written += _system.write(fd, data[written:])
+
+
+class AppendLog:
+    """A file of lines with one writer. Opening it creates it; the first append after a torn line starts on a new line."""
+
+    def __init__(self, path: Path) -> None:
+        created = not path.exists()
+        self.path = path
+        self._fd = _system.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        self._name_is_durable = not created
+        self._clean = self._ends_clean()
+
+    def append(self, line: bytes, *, durable: bool = False) -> None:
+        """Append one line (without its newline) in a single write; with `durable` it survives a power cut once this returns."""
+        data = line + b"\n" if self._clean else b"\n" + line + b"\n"
+        self._clean = False
+        _write_all(self._fd, data)
+        self._clean = True
+        if durable:
+            self.sync()
+
+    def sync(self) -> None:
+        """Make every line so far, and the file's name, survive a power cut."""
+        _system.fsync(self._fd)
+        if not self._name_is_durable:
+            _system.sync_folder(self.path.parent)
+            self._name_is_durable = True
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            _system.close(fd)
+
+    def _ends_clean(self) -> bool:
+        size = os.fstat(self._fd).st_size
+        return size == 0 or os.pread(self._fd, 1, size - 1) == b"\n"
+
+
+class Lines(NamedTuple):
+    """The complete lines of a file, and whether its last one lacks the newline."""
+
+    lines: list[bytes]
+    torn: bool
+
+
+def read_lines(path: Path) -> Lines:
+    """Read the lines of a log without their newlines; a missing file has none. Blank lines, which repairs leave, are dropped.
+
+    A last line without newline is included and flagged: it may be whole.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Lines([], torn=False)
+    return Lines([line for line in data.split(b"\n") if line], torn=bool(data) and not data.endswith(b"\n"))

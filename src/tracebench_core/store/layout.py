@@ -1,0 +1,176 @@
+"""Where everything of a run lies: one property per path of the run format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracebench_core.store import files
+
+
+@dataclass(frozen=True, slots=True)
+class JobLayout:
+    """The folder of one job: its latest attempt, and nothing of an earlier one."""
+
+    path: Path
+
+    @property
+    def job_id(self) -> str:
+        return self.path.name
+
+    @property
+    def run(self) -> RunLayout:
+        return RunLayout(self.path.parent.parent)
+
+    @property
+    def meta(self) -> Path:
+        return self.path / "job_meta.json"
+
+    @property
+    def events(self) -> Path:
+        return self.path / "events.jsonl"
+
+    @property
+    def blobs(self) -> Path:
+        return self.path / "blobs"
+
+    @property
+    def results(self) -> Path:
+        return self.path / "results.json"
+
+    @property
+    def stdout(self) -> Path:
+        return self.path / "stdout.log"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.path / "artifacts"
+
+    @property
+    def initial_state(self) -> Path:
+        return self.artifacts / "initial_state.yaml"
+
+    @property
+    def best_state(self) -> Path:
+        return self.artifacts / "best_state.yaml"
+
+    @property
+    def final_state(self) -> Path:
+        return self.artifacts / "final_state.yaml"
+
+    @property
+    def state_history(self) -> Path:
+        return self.artifacts / "state_history.jsonl"
+
+    @property
+    def tensorboard(self) -> Path:
+        return self.path / "tb"
+
+    def fresh(self) -> JobLayout:
+        """Make the job's folder empty for a new attempt, and return it.
+
+        An earlier attempt moves, whole and in one rename, to `attempts/<job_id>.<n>` of the run: what it paid for stays readable, and
+        a job's folder never mixes two attempts.
+        """
+        if self.path.exists():
+            attempts = self.run.attempts
+            files.make_dir(attempts)
+            number = 1 + sum(1 for _ in attempts.glob(f"{self.job_id}.*"))
+            files.move(self.path, attempts / f"{self.job_id}.{number}")
+        files.make_dir(self.path)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class RunLayout:
+    """The folder of one run."""
+
+    path: Path
+
+    @property
+    def run_id(self) -> str:
+        return self.path.name
+
+    @property
+    def meta(self) -> Path:
+        return self.path / "meta"
+
+    @property
+    def config_snapshot(self) -> Path:
+        return self.meta / "config.snapshot.yaml"
+
+    @property
+    def manifest(self) -> Path:
+        return self.meta / "manifest.json"
+
+    @property
+    def env(self) -> Path:
+        return self.meta / "env.json"
+
+    @property
+    def git(self) -> Path:
+        return self.meta / "git.json"
+
+    @property
+    def files_index(self) -> Path:
+        return self.meta / "files_index.json"
+
+    @property
+    def control(self) -> Path:
+        return self.path / "control.jsonl"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / ".lock"
+
+    @property
+    def llm(self) -> Path:
+        return self.path / "llm"
+
+    @property
+    def calls(self) -> Path:
+        return self.llm / "calls.jsonl"
+
+    @property
+    def llm_blobs(self) -> Path:
+        return self.llm / "blobs"
+
+    @property
+    def jobs(self) -> Path:
+        return self.path / "jobs"
+
+    @property
+    def attempts(self) -> Path:
+        return self.path / "attempts"
+
+    @property
+    def results_csv(self) -> Path:
+        return self.path / "results.csv"
+
+    @property
+    def leaderboard_csv(self) -> Path:
+        return self.path / "leaderboard.csv"
+
+    @property
+    def summary(self) -> Path:
+        return self.path / "summary.json"
+
+    def job(self, job_id: str) -> JobLayout:
+        """Return the layout of one job's folder, whether or not it exists."""
+        return JobLayout(self.jobs / job_id)
+
+    def journal(self, worker: str) -> Path:
+        """Return the journal of one writer."""
+        return self.path / f"journal-{worker}.jsonl"
+
+    def journals(self) -> list[Path]:
+        """Return the journals that exist, by name."""
+        return sorted(self.path.glob("journal-*.jsonl"))
+
+    def job_folders(self) -> Iterator[JobLayout]:
+        """Yield the job folders that exist, by name."""
+        if self.jobs.is_dir():
+            for name in sorted(e.name for e in os.scandir(self.jobs) if e.is_dir()):
+                yield self.job(name)
