@@ -1,1 +1,25 @@
-"""The plugin."""
+"""The hooks of the suite; light, so that listing tasks imports no numpy."""
+
+from __future__ import annotations
+
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import SuiteSpec, TaskSpec
+from tracebench_llm4ad.catalog import SPECS
+from tracebench_llm4ad.table import CITATION
+
+
+@hookimpl
+def tracebench_suite() -> SuiteSpec:
+    """Describe the suite; ids without a prefix are looked up here first."""
+    return SuiteSpec(
+        title="LLM4AD",
+        description="Algorithm design: write the heuristic, policy or equation at the heart of a trusted simulation.",
+        owns_bare_ids=True,
+        citation=CITATION,
+    )
+
+
+@hookimpl
+def tracebench_tasks() -> tuple[TaskSpec, ...]:
+    """Return all tasks; those whose extra is missing say so through their requirements."""
+    return SPECS

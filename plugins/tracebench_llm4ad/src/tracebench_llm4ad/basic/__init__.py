@@ -1,0 +1,1 @@
+"""Packing, online and multi-objective tasks that are no step-by-step construction."""

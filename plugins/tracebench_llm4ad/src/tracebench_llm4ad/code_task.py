@@ -1,0 +1,194 @@
+"""One task whose single parameter is a program: batches of instances, the candidate in a session, verified scores.
+
+The score of an example is the native metric, its sign turned so that higher is better, averaged over the batch. `metrics` holds the
+native metric itself and `normalised`: 0 is the starting program, 1 the best known value or bound, both averaged over the same batch.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tracebench_core.protocols import Context, EvaluationFailed, Guide
+from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
+from tracebench_llm4ad.catalog import BY_NAME
+from tracebench_llm4ad.evaluator import Evaluator, Verdict
+from tracebench_llm4ad.heuristic import SandboxedHeuristic, load_trusted
+
+PARAMETER = "program"
+PRELUDE = "import math\nimport random\nfrom typing import *\n"
+NUMPY_PRELUDE = PRELUDE + "import numpy as np\n"
+RULES = """
+Rules: answer with one complete Python program that defines `{signature}`; helper functions beside it are fine. \
+`math`, `random`{numpy} and `typing` are imported for you; nothing else is needed. \
+The program runs alone in a locked-down process without files, network or subprocesses. Arguments are copies: changing them changes \
+nothing. {seconds:g} seconds of wall time cover all calls for one batch of instances. \
+Every solution is verified by the evaluator; a broken rule, an exception or a time-out earns no score at all.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One instance with the name that feedback uses for it."""
+
+    name: str
+    instance: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """What a case's values are measured against: the starting program's value, and the best known value or bound."""
+
+    start: float
+    bound: float
+
+
+class CodeTask:
+    """A core `Task` made of an `Evaluator`: an example's input is a tuple of `Case`s, its output one solution per case."""
+
+    def __init__(self, evaluator: Evaluator[Any]) -> None:
+        self.evaluator = evaluator
+        self.spec = BY_NAME[evaluator.name]
+        self._sign = 1.0 if self.spec.direction == "maximize" else -1.0
+        self._prelude = NUMPY_PRELUDE if evaluator.needs_numpy else PRELUDE
+        self._anchors: dict[str, Anchors] = {}
+        signature = signature_of(evaluator.program, evaluator.entry)
+        self.objective = (
+            evaluator.objective.strip()
+            + "\n"
+            + RULES.format(
+                signature=signature.removesuffix(":"),
+                numpy=", `numpy` (as `np`)" if evaluator.needs_numpy else "",
+                seconds=evaluator.options.timeout_seconds,
+            )
+        )
+        self.parameters: Sequence[Parameter] = (
+            Parameter(
+                name=PARAMETER,
+                initial=evaluator.program.strip() + "\n",
+                kind="code",
+                description=f"A Python program that defines `{signature.removesuffix(':')}`.",
+                signature=signature,
+                max_length=100_000,
+            ),
+        )
+        splits: tuple[Split, ...] = ("train", "validation", "test")
+        self.splits: Mapping[Split, Sequence[Example]] = {split: self._examples(split) for split in splits}
+        self.guide: Guide = self._score
+
+    def run(self, values: Values, example: Example, context: Context) -> list[Any]:
+        """Return one solution per case of the example; one session of the sandbox serves the whole batch."""
+        limits = Limits(seconds=self.evaluator.options.timeout_seconds)
+        prelude = f"{self._prelude}{seeding(context.seed, numpy=self.evaluator.needs_numpy)}"
+        code = str(values[PARAMETER])
+        with context.sandbox.session(code, self.evaluator.entry, limits=limits, prelude=prelude) as session:
+            solutions = []
+            for case in example.input:
+                with _named(case):
+                    solutions.append(self.evaluator.solve(case.instance, SandboxedHeuristic(session)))
+            return solutions
+
+    def anchors(self, case: Case) -> Anchors:
+        """Return what a case's values are measured against; computed once, by trusted code in this process."""
+        if case.name not in self._anchors:
+            start = load_trusted(
+                self.evaluator.program,
+                self.evaluator.entry,
+                prelude=self._prelude + seeding(0, numpy=self.evaluator.needs_numpy),
+            )
+            value = self.evaluator.judge(case.instance, self.evaluator.solve(case.instance, start)).value
+            self._anchors[case.name] = Anchors(start=value, bound=self.evaluator.bound(case.instance))
+        return self._anchors[case.name]
+
+    def _examples(self, split: Split) -> tuple[Example, ...]:
+        return tuple(
+            Example(
+                id=f"{split}-{index}",
+                input=tuple(Case(f"{split}-{index}.{k}", instance) for k, instance in enumerate(batch)),
+            )
+            for index, batch in enumerate(self.evaluator.batches(split))
+        )
+
+    def _score(self, example: Example, output: Any) -> Feedback:
+        cases: Sequence[Case] = example.input
+        verdicts: list[Verdict] = []
+        for case, solution in zip(cases, output, strict=True):
+            with _named(case):
+                verdicts.append(self.evaluator.judge(case.instance, solution))
+        value = mean([v.value for v in verdicts])
+        start = mean([self.anchors(case).start for case in cases])
+        bound = mean([self.anchors(case).bound for case in cases])
+        shared = set.intersection(*(set(v.metrics) for v in verdicts))
+        metrics = {name: mean([v.metrics[name] for v in verdicts]) for name in sorted(shared)}
+        metrics[self.spec.metric] = value
+        metrics["normalised"] = normalise(value, start=start, bound=bound)
+        text = self._words(cases, verdicts, Anchors(start=start, bound=bound), metrics)
+        return Feedback(score=self._sign * value, text=text, metrics=metrics)
+
+    def _words(
+        self, cases: Sequence[Case], verdicts: Sequence[Verdict], anchors: Anchors, metrics: Mapping[str, float]
+    ) -> str:
+        spec = self.spec
+        metric = spec.metric.replace("_", " ")
+        better = "higher" if spec.direction == "maximize" else "lower"
+        counted = f"{len(cases)} instances" if len(cases) > 1 else "1 instance"
+        first = (
+            f"Mean {metric} over {counted}: {metrics[spec.metric]:.6g} ({better} is better). "
+            f"The starting program has {anchors.start:.6g}, {self.evaluator.bound_source} {anchors.bound:.6g}; "
+            f"on that scale from 0 to 1 this is {metrics['normalised']:.3f}."
+        )
+        worst, verdict = max(zip(cases, verdicts, strict=True), key=lambda pair: self._gap(*pair))
+        second = (
+            f"{'Worst instance' if len(cases) > 1 else 'Instance'} `{worst.name}`: {verdict.value:.6g} "
+            f"against {self.anchors(worst).bound:.6g}. {verdict.note}".rstrip()
+        )
+        return f"{first}\n{second}"
+
+    def _gap(self, case: Case, verdict: Verdict) -> float:
+        bound = self.anchors(case).bound
+        return self._sign * (bound - verdict.value) / max(abs(bound), 1e-9)
+
+
+def normalise(value: float, *, start: float, bound: float) -> float:
+    """Return where `value` lies from `start` (0) to `bound` (1); worse than the start is negative.
+
+    Where the starting program already attains the bound, attaining it is 1 and the shortfall counts relative to the bound.
+    """
+    span = bound - start
+    if abs(span) > 1e-12 * max(1.0, abs(bound)):
+        return (value - start) / span + 0.0  # no -0.0
+    return 1.0 - abs(value - bound) / max(1.0, abs(bound))
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the arithmetic mean, the same on every Python version."""
+    return math.fsum(values) / len(values)
+
+
+def seeding(seed: int, *, numpy: bool) -> str:
+    """Return source that seeds the candidate's own random generators."""
+    lines = f"random.seed({seed})\n"
+    return lines + f"np.random.seed({seed % 2**32})\n" if numpy else lines
+
+
+def signature_of(program: str, entry: str) -> str:
+    """Return the `def` line of `entry` in a program, on one line and with its colon."""
+    for node in ast.parse(program).body:
+        if isinstance(node, ast.FunctionDef) and node.name == entry:
+            returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+            return f"def {entry}({ast.unparse(node.args)}){returns}:"
+    raise ValueError(f"the starting program defines no `{entry}`")
+
+
+@contextmanager
+def _named(case: Case) -> Iterator[None]:
+    """Put the case's name before the words of a failure."""
+    try:
+        yield
+    except EvaluationFailed as failure:
+        text = f"Instance `{case.name}`: {failure.feedback.text}"
+        raise EvaluationFailed(failure.feedback.model_copy(update={"text": text})) from failure

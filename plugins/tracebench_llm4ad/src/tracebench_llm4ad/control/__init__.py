@@ -1,0 +1,1 @@
+"""Five classic control tasks: the candidate steers, the environment stays with us."""

@@ -1,0 +1,92 @@
+"""What one task knows of its own: its texts, instances, simulation and verifier, apart from sandboxes and batches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from tracebench_core.ids import derive_seed
+from tracebench_core.protocols import EvaluationFailed
+from tracebench_core.specs import Feedback, Split
+from tracebench_llm4ad.options import TaskOptions
+
+Instance = TypeVar("Instance")
+
+
+class Heuristic(Protocol):
+    """The function under optimisation, as a simulation sees it: called with copies, its own seconds counted."""
+
+    seconds: float
+
+    def __call__(self, *args: Any) -> Any:
+        """Return the function's value.
+
+        Raises:
+            EvaluationFailed: when it has none; the feedback says why.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a verified solution of one instance is worth."""
+
+    value: float
+    """The native metric."""
+    note: str = ""
+    """Where this solution loses most, in words and numbers."""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """Further native metrics, such as the objectives of a multi-objective task."""
+
+
+def invalid(text: str) -> EvaluationFailed:
+    """Return the exception that refuses a candidate's output; `text` names the violated rule with its numbers."""
+    return EvaluationFailed(Feedback(score=0.0, status="invalid", text=text))
+
+
+class Evaluator(ABC, Generic[Instance]):
+    """The rules of one task. All of it is trusted code; only the `Heuristic` it is handed is not."""
+
+    name: ClassVar[str]
+    """The task's name in the catalogue, which holds the metric and its direction."""
+    entry: ClassVar[str]
+    """The function that the candidate must define."""
+    program: ClassVar[str]
+    """The starting program: valid, and it scores."""
+    objective: ClassVar[str]
+    """The full description: arguments with shapes and units, what to return, how it is scored, what is refused."""
+    bound_source: ClassVar[str]
+    """What `bound` is and where it comes from, in a few words."""
+    needs_numpy: ClassVar[bool] = True
+
+    def __init__(self, options: TaskOptions) -> None:
+        self.options = options
+
+    def batches(self, split: Split) -> Iterator[Sequence[Instance]]:
+        """Yield the examples of a split, each a batch of instances; splits are disjoint by their derived seeds."""
+        sizes = {"train": self.options.n_train, "validation": self.options.n_validation, "test": self.options.n_test}
+        for example in range(sizes[split]):
+            yield [
+                self.generate(np.random.default_rng(derive_seed(self.options.seed, self.name, split, example, k)))
+                for k in range(self.options.n_instance)
+            ]
+
+    def generate(self, rng: np.random.Generator) -> Instance:
+        """Return one random instance; the docstring of an override documents the generator."""
+        raise NotImplementedError(f"`{self.name}` has a fixed list of instances")
+
+    @abstractmethod
+    def solve(self, instance: Instance, heuristic: Heuristic) -> Any:
+        """Run the simulation and return its solution; raises `invalid(…)` as soon as the heuristic breaks a rule."""
+
+    @abstractmethod
+    def judge(self, instance: Instance, solution: Any) -> Verdict:
+        """Verify a solution against the original instance from scratch, and value it; raises `invalid(…)`."""
+
+    @abstractmethod
+    def bound(self, instance: Instance) -> float:
+        """Return the best known value of the native metric on this instance, or a proven bound on it."""

@@ -1,0 +1,77 @@
+"""The two ways to hold a heuristic: a candidate in its sandboxed session, and a trusted function in this process."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tracebench_core.protocols import EvaluationFailed, Session
+from tracebench_core.specs import Feedback, Outcome
+from tracebench_core.specs.feedback import FeedbackStatus
+from tracebench_core.specs.sandbox import OutcomeStatus
+
+STATUS: dict[OutcomeStatus, FeedbackStatus] = {
+    "error": "error",
+    "timeout": "timeout",
+    "memory": "error",
+    "killed": "error",
+    "forbidden": "invalid",
+    "invalid": "invalid",
+}
+ADVICE: dict[OutcomeStatus, str] = {
+    "timeout": "Make the function cheaper: it is called many times, and all calls share one time limit.",
+    "memory": "Keep less in memory.",
+    "killed": "The function must return; it may not end or kill the process.",
+    "forbidden": "The function may compute only: no files, network, processes or modules beyond those declared.",
+    "invalid": "Give one complete program that defines the required function and returns plain numbers, lists or arrays.",
+}
+
+
+class SandboxedHeuristic:
+    """A candidate in a session of the sandbox: every call is answered, or ends the evaluation with words."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.seconds = 0.0
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the candidate with copies of `args`."""
+        outcome = self._session.call(*args)
+        self.seconds += outcome.seconds
+        if outcome.status != "ok":
+            raise EvaluationFailed(explain(outcome))
+        return outcome.value
+
+
+class TrustedHeuristic:
+    """A function of ours in this process, for anchors and for tests of a simulation without a sandbox."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.seconds = 0.0
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function with copies of `args`."""
+        copies = copy.deepcopy(args)
+        started = time.perf_counter()
+        value = self._function(*copies)
+        self.seconds += time.perf_counter() - started
+        return value
+
+
+def load_trusted(source: str, entry: str, *, prelude: str = "") -> TrustedHeuristic:
+    """Return `entry` of a program that this distribution ships; never call it on a candidate."""
+    namespace: dict[str, Any] = {}
+    exec(f"{prelude}\n{source}", namespace)  # noqa: S102 - our own starting programs, never a candidate
+    return TrustedHeuristic(namespace[entry])
+
+
+def explain(outcome: Outcome) -> Feedback:
+    """Return the feedback for an outcome that is not ok: what happened, the last frame, and what to do."""
+    last_frame = outcome.traceback.strip().splitlines()[-3:]
+    parts = [outcome.error or f"The candidate ended with status {outcome.status}.", *last_frame]
+    if advice := ADVICE.get(outcome.status):
+        parts.append(advice)
+    return Feedback(score=0.0, status=STATUS[outcome.status], text="\n".join(dict.fromkeys(parts)))

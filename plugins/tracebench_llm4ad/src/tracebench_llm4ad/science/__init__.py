@@ -1,0 +1,1 @@
+"""Equations to be found from noisy data."""
