@@ -1,0 +1,29 @@
+"""Cost models: from proposals and evaluations per step to the estimate that planning shows."""
+
+from __future__ import annotations
+
+from tracebench_core.specs import CostEstimate, Range
+from tracebench_opto.parts.search import UNCAPPED_STEPS
+
+
+def estimate_steps(
+    steps: int | None, *, proposals: float, evaluations: float, idle_evaluations: float = 0.0, start: float = 0.0
+) -> CostEstimate:
+    """Return the estimate for `steps` equal steps; None, when the budget decides, counts as the 10 steps of a job without one.
+
+    Args:
+        steps: number of steps.
+        proposals: requested per step, one model call each.
+        evaluations: per step when every proposal is new and valid.
+        idle_evaluations: per step when no proposal is.
+        start: evaluations before the first step.
+    """
+    count = UNCAPPED_STEPS if steps is None else steps
+    high = start + count * evaluations
+    calls = float(count * proposals)
+    return CostEstimate(
+        evaluations=Range(low=start + count * idle_evaluations, likely=high, high=high),
+        llm_calls=Range(low=0.0, likely=calls, high=2 * calls),
+        steps=None if steps is None else float(steps),
+        proposals=Range(low=0.0, likely=calls, high=calls),
+    )

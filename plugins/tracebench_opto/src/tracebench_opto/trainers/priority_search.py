@@ -1,0 +1,109 @@
+"""PrioritySearch: expand the most urgent candidates of a priority queue, evaluate their children, put all back.
+
+Source: OpenTrace's `opto.features.priority_search.PrioritySearch`. What differs, and why:
+
+* the search starts from one evaluation of the initial candidate; OpenTrace fills its queue with `num_candidates` copies of it and evaluates
+  every copy, which spends ten times the evaluations before the first proposal;
+* the first step proposes already, and what a step evaluates counts in that same step; OpenTrace's first step calls no model and the samples
+  of its last step influence nothing;
+* a batch on which a candidate was measured is not measured again, except under `ucb`, which lives on repeated measurements;
+* the UCB bonus is scaled by the spread of the scores seen, since scores have no fixed range;
+* ties and the `time` priority go by order of creation, not by the wall clock, so that equal seeds give equal searches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from tracebench_core.protocols import Problem
+from tracebench_core.specs import CostEstimate, Example, TaskShape
+from tracebench_opto.parts.archive import Entry
+from tracebench_opto.parts.cost import estimate_steps
+from tracebench_opto.parts.memory import Memory
+from tracebench_opto.parts.priority import ScoreFunction, by_priority
+from tracebench_opto.parts.sampling import Minibatches
+from tracebench_opto.parts.search import Search, SearchSettings
+
+
+class Settings(SearchSettings):
+    """Settings of PrioritySearch."""
+
+    num_candidates: int = Field(default=2, ge=1)
+    """Candidates taken from the queue per step."""
+    num_proposals: int = Field(default=2, ge=1)
+    """Proposals for each candidate and batch."""
+    num_batches: int = Field(default=1, ge=1)
+    """Batches of train per step."""
+    score_function: ScoreFunction = "mean"
+    """The priority: `mean` score, `ucb` (upper confidence bound) or `time` (the newest first)."""
+    ucb_exploration_constant: float = Field(default=1.0, ge=0)
+    validate_exploration_candidates: bool = True
+    """Compare candidates on validation; when false, or where there is none, on the batch that they were made from."""
+    memory_update_frequency: int = Field(default=0, ge=0)
+    """Steps between merges of the short-term memory into the long-term memory; 0 for no short-term memory."""
+    long_term_memory_size: int | None = Field(default=None, ge=1)
+    short_term_memory_size: int | None = Field(default=None, ge=1)
+
+
+@dataclass(frozen=True, slots=True)
+class PrioritySearch:
+    """The trainer."""
+
+    settings: Settings
+
+    def train(self, problem: Problem) -> None:
+        """Run the search."""
+        cfg = self.settings
+        search = Search(
+            problem, cfg, batches_per_step=cfg.num_batches, use_validation=cfg.validate_exploration_candidates
+        )
+        memory = Memory(
+            lambda entries: by_priority(
+                entries, search.archive, score_function=cfg.score_function, exploration=cfg.ucb_exploration_constant
+            ),
+            update_frequency=cfg.memory_update_frequency,
+            long_term_size=cfg.long_term_memory_size,
+            short_term_size=cfg.short_term_memory_size,
+        )
+        rechecks = Minibatches(search.selection, cfg.train_batch_size, rng=problem.rng)
+        for _ in search.schedule():
+            with problem.step():
+                batches = [search.batches.draw() for _ in range(cfg.num_batches)]
+                if len(memory) == 0:
+                    memory.add([search.seed(search.judging(batches[0]))])
+                elif cfg.score_function == "ucb":
+                    for parent in memory.top(cfg.num_candidates):
+                        search.measure(parent, rechecks.draw(), again=True)
+                for parent in memory.top(cfg.num_candidates):
+                    for batch in batches:
+                        memory.add(self._expand(search, parent, batch))
+                memory.end_step()
+
+    def _expand(self, search: Search, parent: Entry, batch: tuple[Example, ...]) -> list[Entry]:
+        """Return the evaluated children of one candidate on one batch."""
+        evaluation = search.measure(parent, batch)
+        children = search.propose(parent, evaluation, n=self.settings.num_proposals)
+        return search.evaluate(children, search.judging(batch), parent=parent, origin="propose")
+
+
+def build(settings: Settings) -> PrioritySearch:
+    """Return the trainer."""
+    return PrioritySearch(settings)
+
+
+def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
+    """Return what one job is expected to use."""
+    batch = min(settings.train_batch_size, shape.train)
+    validated = shape.validation if settings.validate_exploration_candidates else 0
+    expansions = settings.num_candidates * settings.num_batches
+    fresh = expansions * batch if shape.train > batch or settings.score_function == "ucb" else 0
+    proposals = expansions * settings.num_proposals
+    return estimate_steps(
+        settings.planned_steps(shape.train, batches_per_step=settings.num_batches),
+        proposals=proposals,
+        evaluations=fresh + proposals * (validated or batch),
+        idle_evaluations=fresh / settings.num_candidates,
+        start=(validated or 0) + batch,
+    )
