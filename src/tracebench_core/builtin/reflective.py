@@ -1,0 +1,170 @@
+"""`Reflective`: a proposer that shows a model the parameters, what came of them, and asks for better values.
+
+It needs no other package. One call per proposal, and one more when a reply cannot be read. Prompts depend on the problem and the
+evaluations alone: no clock, no addresses, no order of dictionaries.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tracebench_core.builtin.intake import Intake
+from tracebench_core.builtin.replies import UnreadableReply, read_reply
+from tracebench_core.errors import ModelError
+from tracebench_core.ids import canonical_json
+from tracebench_core.llm.answer_format import ANSWER_FORMAT, describe, render_values
+from tracebench_core.protocols import Problem
+from tracebench_core.specs import Evaluation, Example, ExampleResult, Message, Values
+
+log = logging.getLogger(__name__)
+
+SYSTEM = f"""\
+You improve the parameters of a program. You see what the program is for, its parameters with their current values, how it
+did on some examples, and what was tried before. Reason about why the scores are what they are, then change one or more values
+so that the score rises. A higher score is better.
+
+{ANSWER_FORMAT}"""
+
+
+class ReflectiveSettings(BaseModel):
+    """What may be set of `Reflective`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    memory_size: int = Field(default=5, ge=0)
+    """Earlier candidates of the lineage that are shown with their scores."""
+    max_examples: int = Field(default=8, ge=0)
+    """Examples shown with their feedback, worst first."""
+    max_chars: int = Field(default=2000, gt=0)
+    """Of one input or one feedback; the rest is cut, and the cut is marked."""
+    temperature: float | None = Field(default=None, ge=0)
+
+
+def build(problem: Problem, **settings: Any) -> Reflective:
+    """Return the proposer for a problem; the loader of the optimizer `Reflective`."""
+    return Reflective(problem, ReflectiveSettings(**settings))
+
+
+class Reflective:
+    """Proposes by reflection on scores and feedback; see the module."""
+
+    def __init__(self, problem: Problem, settings: ReflectiveSettings) -> None:
+        self._problem = problem
+        self._settings = settings
+        self._intake = Intake(problem)
+
+    def propose(self, evaluations: Sequence[Evaluation], *, n: int = 1) -> list[Values]:
+        """Return up to `n` improvements on the last of `evaluations`, from `n` independent calls with one prompt.
+
+        Raises:
+            BudgetExhausted: when the budget ends.
+            ModelError: when the model cannot be asked.
+        """
+        base = evaluations[-1].candidate.values if evaluations else self._problem.initial
+        messages = self._messages(base, evaluations, self._intake.notes())
+        suggestions = [suggestion for _ in range(n) if (suggestion := self._ask(messages)) is not None]
+        proposals = [self._intake.take(base, suggestion) for suggestion in suggestions]
+        return [values for values in proposals if values is not None]
+
+    def _ask(self, messages: Sequence[Message]) -> Mapping[str, Any] | None:
+        """Return what the model suggests; an unreadable reply is sent back once, and is then given up."""
+        reply = self._complete(messages)
+        try:
+            return read_reply(reply, self._problem.parameters)
+        except UnreadableReply as err:
+            log.info("unreadable reply, asking again: %s", err)
+            complaint = f"This could not be used: {err}.\n{ANSWER_FORMAT}"
+            again = [
+                *messages,
+                {"role": "assistant", "content": reply or "(empty)"},
+                {"role": "user", "content": complaint},
+            ]
+        try:
+            return read_reply(self._complete(again), self._problem.parameters)
+        except UnreadableReply as err:
+            self._intake.malformed(str(err))
+            return None
+
+    def _complete(self, messages: Sequence[Message]) -> str:
+        sampling: dict[str, Any] = (
+            {} if self._settings.temperature is None else {"temperature": self._settings.temperature}
+        )
+        try:
+            return self._problem.complete(messages, role="optimizer", **sampling)[0].text
+        except ModelError as err:
+            if err.kind != "malformed":
+                raise
+            return ""
+
+    def _messages(self, base: Values, evaluations: Sequence[Evaluation], notes: Sequence[str]) -> list[Message]:
+        parameters = self._problem.parameters
+        sections = [
+            f"# Objective\n{self._problem.objective}",
+            f"# Parameters\n{describe(parameters)}",
+            f"# Current values\n{render_values({p.name: _plain(base[p.name]) for p in parameters})}",
+        ]
+        if evaluations:
+            sections.append(self._results(evaluations[-1]))
+        if past := evaluations[:-1][-self._settings.memory_size :] if self._settings.memory_size else ():
+            sections.append("# Tried before, oldest first\n" + "\n".join(self._tried(e) for e in past))
+        if notes:
+            sections.append("# Mind\n" + "\n".join(f"- {note}" for note in notes))
+        return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": "\n\n".join(sections)}]
+
+    def _results(self, evaluation: Evaluation) -> str:
+        worst = sorted(evaluation.results, key=lambda r: (r.feedback.status == "ok", r.feedback.score))
+        shown = worst[: self._settings.max_examples]
+        examples = {e.id: e for e in (*self._problem.train, *self._problem.validation)}
+        results = [self._result(result, examples.get(result.example)) for result in shown]
+        head = f"# Results\nScore: {_score(evaluation.score)} over {len(evaluation.results)} example(s)"
+        return "\n\n".join([f"{head}; {len(shown)} shown, worst first.", *results])
+
+    def _result(self, result: ExampleResult, example: Example | None) -> str:
+        feedback = result.feedback
+        head = f"## {result.example}: " + (
+            f"score {_score(feedback.score)}" if feedback.status == "ok" else feedback.status
+        )
+        lines = [head]
+        if example is not None and example.input is not None:
+            lines.append(f"Input: {self._cut(_text(example.input))}")
+        if feedback.metrics:
+            lines.append("Metrics: " + ", ".join(f"{k}={v:.6g}" for k, v in sorted(feedback.metrics.items())))
+        if feedback.text:
+            lines.append(f"Feedback: {self._cut(feedback.text)}")
+        return "\n".join(lines)
+
+    def _tried(self, evaluation: Evaluation) -> str:
+        values = canonical_json(evaluation.candidate.values).decode()
+        return f"- score {_score(evaluation.score)}: {self._cut(values)}"
+
+    def _cut(self, text: str) -> str:
+        limit = self._settings.max_chars
+        return text if len(text) <= limit else f"{text[:limit]} … ({len(text) - limit} more characters)"
+
+
+def _score(score: float | None) -> str:
+    return "not measured" if score is None else f"{score:.6g}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a JSON value with the keys of its objects in order."""
+    return json.loads(canonical_json(value))
+
+
+def _text(value: Any) -> str:
+    """Return an input as text: as it is, or as JSON; what JSON does not know is named by its type."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_foreign)
+    except (TypeError, ValueError):
+        return f"<{type(value).__name__}>"
+
+
+def _foreign(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else f"<{type(value).__name__}>"
