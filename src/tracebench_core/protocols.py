@@ -31,6 +31,7 @@ from tracebench_core.specs import (
     Values,
 )
 from tracebench_core.specs.events import Event
+from tracebench_core.specs.order import JobOrder
 
 
 class Session(Protocol):
@@ -80,11 +81,17 @@ class Sandbox(Protocol):
 class Context(Protocol):
     """What a task's program may use while it runs."""
 
-    seed: int
-    """Depends on the job's seed, the example, and how often this candidate met it."""
-    sandbox: Sandbox
-    workdir: Path
-    """Private to the job, on disk until the job ends."""
+    @property
+    def seed(self) -> int:
+        """Depends on the job's seed, the example, and how often this candidate met it."""
+        ...
+
+    @property
+    def sandbox(self) -> Sandbox: ...
+    @property
+    def workdir(self) -> Path:
+        """Private to the job, on disk until the job ends."""
+        ...
 
     def complete(self, messages: Sequence[Message], *, n: int = 1, **sampling: Any) -> list[Completion]:
         """Ask the model of the role `agent`."""
@@ -108,10 +115,14 @@ class Task(Protocol):
     A task may also offer `trace_agent() -> Module` (`TaskSpec.traced`), and `close()`.
     """
 
-    parameters: Sequence[Parameter]
-    objective: str
-    splits: Mapping[Split, Sequence[Example]]
-    guide: Guide
+    @property
+    def parameters(self) -> Sequence[Parameter]: ...
+    @property
+    def objective(self) -> str: ...
+    @property
+    def splits(self) -> Mapping[Split, Sequence[Example]]: ...
+    @property
+    def guide(self) -> Guide: ...
 
     def run(self, values: Values, example: Example, context: Context) -> Any:
         """Return the program's output for one example under the given values."""
@@ -129,7 +140,8 @@ class EvaluationFailed(Exception):  # noqa: N818 - says what happened to the can
 class BudgetView(Protocol):
     """What a trainer may know of its budget. Infinite axes are None."""
 
-    caps: Budget
+    @property
+    def caps(self) -> Budget: ...
 
     def used(self) -> BudgetState:
         """Return what is used up to now."""
@@ -138,13 +150,6 @@ class BudgetView(Protocol):
     def remaining(self, axis: Literal["evaluations", "llm_calls", "tokens", "usd", "seconds"]) -> float | None:
         """Return what is left on an axis, never negative; None when the axis is free (or, for usd, the price unknown)."""
         ...
-
-
-class Proposal(Protocol):
-    """New values for some or all parameters."""
-
-    values: Values
-    note: str
 
 
 class Optimizer(Protocol):
@@ -162,18 +167,31 @@ class Optimizer(Protocol):
 class Problem(Protocol):
     """A task opened for one job: metered, seeded, recorded, without its test split. The only thing a trainer sees."""
 
-    parameters: Sequence[Parameter]
-    initial: Values
-    objective: str
-    objectives: Sequence[Objective]
-    train: Sequence[Example]
-    validation: Sequence[Example]
-    """Empty when the task has none."""
-    seed: int
-    rng: random.Random
-    budget: BudgetView
-    best: Candidate
-    """The engine's archive's best so far; the initial candidate at first."""
+    @property
+    def parameters(self) -> Sequence[Parameter]: ...
+    @property
+    def initial(self) -> Values: ...
+    @property
+    def objective(self) -> str: ...
+    @property
+    def objectives(self) -> Sequence[Objective]: ...
+    @property
+    def train(self) -> Sequence[Example]: ...
+    @property
+    def validation(self) -> Sequence[Example]:
+        """Empty when the task has none."""
+        ...
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def rng(self) -> random.Random: ...
+    @property
+    def budget(self) -> BudgetView: ...
+    @property
+    def best(self) -> Candidate:
+        """The engine's archive's best so far; the initial candidate at first."""
+        ...
 
     def evaluate(
         self,
@@ -270,16 +288,27 @@ class Reporter(Protocol):
 class JobEnd(Protocol):
     """How a job's process ended, as its executor saw it."""
 
-    job: JobSpec
-    exit: Literal["done", "timeout", "died", "cancelled"]
-    detail: str
+    @property
+    def order(self) -> JobOrder: ...
+    @property
+    def exit(self) -> Literal["done", "timeout", "died", "cancelled", "lost"]:
+        """`lost`: the process went down with its executor and may be run again."""
+        ...
+
+    @property
+    def detail(self) -> str: ...
 
 
 class Executor(Protocol):
     """Runs jobs, each in a process of its own, and says how each ended."""
 
-    def run(self, jobs: Iterator[JobSpec], *, run_dir: Path, workers: int) -> Iterator[JobEnd]:
-        """Take jobs lazily from the iterator while workers are free; yield each job's end as it comes."""
+    def run(
+        self, orders: Iterator[JobOrder], *, run_dir: Path, workers: int, preload: Sequence[str]
+    ) -> Iterator[JobEnd]:
+        """Take orders lazily from the iterator while workers are free; yield each job's end as it comes.
+
+        `preload` names modules worth importing once. Closing the iterator ends every job that still runs.
+        """
         ...
 
 

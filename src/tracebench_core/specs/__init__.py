@@ -15,6 +15,7 @@ from tracebench_core.specs.job import (
     Usage,
 )
 from tracebench_core.specs.llm import Completion, Endpoint, Message
+from tracebench_core.specs.order import JobOrder, SharedLimits
 from tracebench_core.specs.run import (
     LLMConfig,
     ModelConfig,
@@ -62,6 +63,7 @@ __all__ = [
     "FeedbackStatus",
     "FrontPoint",
     "GuideSpec",
+    "JobOrder",
     "JobResult",
     "JobSpec",
     "JobStatus",
@@ -87,6 +89,7 @@ __all__ = [
     "Role",
     "RunConfig",
     "SandboxConfig",
+    "SharedLimits",
     "Source",
     "Spec",
     "Split",

@@ -35,6 +35,9 @@ class ModelIdentity(Spec):
     provider: str
     model: str
     base_url: str | None = None
+    temperature: float | None = None
+    """Sent where a caller names none; None leaves it to the provider."""
+    max_tokens: int | None = None
 
 
 class JobSpec(Spec):

@@ -1,0 +1,63 @@
+"""Finish a job whose process was ended from outside: score the best that its events hold, and record how it ended."""
+
+from __future__ import annotations
+
+from tracebench_core.engine.job import Doors, build_scorer, open_job_task, record_error
+from tracebench_core.engine.models import Models
+from tracebench_core.errors import BudgetExhausted
+from tracebench_core.specs import BudgetState, Candidate, JobOrder, JobStatus
+from tracebench_core.specs.events import BestChanged, CandidateSeen, EvaluationDone, Event, JobFinished
+from tracebench_core.store.blobs import BlobStore
+
+
+class Leftover:
+    """What an ended process of a job left in its events."""
+
+    def __init__(self, events: list[Event], blobs: BlobStore) -> None:
+        self.candidates: dict[str, Candidate] = {}
+        self.best = self.final = "c0"
+        self.evaluations = 0
+        self.seconds = 0.0
+        self.finished = False
+        for event in events:
+            self.seconds = max(self.seconds, event.mono)
+            match event:
+                case CandidateSeen():
+                    self.candidates[event.id] = Candidate(id=event.id, values=blobs.expand(event.values))
+                case EvaluationDone(by="trainer"):
+                    self.final = event.candidate
+                    self.evaluations += 1
+                case BestChanged():
+                    self.best = event.candidate
+                case JobFinished():
+                    self.finished = True
+
+    def used(self, models: Models) -> BudgetState:
+        """Return what the ended process had used."""
+        usage = models.used()
+        return BudgetState(
+            evaluations=self.evaluations,
+            llm_calls=usage.llm_calls,
+            tokens=usage.tokens,
+            usd=usage.usd,
+            seconds=self.seconds,
+        )
+
+
+def finish_job(order: JobOrder, doors: Doors, leftover: Leftover) -> None:
+    """Score the best candidate of a job that ran out of time, and write `job_finished`."""
+    if leftover.finished:
+        return
+    doors.recorder.calls(doors.models)
+    status: JobStatus = "timeout" if order.ended == "timeout" else "failed"
+    if "c0" in leftover.candidates:
+        try:
+            opened = open_job_task(order.job, doors.host)
+            build_scorer(order.job, doors, opened).score(
+                initial=leftover.candidates["c0"],
+                best=leftover.candidates[leftover.best],
+                final=leftover.candidates[leftover.final],
+            )
+        except (Exception, BudgetExhausted) as err:  # noqa: BLE001 - a score that cannot be had is a missing score
+            record_error(doors.recorder, err, fatal=False)
+    doors.recorder.finished(status, order.ended, used=leftover.used(doors.models), seconds=leftover.seconds)

@@ -1,0 +1,126 @@
+"""What a job has used and may still use: evaluations and seconds here, model calls as the gateway counts them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from tracebench_core.errors import BudgetExhausted
+from tracebench_core.specs import Axis, Budget, BudgetState, SharedLimits, Usage
+
+COUNTER_BYTES = 8
+
+
+class ModelUsage(Protocol):
+    """Where the usage of models comes from."""
+
+    def used(self) -> Usage:
+        """Return what the job's training calls have used up to now."""
+        ...
+
+
+class SharedCounter:
+    """A number in a file that the processes of a run count up together, never past a cap."""
+
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def take(self, cap: int) -> bool:
+        """Count one up and return True, or return False when the cap is reached."""
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        try:
+            taken = self.value()
+            if taken >= cap:
+                return False
+            os.pwrite(self._fd, (taken + 1).to_bytes(COUNTER_BYTES, "little"), 0)
+            return True
+        finally:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def value(self) -> int:
+        """Return the number without counting."""
+        return int.from_bytes(os.pread(self._fd, COUNTER_BYTES, 0), "little")
+
+
+class Meter:
+    """The job's `BudgetView`, and the one place where an evaluation is granted or refused. Thread-safe."""
+
+    def __init__(
+        self,
+        caps: Budget,
+        *,
+        shared: SharedLimits | None = None,
+        models: ModelUsage | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.caps = caps
+        self._shared = shared or SharedLimits()
+        self._counter = SharedCounter(self._shared.counter) if self._shared.counter else None
+        self._models = models
+        self._clock = clock
+        self._started = clock()
+        self._stopped: float | None = None
+        self._evaluations = 0
+        self._lock = threading.Lock()
+
+    def grant_evaluation(self) -> None:
+        """Count one evaluation.
+
+        Raises:
+            BudgetExhausted: when this evaluation would pass a cap of the job or of the run.
+        """
+        with self._lock:
+            self._check_time()
+            if self.caps.evaluations is not None and self._evaluations >= self.caps.evaluations:
+                raise BudgetExhausted("evaluations")
+            if (
+                self._counter is not None
+                and self._shared.evaluations is not None
+                and not self._counter.take(self._shared.evaluations)
+            ):
+                raise BudgetExhausted("evaluations", scope="run")
+            self._evaluations += 1
+
+    def check_time(self) -> None:
+        """Raise BudgetExhausted when the time of the job or of the run is over."""
+        with self._lock:
+            self._check_time()
+
+    def restart(self) -> None:
+        """Start the clock anew: training begins now, opening the task is not charged."""
+        self._started = self._clock()
+
+    def stop(self) -> None:
+        """Stop the clock: training is over."""
+        self._stopped = self._clock()
+
+    def seconds(self) -> float:
+        """Return the wall seconds of training up to now."""
+        return (self._stopped or self._clock()) - self._started
+
+    def used(self) -> BudgetState:
+        """Return what is used up to now, on every axis."""
+        usage = self._models.used() if self._models else Usage()
+        return BudgetState(
+            evaluations=self._evaluations,
+            llm_calls=usage.llm_calls,
+            tokens=usage.tokens,
+            usd=usage.usd,
+            seconds=self.seconds(),
+        )
+
+    def remaining(self, axis: Axis) -> float | None:
+        """Return what is left on an axis, never negative; None where it is free or unknown."""
+        cap = getattr(self.caps, axis)
+        used = getattr(self.used(), axis)
+        return None if cap is None or used is None else max(0.0, cap - used)
+
+    def _check_time(self) -> None:
+        if self.caps.seconds is not None and self.seconds() >= self.caps.seconds:
+            raise BudgetExhausted("seconds")
+        if self._shared.deadline is not None and time.monotonic() >= self._shared.deadline:
+            raise BudgetExhausted("seconds", scope="run")

@@ -1,0 +1,60 @@
+"""The door to language models as a job sees it, whatever stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from tracebench_core.errors import ModelError
+from tracebench_core.llm.access import Phase
+from tracebench_core.specs import Completion, Endpoint, Message, Role, Usage
+from tracebench_core.specs.events import LLMCall
+
+
+class Models(Protocol):
+    """A metered door to language models; `llm.client` implements it over the gateway."""
+
+    def complete(
+        self, messages: Sequence[Message], *, role: Role, phase: Phase = "training", n: int = 1, **sampling: Any
+    ) -> list[Completion]:
+        """Ask a model.
+
+        Raises:
+            BudgetExhausted: when a cap is reached.
+            ModelError: when there is no completion to be had.
+        """
+        ...
+
+    def endpoint(self, role: Role, phase: Phase = "training") -> Endpoint:
+        """Return the same door as an address and a key."""
+        ...
+
+    def records(self, after: int = -1) -> list[LLMCall]:
+        """Return this job's metered calls with numbers above `after`, foreign clients' calls included."""
+        ...
+
+    def used(self) -> Usage:
+        """Return what the training calls have used up to now."""
+        ...
+
+
+class NoModels:
+    """Stands where a job was given no door to models: a trainer that uses none, or a program that only evaluates."""
+
+    def complete(
+        self, messages: Sequence[Message], *, role: Role, phase: Phase = "training", n: int = 1, **sampling: Any
+    ) -> list[Completion]:
+        """Refuse."""
+        raise ModelError("This job was opened without a door to language models.", kind="refused")
+
+    def endpoint(self, role: Role, phase: Phase = "training") -> Endpoint:
+        """Refuse."""
+        raise ModelError("This job was opened without a door to language models.", kind="refused")
+
+    def records(self, after: int = -1) -> list[LLMCall]:
+        """Return nothing: no call was made."""
+        return []
+
+    def used(self) -> Usage:
+        """Return zero."""
+        return Usage()

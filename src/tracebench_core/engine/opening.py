@@ -1,0 +1,106 @@
+"""Build what a job is made of: its task, guide, trainer and proposer, each from what its spec names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
+from tracebench_core.plugins import PluginHost, load_ref, unmet_requirement
+from tracebench_core.protocols import Guide, Optimizer, Problem, Task, Trainer
+from tracebench_core.specs import Component, Example, Parameter, Split, TaskSpec
+
+
+class OpenTask(NamedTuple):
+    """A task without its test split, and the test examples apart."""
+
+    task: Task
+    guide: Guide
+    test: tuple[Example, ...]
+    spec: TaskSpec
+
+
+class SealedTask:
+    """A task whose test examples are not in it."""
+
+    def __init__(self, task: Task) -> None:
+        self.parameters: Sequence[Parameter] = tuple(task.parameters)
+        self.objective = task.objective
+        self.splits: Mapping[Split, Sequence[Example]] = MappingProxyType(
+            {split: tuple(examples) for split, examples in task.splits.items() if split != "test"}
+        )
+        self.guide = task.guide
+        self.run = task.run
+        build = getattr(task, "trace_agent", None)
+        if callable(build):
+            self.trace_agent = build
+
+
+def open_task(
+    host: PluginHost,
+    task_id: str,
+    *,
+    eval_kwargs: Mapping[str, Any],
+    guide: str | None = None,
+    guide_kwargs: Mapping[str, Any] | None = None,
+) -> OpenTask:
+    """Build a task and seal its test split.
+
+    Raises:
+        MissingRequirementError: when the machine lacks what the task needs.
+        PluginError: when the task breaks the contract.
+        UsageError: when it has nothing to train.
+    """
+    spec = host.task(task_id)
+    _demand(task_id, spec)
+    options = load_ref(spec.options, owner=task_id)(**eval_kwargs).model_dump() if spec.options else dict(eval_kwargs)
+    task: Task = load_ref(spec.loader, owner=task_id)(**options)
+    if not task.parameters:
+        raise UsageError(f"Task `{task_id}` has no trainable parameters (no_trainable_parameters).")
+    ids = [e.id for examples in task.splits.values() for e in examples]
+    if len(set(ids)) != len(ids):
+        raise PluginError(f"Task `{task_id}` uses an example id twice.")
+    if not task.splits.get("train"):
+        raise PluginError(f"Task `{task_id}` has no example in its train split.")
+    chosen = task.guide
+    if guide is not None:
+        chosen = load_ref(host.component("guide", guide).loader, owner=guide)(task, **(guide_kwargs or {}))
+    return OpenTask(SealedTask(task), chosen, tuple(task.splits.get("test", ())), spec)
+
+
+def build_trainer(host: PluginHost, trainer_id: str, settings: Mapping[str, Any]) -> Trainer:
+    """Build a trainer from its resolved settings."""
+    spec = host.component("trainer", trainer_id)
+    _demand(trainer_id, spec)
+    build = load_ref(spec.loader, owner=trainer_id)
+    trainer: Trainer = build(settings_model(spec, settings) if spec.settings else dict(settings))
+    return trainer
+
+
+def build_optimizer(host: PluginHost, problem: Problem, *, name: str, kwargs: Mapping[str, Any]) -> Optimizer:
+    """Build a proposer for a problem."""
+    spec = host.component("optimizer", name)
+    _demand(name, spec)
+    built: Optimizer = load_ref(spec.loader, owner=name)(problem, **kwargs)
+    return built
+
+
+def settings_model(spec: Component, settings: Mapping[str, Any]) -> BaseModel:
+    """Validate settings against the model that a component names; aliases are expected to be mapped."""
+    if spec.settings is None:
+        raise PluginError(f"`{spec.name}` declares no settings model.")
+    model: type[BaseModel] = load_ref(spec.settings, owner=spec.name)
+    try:
+        return model.model_validate(dict(settings))
+    except ValidationError as err:
+        raise UsageError(f"`{spec.name}` cannot take these settings: {err.errors()[0]['msg']}.") from err
+
+
+def _demand(id_: str, spec: TaskSpec | Component) -> None:
+    if isinstance(spec, Component) and spec.broken:
+        raise PluginError(f"`{id_}` is broken: {spec.broken}.", hint="trace-bench list-trainers --all")
+    if missing := unmet_requirement(spec.requires):
+        raise MissingRequirementError(f"`{id_}` needs the {missing.kind} `{missing.name}`.", hint=missing.hint)

@@ -1,0 +1,96 @@
+"""Check a candidate's values against the parameters before anything is evaluated."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracebench_core.ids import did_you_mean
+from tracebench_core.specs import Parameter
+
+
+def breach(parameters: Sequence[Parameter], values: Mapping[str, Any]) -> str:
+    """Return why these values may not be evaluated, in words for a model, or nothing."""
+    known = [p.name for p in parameters]
+    for name in values:
+        if name not in known:
+            return f"There is no parameter `{name}`.{did_you_mean(name, known)}"
+    for parameter in parameters:
+        if parameter.name not in values:
+            return f"`{parameter.name}` is missing."
+        if why := _breach_of(parameter, values[parameter.name]):
+            return f"`{parameter.name}` {why}."
+    return ""
+
+
+def _breach_of(parameter: Parameter, value: Any) -> str:
+    match parameter.kind:
+        case "number":
+            return _number(parameter, value)
+        case "choice":
+            return "" if value in parameter.choices else f"must be one of {list(parameter.choices)}, not {value!r}"
+        case "text" | "code":
+            return _text(parameter, value)
+        case "json":
+            return (
+                ""
+                if _same_shape(parameter.initial, value)
+                else (f"must be {_json_type(parameter.initial)}, not {_json_type(value)}")
+            )
+
+
+def _number(parameter: Parameter, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return f"must be a finite number, not {value!r}"
+    if parameter.minimum is not None and value < parameter.minimum:
+        return f"must be at least {parameter.minimum:g}, not {value:g}"
+    if parameter.maximum is not None and value > parameter.maximum:
+        return f"must be at most {parameter.maximum:g}, not {value:g}"
+    return ""
+
+
+def _text(parameter: Parameter, value: Any) -> str:
+    if not isinstance(value, str):
+        return f"must be text, not {_json_type(value)}"
+    if parameter.max_length is not None and len(value) > parameter.max_length:
+        return f"must have at most {parameter.max_length} characters, not {len(value)}"
+    if parameter.kind == "code" and parameter.signature and not _defines(value, parameter.signature):
+        return f"must define `{parameter.signature}`"
+    return ""
+
+
+def _defines(code: str, signature: str) -> bool:
+    """Code that does not parse passes: its evaluation says where the error is."""
+    try:
+        wanted = next(iter(ast.parse(f"{signature.rstrip().rstrip(':')}: ...").body))
+        found = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError):
+        return True
+    if not isinstance(wanted, ast.FunctionDef):
+        return True
+    return any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == wanted.name
+        for node in ast.walk(ast.Module(found, []))
+    )
+
+
+def _same_shape(initial: Any, value: Any) -> bool:
+    return initial is None or _json_type(initial) == _json_type(value)
+
+
+def _json_type(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case dict():
+            return "an object"
+        case _:
+            return "a list"
