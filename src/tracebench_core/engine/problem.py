@@ -68,9 +68,11 @@ class MeteredProblem:
         self.budget = setup.meter
         self._task = task
         self._setup = setup
-        self._split: dict[str, Split] = {e.id: "train" for e in self.train} | {
-            e.id: "validation" for e in self.validation
-        }
+        self._split: dict[str, Split] = {}
+        for example in self.train:
+            self._split[example.id] = "train"
+        for example in self.validation:
+            self._split[example.id] = "validation"
         self._archive = Archive(
             self.initial, train=[e.id for e in self.train], validation=[e.id for e in self.validation]
         )
