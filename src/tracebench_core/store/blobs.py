@@ -25,6 +25,7 @@ class BlobStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._known: set[str] = set()
         self._unsynced: list[Path] = []
 
     def path(self, digest: str) -> Path:
@@ -32,12 +33,17 @@ class BlobStore:
         return self.folder / digest[:2] / digest
 
     def put(self, data: bytes) -> str:
-        """Store `data` unless it is there, and return its SHA-256. It survives a power cut only after `sync`."""
+        """Store `data` unless it is there, and return its SHA-256. It survives a power cut only after `sync`.
+
+        A blob of an earlier process is read back before it counts as there: a power cut may have emptied it.
+        """
         digest = content_hash(data)
-        path = self.path(digest)
-        if not path.exists():
-            files.make_dir(path.parent)
-            files.write_whole(path, zlib.compress(data, 1))
+        if digest not in self._known:
+            path = self.path(digest)
+            if not self._holds(digest):
+                files.make_dir(path.parent)
+                files.write_whole(path, zlib.compress(data, 1))
+            self._known.add(digest)
             self._unsynced.append(path)
         return digest
 
@@ -78,6 +84,13 @@ class BlobStore:
     def expand(self, values: Mapping[str, JsonValue]) -> Values:
         """Undo `shrink`."""
         return {name: self._expand(value) for name, value in values.items()}
+
+    def _holds(self, digest: str) -> bool:
+        try:
+            self.get(digest)
+        except RunDirError:
+            return False
+        return True
 
     def _shrink(self, value: JsonValue) -> JsonValue:
         if isinstance(value, bool | int | float | None):

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TypeVar
 
 from pydantic import JsonValue
@@ -14,15 +14,11 @@ from pydantic_core import PydanticSerializationError
 
 from tracebench_core.specs.events import EVENTS_VERSION, CandidateSeen, Event
 from tracebench_core.store.blobs import BlobStore
+from tracebench_core.store.clock import timestamp, utc_now
 from tracebench_core.store.files import AppendLog, read_lines
 from tracebench_core.store.layout import JobLayout
 
 E = TypeVar("E", bound=Event)
-
-
-def utc_now() -> datetime:
-    """Return the time of day in UTC."""
-    return datetime.now(UTC)
 
 
 class EventWriter:
@@ -59,7 +55,7 @@ class EventWriter:
                 update=common
                 | {
                     "seq": self._seq,
-                    "t": self._clock().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                    "t": timestamp(self._clock()),
                     "mono": round(self._monotonic() - self._zero, 6),
                 }
             )
@@ -84,7 +80,7 @@ def _line(event: Event) -> bytes:
     try:
         return event.model_dump_json().encode()
     except PydanticSerializationError:  # a lone surrogate, which no UTF-8 text can hold
-        return json.dumps(_printable(event.model_dump(mode="python")), ensure_ascii=False, default=str).encode()
+        return type(event).model_validate(_printable(event.model_dump())).model_dump_json().encode()
 
 
 def _printable(value: JsonValue) -> JsonValue:

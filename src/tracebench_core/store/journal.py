@@ -1,0 +1,102 @@
+"""The journal of one writer: which jobs it declared finished. Its end records are the commit points that resume trusts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from tracebench_core.specs import JobStatus
+from tracebench_core.store import files
+from tracebench_core.store.clock import timestamp, utc_now
+from tracebench_core.store.layout import RunLayout
+
+_STATUSES = frozenset(get_args(JobStatus))
+
+
+@dataclass(frozen=True, slots=True)
+class EndRecord:
+    """One job declared finished. `digest` is the SHA-256 of the `results.json` that it commits, empty when it was not named."""
+
+    job_id: str
+    status: JobStatus
+    digest: str = ""
+
+
+class Journal:
+    """`journal-<worker>.jsonl`, append-only, with one writer. Opening it creates it and mends a torn last line."""
+
+    def __init__(self, run_dir: Path | RunLayout, worker: str = "main") -> None:
+        layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
+        self._log = files.AppendLog(layout.journal(worker))
+
+    def job_started(self, job_id: str) -> None:
+        """Note that a job is under way. Not flushed: nothing depends on it."""
+        self._append({"kind": "job_started", "job": job_id})
+
+    def job_finished(self, job_id: str, status: JobStatus, *, digest: str = "") -> None:
+        """Declare a job finished, durably. Its `results.json` must be durable already; `digest` is its SHA-256."""
+        self.jobs_finished([EndRecord(job_id, status, digest)])
+
+    def jobs_finished(self, ends: Iterable[EndRecord]) -> None:
+        """Declare several jobs finished with one flush to disk."""
+        written = False
+        for end in ends:
+            self._append({"kind": "job_finished", "job": end.job_id, "status": end.status, "digest": end.digest})
+            written = True
+        if written:
+            self._log.sync()
+
+    def close(self) -> None:
+        """Close the journal. Idempotent."""
+        self._log.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _append(self, record: dict[str, Any]) -> None:
+        stamped = {"t": timestamp(utc_now()), **record}
+        self._log.append(json.dumps(stamped, separators=(",", ":")).encode())
+
+
+def end_records(run_dir: Path | RunLayout) -> dict[str, EndRecord]:
+    """Read every journal of a run and return each job's end record.
+
+    A job that was run again has several: the one with the latest time counts, and of equal times the last in the order of file and
+    line. Lines that do not parse are skipped.
+    """
+    layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
+    latest: dict[str, tuple[str, EndRecord]] = {}
+    for path in layout.journals():
+        for line in files.read_lines(path).lines:
+            if b'"job_finished"' not in line:
+                continue
+            parsed = _parse(line)
+            if parsed is None:
+                continue
+            at, end = parsed
+            known = latest.get(end.job_id)
+            if known is None or at >= known[0]:
+                latest[end.job_id] = (at, end)
+    return {job_id: end for job_id, (_, end) in latest.items()}
+
+
+def finished_jobs(run_dir: Path | RunLayout) -> dict[str, JobStatus]:
+    """Return the status of every job that a journal declares finished."""
+    return {job_id: end.status for job_id, end in end_records(run_dir).items()}
+
+
+def _parse(line: bytes) -> tuple[str, EndRecord] | None:
+    try:
+        record = json.loads(line)
+        at, job, status, digest = record["t"], record["job"], record["status"], record["digest"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    if status not in _STATUSES or not (type(at) is type(job) is type(digest) is str):
+        return None
+    return at, EndRecord(job, status, digest)

@@ -1,0 +1,88 @@
+"""One runner per run directory, held by the operating system for as long as the runner lives."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+
+from tracebench_core.errors import RunDirError
+from tracebench_core.store.layout import RunLayout
+
+PATIENCE = 5.0
+"""Seconds to wait for the leftovers of a holder that is dead: its children share the lock until they end."""
+
+
+class RunLock:
+    """`flock` on `.lock` of a run directory; the file names the holder's pid. A context manager."""
+
+    def __init__(self, run_dir: Path | RunLayout) -> None:
+        self._layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
+        self._fd = -1
+
+    def acquire(self) -> None:
+        """Take the lock.
+
+        Raises:
+            RunDirError: when another live process holds it; the message names its pid.
+        """
+        fd = os.open(self._layout.lock, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            self._wait(fd)
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd = fd
+
+    def release(self) -> None:
+        """Give the lock back. Idempotent."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def __enter__(self) -> RunLock:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def _wait(self, fd: int) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not _try_lock(fd):
+            pid = _holder(fd)
+            if time.monotonic() >= deadline or (pid is not None and _is_alive(pid)):
+                raise RunDirError(
+                    f"run `{self._layout.run_id}` is in use by process {pid if pid is not None else 'unknown'}",
+                    hint=f"trace-bench show {self._layout.path}",
+                )
+            time.sleep(0.02)
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(fd: int) -> int | None:
+    text = os.pread(fd, 32, 0).strip()
+    return int(text) if text.isdigit() else None
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,71 @@
+"""What a job's events say it used: model calls by role, and the axes of its budget."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from tracebench_core.specs import BudgetState, Role, Usage
+from tracebench_core.specs.events import EvaluationDone, LLMCall
+
+_ROLES: tuple[Role, ...] = get_args(Role)
+
+
+class Meter:
+    """Adds up evaluations and model calls.
+
+    Usage by role covers all calls of the job. The budget's axes cover training only: the engine's own scoring is not charged.
+    A call that our own cache answered is a cached call and costs nothing.
+    """
+
+    def __init__(self) -> None:
+        self._by_role: dict[Role, Usage] = {}
+        self._training = Usage()
+        self._evaluations = 0
+
+    def add_evaluation(self, event: EvaluationDone) -> None:
+        """Count an evaluation, when the trainer asked for it."""
+        if event.by == "trainer":
+            self._evaluations += 1
+
+    def add_call(self, event: LLMCall) -> None:
+        """Count a model call."""
+        usage = _usage(event)
+        self._by_role[event.role] = self._by_role.get(event.role, Usage()) + usage
+        if event.phase == "training":
+            self._training += usage
+
+    def by_role(self) -> dict[Role, Usage]:
+        """Return the usage of every role that called a model."""
+        return {role: self._by_role[role] for role in _ROLES if role in self._by_role}
+
+    def used(self, *, seconds: float) -> BudgetState:
+        """Return the budget's axes as the events add up to them."""
+        calls = self._training
+        return BudgetState(
+            evaluations=self._evaluations,
+            llm_calls=calls.llm_calls,
+            tokens=calls.tokens,
+            usd=calls.usd,
+            seconds=seconds,
+        )
+
+
+def _usage(event: LLMCall) -> Usage:
+    if event.status == "refused":
+        return Usage(refused=1, retries=event.retries)
+    if event.cached:
+        return Usage(cached_calls=1)
+    answered = event.status == "ok"
+    return Usage(
+        llm_calls=int(answered),
+        prompt_tokens=event.prompt_tokens,
+        completion_tokens=event.completion_tokens,
+        cached_tokens=event.cached_tokens,
+        usd=event.usd if answered else (event.usd or 0.0),
+        retries=event.retries,
+    )
+
+
+def total(usage: dict[Role, Usage]) -> Usage:
+    """Return the usage of all roles together."""
+    return sum((usage[role] for role in _ROLES if role in usage), Usage())

@@ -1,0 +1,199 @@
+"""The one pure function from events to a job's result: files, terminal, viewer and report all use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tracebench_core.errors import RunDirError
+from tracebench_core.specs import Axis, Budget, BudgetState, ErrorInfo, JobResult, JobSpec, StepResult
+from tracebench_core.specs.events import (
+    BestChanged,
+    CandidateSeen,
+    ErrorRaised,
+    EvaluationDone,
+    Event,
+    JobFinished,
+    JobStarted,
+    LLMCall,
+    Scored,
+    StepFinished,
+)
+from tracebench_core.store.front import Front
+from tracebench_core.store.metering import Meter
+
+CUT_SHORT = ErrorInfo(
+    type="CutShort", message="the job's log ends without `job_finished`: its process ended before it could say how"
+)
+
+
+class Reducer:
+    """Takes events one by one; `result` may be asked for at any time, also in the middle of a job.
+
+    The same events give the same result, byte for byte. `score_val_*` are the engine's own `scored` events on validation, or on train
+    where the task has no validation split; `score_test*` those on test. A log without `job_finished` is a failed job.
+    """
+
+    def __init__(self) -> None:
+        self._start: JobStarted | None = None
+        self._end: JobFinished | None = None
+        self._last: Event | None = None
+        self._error: ErrorRaised | None = None
+        self._best: BestChanged | None = None
+        self._steps: list[StepResult] = []
+        self._seen_in_step: dict[str, int | None] = {}
+        self._scored: dict[tuple[str, str], Scored] = {}
+        self._meter = Meter()
+        self._front = Front(())
+
+    @property
+    def complete(self) -> bool:
+        """Whether the log holds its last event."""
+        return self._end is not None
+
+    def add(self, event: Event) -> None:
+        """Take the next event."""
+        self._last = event
+        match event:
+            case JobStarted():
+                self._start = event
+                self._front = Front(event.objectives)
+            case JobFinished():
+                self._end = event
+            case ErrorRaised():
+                if self._error is None or event.fatal or not self._error.fatal:
+                    self._error = event
+            case EvaluationDone():
+                self._meter.add_evaluation(event)
+                self._front.add(event)
+            case LLMCall():
+                self._meter.add_call(event)
+            case _:
+                self._add_progress(event)
+
+    def _add_progress(self, event: Event) -> None:
+        match event:
+            case BestChanged():
+                self._best = event
+            case CandidateSeen():
+                self._seen_in_step.setdefault(event.id, event.step)
+            case StepFinished():
+                self._steps.append(StepResult(**event.model_dump(include=set(StepResult.model_fields))))
+            case Scored():
+                self._scored[event.what, event.split] = event
+
+    def result(self) -> JobResult:
+        """Reduce what was taken so far.
+
+        Raises:
+            RunDirError: when there was no `job_started`, without which it is not known whose result this would be.
+        """
+        start, end = self._start, self._end
+        if start is None:
+            raise RunDirError("the job's log has no `job_started`")
+        seconds = end.seconds if end is not None else (self._last.mono if self._last is not None else 0.0)
+        used = end.used if end is not None else self._meter.used(seconds=seconds)
+        error = self._error_info()
+        return JobResult(
+            job_id=start.job_id,
+            task_id=start.task,
+            suite=start.task.partition(":")[0],
+            trainer_id=start.trainer,
+            seed=start.seed,
+            mode=start.mode,
+            status=end.status if end is not None else "failed",
+            stop_reason=end.stop_reason if end is not None else "error",
+            **self._scores(),
+            best_step=self._best_step(),
+            steps=tuple(self._steps),
+            front=self._front.points(),
+            usage=self._meter.by_role(),
+            budget=start.budget,
+            used=used,
+            overshoot=overshoot(start.budget, used),
+            time_seconds=seconds,
+            feedback=last_line(error),
+            error=error,
+            versions=dict(sorted(start.versions.items())),
+            started_at=start.t or None,
+            ended_at=(self._last.t or None) if self._last is not None else None,
+        )
+
+    def _scores(self) -> dict[str, Any]:
+        initial, best, final = (self._on_validation(what) for what in ("initial", "best", "final"))
+        test_initial, test = self._scored.get(("initial", "test")), self._scored.get(("best", "test"))
+        return {
+            "score_val_initial": initial and initial.score,
+            "score_val_best": best and best.score,
+            "score_val_final": final and final.score,
+            "score_test_initial": test_initial and test_initial.score,
+            "score_test": test and test.score,
+            "metrics_initial": dict(sorted(initial.metrics.items())) if initial else {},
+            "metrics_best": dict(sorted(best.metrics.items())) if best else {},
+            "best_candidate": self._best_candidate(),
+        }
+
+    def _on_validation(self, what: str) -> Scored | None:
+        return self._scored.get((what, "validation")) or self._scored.get((what, "train"))
+
+    def _best_candidate(self) -> str | None:
+        chosen = self._on_validation("best") or self._scored.get(("best", "test")) or self._best
+        return chosen.candidate if chosen else None
+
+    def _best_step(self) -> int | None:
+        candidate = self._best_candidate()
+        if self._best is not None and self._best.candidate == candidate:
+            return self._best.step
+        return self._seen_in_step.get(candidate) if candidate is not None else None
+
+    def _error_info(self) -> ErrorInfo | None:
+        status = self._end.status if self._end is not None else "failed"
+        raised = self._error
+        if raised is not None and (raised.fatal or status == "failed"):
+            return ErrorInfo(type=raised.type, message=raised.message, traceback=raised.traceback)
+        return None if self.complete else CUT_SHORT
+
+
+def reduce_job(events: Iterable[Event]) -> JobResult:
+    """Reduce the events of one job, in order.
+
+    Raises:
+        RunDirError: when there is no `job_started` among them.
+    """
+    reducer = Reducer()
+    for event in events:
+        reducer.add(event)
+    return reducer.result()
+
+
+def not_run(job: JobSpec) -> JobResult:
+    """Return the result of a planned job that has not been run."""
+    return JobResult(
+        job_id=job.job_id,
+        task_id=job.task_id,
+        suite=job.suite,
+        trainer_id=job.trainer_id,
+        seed=job.seed,
+        mode=job.mode,
+        status="not_run",
+        stop_reason="",
+        budget=job.budget,
+    )
+
+
+def overshoot(budget: Budget, used: BudgetState) -> dict[Axis, float]:
+    """Return by how much each capped axis was passed; axes within their cap are left out."""
+    over: dict[Axis, float] = {}
+    for axis, cap in budget.caps().items():
+        amount = getattr(used, axis)
+        if amount is not None and amount > cap:
+            over[axis] = amount - cap
+    return over
+
+
+def last_line(error: ErrorInfo | None) -> str:
+    """Return an error as one line: its type, and the last line of its message that says something."""
+    if error is None:
+        return ""
+    lines = [line.strip() for line in error.message.splitlines() if line.strip()]
+    return f"{error.type}: {lines[-1]}" if lines else error.type

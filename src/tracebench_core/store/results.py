@@ -1,0 +1,56 @@
+"""`results.json`: one job's reduction as bytes, written so that it survives a power cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from tracebench_core.errors import RunDirError
+from tracebench_core.ids import content_hash
+from tracebench_core.specs import JobResult
+from tracebench_core.store import files
+from tracebench_core.store.layout import JobLayout
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """A result as it lies on disk, with the SHA-256 of its bytes."""
+
+    result: JobResult
+    digest: str
+
+
+def result_bytes(result: JobResult) -> bytes:
+    """Return the one text of a result: fields in declared order, two spaces of indent, a final newline."""
+    return result.model_dump_json(indent=2).encode() + b"\n"
+
+
+def write_result(layout: JobLayout, result: JobResult, *, durable: bool = True) -> StoredResult:
+    """Write `results.json`; with `durable` it and the job's folder survive a power cut once this returns.
+
+    Call it after the events are durable (`EventWriter.close`) and before the journal's end record, which names the digest.
+    """
+    data = result_bytes(result)
+    files.write_whole(layout.results, data, durable=durable)
+    if durable:
+        files.sync_folder(layout.path.parent)
+    return StoredResult(result, content_hash(data))
+
+
+def read_result(layout: JobLayout) -> StoredResult:
+    """Read `results.json`.
+
+    Raises:
+        RunDirError: when it is missing, cannot be parsed, or is of another job.
+    """
+    try:
+        data = layout.results.read_bytes()
+        result = JobResult.model_validate_json(data)
+    except FileNotFoundError as err:
+        raise RunDirError(f"job `{layout.job_id}` has no `results.json`") from err
+    except (OSError, ValidationError) as err:
+        raise RunDirError(f"`{layout.results}` cannot be read as a result") from err
+    if result.job_id != layout.job_id:
+        raise RunDirError(f"`{layout.results}` is the result of job `{result.job_id}`")
+    return StoredResult(result, content_hash(data))

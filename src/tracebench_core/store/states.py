@@ -1,0 +1,117 @@
+"""The states of a job for people: initial, best and final values as YAML, and a history with one line per candidate."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import yaml
+
+from tracebench_core.specs import Values
+from tracebench_core.specs.events import BestChanged, CandidateSeen, EvaluationDone, Event, Scored
+from tracebench_core.store import files
+from tracebench_core.store.blobs import BlobStore
+from tracebench_core.store.layout import JobLayout
+
+_SafeDumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml is ten times faster and not built everywhere
+
+
+class _Dumper(_SafeDumper):  # type: ignore[misc,valid-type]  # the base is chosen at run time
+    """Writes text of several lines as a block, the way people write it."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+@dataclass(slots=True)
+class _Record:
+    """What the events say of one candidate."""
+
+    seen: CandidateSeen
+    archived: float | None = None
+    results: dict[tuple[str, str], EvaluationDone] = field(default_factory=dict)
+
+    @property
+    def score(self) -> float | None:
+        """The archive's score; else the mean over its examples, on validation where it met that split; else None."""
+        if self.archived is not None:
+            return self.archived
+        for split in ("validation", "train"):
+            results = [e for (s, _), e in self.results.items() if s == split]
+            if results:
+                measured = all(e.status == "ok" for e in results)
+                return math.fsum(e.score for e in results) / len(results) if measured else None
+        return None
+
+
+class _History:
+    """The candidates of a job in the order in which they appeared, and which of them are initial, best and final."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, _Record] = {}
+        self.chosen: dict[str, str] = {}
+
+    def add(self, event: Event) -> None:
+        match event:
+            case CandidateSeen():
+                self.records.setdefault(event.id, _Record(event))
+                self.chosen.setdefault("initial", event.id)
+            case EvaluationDone() if event.candidate in self.records and event.by == "trainer":
+                self.records[event.candidate].results[event.split, event.example] = event
+            case BestChanged():
+                self.chosen["best"] = event.candidate
+                if event.candidate in self.records:
+                    self.records[event.candidate].archived = event.score
+            case Scored():
+                self.chosen[event.what] = event.candidate
+
+
+def write_states(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -> None:
+    """Write `artifacts/{initial,best,final}_state.yaml` and `state_history.jsonl` from a job's events.
+
+    A state file maps parameter names to values, in full. The final state is the one that the engine scored as final, else the last
+    candidate seen. A candidate that never was (a job that failed early) has no file.
+    """
+    history = _History()
+    for event in events:
+        history.add(event)
+    records, chosen = history.records, history.chosen
+    if not records:
+        return
+    chosen.setdefault("final", next(reversed(records)))
+    files.make_dir(layout.artifacts)
+    targets = {"initial": layout.initial_state, "best": layout.best_state, "final": layout.final_state}
+    texts: dict[str, bytes] = {}
+    for what, path in targets.items():
+        record = records.get(chosen.get(what, ""))
+        if record is not None:
+            key = record.seen.id
+            if key not in texts:
+                texts[key] = yaml_text(blobs.expand(record.seen.values))
+            files.write_whole(path, texts[key])
+    files.write_whole(layout.state_history, b"".join(_line(record) for record in records.values()))
+
+
+def yaml_text(values: Values) -> bytes:
+    """Return values as YAML, text of several lines as blocks, keys in the order given."""
+    text: str = yaml.dump(values, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=2**31 - 1)
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _line(record: _Record) -> bytes:
+    seen = record.seen
+    line = {
+        "step": seen.step,
+        "candidate": seen.id,
+        "score": record.score,
+        "parents": seen.parents,
+        "origin": seen.origin,
+        "values": seen.values,
+    }
+    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
