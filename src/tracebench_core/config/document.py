@@ -1,0 +1,215 @@
+"""A config file as text, data and line numbers: YAML 1.1 without its traps, or JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import yaml
+
+from tracebench_core.config.problems import Loc, Problem, render, report
+from tracebench_core.errors import ConfigError
+from tracebench_core.ids import nearest
+
+MAX_VALUES = 1_000_000
+MAX_DEPTH = 100
+MERGE_TAG = "tag:yaml.org,2002:merge"
+# `1e-3` is a number to everybody but YAML 1.1.
+EXPONENT = re.compile(r"^[-+]?[0-9]+[eE][-+]?[0-9]+$")
+
+Node: TypeAlias = yaml.nodes.Node
+_Reader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where it is built in: eight times faster
+_Writer: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class Loader(_Reader):  # type: ignore[misc]  # one of two classes, known at run time
+    """Reads what JSON can hold: dates stay text."""
+
+
+class Dumper(_Writer):  # type: ignore[misc]  # as above
+    """Writes text so that `Loader` reads it back as text."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        """Write equal values out in full, without anchors."""
+        return True
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in _Reader.yaml_implicit_resolvers.items()
+}
+for _class in (Loader, Dumper):
+    _class.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+0123456789"))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a config says, and where it says it. `origin` is the file's name as the user wrote it."""
+
+    origin: str
+    data: dict[str, Any]
+    node: Node | None = None
+
+    def line(self, loc: Loc) -> int | None:
+        """Return the line, from 1, of the deepest part of `loc` that the file holds."""
+        if self.node is None:
+            return None
+        line, node = 1, self.node
+        for step in loc:
+            found = _child(node, step)
+            if found is None:
+                break
+            line, node = found
+        return line
+
+
+def read(path: Path) -> Document:
+    """Read a config file.
+
+    Raises:
+        ConfigError: it cannot be read, is neither YAML nor JSON, or holds something that JSON cannot.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as err:
+        beside = [p.name for p in path.parent.glob("*") if p.suffix in {".yaml", ".yml", ".json"}]
+        match = nearest(path.name, beside)
+        hint = (
+            f"did you mean `{path.with_name(match)}`?"
+            if match
+            else "`trace-bench config schema` says what a config holds"
+        )
+        raise ConfigError(f"`{path}` does not exist.", hint=hint) from err
+    except UnicodeDecodeError as err:
+        raise ConfigError(f"`{path}` is not UTF-8 text.") from err
+    except OSError as err:
+        raise ConfigError(f"`{path}` cannot be read: {err.strerror}.") from err
+    return parse(text, origin=str(path), is_json=path.suffix == ".json")
+
+
+def parse(text: str, *, origin: str, is_json: bool = False) -> Document:
+    """Parse the text of a config; an empty one is an empty mapping.
+
+    Raises:
+        ConfigError: naming the line of every problem.
+    """
+    try:
+        node, data, twice = _load_json(text) if is_json else _load(text)
+    except json.JSONDecodeError as err:
+        raise ConfigError(f"`{origin}`, line {err.lineno}: not valid JSON: {err.msg}.") from err
+    except (yaml.YAMLError, RecursionError, ValueError) as err:
+        raise _syntax_error(err, text, origin) from err
+    if data is None:
+        data = {}
+    document = Document(origin=origin, data=data, node=node)
+    if not isinstance(data, dict):
+        report([Problem((), f"a config is a mapping of fields to values, not {render(data)}.")], document)
+    report([*twice, *unfit_for_json(data)], document)
+    return document
+
+
+def value(text: str) -> Any:
+    """Parse one YAML value, as a command line gives it."""
+    return _load(text).data
+
+
+class _Loaded(NamedTuple):
+    node: Node | None
+    data: Any
+    twice: list[Problem]
+
+
+def _load(text: str) -> _Loaded:
+    loader = Loader(text)
+    try:
+        node = loader.get_single_node()
+        twice = [*_duplicates(node)]  # first: constructing writes merged keys into the nodes
+        return _Loaded(node, None if node is None else loader.construct_document(node), twice)
+    finally:
+        loader.dispose()
+
+
+def _load_json(text: str) -> _Loaded:
+    """Take the values from the JSON parser, and the lines from the YAML parser where it can read the same text."""
+    data = json.loads(text) if text.strip() else None
+    try:
+        node = yaml.compose(text.replace("\t", " "), Loader)
+    except yaml.YAMLError:
+        node = None
+    return _Loaded(node, data, [*_duplicates(node)])
+
+
+def _syntax_error(err: Exception, text: str, origin: str) -> ConfigError:
+    if isinstance(err, yaml.MarkedYAMLError):
+        mark = err.problem_mark or err.context_mark
+        line, words = (mark.line + 1 if mark else 1), str(err.problem or err.context)
+    elif isinstance(err, yaml.reader.ReaderError):
+        line, words = text[: err.position].count("\n") + 1, err.reason
+    else:
+        line, words = 1, str(err) or "nested too deeply"
+    lines = text.splitlines() or [""]
+    line = min(line, len(lines))
+    if lines[line - 1].startswith("\t"):
+        words = "a tab: YAML is indented with spaces"
+    return ConfigError(
+        f"`{origin}`, line {line}: not valid YAML: {words}.", hint="quote text that holds `:`, `#`, `{` or `[`"
+    )
+
+
+def _child(node: Node, step: str | int) -> tuple[int, Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        found = next(((k, v) for k, v in node.value if k.value == str(step)), None)
+        return (found[0].start_mark.line + 1, found[1]) if found else None
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        item: Node = node.value[step]
+        return item.start_mark.line + 1, item
+    return None
+
+
+def _duplicates(root: Node | None) -> Iterator[Problem]:
+    """Yield a problem for every key that a mapping holds twice: of two values, YAML silently keeps the last."""
+    waiting: list[tuple[Loc, Node]] = [((), root)] if root is not None else []
+    seen: set[int] = set()
+    while waiting:
+        loc, node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend(((*loc, i), item) for i, item in enumerate(node.value))
+        elif isinstance(node, yaml.MappingNode):
+            first: dict[str, int] = {}
+            for key, item in node.value:
+                name, line = str(key.value), key.start_mark.line + 1
+                if name in first and key.tag != MERGE_TAG:
+                    yield Problem((*loc, name), f"is written twice, first on line {first[name]}.", line=line)
+                first.setdefault(name, line)
+                waiting.append(((*loc, name), item))
+
+
+def unfit_for_json(data: Any) -> Iterator[Problem]:
+    """Yield a problem for everything that JSON cannot hold: at most one for size and depth."""
+    waiting: list[tuple[Loc, Any]] = [((), data)]
+    count = 0
+    while waiting:
+        loc, item = waiting.pop()
+        count += 1
+        if count > MAX_VALUES or len(loc) > MAX_DEPTH:
+            yield Problem(loc[:3], f"holds more than {MAX_VALUES:,} values or {MAX_DEPTH} levels, or refers to itself.")
+            return
+        if isinstance(item, dict):
+            for key in item:
+                if not isinstance(key, str):
+                    yield Problem(loc, f"has the key {render(key)}: keys are text, write it in quotes.")
+            waiting.extend(((*loc, str(key)), child) for key, child in item.items())
+        elif isinstance(item, list | tuple):
+            waiting.extend(((*loc, i), child) for i, child in enumerate(item))
+        elif isinstance(item, float) and not math.isfinite(item):
+            yield Problem(loc, f"is {item}: numbers in a config are finite.")
+        elif not (item is None or isinstance(item, str | int | float | bool)):
+            yield Problem(loc, f"is a {type(item).__name__}, which a config cannot hold.")

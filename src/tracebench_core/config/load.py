@@ -1,0 +1,140 @@
+"""From the text of a config to a `RunConfig`, or to one error that tells everything that is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tracebench_core.config import document
+from tracebench_core.config.canonical import Canonical, spellings
+from tracebench_core.config.document import Document
+from tracebench_core.config.overrides import Override, apply, parse_override
+from tracebench_core.config.problems import Loc, Problem, describe, dotted, render, report
+from tracebench_core.config.shape import names_at
+from tracebench_core.ids import canonical_json
+from tracebench_core.specs import RunConfig, TrainerEntry
+
+
+def load_config(path: str | Path, *, overrides: Sequence[str] = ()) -> RunConfig:
+    """Read a YAML or JSON config; `overrides` are `key=value` texts, applied in order.
+
+    Raises:
+        ConfigError: naming file, line and field of every problem.
+    """
+    return _build(document.read(Path(path)), overrides)
+
+
+def parse_config(mapping: Mapping[str, Any], *, overrides: Sequence[str] = (), origin: str = "<config>") -> RunConfig:
+    """Build a config from a mapping, with everything that a file may say.
+
+    Raises:
+        ConfigError: naming every field with a problem.
+    """
+    source = Document(origin=origin, data=dict(mapping))
+    report(document.unfit_for_json(source.data), source)
+    return _build(source, overrides)
+
+
+def _build(source: Document, overrides: Sequence[str]) -> RunConfig:
+    form = Canonical(source.data)
+    report(form.problems, source)
+    changes = [parse_override(text) for text in overrides]
+    data = form.data
+    for change in changes:
+        data = apply(data, change)
+    changed = Canonical(data) if changes else form
+    problems = [*_from(changed.problems, form, changes), *_wrong(changed.data, form, changes)]
+    try:
+        config = RunConfig.model_validate_json(json.dumps(changed.data), strict=True)
+    except ValidationError as err:
+        problems += [_problem(dict(error), form, changes) for error in err.errors()]
+    report(problems, source)
+    return _split_variants(config)
+
+
+def _wrong(data: Mapping[str, Any], form: Canonical, changes: Sequence[Override]) -> list[Problem]:
+    return _from([*_misplaced(data), *_repeats(data)], form, changes)
+
+
+def _misplaced(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what stands among a trainer's settings and is none."""
+    for loc, variant in _variants(data):
+        if variant.get("eval_kwargs"):
+            yield Problem(
+                (*loc, "eval_kwargs"),
+                "belongs to tasks: all trainers are evaluated alike. Move it to `eval_kwargs` or `tasks[…].eval_kwargs`.",
+            )
+        if not isinstance(variant.get("optimizer_kwargs", {}), dict | None):
+            yield Problem((*loc, "optimizer_kwargs"), f"must be a mapping, not {render(variant['optimizer_kwargs'])}.")
+
+
+def _repeats(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield every item of the matrix that is there twice: its jobs would be the same jobs."""
+    lists: list[tuple[Loc, Any]] = [((name,), data.get(name)) for name in ("tasks", "trainers", "seeds")]
+    trainers = data.get("trainers")
+    for i, trainer in enumerate(trainers if isinstance(trainers, list) else ()):
+        if isinstance(trainer, dict):
+            lists.append((("trainers", i, "params_variants"), trainer.get("params_variants")))
+    for loc, items in lists:
+        first: dict[bytes, int] = {}
+        for i, item in enumerate(items if isinstance(items, list) else ()):
+            same = first.setdefault(canonical_json(_without_defaults(item)), i)
+            if same != i:
+                yield Problem((*loc, i), f"is the same as `{dotted((*loc, same))}`.")
+
+
+def _without_defaults(entry: Any) -> Any:
+    """Return an entry without its empty fields, so that `x` and `{id: x, eval_kwargs: {}}` compare equal."""
+    return {k: v for k, v in entry.items() if v not in ({}, [{}], [])} if isinstance(entry, dict) else entry
+
+
+def _variants(data: Mapping[str, Any]) -> Iterator[tuple[Loc, dict[str, Any]]]:
+    trainers = data.get("trainers")
+    for i, trainer in enumerate(trainers if isinstance(trainers, list) else ()):
+        variants = trainer.get("params_variants") if isinstance(trainer, dict) else None
+        for j, variant in enumerate(variants if isinstance(variants, list) else ()):
+            if isinstance(variant, dict):
+                yield ("trainers", i, "params_variants", j), variant
+
+
+def _split_variants(config: RunConfig) -> RunConfig:
+    """Give variants with `optimizer_kwargs` of their own an entry of their own, where such keywords belong."""
+    entries: list[TrainerEntry] = []
+    for entry in config.trainers:
+        plain: list[dict[str, Any]] = []
+        for variant in entry.params_variants:
+            settings = {k: v for k, v in variant.items() if k not in {"optimizer_kwargs", "eval_kwargs"}}
+            if own := variant.get("optimizer_kwargs"):
+                kwargs = {**entry.optimizer_kwargs, **own}
+                entries.append(entry.model_copy(update={"params_variants": (settings,), "optimizer_kwargs": kwargs}))
+            else:
+                plain.append(settings)
+        if plain:
+            entries.append(entry.model_copy(update={"params_variants": tuple(plain)}))
+    return config.model_copy(update={"trainers": tuple(entries)})
+
+
+def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Override]) -> Problem:
+    """Put a pydantic error into words, at the place where the user wrote the field."""
+    loc: Loc = tuple(error["loc"])
+    if loc and loc[-1] == "[key]":
+        text = describe({**error, "type": "extra_forbidden", "loc": loc[:-1]}, names_at(loc[:-2]))
+        return _placed(Problem(loc[:-1], text), form, changes)
+    text = describe(error, spellings(loc[:-1]))
+    return _placed(Problem(loc, text), form, changes)
+
+
+def _from(problems: Iterable[Problem], form: Canonical, changes: Sequence[Override]) -> list[Problem]:
+    return [_placed(problem, form, changes) for problem in problems]
+
+
+def _placed(problem: Problem, form: Canonical, changes: Sequence[Override]) -> Problem:
+    for change in reversed(changes):
+        if problem.loc[: len(change.loc)] == change.loc:
+            return replace(problem, override=change.text)
+    return replace(problem, loc=form.origin_of(problem.loc))

@@ -1,0 +1,133 @@
+"""Problems of a config, in words: which field, what is wrong with it, and what was probably meant."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from tracebench_core.errors import ConfigError
+from tracebench_core.ids import did_you_mean
+
+Loc: TypeAlias = tuple[str | int, ...]
+
+HINT = "`trace-bench config schema` prints every field with its type"
+LONGEST = 60
+PLAIN_KEY = re.compile(r"^[\w-]+$")
+EXPECTED = {
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "`true` or `false`",
+    "tuple": "a list",
+    "list": "a list",
+    "dict": "a mapping",
+    "model": "a mapping",
+}
+BOUNDS = {
+    "greater_than_equal": ("ge", "{:g} or more"),
+    "greater_than": ("gt", "more than {:g}"),
+    "less_than_equal": ("le", "{:g} or less"),
+    "less_than": ("lt", "less than {:g}"),
+}
+
+
+class Places(Protocol):
+    """Knows where a config says what."""
+
+    @property
+    def origin(self) -> str:
+        """Return the name of the config, as the user wrote it."""
+        ...
+
+    def line(self, loc: Loc) -> int | None:
+        """Return the line of a field, from 1."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`loc` is the field as the user wrote it; `text` follows its name in a sentence."""
+
+    loc: Loc
+    text: str
+    line: int | None = None
+    override: str | None = None
+    """The command-line override that brought it in, in place of a line."""
+
+
+def dotted(loc: Loc) -> str:
+    """Return a field's name as `-o` takes it: `trainers[0].params_variants[1].ps_steps`."""
+    name = ""
+    for step in loc:
+        if isinstance(step, int) or not PLAIN_KEY.match(step):
+            name += f"[{step}]"
+        else:
+            name += f".{step}" if name else step
+    return name
+
+
+def render(value: Any) -> str:
+    """Return a value as a reader of the config knows it, cut to a line."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, str):
+        return f"text `{value if len(value) <= LONGEST else value[:LONGEST] + '…'}`"
+    try:
+        return f"`{json.dumps(value)}`"
+    except TypeError:
+        return f"a {type(value).__name__}"
+
+
+def report(problems: Iterable[Problem], places: Places) -> None:
+    """Raise one `ConfigError` that tells all problems in the order of the file; return when there are none."""
+    found = [(p, p.line if p.line is not None else places.line(p.loc)) for p in problems]
+    if not found:
+        return
+    found.sort(key=lambda pair: (pair[0].override is not None, pair[1] or 0))
+    lines = dict.fromkeys(_sentence(problem, line, places.origin) for problem, line in found)
+    raise ConfigError("\n".join(lines), hint=HINT)
+
+
+def _sentence(problem: Problem, line: int | None, origin: str) -> str:
+    where = f"`{origin}`" if line is None else f"`{origin}`, line {line}"
+    if problem.override is not None:
+        where = f"`-o {problem.override}`"
+    name = f"`{dotted(problem.loc)}` " if problem.loc else ""
+    return f"{where}: {name}{problem.text}"
+
+
+def describe(error: Mapping[str, Any], known: Iterable[str]) -> str:
+    """Say one pydantic error in a user's words; `known` are the names that its place could hold."""
+    kind, value, context = str(error["type"]), error.get("input"), error.get("ctx", {})
+    if kind == "extra_forbidden":
+        words = f"is not a known field.{did_you_mean(str(error['loc'][-1]), known)}"
+    elif kind == "missing":
+        words = "is missing."
+    elif kind == "literal_error":
+        words = _one_of(re.findall(r"'([^']*)'", str(context["expected"])), value)
+    elif kind in BOUNDS:
+        bound, limit = BOUNDS[kind]
+        words = f"must be {limit.format(context[bound])}, not {render(value)}."
+    elif (expected := EXPECTED.get(kind.removesuffix("_type"))) is not None:
+        words = f"must be {expected}, not {render(value)}.{_quoting(expected, value)}"
+    else:
+        words = f"is refused: {context.get('error', error['msg'])}."
+    return words
+
+
+def _one_of(choices: Sequence[str], value: Any) -> str:
+    names = ", ".join(f"`{choice}`" for choice in choices)
+    guess = did_you_mean(value, choices) if isinstance(value, str) else ""
+    return f"must be one of {names}, not {render(value)}.{guess}"
+
+
+def _quoting(expected: str, value: Any) -> str:
+    """Explain YAML's habit of reading `off`, `1e3` and `20260101` as something else than text."""
+    return " Write it in quotes." if expected == EXPECTED["string"] and isinstance(value, bool | int | float) else ""

@@ -1,0 +1,93 @@
+"""The JSON Schema of a config, for editors: every field with its words, other spellings and short forms included."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from itertools import pairwise
+from typing import Any
+
+from pydantic import BaseModel
+
+from tracebench_core.config.canonical import ALIASES, KNOB_PREFIXES, KNOBS, ONE_OF_A_LIST
+from tracebench_core.specs import (
+    Budget,
+    LLMConfig,
+    ModelConfig,
+    PluginsConfig,
+    Price,
+    RunConfig,
+    SandboxConfig,
+    TaskEntry,
+    TrainerEntry,
+)
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+MODELS: tuple[type[BaseModel], ...] = (
+    TaskEntry,
+    TrainerEntry,
+    Price,
+    ModelConfig,
+    LLMConfig,
+    PluginsConfig,
+    SandboxConfig,
+    Budget,
+)
+
+
+def config_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of what `load_config` accepts, dashes for underscores aside."""
+    schema = RunConfig.model_json_schema()
+    definitions = schema["$defs"]
+    _describe(schema, RunConfig)
+    for model in MODELS:
+        _describe(definitions[model.__name__], model)
+    _add_spellings(schema, "run")
+    for name, level in (
+        ("TaskEntry", "task"),
+        ("TrainerEntry", "trainer"),
+        ("ModelConfig", "model"),
+        ("LLMConfig", "model"),
+    ):
+        _add_spellings(definitions[name], level)
+    for name in ("tasks", "trainers"):
+        schema["properties"][name]["items"] = {"anyOf": [{"type": "string"}, schema["properties"][name]["items"]]}
+    for part in (schema, definitions["TrainerEntry"]):
+        knob = {"description": "A setting of the trainer; better written in `params_variants`.", "deprecated": True}
+        part["patternProperties"] = {f"^({'|'.join(KNOB_PREFIXES)})": knob}
+        part["properties"] |= dict.fromkeys(sorted(KNOBS), knob)
+    return {"$schema": DIALECT, **schema}
+
+
+def _add_spellings(schema: dict[str, Any], level: Any) -> None:
+    """Let an editor accept the other spellings of fields, and strike them through."""
+    properties, required = schema["properties"], schema.pop("required", [])
+    others: dict[str, list[str]] = {}
+    for alias, name in ALIASES[level].items():
+        shape = properties[name]
+        if alias in ONE_OF_A_LIST:
+            shape = shape["items"]
+        properties[alias] = {**shape, "description": f"Another spelling of `{name}`.", "deprecated": True}
+        others.setdefault(name, []).append(alias)
+    if required:
+        schema["allOf"] = [{"anyOf": [{"required": [n]} for n in (name, *others.get(name, ()))]} for name in required]
+
+
+def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
+    for name, words in field_docs(model).items():
+        schema["properties"][name]["description"] = words
+
+
+def field_docs(model: type[BaseModel]) -> dict[str, str]:
+    """Return the docstrings that stand below the fields of a model and of its bases, read from their source."""
+    docs: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if not issubclass(base, BaseModel) or base is BaseModel:
+            continue
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]  # a class
+        for field, doc in pairwise(body):
+            match field, doc:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                    docs[name] = inspect.cleandoc(words)
+    return {name: words for name, words in docs.items() if name in model.model_fields}

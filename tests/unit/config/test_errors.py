@@ -1,0 +1,135 @@
+"""A wrong config is told file, line, field and the nearest valid name, everything at once."""
+
+from pathlib import Path
+
+import pytest
+
+from tracebench_core.config import load_config, parse_config
+from tracebench_core.errors import ConfigError
+
+
+def complaint(tmp_path: Path, text: str, *overrides: str, name: str = "c.yaml") -> str:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, overrides=overrides)
+    return str(caught.value).replace(f"`{path}`", "FILE")
+
+
+def test_every_problem_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = 'mode: sutb\nfail_fast: "false"\ntrainers:\n  - id: X\n    parms_variants: []\nrun_id: ../x\n'
+
+    assert complaint(tmp_path, text).splitlines() == [
+        "FILE, line 1: `mode` must be one of `stub`, `real`, `replay`, not text `sutb`. Did you mean `stub`?",
+        "FILE, line 2: `fail_fast` must be `true` or `false`, not text `false`.",
+        "FILE, line 5: `trainers[0].parms_variants` is not a known field. Did you mean `params_variants`?",
+        "FILE, line 6: `run_id` is refused: a run id is one folder name inside `runs_dir`.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("max_worker: 2", "`max_worker` is not a known field. Did you mean `max_workers`?"),
+        ("llm: {modle: x}", "`llm.modle` is not a known field. Did you mean `model`?"),
+        ("llm: {roles: {optimzer: {}}}", "`llm.roles.optimzer` is not a known field. Did you mean `optimizer`?"),
+        ("llm: {roles: {judge: {modle: x}}}", "`llm.roles.judge.modle` is not a known field. Did you mean `model`?"),
+        ("llm: {prices: {gpt-4.1: {prompt: 1}}}", "`llm.prices[gpt-4.1].completion` is missing."),
+        ("budget: {evalutions: 3}", "`budget.evalutions` is not a known field. Did you mean `evaluations`?"),
+        ("budget: {usd: -1}", "`budget.usd` must be 0 or more, not `-1`."),
+        ("sandbox: {memory_mb: 0}", "`sandbox.memory_mb` must be more than 0, not `0`."),
+        ("plugins: {excludes: []}", "`plugins.excludes` is not a known field. Did you mean `exclude`?"),
+        ("tasks: a:b", "`tasks` must be a list, not text `a:b`."),
+        ("tasks: [3]", "`tasks[0]` must be a mapping, not `3`."),
+        ("tasks: [{eval_kwargs: {}}]", "`tasks[0].id` is missing."),
+        ("tasks: [{id: x, evalkwargs: {}}]", "`tasks[0].evalkwargs` is not a known field. Did you mean `eval_kwargs`?"),
+        ("trainers: [{id: X, logger: off}]", "`trainers[0].logger` must be text, not `false`. Write it in quotes."),
+        ("trainers: [{id: X, params: 3}]", "`trainers[0].params` must be a mapping, not `3`."),
+        ("seed: x", "`seed` must be a whole number, not text `x`."),
+        ("seeds: [1.5]", "`seeds[0]` must be a whole number, not `1.5`."),
+        ("n-concurrent: -1", "`n-concurrent` must be 1 or more, not `-1`."),
+        ("max_workers: true", "`max_workers` must be a whole number, not `true`."),
+        ("run_id: 20261121", "`run_id` must be text, not `20261121`. Write it in quotes."),
+        ("mode: replay", "`mode: replay` needs `replay_from`, the run to take the recorded exchanges from"),
+        ("seeds: [1, 2, 1]", "`seeds[2]` is the same as `seeds[0]`."),
+        ("tasks: [a:b, a:c, {id: a:b, eval_kwargs: {}}]", "`tasks[2]` is the same as `tasks[0]`."),
+        ("trainers: [X, {name: X, params: {}}]", "`trainers[1]` is the same as `trainers[0]`."),
+        (
+            "trainers: [{id: X, params_variants: [{a: 1}, {a: 1}]}]",
+            "`trainers[0].params_variants[1]` is the same as `trainers[0].params_variants[0]`.",
+        ),
+        ("max_workers: 1\nn_concurrent: 2", "`n_concurrent` and `max_workers` say different things."),
+        ("seeds: [1]\nseed: 2", "`seed` and `seeds` say different things."),
+        ("mode: stub\nmode: real", "line 2: `mode` is written twice, first on line 1."),
+        ("llm: {model: a, model: b}", "line 1: `llm.model` is written twice, first on line 1."),
+        ("llm: {api_key: sk-1}", "`llm.api_key` is a secret, and configs are published."),
+        ("optimizer_kwargs: {api-key: sk-1}", "`optimizer_kwargs.api-key` is a secret, and configs are published."),
+        ("trainers: [{id: X, params: {eval_kwargs: {n: 1}}}]", "`trainers[0].params.eval_kwargs` belongs to tasks"),
+        (
+            "trainers: [{id: X, params: {optimizer_kwargs: 3}}]",
+            "`trainers[0].params.optimizer_kwargs` must be a mapping, not `3`.",
+        ),
+        ("- a\n- b", "a config is a mapping of fields to values, not a list."),
+        ("eval_kwargs: {1: a}", "`eval_kwargs` has the key `1`: keys are text, write it in quotes."),
+        ("eval_kwargs: {a: .nan}", "`eval_kwargs.a` is nan: numbers in a config are finite."),
+        ("eval_kwargs: {a: !!binary aGk=}", "`eval_kwargs.a` is a bytes, which a config cannot hold."),
+        ("eval_kwargs: &a {x: *a}", "levels, or refers to itself."),
+        ("a: [1", "not valid YAML: "),
+        ("a: !!python/name:os.system x", "not valid YAML: could not determine a constructor"),
+        ("seeds:\n\t- 1", "line 2: not valid YAML: a tab: YAML is indented with spaces."),
+        ("a: b: c", "line 1: not valid YAML: mapping values are not allowed"),
+        ("mode: stub\n---\nmode: real", "line 2: not valid YAML: but found another document."),
+        ("mode: stub\nx: \x07", "line 2: not valid YAML: control characters are not allowed."),
+    ],
+)
+def test_the_field_is_named(tmp_path: Path, text: str, expected: str) -> None:
+    assert expected in complaint(tmp_path, text)
+
+
+def test_the_line_is_the_one_of_the_field_the_user_wrote(tmp_path: Path) -> None:
+    text = "mode: stub\n\ntrainers:\n  - X\n  - name: Y\n    ps_steps: 2\n    params:\n      optimizer_kwargs: 3\n"
+
+    assert complaint(tmp_path, text).startswith("FILE, line 8: `trainers[1].params.optimizer_kwargs`")
+
+
+def test_json_errors_name_the_line(tmp_path: Path) -> None:
+    assert complaint(tmp_path, '{\n "mode": }', name="c.json") == "FILE, line 2: not valid JSON: Expecting value."
+    assert "line 2: `mode` must be one of" in complaint(tmp_path, '{\n\t"mode": "sutb"\n}', name="c.json")
+    assert "`seeds` is written twice" in complaint(tmp_path, '{"seeds": [1], "seeds": [2]}', name="c.json")
+
+
+def test_a_missing_file_names_the_nearest_one(tmp_path: Path) -> None:
+    (tmp_path / "smoke.yaml").touch()
+
+    with pytest.raises(ConfigError, match="does not exist") as caught:
+        load_config(tmp_path / "smok.yaml")
+
+    assert "smoke.yaml" in caught.value.hint
+
+
+def test_a_folder_and_a_binary_file_are_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_bytes(b"\xff\xfe\x00")
+
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(tmp_path)
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        load_config(tmp_path / "b.yaml")
+
+
+def test_a_file_that_explodes_is_refused(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
+
+    assert "more than 1,000,000 values" in complaint(tmp_path, "\n".join(lines))
+
+
+def test_deep_nesting_is_refused(tmp_path: Path) -> None:
+    assert "levels" in complaint(tmp_path, "a: " + "[" * 200 + "]" * 200)
+    assert "FILE, line 1" in complaint(tmp_path, "a: " + "[" * 20_000)
+
+
+def test_a_mapping_has_no_lines_but_an_origin() -> None:
+    with pytest.raises(ConfigError, match=r"^`the form`: `mode` must be one of"):
+        parse_config({"mode": "sutb"}, origin="the form")
+    with pytest.raises(ConfigError, match=r"`runs_dir` is a PosixPath, which a config cannot hold"):
+        parse_config({"runs_dir": Path("runs")})

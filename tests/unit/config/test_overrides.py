@@ -1,0 +1,94 @@
+"""`-o key=value` changes one field, and says when there is no such field."""
+
+from pathlib import Path
+
+import pytest
+
+from tracebench_core.config import load_config, parse_config
+from tracebench_core.errors import ConfigError
+
+MATRIX = {"trainers": [{"name": "X", "params": {"ps_steps": 1}}, "Y"], "seed": 1, "tasks": ["a:b"]}
+
+
+@pytest.mark.parametrize(
+    ("override", "path", "expected"),
+    [
+        ("llm.model=gpt-x", "llm.model", "gpt-x"),
+        ("llm.api_base=http://x", "llm.base_url", "http://x"),
+        ("seeds=[1,2,3]", "seeds", (1, 2, 3)),
+        ("seed=5", "seeds", (5,)),
+        ("n-concurrent=4", "max_workers", 4),
+        ("job-timeout=", "job_timeout", None),
+        ("run_id=a=b", "run_id", "a=b"),
+        ("ps_steps=9", "trainer_kwargs", {"ps_steps": 9}),
+        ("trainer_kwargs.depth=9", "trainer_kwargs", {"depth": 9}),
+        ("budget.usd=1e-2", "budget.usd", 0.01),
+        ("trainers[0].params_variants[0].ps_steps=4", "trainers.0.params_variants.0.ps_steps", 4),
+        ("trainers[0].params.ps_steps=4", "trainers.0.params_variants.0.ps_steps", 4),
+        ("trainers[1].params_variants=[{a: 1}, {a: 2}]", "trainers.1.params_variants", ({"a": 1}, {"a": 2})),
+        ("trainers[1].params.a.b=1", "trainers.1.params_variants.0.a.b", 1),
+        ("tasks=[c:d]", "tasks.0.id", "c:d"),
+        ("tasks[1]=c:d", "tasks.1.id", "c:d"),
+        ("llm.prices[m/x]={prompt: 1, completion: 2}", "llm.prices.m/x.completion", 2.0),
+        ("plugins.options.suite.root=/x", "plugins.options.suite.root", "/x"),
+        ("eval_kwargs.deep[0]=1", "eval_kwargs.deep.0", 1),
+    ],
+)
+def test_an_override_reaches_its_field(override: str, path: str, expected: object) -> None:
+    found: object = parse_config(MATRIX, overrides=[override])
+    for step in path.split("."):
+        if isinstance(found, dict):
+            found = found[step]
+        elif isinstance(found, tuple | list):
+            found = found[int(step)]
+        else:
+            found = getattr(found, step)
+    assert found == expected
+
+
+def test_later_overrides_win() -> None:
+    assert parse_config({}, overrides=["seeds=[1]", "seeds=[2]"]).seeds == (2,)
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("llm.modl=x", "`llm.modl` is not a known field. Did you mean `model`?"),
+        ("max_worker=2", "`max_worker` is not a known field. Did you mean `max_workers`?"),
+        ("tasks.id=x", "`tasks` is a list: name its item, as in `tasks[0]`."),
+        ("tasks[7].id=x", "`tasks` has 1 item, counted from 0."),
+        ("mode.x=1", "`mode.x` is not a known field."),
+        ("llm.roles.optimzer.model=x", "`llm.roles.optimzer` is not a known field. Did you mean `optimizer`?"),
+        ("mode=sutb", "`-o mode=sutb`: `mode` must be one of"),
+        ("seeds=3", "`-o seeds=3`: `seeds` must be a list, not `3`."),
+        ("seeds=[1", "the value is not valid YAML"),
+        ("eval_kwargs.a=.inf", "is inf"),
+        ("seeds", "an override is written `key=value`"),
+        ("=3", "an override is written `key=value`"),
+        ("a..b=3", "`a..b` is not the name of a field."),
+        ("optimizer_kwargs.api_key=sk", "`-o optimizer_kwargs.api_key=sk`: `optimizer_kwargs.api_key` is a secret"),
+        ("llm.api_key=sk", "is not a known field. Did you mean `api_key_env`?"),
+    ],
+)
+def test_a_wrong_override_is_told_as_the_user_typed_it(override: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(MATRIX, overrides=[override])
+
+    assert f"-o {override}" in str(caught.value)
+    assert expected in str(caught.value)
+
+
+def test_problems_of_file_and_override_are_told_together(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("mode: sutb\n")
+
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, overrides=["seeds=3"])
+
+    first, second = str(caught.value).splitlines()
+    assert first.startswith(f"`{path}`, line 1: `mode`")
+    assert second.startswith("`-o seeds=3`: `seeds`")
+
+
+def test_an_override_mends_what_the_file_says_wrong() -> None:
+    assert parse_config({"mode": "sutb"}, overrides=["mode=stub"]).mode == "stub"
