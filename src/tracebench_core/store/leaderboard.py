@@ -1,0 +1,97 @@
+"""`leaderboard.csv`: the rank of every trainer within its task, by mean over seeds, with count and interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tracebench_core.specs import JobStatus
+from tracebench_core.store.rows import GroupKey, Row, TaskKey, csv_line
+from tracebench_core.store.student import interval
+
+COLUMNS = (
+    "task_id", "task_version", "guide", "eval_kwargs", "rank", "trainer_id", "params", "optimizer", "score", "n",
+    "mean", "ci95_low", "ci95_high", "jobs", "ok", "failed", "timeout", "other",
+)  # fmt: skip
+_MEASURED: frozenset[JobStatus] = frozenset({"ok", "timeout"})
+_COUNTED: tuple[JobStatus, ...] = ("ok", "failed", "timeout")
+
+Score = Literal["test", "validation"]
+
+
+@dataclass(slots=True)
+class Standing:
+    """One group of seeds on one task."""
+
+    group: GroupKey
+    score: Score
+    scores: list[float] = field(default_factory=list)
+    jobs: int = 0
+    counts: dict[JobStatus, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
+    rank: int | None = None
+
+    @property
+    def mean(self) -> float | None:
+        return math.fsum(self.scores) / len(self.scores) if self.scores else None
+
+    def line(self) -> bytes:
+        """Return the standing as a line of `leaderboard.csv`."""
+        low, high = interval(self.scores) or (None, None)
+        cells = {
+            **self.group.task._asdict(),
+            **self.group._asdict(),
+            **self.counts,
+            "task_version": self.group.task.version,
+            "rank": self.rank,
+            "score": self.score,
+            "n": len(self.scores),
+            "mean": self.mean,
+            "ci95_low": low,
+            "ci95_high": high,
+            "jobs": self.jobs,
+            "other": self.jobs - sum(self.counts.values()),
+        }
+        return csv_line(cells, COLUMNS)
+
+
+def standings(rows: Iterable[Row]) -> list[Standing]:
+    """Rank groups within their task; tasks in order of appearance, within a task by rank, groups without a score last.
+
+    A task's scores are those on test when any of its jobs has one, else the best on validation: the two are never mixed. A job counts
+    when it is `ok`, or timed out with a score; of the others only their number is told. Equal means share a rank, and the next rank
+    is left out. A group without a score has none.
+    """
+    tasks: dict[TaskKey, dict[GroupKey, list[Row]]] = {}
+    for row in rows:
+        tasks.setdefault(row.group.task, {}).setdefault(row.group, []).append(row)
+    return [standing for groups in tasks.values() for standing in _ranked(groups)]
+
+
+def _ranked(groups: dict[GroupKey, list[Row]]) -> list[Standing]:
+    on_test = any(_score(row, "test") is not None for rows in groups.values() for row in rows)
+    score: Score = "test" if on_test else "validation"
+    all_of_task = [_standing(group, rows, score=score) for group, rows in groups.items()]
+    scored = sorted((s for s in all_of_task if s.scores), key=lambda s: -(s.mean or 0.0))
+    for position, standing in enumerate(scored, start=1):
+        previous = scored[position - 2] if position > 1 else None
+        standing.rank = previous.rank if previous is not None and previous.mean == standing.mean else position
+    return scored + [s for s in all_of_task if not s.scores]
+
+
+def _standing(group: GroupKey, rows: Iterable[Row], *, score: Score) -> Standing:
+    standing = Standing(group, score)
+    for row in rows:
+        standing.jobs += 1
+        if row.status in standing.counts:
+            standing.counts[row.status] += 1
+        value = _score(row, score)
+        if value is not None:
+            standing.scores.append(value)
+    return standing
+
+
+def _score(row: Row, score: Score) -> float | None:
+    value = row.score_test if score == "test" else row.score_val
+    return value if row.status in _MEASURED and value is not None and math.isfinite(value) else None

@@ -1,0 +1,137 @@
+"""One job as a row of `results.csv`, and as what the other tables add up."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tracebench_core.specs import JobResult, JobSpec, JobStatus, ModelIdentity, Role
+from tracebench_core.store.metering import total
+
+COLUMNS = (
+    "run_id", "job_id", "task_id", "suite", "trainer_id", "seed", "mode", "status", "stop_reason", "score_val_initial",
+    "score_val_best", "score_val_final", "score_test_initial", "score_test", "best_step", "steps", "time_seconds",
+    "evaluations", "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "usd", "params", "optimizer",
+    "guide", "logger", "eval_kwargs", "llm_provider", "llm_model", "llm_base_url", "task_version", "plugin_version",
+    "error_type", "feedback", "started_at", "ended_at", "tb_logdir",
+)  # fmt: skip
+USAGE_COUNTS = (
+    "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "cached_calls", "retries", "refused"
+)  # fmt: skip
+
+
+class TaskKey(NamedTuple):
+    """What makes two scores comparable: the task, its version, its guide and its options."""
+
+    task_id: str
+    version: str
+    guide: str
+    eval_kwargs: str
+
+
+class GroupKey(NamedTuple):
+    """What the seeds of one row of the leaderboard have in common."""
+
+    task: TaskKey
+    trainer_id: str
+    params: str
+    optimizer: str
+
+
+class RoleUsage(NamedTuple):
+    """Usage of one role: the counts in the order of `USAGE_COUNTS`, and the price."""
+
+    role: Role
+    counts: tuple[int, ...]
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One job, as small as the tables allow."""
+
+    line: bytes
+    """Its line of `results.csv`."""
+    group: GroupKey
+    status: JobStatus
+    score_val: float | None
+    score_test: float | None
+    evaluations: int
+    usage: tuple[RoleUsage, ...]
+
+
+def make_row(job: JobSpec, result: JobResult, *, run_id: str, tb_logdir: str = "") -> Row:
+    """Return the row of one job; `tb_logdir` is relative to the run directory."""
+    group = group_of(job)
+    return Row(
+        line=csv_line(_cells(job, result, run_id=run_id, group=group) | {"tb_logdir": tb_logdir}, COLUMNS),
+        group=group,
+        status=result.status,
+        score_val=result.score_val_best,
+        score_test=result.score_test,
+        evaluations=result.used.evaluations,
+        usage=tuple(
+            RoleUsage(role, tuple(getattr(usage, name) for name in USAGE_COUNTS), usage.usd)
+            for role, usage in result.usage.items()
+        ),
+    )
+
+
+def group_of(job: JobSpec) -> GroupKey:
+    """Return the leaderboard group of a job."""
+    version = f"{job.task_version.comparability}.{job.task_version.interface}"
+    task = TaskKey(job.task_id, version, _label(job.guide, job.guide_kwargs), _compact(job.eval_kwargs))
+    return GroupKey(task, job.trainer_id, _compact(job.params), _label(job.optimizer, job.optimizer_kwargs))
+
+
+def csv_line(cells: Mapping[str, Any], columns: Iterable[str]) -> bytes:
+    """Return one CSV line (RFC 4180, with a bare newline); None is an empty cell."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow([cells[name] for name in columns])
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _cells(job: JobSpec, result: JobResult, *, run_id: str, group: GroupKey) -> dict[str, Any]:
+    used = total(result.usage)
+    model = _model(job.models)
+    fields = result.model_dump(include=set(COLUMNS) & set(JobResult.model_fields) - {"steps"})
+    return fields | {
+        "run_id": run_id,
+        "steps": len(result.steps),
+        "evaluations": result.used.evaluations,
+        "llm_calls": used.llm_calls,
+        "prompt_tokens": used.prompt_tokens,
+        "completion_tokens": used.completion_tokens,
+        "cached_tokens": used.cached_tokens,
+        "usd": used.usd,
+        "params": group.params,
+        "optimizer": group.optimizer,
+        "guide": group.task.guide,
+        "logger": _label(job.logger, job.logger_kwargs),
+        "eval_kwargs": group.task.eval_kwargs,
+        "llm_provider": model.provider if model else None,
+        "llm_model": model.model if model else None,
+        "llm_base_url": model.base_url if model else None,
+        "task_version": group.task.version,
+        "plugin_version": job.plugin_version,
+        "error_type": result.error.type if result.error else None,
+    }
+
+
+def _model(models: Mapping[Role, ModelIdentity]) -> ModelIdentity | None:
+    """Return the model of the role `optimizer`, else of the first role that has one."""
+    return models.get("optimizer") or next(iter(models.values()), None)
+
+
+def _label(name: str | None, kwargs: Mapping[str, Any]) -> str:
+    if name is None:
+        return _compact(kwargs) if kwargs else ""
+    return f"{name} {_compact(kwargs)}" if kwargs else name
+
+
+def _compact(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)

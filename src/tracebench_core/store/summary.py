@@ -1,0 +1,53 @@
+"""`summary.json`: how many jobs ended how, and what all of them used."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from tracebench_core.specs import JobStatus, Role
+from tracebench_core.store.rows import USAGE_COUNTS, RoleUsage, Row
+
+STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
+_ROLES: tuple[Role, ...] = get_args(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a run ended; all None while it is under way."""
+
+    exit_code: int | None = None
+    wall_seconds: float | None = None
+    """Of the process that ran it, from start to end; of the last one when it was resumed."""
+    cpu_seconds: float | None = None
+    """Of that process and all of its children."""
+
+
+def summary_bytes(rows: Collection[Row], *, run_id: str, jobs: int, end: RunEnd) -> bytes:
+    """Return `summary.json`; of `jobs` planned those without a row are `not_run`."""
+    counts = dict.fromkeys(STATUSES, 0)
+    for row in rows:
+        counts[row.status] += 1
+    counts["not_run"] += jobs - len(rows)
+    by_role = {role: [u for row in rows for u in row.usage if u.role == role] for role in _ROLES}
+    everything = [usage for usages in by_role.values() for usage in usages]
+    content = {
+        "run_id": run_id,
+        "jobs": jobs,
+        "counts": counts,
+        "evaluations": sum(row.evaluations for row in rows),
+        "usage": {role: _sum(usages) for role, usages in by_role.items() if usages} | {"total": _sum(everything)},
+        "wall_seconds": end.wall_seconds,
+        "cpu_seconds": end.cpu_seconds,
+        "exit_code": end.exit_code,
+    }
+    return json.dumps(content, indent=2).encode() + b"\n"
+
+
+def _sum(usages: list[RoleUsage]) -> dict[str, Any]:
+    sums = {name: sum(u.counts[i] for u in usages) for i, name in enumerate(USAGE_COUNTS)}
+    prices = [u.usd for u in usages if u.usd is not None]
+    return {**sums, "usd": math.fsum(prices) if len(prices) == len(usages) else None}

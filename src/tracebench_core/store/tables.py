@@ -1,0 +1,100 @@
+"""The tables of a run, derived from its jobs' results: `results.csv`, `leaderboard.csv`, `summary.json`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+
+from tracebench_core.errors import RunDirError
+from tracebench_core.specs import JobResult, JobSpec
+from tracebench_core.store import files
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.leaderboard import COLUMNS as LEADERBOARD_COLUMNS
+from tracebench_core.store.leaderboard import standings
+from tracebench_core.store.reduce import not_run
+from tracebench_core.store.results import read_result
+from tracebench_core.store.rows import COLUMNS, Row, make_row
+from tracebench_core.store.summary import RunEnd, summary_bytes
+
+INTERVAL = 1.0
+"""Seconds between two rewrites while the run is under way, at the least."""
+SHARE = 0.05
+"""Part of the time that rewriting may take; with many jobs it is this that sets the interval."""
+
+
+class TableWriter:
+    """Keeps one small row per job and rewrites the tables whole, each atomically, now and then.
+
+    Rows stand in plan order. While the run is under way only jobs that ended have one; `finish` adds the rest as `not_run`.
+    """
+
+    def __init__(self, layout: RunLayout, jobs: Sequence[JobSpec]) -> None:
+        self._layout = layout
+        self._jobs = jobs
+        self._rows: dict[str, Row] = {}
+        self._next_write = float("-inf")
+        self._is_stale = True
+
+    def add(self, job: JobSpec, result: JobResult) -> None:
+        """Take the result of a job; it replaces an earlier one of that job."""
+        job_layout = self._layout.job(job.job_id)
+        tb = f"jobs/{job.job_id}/tb" if job_layout.tensorboard.is_dir() else ""
+        self._rows[job.job_id] = make_row(job, result, run_id=self._layout.run_id, tb_logdir=tb)
+        self._is_stale = True
+
+    def load(self, job_ids: Iterable[str] | None = None) -> None:
+        """Take the results that are on disk: of the given jobs, or of all; a job whose result cannot be read is left out."""
+        wanted = None if job_ids is None else set(job_ids)
+        for job in self._jobs:
+            if wanted is None or job.job_id in wanted:
+                try:
+                    self.add(job, read_result(self._layout.job(job.job_id)).result)
+                except RunDirError:
+                    continue
+
+    def maybe_write(self, now: float) -> bool:
+        """Rewrite the tables when something changed and it is time; `now` is monotonic, in seconds. Return whether they were written."""
+        if not self._is_stale or now < self._next_write:
+            return False
+        started = time.perf_counter()
+        self._write(RunEnd())
+        self._next_write = now + max(INTERVAL, (time.perf_counter() - started) / SHARE)
+        return True
+
+    def finish(self, end: RunEnd) -> None:
+        """Write the tables for good, with every planned job."""
+        for job in self._jobs:
+            if job.job_id not in self._rows:
+                self.add(job, not_run(job))
+        self._write(end)
+
+    def _write(self, end: RunEnd) -> None:
+        rows = [self._rows[job.job_id] for job in self._jobs if job.job_id in self._rows]
+        layout = self._layout
+        files.write_whole(layout.results_csv, b"".join([header(COLUMNS), *(row.line for row in rows)]))
+        board = [standing.line() for standing in standings(rows)]
+        files.write_whole(layout.leaderboard_csv, b"".join([header(LEADERBOARD_COLUMNS), *board]))
+        files.write_whole(layout.summary, summary_bytes(rows, run_id=layout.run_id, jobs=len(self._jobs), end=end))
+        self._is_stale = False
+
+
+def header(columns: Iterable[str]) -> bytes:
+    """Return the first line of a table."""
+    return ",".join(columns).encode() + b"\n"
+
+
+def rebuild_tables(layout: RunLayout, jobs: Sequence[JobSpec]) -> None:
+    """Write the tables anew from the results on disk; what only `summary.json` knows (exit code, seconds) is kept."""
+    writer = TableWriter(layout, jobs)
+    writer.load()
+    writer.finish(read_end(layout))
+
+
+def read_end(layout: RunLayout) -> RunEnd:
+    """Return how the run ended according to its summary; all None when that cannot be read."""
+    try:
+        summary = json.loads(layout.summary.read_bytes())
+        return RunEnd(summary["exit_code"], summary["wall_seconds"], summary["cpu_seconds"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return RunEnd()
