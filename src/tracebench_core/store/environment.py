@@ -50,7 +50,7 @@ def read_environment(*, secrets: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def installed_packages(folders: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and version of every installed distribution, from the names of their metadata folders (PyPA: recording installed projects).
+    """Yield the name and version of every installed distribution, as its metadata folder is called (PyPA, recording installed projects).
 
     The earliest folder on the path wins, as it does at import.
     """

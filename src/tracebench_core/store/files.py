@@ -152,6 +152,12 @@ class AppendLog:
         if durable:
             self.sync()
 
+    def mend(self) -> None:
+        """End a torn last line now, without waiting for the next append."""
+        if not self._clean:
+            _write_all(self._fd, b"\n")
+            self._clean = True
+
     def sync(self) -> None:
         """Make every line so far, and the file's name, survive a power cut."""
         _system.fsync(self._fd)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -29,7 +30,7 @@ class Standing:
     score: Score
     scores: list[float] = field(default_factory=list)
     jobs: int = 0
-    counts: dict[JobStatus, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
+    counts: Counter[JobStatus] = field(default_factory=Counter)
     rank: int | None = None
 
     @property
@@ -39,10 +40,10 @@ class Standing:
     def line(self) -> bytes:
         """Return the standing as a line of `leaderboard.csv`."""
         low, high = interval(self.scores) or (None, None)
-        cells = {
+        cells: dict[str, object] = {
             **self.group.task._asdict(),
             **self.group._asdict(),
-            **self.counts,
+            **{str(status): self.counts[status] for status in _COUNTED},
             "task_version": self.group.task.version,
             "rank": self.rank,
             "score": self.score,
@@ -51,7 +52,7 @@ class Standing:
             "ci95_low": low,
             "ci95_high": high,
             "jobs": self.jobs,
-            "other": self.jobs - sum(self.counts.values()),
+            "other": self.jobs - sum(self.counts[status] for status in _COUNTED),
         }
         return csv_line(cells, COLUMNS)
 
@@ -84,8 +85,7 @@ def _standing(group: GroupKey, rows: Iterable[Row], *, score: Score) -> Standing
     standing = Standing(group, score)
     for row in rows:
         standing.jobs += 1
-        if row.status in standing.counts:
-            standing.counts[row.status] += 1
+        standing.counts[row.status] += 1
         value = _score(row, score)
         if value is not None:
             standing.scores.append(value)

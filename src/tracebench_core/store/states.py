@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import yaml
 
@@ -73,29 +74,35 @@ class _History:
 
 
 def write_states(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -> None:
-    """Write `artifacts/{initial,best,final}_state.yaml` and `state_history.jsonl` from a job's events.
+    """Write `artifacts/{initial,best,final}_state.yaml` and `state_history.jsonl` from a job's events: see `state_files`."""
+    contents = state_files(layout, events, blobs)
+    if contents:
+        files.make_dir(layout.artifacts)
+    for path, content in contents.items():
+        files.write_whole(path, content)
+
+
+def state_files(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -> dict[Path, bytes]:
+    """Return the content of every state file of a job.
 
     A state file maps parameter names to values, in full. The final state is the one that the engine scored as final, else the last
-    candidate seen. A candidate that never was (a job that failed early) has no file.
+    candidate seen. A state that never was (of a job that failed early) has no file.
+
+    Raises:
+        RunDirError: when a blob is missing.
     """
     history = _History()
     for event in events:
         history.add(event)
-    records, chosen = history.records, history.chosen
+    records = history.records
     if not records:
-        return
-    chosen.setdefault("final", next(reversed(records)))
-    files.make_dir(layout.artifacts)
+        return {}
+    chosen = {"final": next(reversed(records)), **history.chosen}
     targets = {"initial": layout.initial_state, "best": layout.best_state, "final": layout.final_state}
-    texts: dict[str, bytes] = {}
-    for what, path in targets.items():
-        record = records.get(chosen.get(what, ""))
-        if record is not None:
-            key = record.seen.id
-            if key not in texts:
-                texts[key] = yaml_text(blobs.expand(record.seen.values))
-            files.write_whole(path, texts[key])
-    files.write_whole(layout.state_history, b"".join(_line(record) for record in records.values()))
+    wanted = {path: chosen[what] for what, path in targets.items() if chosen.get(what) in records}
+    texts = {candidate: yaml_text(blobs.expand(records[candidate].seen.values)) for candidate in set(wanted.values())}
+    contents = {path: texts[candidate] for path, candidate in wanted.items()}
+    return contents | {layout.state_history: b"".join(_line(record) for record in records.values())}
 
 
 def yaml_text(values: Values) -> bytes:

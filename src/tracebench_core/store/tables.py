@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobResult, JobSpec
@@ -62,20 +63,31 @@ class TableWriter:
         self._next_write = now + max(INTERVAL, (time.perf_counter() - started) / SHARE)
         return True
 
-    def finish(self, end: RunEnd) -> None:
-        """Write the tables for good, with every planned job."""
+    def render(self, end: RunEnd) -> dict[Path, bytes]:
+        """Return the content of every table as it would be written now."""
+        rows = [self._rows[job.job_id] for job in self._jobs if job.job_id in self._rows]
+        board = [standing.line() for standing in standings(rows)]
+        layout = self._layout
+        return {
+            layout.results_csv: b"".join([header(COLUMNS), *(row.line for row in rows)]),
+            layout.leaderboard_csv: b"".join([header(LEADERBOARD_COLUMNS), *board]),
+            layout.summary: summary_bytes(rows, run_id=layout.run_id, jobs=len(self._jobs), end=end),
+        }
+
+    def complete(self) -> None:
+        """Give every planned job without a result a row that says `not_run`."""
         for job in self._jobs:
             if job.job_id not in self._rows:
                 self.add(job, not_run(job))
+
+    def finish(self, end: RunEnd) -> None:
+        """Write the tables for good, with every planned job."""
+        self.complete()
         self._write(end)
 
     def _write(self, end: RunEnd) -> None:
-        rows = [self._rows[job.job_id] for job in self._jobs if job.job_id in self._rows]
-        layout = self._layout
-        files.write_whole(layout.results_csv, b"".join([header(COLUMNS), *(row.line for row in rows)]))
-        board = [standing.line() for standing in standings(rows)]
-        files.write_whole(layout.leaderboard_csv, b"".join([header(LEADERBOARD_COLUMNS), *board]))
-        files.write_whole(layout.summary, summary_bytes(rows, run_id=layout.run_id, jobs=len(self._jobs), end=end))
+        for path, content in self.render(end).items():
+            files.write_whole(path, content)
         self._is_stale = False
 
 
@@ -84,11 +96,12 @@ def header(columns: Iterable[str]) -> bytes:
     return ",".join(columns).encode() + b"\n"
 
 
-def rebuild_tables(layout: RunLayout, jobs: Sequence[JobSpec]) -> None:
-    """Write the tables anew from the results on disk; what only `summary.json` knows (exit code, seconds) is kept."""
+def expected_tables(layout: RunLayout, jobs: Sequence[JobSpec]) -> dict[Path, bytes]:
+    """Return the tables as the results on disk demand them; what only `summary.json` knows (exit code, seconds) is kept."""
     writer = TableWriter(layout, jobs)
     writer.load()
-    writer.finish(read_end(layout))
+    writer.complete()
+    return writer.render(read_end(layout))
 
 
 def read_end(layout: RunLayout) -> RunEnd:
