@@ -79,3 +79,21 @@ def array(value: Any, *, shape: tuple[int, ...], what: str, finite: bool = True)
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise invalid(f"The function must return {what} without NaN or infinity; entry {where} is {result[where]}.")
     return result
+
+
+def pair(value: Any, *, what: str) -> tuple[Any, Any]:
+    """Return the two items of a sequence of two."""
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
+    if not isinstance(value, list | tuple) or len(value) != 2:  # noqa: PLR2004 - a pair
+        raise invalid(f"The function must return {what}; it returned {shown(value)}.")
+    return value[0], value[1]
+
+
+def integers(value: Any, *, length: int, what: str) -> list[int]:
+    """Return a list of exactly `length` integers."""
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
+    if not isinstance(value, list | tuple) or len(value) != length:
+        raise invalid(f"The function must return {what}, {length} integers; it returned {shown(value)}.")
+    return [whole(part, what=what) for part in value]

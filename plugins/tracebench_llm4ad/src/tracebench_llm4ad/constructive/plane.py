@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +17,14 @@ def distances(points: Floats) -> Floats:
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A tree, or a tree and one more edge, over all nodes."""
+
+    length: float
+    degrees: npt.NDArray[np.int64]
+
+
 def held_karp_bound(distance: Floats, *, steps: int = 400) -> float:
     """Return a lower bound on the shortest closed tour: 1-trees under sub-gradient ascent (Held and Karp 1970, 1971)."""
     size = len(distance)
@@ -23,15 +33,15 @@ def held_karp_bound(distance: Floats, *, steps: int = 400) -> float:
     pace = float(distance.sum() / size**2 / 2)
     for _ in range(steps):
         changed = distance + weights[:, None] + weights[None, :]
-        length, degrees = _one_tree(changed)
-        best = max(best, length - 2 * float(weights.sum()))
-        weights += pace * (degrees - 2)
+        tree = _one_tree(changed)
+        best = max(best, tree.length - 2 * float(weights.sum()))
+        weights += pace * (tree.degrees - 2)
         pace *= 0.985
     return best
 
 
-def spanning_tree(distance: Floats) -> tuple[float, npt.NDArray[np.int64]]:
-    """Return a minimum spanning tree's length and the degree of every node (Prim)."""
+def spanning_tree(distance: Floats) -> Tree:
+    """Return a minimum spanning tree (Prim)."""
     size = len(distance)
     degrees = np.zeros(size, dtype=np.int64)
     nearest = np.zeros(size, dtype=np.int64)
@@ -50,12 +60,12 @@ def spanning_tree(distance: Floats) -> tuple[float, npt.NDArray[np.int64]]:
         closer = outside & (distance[node] < cost)
         cost[closer] = distance[node][closer]
         nearest[closer] = node
-    return length, degrees
+    return Tree(length, degrees)
 
 
-def _one_tree(distance: Floats) -> tuple[float, npt.NDArray[np.int64]]:
-    length, degrees = spanning_tree(distance[1:, 1:])
+def _one_tree(distance: Floats) -> Tree:
+    tree = spanning_tree(distance[1:, 1:])
     first, second = np.argsort(distance[0, 1:], kind="stable")[:2] + 1
-    all_degrees = np.concatenate([[2], degrees])
+    all_degrees = np.concatenate([[2], tree.degrees])
     all_degrees[[first, second]] += 1
-    return length + float(distance[0, first] + distance[0, second]), all_degrees
+    return Tree(tree.length + float(distance[0, first] + distance[0, second]), all_degrees)
