@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tracebench_core.ids import canonical_json
-from tracebench_core.specs import Candidate, Evaluation, Example, Split, Values
+from tracebench_core.specs import Candidate, Evaluation, Example, ExampleResult, Split, Values
 from tracebench_opto.parts.frontier import sort_fronts
-from tracebench_opto.parts.objectives import Goal, Vector
+from tracebench_opto.parts.objectives import SCALAR, Goal, Vector
+
+REPEATS = 10
+"""Equal repeats after which a task counts as free of noise."""
 
 
 def example_values(evaluation: Evaluation, goal: Goal) -> dict[str, float | None]:
@@ -41,6 +44,8 @@ class Entry:
     """Every measured score, by example."""
     failed: set[str] = field(default_factory=set)
     """Examples that were never measured, however often they were tried."""
+    latest: dict[str, tuple[ExampleResult, float | None]] = field(default_factory=dict)
+    """The newest result on each example, of any split, and the score it counts for."""
 
     @property
     def count(self) -> int:
@@ -55,6 +60,17 @@ class Entry:
             if example in counted and score is not None:
                 self.scores.setdefault(example, []).append(score)
         self.failed = (self.failed | counted) - self.scores.keys()
+        counts_for = example_values(evaluation, SCALAR)
+        self.latest.update({r.example: (r, counts_for[r.example]) for r in evaluation.results})
+
+    def evaluation_on(self, examples: Sequence[Example]) -> Evaluation | None:
+        """Return the newest results on exactly `examples` as one evaluation, or None when one of them was never tried."""
+        if any(e.id not in self.latest for e in examples):
+            return None
+        results = [self.latest[e.id][0] for e in examples]
+        scores = [s for e in examples if (s := self.latest[e.id][1]) is not None]
+        score = math.fsum(scores) / len(scores) if scores and len(scores) == len(results) else None
+        return Evaluation(candidate=self.candidate, results=tuple(results), score=score)
 
     def example_means(self, examples: Iterable[Example] | None = None) -> dict[str, float]:
         """Return the mean score on each measured example, of all or of `examples`."""
@@ -84,7 +100,7 @@ class Archive:
     """The entries of one search, by candidate and by values."""
 
     def __init__(self, goal: Goal | None = None, *, split: Split = "train") -> None:
-        self.goal = goal or Goal()
+        self.goal = goal or SCALAR
         self.split = split
         self._entries: dict[str, Entry] = {}
         self._by_values: dict[bytes, Entry] = {}
@@ -105,6 +121,14 @@ class Archive:
         entry.add(evaluation)
         return entry
 
+    @property
+    def noisy(self) -> bool | None:
+        """Return whether a candidate scored differently on the same example, or None while too few repeats were seen to tell."""
+        repeated = [s for entry in self for s in entry.scores.values() if len(s) > 1]
+        if any(min(s) != max(s) for s in repeated):
+            return True
+        return False if sum(len(s) - 1 for s in repeated) >= REPEATS else None
+
     def find(self, values: Values) -> Entry | None:
         """Return the entry with exactly these values, if it was met."""
         return self._by_values.get(canonical_json(values))
@@ -112,21 +136,26 @@ class Archive:
     def ranked(
         self, entries: Iterable[Entry] | None = None, *, examples: Sequence[Example] | None = None
     ) -> list[Entry]:
-        """Return entries best first; ties go to the older one, candidates without a score come last.
-
-        With goal `pareto`, fronts come first and the mean orders within a front.
-        """
-        pool = sorted(self if entries is None else entries, key=lambda e: (_descending(e.mean(examples)), e.index))
-        if self.goal.mode != "pareto":
-            return pool
-        measured = [e for e in pool if e.vector() is not None]
-        fronts = sort_fronts(measured, lambda e: e.vector() or ())
-        return [e for front in fronts for e in front] + [e for e in pool if e.vector() is None]
+        """Return entries best first (all of them by default); see `rank`."""
+        return rank(self if entries is None else entries, self.goal, examples=examples)
 
     def spread(self) -> float:
         """Return the distance between the best and the worst mean, or 1 when there is none: the scale of scores."""
         means = [m for e in self if (m := e.mean()) is not None]
         return (max(means) - min(means) if means else 0.0) or 1.0
+
+
+def rank(entries: Iterable[Entry], goal: Goal, *, examples: Sequence[Example] | None = None) -> list[Entry]:
+    """Return entries best first; ties go to the older one, candidates without a score come last.
+
+    With goal `pareto`, fronts come first and the mean orders within a front.
+    """
+    pool = sorted(entries, key=lambda e: (_descending(e.mean(examples)), e.index))
+    if goal.mode != "pareto":
+        return pool
+    measured = [e for e in pool if e.vector() is not None]
+    fronts = sort_fronts(measured, lambda e: e.vector() or ())
+    return [e for front in fronts for e in front] + [e for e in pool if e.vector() is None]
 
 
 def _failure_score(evaluation: Evaluation, goal: Goal) -> float | None:

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from tracebench_core.specs import CostEstimate, Range
-from tracebench_opto.parts.search import UNCAPPED_STEPS
+from tracebench_core.specs import CostEstimate, Range, TaskShape
+from tracebench_opto.parts.search import UNCAPPED_STEPS, SearchSettings
+
+
+def judged_examples(settings: SearchSettings, shape: TaskShape) -> int:
+    """Return on how many examples a candidate is compared, when no budget of evaluations cuts that."""
+    available = shape.validation or shape.train
+    return min(settings.validation_size or available, available)
+
+
+def feedback_examples(settings: SearchSettings, shape: TaskShape) -> int:
+    """Return how many evaluations one batch of feedback costs; none where train is what candidates are compared on."""
+    return min(settings.train_batch_size, shape.train) if shape.validation else 0
 
 
 def estimate_steps(

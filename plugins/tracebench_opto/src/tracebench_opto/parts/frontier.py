@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
@@ -24,7 +25,7 @@ def sort_fronts(items: Sequence[T], vector: Callable[[T], Sequence[float]]) -> l
     return fronts
 
 
-def instance_winners(scores: Mapping[str, Mapping[str, float]]) -> dict[str, set[str]]:
+def instance_winners(scores: Mapping[K, Mapping[str, float]]) -> dict[K, set[str]]:
     """Return, by candidate, the examples on which no other candidate scores higher; candidates that win nowhere are left out.
 
     `scores` is by candidate, then by example; a candidate that was not measured on an example does not compete there.
@@ -37,7 +38,7 @@ def instance_winners(scores: Mapping[str, Mapping[str, float]]) -> dict[str, set
     return {name: won for name, won in wins.items() if won}
 
 
-def prune_dominated(wins: Mapping[str, set[str]], order: Sequence[str]) -> dict[str, set[str]]:
+def prune_dominated(wins: Mapping[K, set[str]], order: Sequence[K]) -> dict[K, set[str]]:
     """Drop candidates whose wins are all covered by the others that stay, worst of `order` (best first) first.
 
     This is the frontier's clean-up of the GEPA paper (arXiv 2507.19457, algorithm 2): what stays wins every example that `wins` does.

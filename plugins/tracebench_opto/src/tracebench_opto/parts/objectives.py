@@ -53,6 +53,10 @@ class Goal:
         return tuple(metrics[o.metric] * (1.0 if o.direction == "maximize" else -1.0) for o in self.objectives)
 
 
+SCALAR = Goal()
+"""The guide's score."""
+
+
 def resolve_goal(config: ObjectiveConfig, declared: Sequence[Objective]) -> Goal:
     """Return the goal that `config` sets on a task with these objectives.
 
@@ -60,7 +64,7 @@ def resolve_goal(config: ObjectiveConfig, declared: Sequence[Objective]) -> Goal
         ConfigError: when the mode needs metrics and neither the task nor the config names any.
     """
     if config.mode == "scalar":
-        return Goal()
+        return SCALAR
     known = {o.metric for o in declared}
     objectives = [o.model_copy(update={"weight": config.weights.get(o.metric, o.weight)}) for o in declared]
     objectives += [

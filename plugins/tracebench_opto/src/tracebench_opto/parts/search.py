@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import TypeVar
 
 from pydantic import Field
 
 from tracebench_core.errors import ModelError
 from tracebench_core.protocols import Problem
-from tracebench_core.specs import Evaluation, Example, Spec, Values
+from tracebench_core.specs import Evaluation, Example, Message, Spec, Values
 from tracebench_opto.parts.archive import Archive, Entry
 from tracebench_opto.parts.objectives import ObjectiveConfig, resolve_goal
-from tracebench_opto.parts.sampling import Minibatches
+from tracebench_opto.parts.sampling import Minibatches, draw_subset
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 UNCAPPED_STEPS = 10
 """Steps of a search that has neither a number of steps nor a budget to spend."""
@@ -25,6 +27,8 @@ IDLE_STEPS = 20
 """Steps in a row without a new candidate after which a search gives up."""
 MODEL_FAILURES = 5
 """Failed requests in a row after which the model counts as gone."""
+SELECTION_SHARE = 10
+"""Comparing one candidate costs at most this part of the budget of evaluations."""
 HOPELESS = frozenset({"auth", "request", "replay_miss"})
 """Kinds of model error that the next request would meet again."""
 
@@ -42,6 +46,9 @@ class SearchSettings(Spec):
     """Examples of train whose feedback one proposal sees."""
     num_threads: int | None = Field(default=None, ge=1)
     """At most this many candidates are handed over for evaluation at a time; None for no limit. Changes nothing but time."""
+    validation_size: int | None = Field(default=None, ge=1)
+    """Examples of validation, or of train where there is none, on which candidates are compared. When None: all of them, or as many as
+    cost a tenth of the budget of evaluations where that is less."""
     verbose: bool = False
     """Log every step at level INFO instead of DEBUG."""
     objective_config: ObjectiveConfig = ObjectiveConfig()
@@ -58,13 +65,20 @@ class Search:
     """The state of one search. Trainers say what to select; everything else about a step is here."""
 
     def __init__(
-        self, problem: Problem, settings: SearchSettings, *, batches_per_step: int = 1, use_validation: bool = True
+        self,
+        problem: Problem,
+        settings: SearchSettings,
+        *,
+        batches_per_step: int = 1,
+        use_validation: bool = True,
+        selection_limit: int | None = None,
     ) -> None:
         self.problem = problem
         self.settings = settings
         validated = bool(problem.validation) and use_validation
-        self.selection = tuple(problem.validation if validated else problem.train)
-        """The examples on which candidates are compared: validation, or train where there is none."""
+        pool = problem.validation if validated else problem.train
+        self.selection = draw_subset(pool, self._selection_size(selection_limit or len(pool)), rng=problem.rng)
+        """The examples on which candidates are compared."""
         self.archive = Archive(
             resolve_goal(settings.objective_config, problem.objectives), split="validation" if validated else "train"
         )
@@ -86,9 +100,9 @@ class Search:
                 log.warning("no new candidate in %s steps: the search ends", IDLE_STEPS)
                 return
 
-    def seed(self, examples: Sequence[Example]) -> Entry:
-        """Evaluate the initial candidate once."""
-        return self.evaluate([self.problem.initial], examples, origin="initial")[0]
+    def seed(self, examples: Sequence[Example] | None = None) -> Entry:
+        """Evaluate the initial candidate once, on the selection unless told otherwise."""
+        return self.evaluate([self.problem.initial], examples or self.selection, origin="initial")[0]
 
     def evaluate(
         self,
@@ -109,18 +123,27 @@ class Search:
         return entries
 
     def measure(self, entry: Entry, examples: Sequence[Example], *, again: bool = False) -> Evaluation:
-        """Return an evaluation of a known candidate on exactly `examples`: the newest one, or a new one if there is none or `again`."""
-        ids = [e.id for e in examples]
-        known = (e for e in reversed(entry.evaluations) if [r.example for r in e.results] == ids)
-        found = None if again else next(known, None)
-        if found is not None:
-            return found
-        self.evaluate([entry.candidate.values], examples, origin="resample")
-        return entry.evaluations[-1]
+        """Return an evaluation of a known candidate on exactly `examples`; measures what is missing, or all of it `again`."""
+        wanted = list(examples) if again else [e for e in examples if e.id not in entry.latest]
+        if wanted:
+            self.evaluate([entry.candidate.values], wanted, origin="resample")
+        evaluation = entry.evaluation_on(examples)
+        return entry.evaluations[-1] if evaluation is None else evaluation
 
-    def judging(self, batch: Sequence[Example]) -> Sequence[Example]:
-        """Return where candidates made from `batch` are compared: all of validation, or this batch of train where there is none."""
-        return self.selection if self.archive.split == "validation" else batch
+    def recheck(self, entry: Entry, examples: Sequence[Example]) -> Evaluation:
+        """Measure a candidate again, unless repeats have shown that this task repeats itself."""
+        return self.measure(entry, examples, again=self.archive.noisy is not False)
+
+    def expand(self, parent: Entry, batch: Sequence[Example], *, n: int, on: Sequence[Example]) -> list[Entry]:
+        """Propose up to `n` children from the parent's feedback on `batch`, evaluate them on `on`, and return them."""
+        children = self.propose(parent, self.measure(parent, batch), n=n)
+        return self.evaluate(children, on, parent=parent, origin="propose")
+
+    def confirm_leader(self) -> Entry:
+        """Complete the best candidate's measurements on the selection; until it is complete, its mean may be luck."""
+        leader = self.archive.ranked()[0]
+        self.measure(leader, self.selection)
+        return self.archive.ranked()[0]
 
     def propose(
         self, entry: Entry, evaluation: Evaluation, *, n: int, history: Sequence[Evaluation] | None = None
@@ -133,16 +156,11 @@ class Search:
             ModelError: when the model is gone: the error is of a kind that stays, or 5 requests in a row failed.
         """
         past = [e.evaluations[-1] for e in entry.lineage()[:-1]] if history is None else list(history)
-        try:
-            proposals = self.proposer.propose([*past, evaluation], n=n)
-        except ModelError as err:
-            self._failures += 1
-            if err.kind in HOPELESS or self._failures >= MODEL_FAILURES:
-                raise
-            log.warning("no proposal, the model failed (%s of %s): %s", self._failures, MODEL_FAILURES, err)
-            return []
-        self._failures = 0
-        return self.fresh(proposals)
+        return self.fresh(self._survive(lambda: self.proposer.propose([*past, evaluation], n=n)))
+
+    def ask(self, messages: Sequence[Message]) -> list[str]:
+        """Return the model's reply, or nothing when the call failed; raises like `propose`."""
+        return self._survive(lambda: [self.problem.complete(messages)[0].text])
 
     def fresh(self, proposals: Sequence[Values]) -> list[Values]:
         """Return the proposals that may be evaluated and that are new, each once."""
@@ -151,6 +169,24 @@ class Search:
             if values not in new and self.archive.find(values) is None and not self.problem.check(values):
                 new.append(values)
         return new
+
+    def _survive(self, request: Callable[[], list[T]]) -> list[T]:
+        try:
+            answers = request()
+        except ModelError as err:
+            self._failures += 1
+            if err.kind in HOPELESS or self._failures >= MODEL_FAILURES:
+                raise
+            log.warning("the model failed (%s of %s): %s", self._failures, MODEL_FAILURES, err)
+            return []
+        self._failures = 0
+        return answers
+
+    def _selection_size(self, available: int) -> int:
+        wanted, cap = self.settings.validation_size, self.problem.budget.caps.evaluations
+        if wanted is not None or cap is None:
+            return min(wanted or available, available)
+        return min(available, max(cap // SELECTION_SHARE, self.settings.train_batch_size))
 
     def _steps(self) -> int:
         planned = self.settings.planned_steps(len(self.problem.train), batches_per_step=self._batches_per_step)

@@ -2,25 +2,29 @@
 
 Source: OpenTrace's `opto.features.priority_search.PrioritySearch`. What differs, and why:
 
-* the search starts from one evaluation of the initial candidate; OpenTrace fills its queue with `num_candidates` copies of it and evaluates
-  every copy, which spends ten times the evaluations before the first proposal;
-* the first step proposes already, and what a step evaluates counts in that same step; OpenTrace's first step calls no model and the samples
-  of its last step influence nothing;
-* a batch on which a candidate was measured is not measured again, except under `ucb`, which lives on repeated measurements;
+* the search starts from one evaluation of the initial candidate; OpenTrace fills its queue with `num_candidates`
+  copies of it and evaluates every copy, which spends ten times the evaluations before the first proposal;
+* the first step proposes already, and what a step evaluates counts in that same step; OpenTrace's first step calls no
+  model and the samples of its last step influence nothing;
+* without a validation split candidates are compared on train as a whole, not each on the batch it happens to come
+  from;
+* what was measured is not measured again, except under `ucb`, which lives on repeated measurements;
 * the UCB bonus is scaled by the spread of the scores seen, since scores have no fixed range;
-* ties and the `time` priority go by order of creation, not by the wall clock, so that equal seeds give equal searches.
+* ties and the `time` priority go by order of creation, not by the wall clock, so that equal seeds give equal
+  searches.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
 
 from tracebench_core.protocols import Problem
-from tracebench_core.specs import CostEstimate, Example, TaskShape
-from tracebench_opto.parts.archive import Entry
-from tracebench_opto.parts.cost import estimate_steps
+from tracebench_core.specs import CostEstimate, Example, TaskShape, Values
+from tracebench_opto.parts.archive import Archive, Entry
+from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.memory import Memory
 from tracebench_opto.parts.priority import ScoreFunction, by_priority
 from tracebench_opto.parts.sampling import Minibatches
@@ -40,11 +44,16 @@ class Settings(SearchSettings):
     """The priority: `mean` score, `ucb` (upper confidence bound) or `time` (the newest first)."""
     ucb_exploration_constant: float = Field(default=1.0, ge=0)
     validate_exploration_candidates: bool = True
-    """Compare candidates on validation; when false, or where there is none, on the batch that they were made from."""
+    """Compare candidates on validation, or on train where there is none; when false, on the batch of train that they were made from."""
     memory_update_frequency: int = Field(default=0, ge=0)
     """Steps between merges of the short-term memory into the long-term memory; 0 for no short-term memory."""
     long_term_memory_size: int | None = Field(default=None, ge=1)
     short_term_memory_size: int | None = Field(default=None, ge=1)
+
+
+def keep_all(_archive: Archive, proposals: list[Values]) -> list[Values]:
+    """Keep every proposal."""
+    return proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,8 @@ class PrioritySearch:
     """The trainer."""
 
     settings: Settings
+    keep: Callable[[Archive, list[Values]], list[Values]] = keep_all
+    """Which of a candidate's proposals are worth evaluating."""
 
     def train(self, problem: Problem) -> None:
         """Run the search."""
@@ -72,20 +83,23 @@ class PrioritySearch:
             with problem.step():
                 batches = [search.batches.draw() for _ in range(cfg.num_batches)]
                 if len(memory) == 0:
-                    memory.add([search.seed(search.judging(batches[0]))])
+                    memory.add([search.seed(self._judging(search, batches[0]))])
                 elif cfg.score_function == "ucb":
                     for parent in memory.top(cfg.num_candidates):
-                        search.measure(parent, rechecks.draw(), again=True)
+                        search.recheck(parent, rechecks.draw())
                 for parent in memory.top(cfg.num_candidates):
                     for batch in batches:
                         memory.add(self._expand(search, parent, batch))
                 memory.end_step()
 
-    def _expand(self, search: Search, parent: Entry, batch: tuple[Example, ...]) -> list[Entry]:
+    def _expand(self, search: Search, parent: Entry, batch: Sequence[Example]) -> list[Entry]:
         """Return the evaluated children of one candidate on one batch."""
-        evaluation = search.measure(parent, batch)
-        children = search.propose(parent, evaluation, n=self.settings.num_proposals)
-        return search.evaluate(children, search.judging(batch), parent=parent, origin="propose")
+        children = search.propose(parent, search.measure(parent, batch), n=self.settings.num_proposals)
+        kept = self.keep(search.archive, children)
+        return search.evaluate(kept, self._judging(search, batch), parent=parent, origin="propose")
+
+    def _judging(self, search: Search, batch: Sequence[Example]) -> Sequence[Example]:
+        return search.selection if self.settings.validate_exploration_candidates else batch
 
 
 def build(settings: Settings) -> PrioritySearch:
@@ -95,15 +109,17 @@ def build(settings: Settings) -> PrioritySearch:
 
 def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use."""
-    batch = min(settings.train_batch_size, shape.train)
-    validated = shape.validation if settings.validate_exploration_candidates else 0
+    judged = judged_examples(settings, shape) if settings.validate_exploration_candidates else settings.train_batch_size
     expansions = settings.num_candidates * settings.num_batches
-    fresh = expansions * batch if shape.train > batch or settings.score_function == "ucb" else 0
+    recheck = (
+        settings.num_candidates * min(settings.train_batch_size, judged) if settings.score_function == "ucb" else 0
+    )
+    feedback = feedback_examples(settings, shape) * settings.num_batches
     proposals = expansions * settings.num_proposals
     return estimate_steps(
         settings.planned_steps(shape.train, batches_per_step=settings.num_batches),
         proposals=proposals,
-        evaluations=fresh + proposals * (validated or batch),
-        idle_evaluations=fresh / settings.num_candidates,
-        start=(validated or 0) + batch,
+        evaluations=recheck + feedback * settings.num_candidates + proposals * judged,
+        idle_evaluations=recheck + feedback,
+        start=judged,
     )

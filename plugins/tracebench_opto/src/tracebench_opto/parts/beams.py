@@ -1,0 +1,65 @@
+"""Beam search over candidates, with or without a history of what was tried shown to the proposer."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from tracebench_core.protocols import Problem
+from tracebench_core.specs import CostEstimate, Evaluation, TaskShape
+from tracebench_opto.parts.archive import Entry
+from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
+from tracebench_opto.parts.sampling import draw_subset
+from tracebench_opto.parts.search import Search, SearchSettings
+
+
+class BeamSettings(SearchSettings):
+    """Settings of beam searches. One step is one depth of the search."""
+
+    beam_width: int = Field(default=3, ge=1)
+    """Candidates that survive a depth."""
+    num_proposals: int = Field(default=4, ge=1)
+    """Proposals for each beam."""
+    validation_dataset_size: int | None = Field(default=5, ge=1)
+    """Examples on which the candidates of one depth are compared, drawn anew for each depth; None for all."""
+
+
+def run_beams(problem: Problem, settings: BeamSettings, *, history_size: int = 0) -> None:
+    """Run a beam search; with a history, the proposer sees the best `history_size` candidates instead of the ancestors."""
+    search = Search(problem, settings)
+    beams: list[Entry] = []
+    for _ in search.schedule():
+        with problem.step():
+            contest = draw_subset(search.selection, settings.validation_dataset_size, rng=problem.rng)
+            beams = beams or [search.seed()]
+            found = list(beams)
+            for beam in beams:
+                evaluation = search.measure(beam, search.batches.draw())
+                past = _history(search, beam, size=history_size) if history_size else None
+                children = search.propose(beam, evaluation, n=settings.num_proposals, history=past)
+                found += search.evaluate(children, contest, parent=beam, origin="expand")
+            for beam in beams:
+                search.measure(beam, contest)
+            beams = search.archive.ranked(found, examples=contest)[: settings.beam_width]
+            for beam in beams[:1]:
+                search.measure(beam, search.selection)
+
+
+def estimate_beams(settings: BeamSettings, shape: TaskShape) -> CostEstimate:
+    """Return what one job of a beam search is expected to use."""
+    judged = judged_examples(settings, shape)
+    contest = min(settings.validation_dataset_size or judged, judged)
+    proposals = settings.beam_width * settings.num_proposals
+    idle = settings.beam_width * feedback_examples(settings, shape)
+    return estimate_steps(
+        settings.planned_steps(shape.train),
+        proposals=proposals,
+        evaluations=idle + proposals * contest + judged,
+        idle_evaluations=idle,
+        start=judged,
+    )
+
+
+def _history(search: Search, beam: Entry, *, size: int) -> list[Evaluation]:
+    """Return evaluations of the best other candidates, worst first: what comes last weighs most with a model (OPRO)."""
+    others = [e for e in search.archive.ranked() if e is not beam and e.mean() is not None]
+    return [e.evaluations[-1] for e in reversed(others[:size])]

@@ -1,0 +1,134 @@
+"""The GEPA loop: reflective mutation with a minibatch acceptance test, and a merge of complementary lineages now and
+then.
+
+Follows arXiv 2507.19457, algorithm 1. Which candidate is mutated next is left to the trainer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pydantic import Field
+
+from tracebench_core.protocols import Problem
+from tracebench_core.specs import CostEstimate, TaskShape, Values
+from tracebench_opto.parts.acceptance import accept, improves
+from tracebench_opto.parts.archive import Entry
+from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
+from tracebench_opto.parts.merge import Pair, merge, mergeable_pairs
+from tracebench_opto.parts.sampling import draw_subset
+from tracebench_opto.parts.search import Search, SearchSettings
+from tracebench_opto.parts.selection import frontier
+
+MERGE_SAMPLE = 5
+"""Examples on which a merged candidate must do as well as both of its parents before it is measured on all."""
+EXPECTED_ACCEPTANCE = 0.3
+"""Part of the proposals that pass the minibatch test, for estimates of cost only."""
+
+
+class EvolutionSettings(SearchSettings):
+    """Settings of the GEPA trainers. One step is one mutation, or one merge."""
+
+    train_batch_size: int = Field(default=3, ge=1)
+    """Examples of the minibatch on which a mutation must improve."""
+    pareto_subset_size: int = Field(default=24, ge=1)
+    """Examples of validation, or of train where there is none, that make the frontier; drawn once."""
+    merge_every: int = Field(default=5, ge=0)
+    """Steps between attempts to merge; 0 for no merging."""
+    acceptance_test: bool = True
+    """Measure a mutation on the frontier's examples only after it improved on its minibatch."""
+    one_parameter: bool = True
+    """Mutate one parameter at a time, in turn; one that the proposal leaves alone is passed over."""
+
+
+Choose = Callable[[Search, list[Entry]], Entry]
+"""Which member of the pool is mutated next."""
+
+
+def evolve(problem: Problem, settings: EvolutionSettings, *, choose: Choose) -> None:
+    """Run the loop."""
+    search = Search(problem, settings, selection_limit=settings.pareto_subset_size)
+    pool: list[Entry] = []
+    merged: set[tuple[int, int]] = set()
+    for index in search.schedule():
+        with problem.step():
+            pool = pool or [search.seed()]
+            pairs = _pairs(search, pool, merged) if _is_merge_due(settings, index) else []
+            if pairs:
+                pair = problem.rng.choice(pairs)
+                merged.add((pair.one.index, pair.other.index))
+                pool += _merge(search, pair)
+            else:
+                pool += _mutate(search, choose(search, pool), settings, turn=index)
+
+
+def estimate_evolution(settings: EvolutionSettings, shape: TaskShape) -> CostEstimate:
+    """Return what one job of a GEPA trainer is expected to use."""
+    judged = min(judged_examples(settings, shape), settings.pareto_subset_size)
+    batch = min(settings.train_batch_size, shape.train)
+    feedback = feedback_examples(settings, shape)
+    share = EXPECTED_ACCEPTANCE if settings.acceptance_test else 1.0
+    return estimate_steps(
+        settings.planned_steps(shape.train),
+        proposals=1,
+        evaluations=feedback + (batch if settings.acceptance_test else 0) + share * judged,
+        idle_evaluations=feedback,
+        start=judged,
+    )
+
+
+def _is_merge_due(settings: EvolutionSettings, index: int) -> bool:
+    return settings.merge_every > 0 and index > 0 and index % settings.merge_every == 0
+
+
+def _mutate(search: Search, parent: Entry, settings: EvolutionSettings, *, turn: int) -> list[Entry]:
+    """Return the child when it was accepted."""
+    batch = search.batches.draw()
+    before = search.measure(parent, batch)
+    proposals = search.propose(parent, before, n=1)
+    if settings.one_parameter:
+        proposals = [_narrow(search, parent, values, turn=turn) for values in proposals]
+    if not proposals:
+        return []
+    on = batch if settings.acceptance_test else search.selection
+    child = search.evaluate(proposals, on, parent=parent, origin="mutate")[0]
+    if settings.acceptance_test:
+        if not accept(
+            search.problem, search.measure(child, batch), before, goal=search.archive.goal, what="the minibatch"
+        ):
+            return []
+        search.measure(child, search.selection)
+    return [child]
+
+
+def _narrow(search: Search, parent: Entry, values: Values, *, turn: int) -> Values:
+    """Return the proposal with one parameter changed: the first that it changes, counted from the one whose turn it is."""
+    base = parent.candidate.values
+    names = list(base)
+    start = turn % len(names)
+    changed = next(n for n in names[start:] + names[:start] if values[n] != base[n])
+    narrowed = base | {changed: values[changed]}
+    return narrowed if search.fresh([narrowed]) else values
+
+
+def _pairs(search: Search, pool: list[Entry], merged: set[tuple[int, int]]) -> list[Pair]:
+    """Return pairs of the frontier that were not merged before."""
+    members = frontier(pool, search.archive.goal, search.selection)
+    return [p for p in mergeable_pairs(members) if (p.one.index, p.other.index) not in merged]
+
+
+def _merge(search: Search, pair: Pair) -> list[Entry]:
+    """Return the merged candidate when it does as well as both of its parents on a sample of the frontier's examples."""
+    problem, goal = search.problem, search.archive.goal
+    fresh = search.fresh([merge(pair, rng=problem.rng)])
+    if not fresh:
+        return []
+    sample = draw_subset(search.selection, MERGE_SAMPLE, rng=problem.rng)
+    child = search.evaluate(fresh, sample, parent=pair.one, partner=pair.other, origin="merge")[0]
+    found = search.measure(child, sample)
+    if any(improves(search.measure(parent, sample), found, goal=goal) for parent in (pair.one, pair.other)):
+        problem.decide(child.candidate, "rejected", "the merge does worse than a parent")
+        return []
+    problem.decide(child.candidate, "accepted", "the merge does as well as both parents")
+    search.measure(child, search.selection)
+    return [child]
