@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tracebench_core.engine.job import Doors, build_scorer, open_job_task, record_error
 from tracebench_core.engine.models import Models
 from tracebench_core.errors import BudgetExhausted
@@ -13,7 +15,7 @@ from tracebench_core.store.blobs import BlobStore
 class Leftover:
     """What an ended process of a job left in its events."""
 
-    def __init__(self, events: list[Event], blobs: BlobStore) -> None:
+    def __init__(self, events: Sequence[Event], blobs: BlobStore) -> None:
         self.candidates: dict[str, Candidate] = {}
         self.best = self.final = "c0"
         self.evaluations = 0
@@ -50,6 +52,8 @@ def finish_job(order: JobOrder, doors: Doors, leftover: Leftover) -> None:
         return
     doors.recorder.calls(doors.models)
     status: JobStatus = "timeout" if order.ended == "timeout" else "failed"
+    if status == "failed":
+        doors.recorder.error("JobDied", order.ended, traceback="", fatal=True)
     if "c0" in leftover.candidates:
         try:
             opened = open_job_task(order.job, doors.host)
@@ -60,4 +64,9 @@ def finish_job(order: JobOrder, doors: Doors, leftover: Leftover) -> None:
             )
         except (Exception, BudgetExhausted) as err:  # noqa: BLE001 - a score that cannot be had is a missing score
             record_error(doors.recorder, err, fatal=False)
-    doors.recorder.finished(status, order.ended, used=leftover.used(doors.models), seconds=leftover.seconds)
+    doors.recorder.finished(
+        status,
+        "timeout" if status == "timeout" else "error",
+        used=leftover.used(doors.models),
+        seconds=leftover.seconds,
+    )

@@ -27,12 +27,7 @@ TRACEBACK_CHARACTERS = 20_000
 
 
 class JobStopped(BaseException):
-    """The job is asked to end: its time is over, or somebody cancelled it."""
-
-    def __init__(self, status: JobStatus, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-        self.reason = reason
+    """The job is asked to end from outside. Its log ends here; whoever asked has it finished or run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +62,8 @@ def train_job(order: JobOrder, doors: Doors) -> None:
         status, reason = "ok", f"budget:{spent.axis}" if spent.scope == "job" else f"run budget:{spent.axis}"
         cap = getattr(job.budget, spent.axis) if spent.scope == "job" else None
         doors.recorder.budget(spent.axis, scope=spent.scope, cap=cap, used=meter.used())
-    except JobStopped as stopped:
-        status, reason = stopped.status, stopped.reason
+    except JobStopped:
+        raise
     except MissingRequirementError as err:
         status, reason = "skipped", f"requirement: {err} {err.hint}".strip()
     except BaseException as err:  # noqa: BLE001 - whatever a trainer raises, SystemExit included, is the job's outcome
@@ -108,7 +103,7 @@ def record_error(recorder: Recorder, err: BaseException, *, fatal: bool) -> None
 
 
 def _worth_scoring(status: JobStatus, problem: MeteredProblem) -> bool:
-    """A job that was cut short is scored by the process that finishes it; a failed one only if it had found anything."""
+    """A failed job is scored only if it had found anything."""
     return status == "ok" or (status == "failed" and problem.best.id != "c0")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -147,9 +147,21 @@ class PluginHost:
 
     # calling hooks
 
-    def run_job(self, job: JobSpec, job_dir: Path) -> JobResult:
-        """Run one job through the first-result hook and its wrappers."""
-        result: JobResult = self._pm.hook.tracebench_run_job(job=job, job_dir=job_dir)
+    def run_job(self, job: JobSpec, *, job_dir: Path, execute: Callable[[JobSpec], JobResult]) -> JobResult:
+        """Run one job by `execute`, through the wrappers that plugins put around it."""
+
+        class CoreRunner:
+            @staticmethod
+            @hookspecs.hookimpl(trylast=True)
+            def tracebench_run_job(job: JobSpec) -> JobResult:
+                return execute(job)
+
+        runner = CoreRunner()
+        self._pm.register(runner)
+        try:
+            result: JobResult = self._pm.hook.tracebench_run_job(job=job, job_dir=job_dir)
+        finally:
+            self._pm.unregister(runner)
         return result
 
     def observe(self, hook: str, **kwargs: Any) -> None:

@@ -1,0 +1,37 @@
+"""Compose a plugin host: the core's own parts and everything that is installed, through the same hooks."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+
+from tracebench_core.plugins import PluginHost, discover
+from tracebench_core.specs import PluginsConfig
+
+BUILTIN = {
+    "core": "tracebench_core.builtin.parts",
+    "internal": "tracebench_core.builtin.internal",
+    "trace_examples": "tracebench_core.builtin.trace_examples",
+}
+"""Plugin name (the id prefix of a suite) to the module with its hooks."""
+
+
+def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None) -> PluginHost:
+    """Return a host with the core's own parts registered and every installed plugin found, none of them loaded yet.
+
+    `TRACEBENCH_PLUGINS=a,b` limits which installed plugins are found; `TRACEBENCH_STRICT_PLUGINS=1` makes a failing one an error.
+    """
+    limited = os.environ.get("TRACEBENCH_PLUGINS")
+    enabled = None if limited is None else {name.strip() for name in limited.split(",") if name.strip()}
+    config = plugins or PluginsConfig()
+    host = PluginHost(
+        discover(enabled),
+        root=root,
+        options=config.options,
+        exclude=config.exclude,
+        strict=os.environ.get("TRACEBENCH_STRICT_PLUGINS") == "1",
+    )
+    for name, module in BUILTIN.items():
+        host.register(import_module(module), name)
+    return host

@@ -1,0 +1,1 @@
+"""The programs, examples and guides of the core's own suites."""

@@ -1,0 +1,58 @@
+"""A function that should map its input to twice the input plus one, called in the sandbox."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.protocols import Context, EvaluationFailed
+from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
+
+INITIAL = "def transform(x):\n    return x + 1\n"
+INPUTS: dict[Split, tuple[int, ...]] = {"train": (0, 1, 2, 5), "validation": (3, 7), "test": (4, 10, -6)}
+
+
+def build() -> SimpleTask:
+    """Score = 1 / (1 + |output - (2x + 1)|): 1 for a right answer, less the farther off."""
+
+    def program(values: Values, example: Example, context: Context) -> Any:
+        limits = Limits(seconds=2.0, memory_mb=256)
+        outcome = context.sandbox.call(str(values["code"]), "transform", example.input, limits=limits)
+        if outcome.status != "ok":
+            status = "timeout" if outcome.status == "timeout" else "invalid"
+            raise EvaluationFailed(
+                Feedback(score=0.0, status=status, text=f"transform({example.input}): {outcome.error}")
+            )
+        return outcome.value
+
+    def guide(example: Example, output: Any) -> Feedback:
+        if isinstance(output, bool) or not isinstance(output, int | float) or output != output:  # noqa: PLR0124 - NaN
+            return Feedback(
+                score=0.0,
+                status="invalid",
+                text=f"transform({example.input}) must return a number, not {output!r:.80}.",
+            )
+        off = abs(output - example.reference)
+        if off == 0:
+            return Feedback(
+                score=1.0, text=f"transform({example.input}) = {output} is right.", metrics={"correct": 1.0}
+            )
+        text = f"transform({example.input}) returned {output}, expected {example.reference}."
+        return Feedback(score=1.0 / (1.0 + off), text=text, metrics={"correct": 0.0})
+
+    return SimpleTask(
+        parameters=[
+            Parameter(
+                name="code",
+                initial=INITIAL,
+                kind="code",
+                signature="def transform(x):",
+                description="Python source that defines `transform(x)`: an int in, a number out.",
+                max_length=20_000,
+            )
+        ],
+        objective="Write the function `transform(x)` so that it returns the expected number for every integer x.",
+        program=program,
+        guide=guide,
+        splits={s: tuple(Example(id=f"{s}-{x}", input=x, reference=2 * x + 1) for x in xs) for s, xs in INPUTS.items()},
+    )

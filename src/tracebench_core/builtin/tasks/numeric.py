@@ -1,0 +1,83 @@
+"""Numbers that should reach a target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.protocols import Context
+from tracebench_core.specs import Example, Feedback, Parameter, Values
+
+TARGET = 3.0
+
+
+class NumericOptions(BaseModel):
+    """What `numeric_param` can be varied in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: float = TARGET
+    initial: float = 0.0
+    noise: float = Field(default=0.0, ge=0)
+    """Standard deviation of the noise added to every score."""
+
+
+def build_one(*, target: float = TARGET, initial: float = 0.0, noise: float = 0.0) -> SimpleTask:
+    """One number; score = -|x - target|, plus noise when asked for."""
+
+    def program(values: Values, _: Example, context: Context) -> tuple[float, float]:
+        import random  # noqa: PLC0415 - only the noisy variant draws
+
+        drawn = random.Random(context.seed).gauss(0.0, noise) if noise else 0.0  # noqa: S311 - reproducible, not secret
+        return float(values["x"]), drawn  # type: ignore[arg-type]  # kind `number`
+
+    def guide(_: Example, output: Any) -> Feedback:
+        x, drawn = output
+        return _feedback(x, target=target, what="x", noise=drawn)
+
+    return SimpleTask(
+        parameters=[
+            Parameter(
+                name="x",
+                initial=initial,
+                kind="number",
+                description="A number in [-100, 100].",
+                minimum=-100,
+                maximum=100,
+            )
+        ],
+        objective="Find the number `x` that scores highest. The score is minus the distance to a hidden target.",
+        program=program,
+        guide=guide,
+    )
+
+
+def build_two() -> SimpleTask:
+    """Two numbers, 1 and 1 at first, that should add up to 3."""
+
+    def program(values: Values, _: Example, __: Context) -> float:
+        return float(values["a"]) + float(values["b"])  # type: ignore[arg-type]  # kind `number`
+
+    def guide(_: Example, output: Any) -> Feedback:
+        return _feedback(float(output), target=TARGET, what="a + b", noise=0.0)
+
+    return SimpleTask(
+        parameters=[
+            Parameter(name=name, initial=1.0, kind="number", description="A summand.", minimum=-100, maximum=100)
+            for name in "ab"
+        ],
+        objective="Choose `a` and `b` so that their sum scores highest. The score is minus the distance of the sum to a hidden target.",
+        program=program,
+        guide=guide,
+    )
+
+
+def _feedback(value: float, *, target: float, what: str, noise: float) -> Feedback:
+    distance = abs(value - target)
+    if distance == 0:
+        text = f"{what} = {value:g} is exactly right."
+    else:
+        text = f"{what} = {value:g} is too {'low' if value < target else 'high'}."
+    return Feedback(score=noise - distance, text=text, metrics={"distance": distance})

@@ -1,0 +1,32 @@
+"""`python -m` entry of the local executor's template process: compose a host, import what the run needs, serve jobs."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from pathlib import Path
+
+from tracebench_core.builtin.hosting import open_host
+from tracebench_core.engine.local.child import run_order
+from tracebench_core.engine.local.executor import read_told
+from tracebench_core.engine.local.template import Template, preload
+from tracebench_core.engine.local.wire import Wire
+from tracebench_core.specs import PluginsConfig
+
+
+def main() -> None:
+    """Serve until the runner is done or gone."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fd", type=int, required=True)
+    wire = Wire(socket.socket(fileno=parser.parse_args().fd))
+    told = read_told(wire)
+    root = told.get("root")
+    host = open_host(root=Path(root) if root else None, plugins=PluginsConfig.model_validate(told.get("plugins") or {}))
+    for name in told.get("load", []):
+        host.load(name)
+    preload(told["preload"])
+    Template(wire, lambda order: run_order(order, host)).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""The suite `trace_examples`: Trace's introductory examples, as tasks without a computation graph."""
+
+from __future__ import annotations
+
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import SuiteSpec, TaskSpec
+
+
+@hookimpl
+def tracebench_suite() -> SuiteSpec:
+    """Describe the suite."""
+    return SuiteSpec(
+        title="Trace examples", description="The first examples of Trace's tutorials.", aliases=("example",)
+    )
+
+
+@hookimpl
+def tracebench_tasks() -> list[TaskSpec]:
+    """List the tasks."""
+    return [
+        TaskSpec(
+            name="greeting_stub",
+            title="Find the greeting that a language calls for",
+            loader="tracebench_core.builtin.tasks.examples:build_greeting",
+            tags=("text", "toy"),
+            target=1.0,
+            metric="accuracy",
+        ),
+        TaskSpec(
+            name="train_single_node_stub",
+            title="Train one text node to say `hello`",
+            loader="tracebench_core.builtin.tasks.examples:build_single_node",
+            tags=("text", "toy"),
+            target=1.0,
+            metric="similarity",
+        ),
+    ]

@@ -1,0 +1,184 @@
+"""The local executor: jobs on this machine, a process each, forked from a warm template."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tracebench_core.engine.local.wire import Wire
+from tracebench_core.errors import TraceBenchError
+from tracebench_core.specs import JobOrder
+
+log = logging.getLogger(__name__)
+
+MOST_RESTARTS = 3
+FINISH_SECONDS = 600.0
+"""How long scoring what an ended job had found may take at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEnd:
+    """How a job's process ended; see `JobEnd`."""
+
+    order: JobOrder
+    exit: Literal["done", "timeout", "died", "cancelled", "lost"]
+    detail: str
+
+
+class LocalExecutor:
+    """Starts `python -m <entry>` as the template, feeds it orders, and has ended jobs finished by a fresh process.
+
+    `entry` composes the template's plugin host; it is started with `--fd N`, and finds there `{"preload", "root", "plugins"}`.
+    """
+
+    def __init__(self, entry: str) -> None:
+        self._entry = entry
+        self._template: TemplateProcess | None = None
+        self._environ: Mapping[str, str] = os.environ
+        self._told: dict[str, Any] = {}
+
+    def configure(self, *, environ: Mapping[str, str], told: dict[str, Any]) -> None:
+        """Set the environment of every job (without secrets) and what the template's host is composed from."""
+        self._environ = environ
+        self._told = told
+
+    def run(
+        self, orders: Iterator[JobOrder], *, run_dir: Path, workers: int, preload: Sequence[str]
+    ) -> Iterator[LocalEnd]:
+        """Run orders as workers are free; yield each job's end once nothing of it is running any more."""
+        self._told = {**self._told, "preload": list(preload)}
+        active: dict[str, JobOrder] = {}
+        again: deque[JobOrder] = deque()
+        restarts = 0
+        self._open(run_dir)
+        try:
+            while True:
+                while len(active) < workers and (order := again.popleft() if again else next(orders, None)) is not None:
+                    active[order.job.job_id] = order
+                    self._live.start(order)
+                if not active:
+                    return
+                for message in self._live.wait():
+                    order = active.pop(message["end"])
+                    finishing = _finish_of(order, message)
+                    if finishing is None:
+                        yield LocalEnd(order, message["exit"], message["detail"])
+                    else:
+                        again.append(finishing)
+                if self._live.is_gone:
+                    restarts += 1
+                    if restarts > MOST_RESTARTS:
+                        raise TraceBenchError(
+                            "The process that holds the jobs keeps ending.", hint=f"cat {run_dir / 'template.log'}"
+                        )
+                    log.warning("the job template ended; its %d jobs are started again", len(active))
+                    again.extend(active.values())
+                    active.clear()
+                    self._close()
+                    self._open(run_dir)
+        finally:
+            self._close()
+
+    def cancel(self, job_id: str) -> None:
+        """Ask one running job to end."""
+        self._live.send({"cancel": job_id})
+
+    @property
+    def _live(self) -> TemplateProcess:
+        if self._template is None:
+            raise RuntimeError("the executor is not running")
+        return self._template
+
+    def _open(self, run_dir: Path) -> None:
+        self._template = TemplateProcess(
+            self._entry, environ=self._environ, told=self._told, output=run_dir / "template.log"
+        )
+
+    def _close(self) -> None:
+        if self._template is not None:
+            self._template.close()
+            self._template = None
+
+
+class TemplateProcess:
+    """The runner's end of a template process."""
+
+    def __init__(self, entry: str, *, environ: Mapping[str, str], told: dict[str, Any], output: Path) -> None:
+        ours, theirs = socket.socketpair()
+        with output.open("ab") as sink:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-m", entry, "--fd", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                env=dict(environ),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                start_new_session=True,
+            )
+        theirs.close()
+        self._wire = Wire(ours)
+        self._wire.send(told)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the template has ended without being asked to."""
+        return self._wire.closed
+
+    def start(self, order: JobOrder) -> None:
+        """Have a job's process forked."""
+        job = order.job
+        limit = job.timeout if order.phase == "train" else max(job.timeout or 0.0, FINISH_SECONDS)
+        self.send(
+            {
+                "start": order.model_dump_json(),
+                "job": job.job_id,
+                "timeout": limit,
+                "grace": order.grace,
+                "workdir": str(Path(order.run_dir) / "jobs" / job.job_id / "work"),
+            }
+        )
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Tell the template something."""
+        self._wire.send(message)
+
+    def wait(self) -> list[dict[str, Any]]:
+        """Return the ends of jobs, waiting for the next one; an empty list when the template is gone."""
+        while not self._wire.closed:
+            if ends := [m for m in self._wire.receive(timeout=None) if "end" in m]:
+                return ends
+        return []
+
+    def close(self) -> None:
+        """End the template and everything below it, with grace for the jobs; nothing is left when this returns."""
+        if not self._wire.closed:
+            self._wire.send({"stop": True})
+            while not self._wire.closed:
+                self._wire.receive(timeout=None)
+        self._wire.close()
+        self._process.wait()
+
+
+def _finish_of(order: JobOrder, message: dict[str, Any]) -> JobOrder | None:
+    """Return the order that scores what an ended job had found; None when the job needs no more work."""
+    if order.phase == "finish" or message["exit"] in {"done", "cancelled"}:
+        return None
+    ended = "timeout" if message["exit"] == "timeout" else message["detail"]
+    return order.model_copy(update={"phase": "finish", "ended": ended})
+
+
+def read_told(wire: Wire) -> dict[str, Any]:
+    """In the template: return what the runner tells first."""
+    while not wire.closed:
+        for message in wire.receive(timeout=None):
+            return message
+    raise SystemExit(json.dumps({"error": "the runner ended before it said what to run"}))

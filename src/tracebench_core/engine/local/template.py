@@ -1,0 +1,185 @@
+"""The template process: it has the run's imports, forks a process per job, ends each on time, and never outlives its runner.
+
+It is single-threaded, so forking is safe, and the subreaper of all that jobs start: when a job's process is gone, whoever is left of it
+has become the template's child and is killed. When the runner is gone, be it by `kill -9`, the wire closes and the template kills
+everything below it before it ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tracebench_core.engine.local import kernel
+from tracebench_core.engine.local.wire import Wire
+
+RunChild = Callable[[str], int]
+"""Runs one job from its order's JSON; returns the exit code of the job's process."""
+DONE = 0
+STOPPED = 10
+
+
+@dataclass(slots=True)
+class Child:
+    """One job's process."""
+
+    job_id: str
+    pid: int
+    pidfd: int
+    workdir: Path
+    grace: float
+    deadline: float | None
+    kill_at: float | None = None
+    ended: str = ""
+    """Why it was asked to end: `timeout` or `cancelled`."""
+
+
+class Template:
+    """The loop of the template process."""
+
+    def __init__(self, wire: Wire, run_child: RunChild) -> None:
+        self._wire = wire
+        self._run_child = run_child
+        self._children: dict[int, Child] = {}
+        self._stopping = False
+
+    def serve(self) -> None:
+        """Serve until the runner says so or is gone."""
+        kernel.adopt_orphans()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda *_: self._stop())
+        gc.collect()
+        gc.freeze()
+        self._wire.send({"ready": True})
+        while not (self._wire.closed or (self._stopping and not self._children)):
+            self._wait()
+            self._enforce_deadlines()
+        kernel.kill_children()
+
+    def _wait(self) -> None:
+        poller = select.poll()
+        poller.register(self._wire.fileno(), select.POLLIN)
+        for pidfd in self._children:
+            poller.register(pidfd, select.POLLIN)
+        ready = {fd for fd, _ in poller.poll(self._patience())}
+        for pidfd in ready & self._children.keys():
+            self._bury(self._children.pop(pidfd))
+        if self._wire.fileno() in ready:
+            for message in self._wire.receive(timeout=0):
+                self._obey(message)
+
+    def _patience(self) -> float | None:
+        times = [t for c in self._children.values() for t in (c.kill_at, c.deadline) if t is not None]
+        return max(0.0, (min(times) - time.monotonic()) * 1000) if times else None
+
+    def _obey(self, message: dict[str, Any]) -> None:
+        if "start" in message:
+            self._start(message)
+        elif "cancel" in message:
+            for child in self._children.values():
+                if child.job_id == message["cancel"]:
+                    self._ask_to_end(child, "cancelled")
+        elif "stop" in message:
+            self._stop()
+
+    def _start(self, message: dict[str, Any]) -> None:
+        me = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            self._become_child(message["start"], parent=me)
+        limit = message["timeout"]
+        child = Child(
+            job_id=message["job"],
+            pid=pid,
+            pidfd=os.pidfd_open(pid),
+            workdir=Path(message["workdir"]),
+            grace=message["grace"],
+            deadline=time.monotonic() + limit if limit else None,
+        )
+        self._children[child.pidfd] = child
+
+    def _become_child(self, order: str, *, parent: int) -> NoReturn:
+        code = 1
+        try:
+            os.setsid()
+            kernel.die_with_parent(parent)
+            self._wire.close()
+            for pidfd in self._children:
+                os.close(pidfd)
+            code = self._run_child(order)
+        except BaseException:  # noqa: BLE001 - a forked process must end here, whatever happens
+            sys.excepthook(*sys.exc_info())
+        finally:
+            _flush()
+            os._exit(code)
+
+    def _enforce_deadlines(self) -> None:
+        now = time.monotonic()
+        for child in self._children.values():
+            if child.kill_at is not None and now >= child.kill_at:
+                kernel.kill_group(child.pid)
+                kernel.kill(child.pid)
+                child.kill_at = child.deadline = None
+            elif child.deadline is not None and now >= child.deadline:
+                self._ask_to_end(child, "timeout")
+
+    def _ask_to_end(self, child: Child, why: str) -> None:
+        if not child.ended:
+            child.ended, child.deadline = why, None
+            child.kill_at = time.monotonic() + child.grace
+            kernel.kill_group(child.pid, signal.SIGTERM)
+
+    def _stop(self) -> None:
+        self._stopping = True
+        for child in self._children.values():
+            self._ask_to_end(child, "cancelled")
+
+    def _bury(self, child: Child) -> None:
+        code = kernel.reap(child.pid)
+        os.close(child.pidfd)
+        kernel.kill_group(child.pid)
+        kernel.kill_children(keep={c.pid for c in self._children.values()})
+        if child.workdir.exists():
+            shutil.rmtree(child.workdir, ignore_errors=True)
+        if code == DONE:
+            end = "done"
+        elif child.ended:
+            end = child.ended
+        else:
+            end = "died"
+        self._wire.send({"end": child.job_id, "exit": end, "detail": _describe(code)})
+
+
+def preload(modules: list[str]) -> None:
+    """Import modules before the first fork; one that cannot be imported is told where it is used, not here."""
+    for name in modules:
+        try:
+            import_module(name)
+        except (Exception, SystemExit) as err:  # noqa: BLE001 - the job that needs it reports it with its own words
+            sys.stderr.write(f"not preloaded: {name}: {type(err).__name__}: {err}\n")
+
+
+def _describe(code: int | None) -> str:
+    if code is None:
+        return "the process vanished"
+    if code < 0:
+        return f"the process was killed by {signal.Signals(-code).name}"
+    return f"the process ended with exit code {code}"
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue

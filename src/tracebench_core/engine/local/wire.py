@@ -1,0 +1,47 @@
+"""Messages between runner and template: one JSON object a line over a socket pair."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+from typing import Any
+
+CHUNK = 1 << 16
+
+
+class Wire:
+    """One end of the socket pair."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+        self._buffer = bytearray()
+        self.closed = False
+
+    def fileno(self) -> int:
+        """Return the descriptor, for polling."""
+        return self._socket.fileno()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send one message; a peer that is gone is noticed on the next receive."""
+        try:
+            self._socket.sendall(json.dumps(message).encode() + b"\n")
+        except (BrokenPipeError, ConnectionResetError):
+            self.closed = True
+
+    def receive(self, *, timeout: float | None) -> list[dict[str, Any]]:
+        """Return the messages that are here, waiting up to `timeout` seconds for the first; `closed` is set when the peer is gone."""
+        if not self.closed and select.select([self._socket], [], [], timeout)[0]:
+            try:
+                data = self._socket.recv(CHUNK)
+            except ConnectionResetError:
+                data = b""
+            self.closed = self.closed or not data
+            self._buffer += data
+        *lines, rest = self._buffer.split(b"\n")
+        self._buffer = bytearray(rest)
+        return [json.loads(line) for line in lines]
+
+    def close(self) -> None:
+        """Close this end."""
+        self._socket.close()

@@ -1,0 +1,215 @@
+"""Expand a config to its matrix: tasks x trainers x parameter variants x seeds. Pure and deterministic."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tracebench_core.engine.settings import known_names, resolve_options, resolve_settings
+from tracebench_core.errors import ConfigError, NothingSelectedError
+from tracebench_core.ids import canonical_json, did_you_mean
+from tracebench_core.llm.models import resolve_models
+from tracebench_core.plugins import PluginHost
+from tracebench_core.plugins.resolve import resolve_task_ids
+from tracebench_core.specs import JobSpec, RunConfig, TaskSpec, TrainerEntry, TrainerSpec
+
+JOB_ID_DIGITS = 12
+NO_LOGGER = frozenset({"none", "null", "off", "disable", "disabled"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A config and the jobs that it means."""
+
+    config: RunConfig
+    jobs: tuple[JobSpec, ...]
+    tasks: Mapping[str, TaskSpec]
+    trainers: Mapping[str, TrainerSpec]
+
+
+class TaskChoice(NamedTuple):
+    """One task of the matrix with its resolved options."""
+
+    id: str
+    spec: TaskSpec
+    options: dict[str, Any]
+    plugin_version: str
+
+
+class TrainerChoice(NamedTuple):
+    """One trainer variant of the matrix, resolved."""
+
+    id: str
+    spec: TrainerSpec
+    params: dict[str, Any]
+    settings: dict[str, Any]
+    optimizer: str | None
+    optimizer_kwargs: dict[str, Any]
+    entry: TrainerEntry
+    logger: str | None
+
+
+def make_plan(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str]) -> Plan:
+    """Return the jobs that a config means, in the order tasks, trainers, variants, seeds.
+
+    Raises:
+        ConfigError: for what cannot be resolved, and for jobs that would be one and the same.
+        NothingSelectedError: when there is no task.
+    """
+    if not config.tasks:
+        raise NothingSelectedError("The config selects no task.", hint="trace-bench list-tasks")
+    _refuse_twice("seed", config.seeds)
+    tasks = choose_tasks(config, host)
+    trainers = choose_trainers(config, host)
+    _refuse_unheard(config, tasks, trainers)
+    return Plan(
+        config=config,
+        jobs=tuple(_expand(config, tasks, trainers, environ)),
+        tasks={t.id: t.spec for t in tasks},
+        trainers={t.id: t.spec for t in trainers},
+    )
+
+
+def choose_tasks(config: RunConfig, host: PluginHost) -> list[TaskChoice]:
+    """Resolve the config's tasks: groups expanded, options validated; a task that a group and an entry both name is taken once."""
+    chosen: dict[bytes, TaskChoice] = {}
+    written: set[bytes] = set()
+    for i, entry in enumerate(config.tasks):
+        mark = canonical_json([entry.id, entry.eval_kwargs])
+        if mark in written:
+            raise ConfigError(f"`tasks[{i}]` is written twice: `{entry.id}` with the same eval_kwargs.")
+        written.add(mark)
+        for task_id in resolve_task_ids(host, entry.id):
+            spec = host.task(task_id)
+            options = resolve_options(
+                spec, shared=config.eval_kwargs, own=entry.eval_kwargs, where=f"`tasks[{i}].eval_kwargs`"
+            )
+            choice = TaskChoice(task_id, spec, options, host.version_of("task", task_id))
+            chosen.setdefault(canonical_json([task_id, options]), choice)
+    return list(chosen.values())
+
+
+def choose_trainers(config: RunConfig, host: PluginHost) -> list[TrainerChoice]:
+    """Resolve the config's trainers and their variants.
+
+    Raises:
+        ConfigError: when two variants resolve to the same settings.
+    """
+    chosen: dict[bytes, TrainerChoice] = {}
+    for i, entry in enumerate(config.trainers):
+        spec = host.component("trainer", entry.id)
+        if not isinstance(spec, TrainerSpec):
+            raise ConfigError(f"`trainers[{i}]`: `{entry.id}` is no trainer.")
+        for j, variant in enumerate(entry.params_variants):
+            choice = _choose_variant(
+                config, host, entry=entry, spec=spec, variant=variant, where=f"`trainers[{i}].params_variants[{j}]`"
+            )
+            mark = canonical_json(
+                [choice.id, choice.settings, choice.optimizer, choice.optimizer_kwargs, entry.guide, entry.guide_kwargs]
+            )
+            if mark in chosen:
+                raise ConfigError(
+                    f"`trainers[{i}].params_variants[{j}]` resolves to the same settings of `{entry.id}` as another one."
+                )
+            chosen[mark] = choice
+    return list(chosen.values())
+
+
+def _choose_variant(
+    config: RunConfig,
+    host: PluginHost,
+    *,
+    entry: TrainerEntry,
+    spec: TrainerSpec,
+    variant: Mapping[str, Any],
+    where: str,
+) -> TrainerChoice:
+    own = {k: v for k, v in variant.items() if k != "optimizer_kwargs"}
+    optimizer = entry.optimizer or spec.default_optimizer
+    given = {**entry.optimizer_kwargs, **variant.get("optimizer_kwargs", {})}
+    optimizer_kwargs: dict[str, Any] = {}
+    if optimizer is not None and (spec.default_optimizer is not None or entry.optimizer is not None):
+        component = host.component("optimizer", optimizer)
+        optimizer_kwargs = resolve_settings(
+            component, shared=config.optimizer_kwargs, own=given, where=f"{where} optimizer_kwargs"
+        )
+    elif given:
+        raise ConfigError(f"{where}: `{entry.id}` uses no optimizer, and optimizer_kwargs are given.")
+    if entry.guide is not None:
+        host.component("guide", entry.guide)
+    logger = None if entry.logger is None or entry.logger.casefold() in NO_LOGGER else entry.logger
+    if logger is not None:
+        host.component("logger", logger)
+    settings = resolve_settings(spec, shared=config.trainer_kwargs, own=own, where=where)
+    return TrainerChoice(entry.id, spec, dict(variant), settings, optimizer, optimizer_kwargs, entry, logger)
+
+
+def _refuse_unheard(config: RunConfig, tasks: Sequence[TaskChoice], trainers: Sequence[TrainerChoice]) -> None:
+    """What is set for all must be known to one of them at least: a typo must not vanish."""
+    for field, values, specs in (
+        ("eval_kwargs", config.eval_kwargs, [t.spec for t in tasks]),
+        ("trainer_kwargs", config.trainer_kwargs, [t.spec for t in trainers]),
+    ):
+        heard = [known_names(spec) for spec in specs]
+        if None in heard:
+            continue
+        every = {name for names in heard if names for name in names}
+        for name in values:
+            if name not in every:
+                raise ConfigError(
+                    f"`{field}.{name}`: none of the chosen {field.partition('_')[0]} targets knows it.{did_you_mean(name, every)}"
+                )
+
+
+def _expand(
+    config: RunConfig, tasks: Sequence[TaskChoice], trainers: Sequence[TrainerChoice], environ: Mapping[str, str]
+) -> Iterator[JobSpec]:
+    models = resolve_models(config.llm, mode=config.mode, environ=environ)
+    shared = {
+        "mode": config.mode,
+        "stub": config.llm.stub if config.mode == "stub" else None,
+        "models": {role: identity.model_dump() for role, identity in models.items()},
+        "budget": config.budget.model_dump(),
+    }
+    for task in tasks:
+        for trainer in trainers:
+            fields: dict[str, Any] = {
+                "task_id": task.id,
+                "trainer_id": trainer.id,
+                "settings": trainer.settings,
+                "optimizer": trainer.optimizer,
+                "optimizer_kwargs": trainer.optimizer_kwargs,
+                "guide": trainer.entry.guide,
+                "guide_kwargs": trainer.entry.guide_kwargs,
+                "eval_kwargs": task.options,
+            }
+            identity = hashlib.sha256(
+                canonical_json({**shared, **fields, "comparability": task.spec.version.comparability})
+            )
+            for seed in config.seeds:
+                digest = identity.copy()
+                digest.update(b"#%d" % seed)
+                yield JobSpec.model_construct(
+                    **fields,
+                    job_id=digest.hexdigest()[:JOB_ID_DIGITS],
+                    seed=seed,
+                    task_version=task.spec.version,
+                    plugin_version=task.plugin_version,
+                    params=trainer.params,
+                    logger=trainer.logger,
+                    logger_kwargs=trainer.entry.logger_kwargs,
+                    mode=config.mode,
+                    models=models,
+                    budget=config.budget,
+                    timeout=config.timeout,
+                )
+
+
+def _refuse_twice(what: str, values: Sequence[Any]) -> None:
+    seen: set[Any] = set()
+    for value in values:
+        if value in seen:
+            raise ConfigError(f"`{what}s`: {value!r} is written twice.")
+        seen.add(value)
