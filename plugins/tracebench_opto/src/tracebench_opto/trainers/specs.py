@@ -4,38 +4,94 @@ from __future__ import annotations
 
 from tracebench_core.specs import TrainerSpec
 
-_PACKAGE = "tracebench_opto.trainers"
-_COMMON = {"batch_size": "train_batch_size", "threads": "num_threads"}
+PACKAGE = "tracebench_opto.trainers"
+COMMON = {"batch_size": "train_batch_size", "threads": "num_threads"}
+PRIORITY = COMMON | {
+    "ps_steps": "num_steps",
+    "ps_batches": "num_batches",
+    "ps_candidates": "num_candidates",
+    "ps_proposals": "num_proposals",
+    "ps_mem_update": "memory_update_frequency",
+}
+STREAMING = COMMON | {alias: PRIORITY[alias] for alias in ("ps_steps", "ps_candidates", "ps_proposals")}
+EVOLUTION = COMMON | {
+    "num_iters": "num_steps",
+    "num_search_iterations": "num_steps",
+    "gepa_iters": "num_steps",
+    "gepa_train_bs": "train_batch_size",
+    "gepa_merge_every": "merge_every",
+    "gepa_pareto_subset": "pareto_subset_size",
+}
+TRACE = "OpenTrace, https://github.com/AgentOpt/OpenTrace"
+GEPA = "GEPA: Reflective Prompt Evolution Can Outperform Reinforcement Learning, arXiv 2507.19457"
 
 
 def _spec(
-    name: str, module: str, *, title: str, citation: str = "", aliases: dict[str, str] | None = None
+    name: str, module: str, title: str, *, citation: str = TRACE, aliases: dict[str, str] = COMMON
 ) -> TrainerSpec:
     """Return the spec of a trainer whose module offers `build`, `Settings` and `estimate_cost`."""
     return TrainerSpec(
         name=name,
-        loader=f"{_PACKAGE}.{module}:build",
-        settings=f"{_PACKAGE}.{module}:Settings",
-        cost=f"{_PACKAGE}.{module}:estimate_cost",
-        aliases=_COMMON | (aliases or {}),
+        loader=f"{PACKAGE}.{module}:build",
+        settings=f"{PACKAGE}.{module}:Settings",
+        cost=f"{PACKAGE}.{module}:estimate_cost",
+        aliases=aliases,
         title=title,
         citation=citation,
         default_optimizer="OptoPrime",
-        preload=(f"{_PACKAGE}.{module}",),
+        preload=(f"{PACKAGE}.{module}",),
     )
 
 
 TRAINER_SPECS: tuple[TrainerSpec, ...] = (
+    _spec("PrioritySearch", "priority_search", "Expand the most urgent candidates of a queue", aliases=PRIORITY),
+    _spec("Minibatch", "minibatch", "One update per batch, kept when it improves"),
+    _spec("BasicSearch", "basic_search", "The best of several proposals on validation goes on"),
+    _spec("BeamSearch", "beam_search", "Keep a beam of candidates", aliases=COMMON | {"max_depth": "num_steps"}),
     _spec(
-        "PrioritySearch",
-        "priority_search",
-        title="Expand the most urgent candidates of a priority queue",
-        aliases={
-            "ps_steps": "num_steps",
-            "ps_batches": "num_batches",
-            "ps_candidates": "num_candidates",
-            "ps_proposals": "num_proposals",
-            "ps_mem_update": "memory_update_frequency",
-        },
+        "BeamSearchHistory",
+        "beam_search_history",
+        "Beam search that shows the proposer what was tried",
+        citation="Large Language Models as Optimizers (OPRO), arXiv 2309.03409",
+        aliases=COMMON | {"max_depth": "num_steps"},
+    ),
+    _spec(
+        "UCBSearch",
+        "ucb_search",
+        "Candidates as arms of a bandit, for noisy scores",
+        citation="Auer, Cesa-Bianchi, Fischer: Finite-time Analysis of the Multiarmed Bandit Problem, 2002",
+        aliases=COMMON | {"num_search_iterations": "num_steps"},
+    ),
+    _spec("SequentialUpdate", "sequential_update", "Always move on to the newest candidate"),
+    _spec("SequentialSearch", "sequential_search", "Move on to the best of several proposals when it is better"),
+    _spec(
+        "StreamingPrioritySearch",
+        "streaming_priority_search",
+        "Measure a candidate only when its turn comes",
+        aliases=STREAMING,
+    ),
+    _spec(
+        "ParetoSearch",
+        "pareto_search",
+        "Expand what is best on some example, or undominated",
+        aliases=STREAMING,
+    ),
+    _spec("AggregatedUpdate", "aggregated_update", "Merge one proposal per example by a second model call"),
+    _spec(
+        "POLCA",
+        "polca",
+        "Priority search that skips near-copies",
+        citation="POLCA: Stochastic Generative Optimization, arXiv 2603.14769",
+        aliases=PRIORITY,
+    ),
+    _spec("GEPA-Base", "gepa_base", "Reflective evolution on a frontier", citation=GEPA, aliases=EVOLUTION),
+    _spec("GEPA-UCB", "gepa_ucb", "GEPA for noisy scores", citation=GEPA, aliases=EVOLUTION),
+    _spec("GEPA-Beam", "gepa_beam", "GEPA on the best few candidates", citation=GEPA, aliases=EVOLUTION),
+    _spec(
+        "Curriculum",
+        "curriculum",
+        "Any other trainer, easy examples first",
+        citation="Bengio, Louradour, Collobert, Weston: Curriculum Learning, 2009",
+        aliases={},
     ),
 )
