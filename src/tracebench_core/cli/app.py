@@ -1,0 +1,125 @@
+"""The `trace-bench` command: its groups, its plugins' commands, and how errors leave it."""
+
+from __future__ import annotations
+
+import io
+import sys
+import traceback
+from importlib.metadata import EntryPoint, entry_points, version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from tracebench_core.cli import config, doctor, fsck, listing, output, run, show, validate
+from tracebench_core.errors import PluginError, TraceBenchError
+
+COMMANDS = "tracebench.commands"
+"""Entry-point group of commands that plugins add: each entry is a `typer.Typer`."""
+
+BUG = 70
+GOLDEN_PATH = """Start here:
+
+\b
+  trace-bench list-tasks
+  trace-bench run --config configs/smoke.yaml
+  trace-bench show RUN
+"""
+
+
+class LazyGroup(TyperGroup):
+    """Lists plugins' commands from installed metadata; imports one only when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # the context's class is private to typer
+        """Return our commands in the order of use, then the plugins' by name."""
+        own = super().list_commands(ctx)
+        return [*own, *sorted({p.name for p in entry_points(group=COMMANDS)} - {*own})]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; a plugin cannot replace one of ours."""
+        if (own := super().get_command(ctx, cmd_name)) is not None:
+            return own
+        found = next(iter(entry_points(group=COMMANDS, name=cmd_name)), None)
+        return None if found is None else PluginCommand(found)
+
+
+class PluginCommand(TyperGroup):
+    """Stands in for a plugin's command in `--help`; becomes it when called."""
+
+    def __init__(self, entry_point: EntryPoint) -> None:
+        self._owner = entry_point.dist.name if entry_point.dist else "an unnamed distribution"
+        self._entry_point = entry_point
+        super().__init__(name=entry_point.name, help=f"Provided by {self._owner}.")
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Load the real command and let it parse the arguments.
+
+        Raises:
+            PluginError: it cannot be loaded.
+        """
+        try:
+            command = typer.main.get_command(self._entry_point.load())
+        except (Exception, SystemExit) as err:
+            raise PluginError(
+                f"Command `{self.name}` of `{self._owner}` failed to load: {type(err).__name__}: {err}",
+                hint=f"pip install --upgrade {self._owner}",
+            ) from err
+        return command.make_context(info_name, args, parent=parent, **extra)
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    name="trace-bench",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # the rich help page costs 90 ms of imports
+    epilog=GOLDEN_PATH,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _module in (listing, validate, run, show, config, fsck, doctor):
+    _module.register(app)
+
+
+def _print_version(wanted: bool | None) -> None:  # noqa: FBT001 - typer calls it with the flag
+    if wanted:
+        output.line(f"trace-bench {version('tracebench-core')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[
+        bool | None, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = None,
+    _debug: Annotated[bool | None, typer.Option("--debug", help="Show tracebacks. May stand anywhere.")] = None,
+) -> None:
+    """Compare LLM-as-optimizer algorithms on equal budgets."""
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    arguments = sys.argv[1:]
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in options
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app(args=[a for a in options if a != "--debug"] + arguments[len(options) :])
+    except TraceBenchError as err:
+        if debug:
+            traceback.print_exc()
+        output.note(f"error: {output.safe(str(err))}")
+        if err.hint:
+            output.note(f"  hint: {output.safe(err.hint)}")
+        raise SystemExit(err.exit_code) from None
+    except Exception as err:  # noqa: BLE001 - the last one: whatever comes here is ours
+        if debug:
+            traceback.print_exc()
+        output.note(f"error: a bug of ours: {output.safe(f'{type(err).__name__}: {err}')}")
+        if not debug:
+            output.note(
+                "  hint: repeat it with --debug and report what that prints, together with `trace-bench doctor`."
+            )
+        raise SystemExit(BUG) from None

@@ -1,0 +1,51 @@
+"""`doctor`: what this machine has, what a config needs, and the command that mends each lack."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracebench_core.cli import output
+from tracebench_core.cli.options import AsJson, Overrides, Root
+
+MISSING = 3
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(doctor)
+
+
+def doctor(
+    *,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="Check what this config needs.")
+    ] = None,
+    root: Root = None,
+    override: Overrides = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check what this machine has. Exits 3 when something that is needed is missing."""
+    from tracebench_core.api import open_host
+    from tracebench_core.config import load_config
+    from tracebench_core.engine.doctor import diagnose
+
+    settings = load_config(config, overrides=override or ()) if config is not None else None
+    host = open_host(root=root, plugins=settings.plugins if settings else None)
+    rows = diagnose(settings, host=host)
+    lacking = [row for row in rows if row.needed and not row.ok]
+    if as_json:
+        output.document("doctor", ok=not lacking, checks=[asdict(row) for row in rows])
+    else:
+        width = max(len(row.name) for row in rows)
+        for row in rows:
+            mark = "ok  " if row.ok else "FAIL" if row.needed else "-   "
+            output.line(output.safe(f"{mark}  {row.name:<{width}}  {row.value}"))
+            if not row.ok and row.hint:
+                output.line(output.safe(f"      {'':<{width}}  {row.hint}"))
+    if lacking:
+        output.note(f"Missing: {', '.join(row.name for row in lacking)}.")
+        raise typer.Exit(MISSING)

@@ -1,0 +1,140 @@
+"""`list-tasks`, `list-trainers`, `list-suites`, `plugins`: what can be run here, and why the rest cannot."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracebench_core.cli import output
+from tracebench_core.cli.options import AsJson, Bench, Root, suite_names
+
+if TYPE_CHECKING:
+    from tracebench_core.plugins import PluginHost
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    app.command()(list_tasks)
+    app.command()(list_trainers)
+    app.command()(list_suites)
+    app.command()(plugins)
+
+
+def list_tasks(
+    *,
+    bench: Bench = None,
+    root: Root = None,
+    pattern: Annotated[str | None, typer.Option(metavar="GLOB", help="Only ids that match, as in `*packing*`.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List task ids, one a line."""
+    from tracebench_core.api import open_host
+
+    host = open_host(root=root)
+    ids = [id_ for id_ in _task_ids(host, suite_names(bench)) if pattern is None or fnmatchcase(id_, pattern)]
+    if not as_json:
+        for id_ in ids:
+            output.line(id_)
+        return
+    tasks = []
+    for id_ in ids:
+        spec = host.task(id_)
+        tasks.append(
+            {
+                "id": id_,
+                "title": spec.title,
+                "description": spec.description,
+                "groups": spec.groups,
+                "tags": spec.tags,
+                "metric": spec.metric,
+                "direction": spec.direction,
+                "licence": spec.licence,
+                "unavailable": host.availability(spec) or None,
+            }
+        )
+    output.document("tasks", tasks=tasks)
+
+
+def list_trainers(
+    *,
+    every: Annotated[bool, typer.Option("--all", help="Those that cannot run here too, with the reason.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the trainers that can run here. Each line is `id<TAB>available` or `id<TAB>unavailable<TAB>reason`."""
+    from tracebench_core.api import open_host
+
+    catalog = open_host().catalog()
+    reasons = {name: catalog.availability(spec) for name, spec in catalog.trainers.items()}
+    reasons |= {
+        name: f"excluded: {catalog.excluded[name]}"
+        for name in catalog.components["trainer"]
+        if name in catalog.excluded
+    }
+    shown = {name: reason for name, reason in sorted(reasons.items()) if every or not reason}
+    if as_json:
+        trainers = [
+            {
+                "id": name,
+                "available": not reason,
+                "reason": reason or None,
+                "title": catalog.components["trainer"][name].title,
+            }
+            for name, reason in shown.items()
+        ]
+        output.document("trainers", trainers=trainers)
+        return
+    for name, reason in shown.items():
+        state = f"{name}\tunavailable\t{output.flat(reason)}" if reason else f"{name}\tavailable"
+        output.line(state)
+
+
+def list_suites(*, as_json: AsJson = False) -> None:
+    """List suites with their task counts."""
+    from tracebench_core.api import open_host
+
+    catalog = open_host().catalog()
+    counts = dict.fromkeys(catalog.suites, 0)
+    for id_ in catalog.tasks:
+        suite = id_.partition(":")[0]
+        if id_ not in catalog.excluded:
+            counts[suite] = counts.get(suite, 0) + 1
+    if as_json:
+        suites = [
+            {"name": name, "tasks": counts[name], **spec.model_dump(mode="json")}
+            for name, spec in catalog.suites.items()
+        ]
+        output.document("suites", suites=suites)
+        return
+    titles = {name: spec.title for name, spec in catalog.suites.items()}
+    output.table(
+        ("suite", "tasks", "title"), [(name, str(count), titles.get(name, "")) for name, count in counts.items()]
+    )
+
+
+def plugins(*, as_json: AsJson = False) -> None:
+    """List plugins, broken ones included. Says of each what became of it, and why."""
+    from tracebench_core.api import open_host
+
+    host = open_host()
+    host.catalog()
+    records = [
+        {"name": r.name, "distribution": r.distribution, "version": r.version, "status": r.status, "error": r.error}
+        for r in host.records.values()
+    ]
+    if as_json:
+        output.document("plugins", plugins=records)
+        return
+    columns = ("name", "distribution", "version", "status", "error")
+    output.table(columns, [tuple(record[column] for column in columns) for record in records])
+
+
+def _task_ids(host: PluginHost, suites: list[str]) -> list[str]:
+    """Return the full ids of the named suites, or of all; excluded tasks are not offered."""
+    from tracebench_core.plugins.resolve import resolve_task_ids
+
+    if suites:
+        return list(dict.fromkeys(id_ for suite in suites for id_ in resolve_task_ids(host, f"{suite.strip()}:all")))
+    catalog = host.catalog()
+    return [id_ for id_ in catalog.tasks if id_ not in catalog.excluded]

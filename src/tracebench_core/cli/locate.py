@@ -1,0 +1,60 @@
+"""Find the run or job that a user names: by path, by id, or by the start of an id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tracebench_core.errors import RunDirError, UsageError
+from tracebench_core.ids import did_you_mean
+
+DEFAULT_RUNS_DIR = "runs"
+
+
+def find_run(name: str, *, runs_dir: str | None = None) -> Path:
+    """Return the directory of a run.
+
+    Raises:
+        RunDirError: there is no such run, or several could be meant.
+    """
+    if is_run(Path(name)):
+        return Path(name)
+    folder = Path(runs_dir or DEFAULT_RUNS_DIR)
+    runs = {path.name: path for path in sorted(folder.glob("*")) if is_run(path)} if folder.is_dir() else {}
+    return runs[_chosen(name, list(runs), what="run", where=folder)]
+
+
+def find_job(name: str, *, runs_dir: str | None = None) -> Path | None:
+    """Return the directory of a job, by path or by id in any run of `runs_dir`; None when no job is called so.
+
+    Raises:
+        RunDirError: jobs of several runs are called so.
+    """
+    path = Path(name)
+    if path.parent.name == "jobs" and is_run(path.parent.parent):
+        return path
+    found = sorted(Path(runs_dir or DEFAULT_RUNS_DIR).glob(f"*/jobs/{name}")) if name.isalnum() else []
+    if len(found) > 1:
+        raise RunDirError(
+            f"Job `{name}` is in {len(found)} runs: {', '.join(p.parent.parent.name for p in found)}.",
+            hint=f"trace-bench show {found[-1]}",
+        )
+    return found[0] if found else None
+
+
+def is_run(path: Path) -> bool:
+    """Tell whether a folder is a run directory."""
+    return (path / "meta" / "manifest.json").is_file()
+
+
+def _chosen(name: str, known: Sequence[str], *, what: str, where: Path) -> str:
+    if name in known:
+        return name
+    matches = [k for k in known if name and k.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise RunDirError(f"`{name}` could be any of {len(matches)} runs: {', '.join(f'`{m}`' for m in matches[:5])}.")
+    if Path(name).exists():
+        raise RunDirError(f"`{name}` is not a run directory: it has no `meta/manifest.json`.", hint=f"ls {where}")
+    raise UsageError(f"There is no {what} `{name}` in `{where}`.{did_you_mean(name, known)}", hint=f"ls {where}")

@@ -1,0 +1,151 @@
+"""`run` and `resume`: run a config, continue a run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracebench_core.cli import output
+from tracebench_core.cli.locate import find_run
+from tracebench_core.cli.options import AsJson, ConfigFile, MaxWorkers, Overrides, Root, RunsDir
+
+if TYPE_CHECKING:
+    from tracebench_core.api import RunSummary
+    from tracebench_core.specs import RunConfig
+
+KEEP_LOGGER = frozenset({"default", "config"})
+NO_LOGGER = frozenset({"none", "null", "off", "disable", "disabled"})
+INTERRUPTED = 130
+UNFINISHED = ("failed", "timeout", "cancelled")
+
+
+class ResumeMode(StrEnum):
+    """What to do with jobs that an earlier start of the same run has finished."""
+
+    auto = "auto"
+    failed = "failed"
+    none = "none"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    app.command()(run)
+    app.command()(resume)
+
+
+def run(
+    *,
+    config: ConfigFile,
+    root: Root = None,
+    runs_dir: RunsDir = None,
+    max_workers: MaxWorkers = None,
+    force: Annotated[bool, typer.Option("--force", help="Run every job again, finished ones too.")] = False,
+    resume_mode: Annotated[
+        ResumeMode | None, typer.Option("--resume", help="Of a run that exists: `auto` skips what is finished.")
+    ] = None,
+    job_timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="SECONDS", help="End a job after this long; 0: never.  [default: 0, in real mode 600]"
+        ),
+    ] = None,
+    logger: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The logger of all trainers; `none` for none, `config` as written."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N jobs of the matrix.")] = None,
+    override: Overrides = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run every job of a config. The jobs are tasks x trainers x variants x seeds."""
+    from tracebench_core import api
+    from tracebench_core.config import load_config
+
+    flags = {"runs_dir": runs_dir, "max_workers": max_workers, "job_timeout": job_timeout, "resume": resume_mode}
+    changes = [f"{field}={json.dumps(value)}" for field, value in flags.items() if value is not None]
+    settings = load_config(config, overrides=[*(override or ()), *changes])
+    if logger is not None:
+        settings = with_logger(settings, logger)
+    summary = api.run(
+        settings,
+        root=root,
+        force=force,
+        limit=limit,
+        reporter=reporter_name(as_json=as_json),
+        stream=sys.stdout if as_json else sys.stderr,
+    )
+    finish(summary, as_json=as_json)
+
+
+def resume(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the id of one in `--runs-dir`.")],
+    *,
+    failed: Annotated[bool, typer.Option("--failed", help="Run jobs again that failed or timed out.")] = False,
+    max_workers: MaxWorkers = None,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Continue a run. What is finished is verified and skipped."""
+    from tracebench_core import api
+
+    summary = api.resume(
+        find_run(name, runs_dir=runs_dir),
+        failed=failed,
+        max_workers=max_workers,
+        reporter=reporter_name(as_json=as_json),
+        stream=sys.stdout if as_json else sys.stderr,
+    )
+    finish(summary, as_json=as_json)
+
+
+def with_logger(config: RunConfig, name: str) -> RunConfig:
+    """Return the config with one logger for all trainers; `none` and its like for none, `config` for no change."""
+    if name.casefold() in KEEP_LOGGER:
+        return config
+    chosen = "none" if name.casefold() in NO_LOGGER else name
+    trainers = tuple(t.model_copy(update={"logger": chosen}) for t in config.trainers)
+    return config.model_copy(update={"trainers": trainers})
+
+
+def reporter_name(*, as_json: bool) -> str:
+    """Return how progress is shown: JSON Lines, a live table on a terminal, lines elsewhere."""
+    if as_json:
+        return "json"
+    return "live" if sys.stderr.isatty() else "plain"
+
+
+def finish(summary: RunSummary, *, as_json: bool) -> None:
+    """Print where everything is and the command to go on with; exit with the run's code."""
+    run_dir = Path(summary.run_dir)
+    if not as_json:
+        files = {
+            "Run dir": run_dir,
+            "Manifest": run_dir / "meta" / "manifest.json",
+            "Results": run_dir / "results.csv",
+            "Summary": run_dir / "summary.json",
+            "Leaderboard": run_dir / "leaderboard.csv",
+            "Files index": run_dir / "meta" / "files_index.json",
+        }
+        state = "interrupted" if summary.exit_code == INTERRUPTED else "complete"
+        output.line(f"Run {state}: {summary.run_id}")
+        for name, path in files.items():
+            if path.exists():
+                output.line(f"{name}: {path}")
+    output.note(next_command(summary))
+    raise typer.Exit(summary.exit_code)
+
+
+def next_command(summary: RunSummary) -> str:
+    """Return what to type next: what is left to run, else what there is to see."""
+    counts = summary.counts
+    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "no job"
+    if counts.get("not_run"):
+        return f"{told}. Continue:  trace-bench resume {summary.run_dir}"
+    if any(counts.get(status) for status in UNFINISHED):
+        return f"{told}. Try those again:  trace-bench resume {summary.run_dir} --failed"
+    return f"{told}. Look:  trace-bench show {summary.run_dir}"

@@ -1,0 +1,130 @@
+"""`show`: a run or a job, read from its directory; no plugin and no engine needed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracebench_core.cli import output
+from tracebench_core.cli.locate import find_job, find_run
+from tracebench_core.cli.options import AsJson, RunsDir
+
+if TYPE_CHECKING:
+    from tracebench_core.specs import JobResult
+    from tracebench_core.store.reader import Run
+
+COLUMNS = (
+    "job", "task", "trainer", "seed", "status", "initial", "best", "test", "evaluations", "calls", "tokens", "usd", "seconds",
+)  # fmt: skip
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(show)
+
+
+def show(
+    name: Annotated[
+        str, typer.Argument(metavar="RUN|JOB", help="A run or job: its directory, or its id in `--runs-dir`.")
+    ],
+    *,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a run or a job. A job is shown with its steps and its best candidate."""
+    from tracebench_core.store.reader import load_run
+
+    if (job := find_job(name, runs_dir=runs_dir)) is not None:
+        _show_job(load_run(job.parent.parent), job, as_json=as_json)
+    else:
+        _show_run(load_run(find_run(name, runs_dir=runs_dir)), as_json=as_json)
+
+
+def _show_run(run: Run, *, as_json: bool) -> None:
+    results = list(run.results.values())
+    counts = dict(Counter(result.status for result in results))
+    if as_json:
+        jobs = [result.model_dump(mode="json", exclude={"steps"}) for result in results]
+        output.document("run", run_id=run.run_id, run_dir=str(run.layout.path), counts=counts, jobs=jobs)
+        return
+    output.note(f"{run.run_id}: {', '.join(f'{n} {status}' for status, n in counts.items()) or 'no job'}")
+    output.table(COLUMNS, [_row(result) for result in results])
+    if results:
+        output.note(f"One of them:  trace-bench show {run.layout.job(results[0].job_id).path}")
+
+
+def _row(result: JobResult) -> tuple[str, ...]:
+    used = result.used
+    calls = "-" if result.status == "not_run" else str(used.llm_calls)
+    evaluations = "-" if result.status == "not_run" else str(used.evaluations)
+    return (
+        result.job_id,
+        result.task_id,
+        result.trainer_id,
+        str(result.seed),
+        result.status,
+        output.number(result.score_val_initial),
+        output.number(result.score_val_best),
+        output.number(result.score_test),
+        evaluations,
+        calls,
+        "-" if result.status == "not_run" else str(used.tokens),
+        output.number(used.usd),
+        output.number(result.time_seconds),
+    )
+
+
+def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
+    spec = run.job(job_dir.name)
+    result = run.results[spec.job_id]
+    best = next((c for c in run.candidates(spec.job_id) if c.id == result.best_candidate), None)
+    if as_json:
+        output.document(
+            "job",
+            run_id=run.run_id,
+            spec=spec.model_dump(mode="json"),
+            result=result.model_dump(mode="json"),
+            best=best.model_dump(mode="json") if best else None,
+        )
+        return
+    facts = {
+        "job": f"{result.job_id} of {run.run_id}",
+        "task": result.task_id,
+        "trainer": f"{result.trainer_id} {json.dumps(spec.params)}" if spec.params else result.trainer_id,
+        "seed": str(result.seed),
+        "mode": result.mode,
+        "status": f"{result.status} ({result.stop_reason})",
+        "validation": f"{output.number(result.score_val_initial)} -> {output.number(result.score_val_best)} (best)"
+        f" -> {output.number(result.score_val_final)} (last)",
+        "test": f"{output.number(result.score_test_initial)} -> {output.number(result.score_test)}",
+        "used": f"{result.used.evaluations} evaluations, {result.used.llm_calls} calls, {result.used.tokens} tokens,"
+        f" {output.number(result.used.usd)} USD, {result.time_seconds:.2f} s",
+        "feedback": result.feedback,
+        "files": str(job_dir),
+    }
+    for name, fact in facts.items():
+        if fact:
+            output.line(f"{name + ':':<12}{output.safe(fact)}")
+    if result.steps:
+        output.line("")
+        output.table(
+            ("step", "score", "best", "evaluations", "seconds"),
+            [
+                (
+                    str(s.index),
+                    output.number(s.score),
+                    output.number(s.best),
+                    str(s.used.evaluations),
+                    f"{s.seconds:.2f}",
+                )
+                for s in result.steps
+            ],
+        )
+    if best is not None:
+        output.line(f"\nbest candidate {best.id}{f', by {best.origin}' if best.origin else ''}:")
+        for parameter, value in best.values.items():
+            output.line(output.safe(f"{parameter} = {value if isinstance(value, str) else json.dumps(value)}"))

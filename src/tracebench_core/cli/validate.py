@@ -1,0 +1,80 @@
+"""`validate`: try a config without running it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracebench_core.cli import output
+from tracebench_core.cli.options import AsJson, Bench, ConfigFile, Overrides, Root, RunsDir, suite_names
+
+if TYPE_CHECKING:
+    from tracebench_core.plugins import PluginHost
+    from tracebench_core.specs import RunConfig
+
+FAILED = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(validate)
+
+
+def validate(
+    *,
+    config: ConfigFile,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Open every task, check every setting, expand the matrix, write a manifest."),
+    ] = False,
+    bench: Bench = None,
+    root: Root = None,
+    runs_dir: RunsDir = None,
+    override: Overrides = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a config without running it. Prints `[OK]`, `[SKIP]`, `[EXPECTED]` and `[FAIL]` lines; exits 1 when one fails."""
+    import json
+
+    from tracebench_core import api
+    from tracebench_core.config import load_config
+
+    changes = [*(override or ()), *([f"runs_dir={json.dumps(runs_dir)}"] if runs_dir is not None else [])]
+    settings = load_config(config, overrides=changes)
+    host = api.open_host(root=root, plugins=settings.plugins)
+    if bench is not None:
+        settings = _only(host, settings, suite_names(bench))
+    failed = False
+    checks = []
+    for check in api.validate(settings, host=host, strict=strict):
+        failed = failed or check.level == "FAIL"
+        if as_json:
+            checks.append({"level": check.level, "subject": check.subject, "message": check.message})
+        else:
+            reason = f": {check.message}" if check.message else ""
+            output.line(output.safe(f"[{check.level}] {check.subject}{reason}"))
+    if as_json:
+        output.document("validation", ok=not failed, checks=checks)
+    if failed:
+        output.note(f"Some checks failed. When they are mended:  trace-bench validate --config {config}")
+        raise typer.Exit(FAILED)
+    output.note(f"Next:  trace-bench run --config {config}")
+
+
+def _only(host: PluginHost, config: RunConfig, suites: list[str]) -> RunConfig:
+    """Return the config with the tasks of some suites alone.
+
+    Raises:
+        NothingSelectedError: no task is left.
+    """
+    from tracebench_core.errors import NothingSelectedError
+    from tracebench_core.plugins.resolve import resolve_task_ids
+
+    wanted = {id_.partition(":")[0] for suite in suites for id_ in resolve_task_ids(host, f"{suite}:all")}
+    kept = [t for t in config.tasks if resolve_task_ids(host, t.id)[0].partition(":")[0] in wanted]
+    if not kept:
+        raise NothingSelectedError(
+            f"The config has no task of {', '.join(f'`{suite}`' for suite in suites)}.", hint="leave `--bench` out"
+        )
+    return config.model_copy(update={"tasks": tuple(kept)})
