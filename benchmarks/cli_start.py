@@ -1,0 +1,44 @@
+"""How long the command takes to start, as a ratio to importing the libraries that it stands on, measured in one run.
+
+    python benchmarks/cli_start.py [rounds]
+
+The smallest CPU time (user and system, of the child) over the rounds counts: other processes on the machine only add.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+COMMAND = str(Path(sys.executable).with_name("trace-bench"))
+BASE = [sys.executable, "-c", "import typer, rich, pydantic, pluggy, yaml"]
+GOALS = {"--help": 1.2, "list-tasks": 1.8}
+
+
+def cpu_seconds(argv: list[str]) -> float:
+    """Run a command and return the CPU seconds of its process."""
+    before = os.times()
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def main() -> None:
+    """Measure all commands in turn, round by round, so that a change of load meets them alike."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 9
+    commands = {"imports alone": BASE} | {name: [COMMAND, name] for name in GOALS}
+    best = dict.fromkeys(commands, float("inf"))
+    for _ in range(rounds):
+        for name, argv in commands.items():
+            best[name] = min(best[name], cpu_seconds(argv))
+    base = best["imports alone"]
+    print(f"imports alone  {base:.3f} s")
+    for name, goal in GOALS.items():
+        ratio = best[name] / base
+        print(f"{name:<13}  {best[name]:.3f} s  {ratio:.2f}x  (goal {goal}x: {'met' if ratio <= goal else 'not met'})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""The command as users start it: a process of its own, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+COMMAND = Path(sys.executable).with_name("trace-bench")
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Run `trace-bench` with arguments in `tmp_path`; keyword `env` adds variables."""
+
+    def run(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        quiet = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and not k.startswith("TRACEBENCH_")}
+        return subprocess.run(
+            [str(COMMAND), *arguments],
+            cwd=tmp_path,
+            env=quiet | {"COLUMNS": "100"} | dict(env or {}),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def plugin_path(tmp_path: Path) -> Callable[..., Mapping[str, str]]:
+    """Install a distribution of one module into a folder of its own; returns the variables that bring it in."""
+
+    def install(module: str, source: str, *, group: str, entry: str, target: str) -> Mapping[str, str]:
+        site = tmp_path / "site"
+        info = site / f"{module}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{entry} = {target}\n")
+        (site / f"{module}.py").write_text(source)
+        return {"PYTHONPATH": str(site)}
+
+    return install

@@ -1,0 +1,107 @@
+"""How the command starts and ends: help, versions, mistakes, bugs, interrupts, other people's commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from subprocess import CompletedProcess
+
+import pytest
+
+Cli = Callable[..., CompletedProcess[str]]
+Install = Callable[..., Mapping[str, str]]
+COMMANDS = "tracebench.commands"
+GOOD = "import typer\napp = typer.Typer()\n@app.command()\ndef go(times: int = 1) -> None:\n    print('went', times)\n"
+
+
+def test_help_names_every_command(cli: Cli) -> None:
+    done = cli("--help")
+
+    assert done.returncode == 0
+    assert done.stderr == ""
+    names = "list-tasks list-trainers list-suites plugins validate run resume show fsck doctor config"
+    for command in names.split():
+        assert f"\n  {command} " in done.stdout
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version").stdout.startswith("trace-bench ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["rnu"], "Did you mean 'run'?"),
+        (["run"], "Missing option '--config'"),
+        (["run", "--config", "x.yaml", "--limt", "3"], "--limit"),
+        (["run", "--config", "x.yaml", "--resume", "always"], "'auto', 'failed', 'none'"),
+        (["run", "--config", "x.yaml", "--max-workers", "-1"], "Invalid value for '--max-workers'"),
+        (["run", "--config", "x.yaml"], "`x.yaml` does not exist."),
+        (["show", "nothing"], "There is no run `nothing` in `runs`."),
+        (["resume", "nothing"], "There is no run `nothing` in `runs`."),
+        (["fsck", "."], "`.` is not a run directory"),
+    ],
+)
+def test_a_mistake_is_told_on_stderr_with_exit_code_2(cli: Cli, arguments: list[str], expected: str) -> None:
+    done = cli(*arguments)
+
+    assert done.returncode == 2
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_debug_shows_the_traceback_wherever_it_stands(cli: Cli) -> None:
+    for arguments in (["--debug", "run", "--config", "x.yaml"], ["run", "--config", "x.yaml", "--debug"]):
+        done = cli(*arguments)
+
+        assert done.returncode == 2
+        assert "Traceback" in done.stderr
+
+
+def test_a_plugin_adds_a_command_and_help_does_not_import_it(cli: Cli, plugin_path: Install) -> None:
+    env = plugin_path("goer", "print('imported')\n" + GOOD, group=COMMANDS, entry="go", target="goer:app")
+
+    listed = cli("--help", env=env)
+    called = cli("go", "--times", "3", env=env)
+
+    assert "Provided by goer." in listed.stdout
+    assert "imported" not in listed.stdout
+    assert called.stdout == "imported\nwent 3\n"
+
+
+def test_a_plugin_cannot_replace_a_command(cli: Cli, plugin_path: Install) -> None:
+    env = plugin_path("thief", GOOD, group=COMMANDS, entry="run", target="thief:app")
+
+    assert cli("run", env=env).returncode == 2
+    assert cli("--help", env=env).stdout.count("\n  run ") == 1
+
+
+@pytest.mark.parametrize("source", ["raise RuntimeError('broken')", "import sys; sys.exit(9)", "app = 3"])
+def test_a_broken_command_costs_only_itself(cli: Cli, plugin_path: Install, source: str) -> None:
+    env = plugin_path("broken", source, group=COMMANDS, entry="hurt", target="broken:app")
+
+    called = cli("hurt", env=env)
+
+    assert called.returncode == 3
+    assert "Command `hurt` of `broken` failed to load" in called.stderr
+    assert cli("--help", env=env).returncode == 0
+
+
+def test_a_bug_is_owned_in_one_sentence(cli: Cli, plugin_path: Install) -> None:
+    source = GOOD.replace("print('went', times)", "raise ValueError('of no use')")
+    env = plugin_path("buggy", source, group=COMMANDS, entry="go", target="buggy:app")
+
+    done = cli("go", env=env)
+
+    assert done.returncode == 70
+    assert "error: a bug of ours: ValueError: of no use" in done.stderr
+    assert "--debug" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Traceback" in cli("go", "--debug", env=env).stderr
+
+
+def test_an_interrupt_ends_with_130(cli: Cli, plugin_path: Install) -> None:
+    source = GOOD.replace("print('went', times)", "raise KeyboardInterrupt")
+    env = plugin_path("slow", source, group=COMMANDS, entry="go", target="slow:app")
+
+    assert cli("go", env=env).returncode == 130
