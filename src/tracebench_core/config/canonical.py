@@ -138,7 +138,7 @@ class Canonical:
         knobs = {name: data.pop(name) for name in [*data] if is_knob(name)}
         variants = data.get("params_variants")
         if isinstance(variants, list) or (variants is None and knobs):
-            variants = [{} if variant is None else variant for variant in variants or [{}]]
+            variants = [_variant(variant) for variant in variants or [{}]]
             data["params_variants"] = [{**knobs, **v} if isinstance(v, dict) else v for v in variants]
             self._move(
                 {
@@ -178,6 +178,15 @@ class Canonical:
 
     def _move(self, moves: Mapping[Loc, Loc]) -> None:
         self.written |= {now: self.origin_of(source) for now, source in moves.items()}
+
+
+def _variant(raw: Any) -> Any:
+    """Return a trainer's settings without the empty keywords for others that may stand among them."""
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        return raw
+    return {k: v for k, v in raw.items() if k not in {"optimizer_kwargs", "eval_kwargs"} or v not in (None, {})}
 
 
 def _as_text(tag: Any) -> Any:

@@ -17,7 +17,7 @@ from tracebench_core.config.overrides import Override, apply, parse_override
 from tracebench_core.config.problems import Loc, Problem, describe, dotted, render, report
 from tracebench_core.config.shape import names_at
 from tracebench_core.ids import canonical_json
-from tracebench_core.specs import RunConfig, TrainerEntry
+from tracebench_core.specs import RunConfig
 
 
 def load_config(path: str | Path, *, overrides: Sequence[str] = ()) -> RunConfig:
@@ -54,7 +54,7 @@ def _build(source: Document, overrides: Sequence[str]) -> RunConfig:
     except ValidationError as err:
         problems += [_problem(dict(error), form, changes) for error in err.errors()]
     report(problems, source)
-    return _split_variants(config)
+    return config
 
 
 def _wrong(data: Mapping[str, Any], form: Canonical, changes: Sequence[Override]) -> list[Problem]:
@@ -64,12 +64,12 @@ def _wrong(data: Mapping[str, Any], form: Canonical, changes: Sequence[Override]
 def _misplaced(data: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what stands among a trainer's settings and is none."""
     for loc, variant in _variants(data):
-        if variant.get("eval_kwargs"):
+        if "eval_kwargs" in variant:
             yield Problem(
                 (*loc, "eval_kwargs"),
                 "belongs to tasks: all trainers are evaluated alike. Move it to `eval_kwargs` or `tasks[…].eval_kwargs`.",
             )
-        if not isinstance(variant.get("optimizer_kwargs", {}), dict | None):
+        if not isinstance(variant.get("optimizer_kwargs", {}), dict):
             yield Problem((*loc, "optimizer_kwargs"), f"must be a mapping, not {render(variant['optimizer_kwargs'])}.")
 
 
@@ -100,23 +100,6 @@ def _variants(data: Mapping[str, Any]) -> Iterator[tuple[Loc, dict[str, Any]]]:
         for j, variant in enumerate(variants if isinstance(variants, list) else ()):
             if isinstance(variant, dict):
                 yield ("trainers", i, "params_variants", j), variant
-
-
-def _split_variants(config: RunConfig) -> RunConfig:
-    """Give variants with `optimizer_kwargs` of their own an entry of their own, where such keywords belong."""
-    entries: list[TrainerEntry] = []
-    for entry in config.trainers:
-        plain: list[dict[str, Any]] = []
-        for variant in entry.params_variants:
-            settings = {k: v for k, v in variant.items() if k not in {"optimizer_kwargs", "eval_kwargs"}}
-            if own := variant.get("optimizer_kwargs"):
-                kwargs = {**entry.optimizer_kwargs, **own}
-                entries.append(entry.model_copy(update={"params_variants": (settings,), "optimizer_kwargs": kwargs}))
-            else:
-                plain.append(settings)
-        if plain:
-            entries.append(entry.model_copy(update={"params_variants": tuple(plain)}))
-    return config.model_copy(update={"trainers": tuple(entries)})
 
 
 def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Override]) -> Problem:

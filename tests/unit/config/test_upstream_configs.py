@@ -64,8 +64,8 @@ def test_an_empty_file_is_the_default_run(tmp_path: Path) -> None:
             {"trainers": [{"id": "X", "params_variants": [{"gepa_iters": 2}]}]},
         ),
         (
-            {"trainers": [{"id": "X", "optimizer_kwargs": {"a": 1}, "params": {"n": 1, "optimizer_kwargs": {"b": 2}}}]},
-            {"trainers": [{"id": "X", "optimizer_kwargs": {"a": 1, "b": 2}, "params": {"n": 1}}]},
+            {"trainers": [{"id": "X", "params": {"n": 1, "optimizer_kwargs": None, "eval_kwargs": {}}}]},
+            {"trainers": [{"id": "X", "params": {"n": 1}}]},
         ),
     ],
 )
@@ -79,15 +79,12 @@ def test_one_task_may_stand_twice_with_different_options() -> None:
     assert config.tasks == (TaskEntry(id="a:b", eval_kwargs={"n": 1}), TaskEntry(id="a:b", eval_kwargs={"n": 2}))
 
 
-def test_variants_with_optimizer_kwargs_of_their_own_keep_the_others_together() -> None:
+def test_a_variant_keeps_optimizer_kwargs_of_its_own() -> None:
     config = parse_config(
-        {"trainers": [{"id": "X", "params_variants": [{"a": 1}, {"a": 2, "optimizer_kwargs": {"m": 5}}, {"a": 3}]}]}
+        {"trainers": [{"id": "X", "params_variants": [{"a": 1}, {"a": 2, "optimizer_kwargs": {"m": 5}}]}]}
     )
 
-    assert config.trainers == (
-        TrainerEntry(id="X", params_variants=({"a": 2},), optimizer_kwargs={"m": 5}),
-        TrainerEntry(id="X", params_variants=({"a": 1}, {"a": 3})),
-    )
+    assert config.trainers[0].params_variants == ({"a": 1}, {"a": 2, "optimizer_kwargs": {"m": 5}})
 
 
 def test_json_loads_like_yaml(tmp_path: Path) -> None:
