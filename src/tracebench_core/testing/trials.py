@@ -1,0 +1,138 @@
+"""Run a trainer on a task in this process, on the engine's own problem, with a function for a model."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.builtin import reflective
+from tracebench_core.engine.doors import LazySandbox
+from tracebench_core.engine.meter import Meter
+from tracebench_core.engine.opening import SealedTask
+from tracebench_core.engine.problem import MeteredProblem, Setup
+from tracebench_core.engine.recorder import Recorder
+from tracebench_core.engine.scoring import Scorer
+from tracebench_core.errors import BudgetExhausted
+from tracebench_core.protocols import Optimizer, Problem, Trainer
+from tracebench_core.specs import Budget, BudgetState, Candidate, SandboxConfig
+from tracebench_core.specs.events import CandidateSeen, EvaluationDone, Event, Scored, StepFinished
+from tracebench_core.testing.answering import Answer, AnsweringModels
+from tracebench_core.testing.toys import Toy
+
+BuildOptimizer = Callable[[Problem], Optimizer]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a trainer did: its events, and how it ended."""
+
+    events: tuple[Event, ...]
+    best: Candidate
+    used: BudgetState
+    failed_calls: int
+    spent: str | None
+    """The axis whose cap ended the training, or None."""
+    error: BaseException | None
+    """What the trainer raised, other than a spent budget."""
+
+    @property
+    def evaluations(self) -> list[EvaluationDone]:
+        """The trainer's own evaluations."""
+        return [e for e in self.events if isinstance(e, EvaluationDone) and e.by == "trainer"]
+
+    @property
+    def candidates(self) -> list[CandidateSeen]:
+        """The candidates, in order of appearance."""
+        return [e for e in self.events if isinstance(e, CandidateSeen)]
+
+    @property
+    def steps(self) -> list[StepFinished]:
+        """The steps that ended."""
+        return [e for e in self.events if isinstance(e, StepFinished)]
+
+    def score(self, what: str = "best", *, split: str = "validation") -> float | None:
+        """Return the engine's own score of the `initial`, `best` or `final` candidate; train stands in where there is no validation."""
+        scored = [e for e in self.events if isinstance(e, Scored) and e.what == what]
+        wanted = [e for e in scored if e.split == split] or [e for e in scored if e.split != "test"]
+        return wanted[0].score if wanted else None
+
+    def comparable(self) -> list[dict[str, Any]]:
+        """Return the events without times, for comparison with another trial."""
+        return [_timeless(e.model_dump(mode="json")) for e in self.events]
+
+
+def run_trial(
+    trainer: Trainer,
+    toy: Toy,
+    *,
+    answer: Answer,
+    budget: Budget | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    optimizer: BuildOptimizer | None = None,
+) -> Trial:
+    """Train on the toy until done or out of budget, then have the engine score what was found.
+
+    Args:
+        trainer: the trainer.
+        toy: the task.
+        answer: stands in for the model of every role.
+        budget: caps; None for none.
+        seed: of the job.
+        workers: evaluations at a time.
+        optimizer: builds the proposer, whatever the trainer asks for; `Reflective` by default.
+    """
+    caps = budget or Budget()
+    events: list[Event] = []
+    recorder = Recorder(lambda event: events.append(event.model_copy(update={"seq": len(events)})))
+    models = AnsweringModels(answer, caps=caps)
+    meter = Meter(caps, models=models)
+    sandbox = LazySandbox(SandboxConfig(), address=None, preload=())
+    build = optimizer or reflective.build
+    spent: str | None = None
+    error: BaseException | None = None
+    with tempfile.TemporaryDirectory() as folder:
+        setup = Setup(
+            seed=seed,
+            meter=meter,
+            models=models,
+            recorder=recorder,
+            sandbox=sandbox,
+            workdir=Path(folder),
+            guide=toy.task.guide,
+            objectives=toy.objectives,
+            failure_score=toy.failure_score,
+            workers=workers,
+            build_optimizer=lambda problem, _name, _kwargs: build(problem),
+        )
+        sealed = SealedTask(toy.task)
+        problem = MeteredProblem(sealed, setup)
+        try:
+            trainer.train(problem)
+        except BudgetExhausted as end:
+            spent = end.axis
+        except Exception as err:  # noqa: BLE001 - how a trainer ends is what a trial finds out
+            error = err
+        meter.stop()
+        Scorer(
+            task=sealed,
+            guide=toy.task.guide,
+            test=tuple(toy.task.splits.get("test", ())),
+            seed=seed,
+            sandbox=sandbox,
+            workdir=Path(folder),
+            models=models,
+            recorder=recorder,
+            failure_score=toy.failure_score,
+        ).score(initial=Candidate(id="c0", values=problem.initial), best=problem.best, final=problem.last)
+    sandbox.close()
+    return Trial(tuple(events), problem.best, meter.used(), models.failed, spent, error)
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _timeless(v) for k, v in value.items() if k not in {"seconds", "t", "mono"}}
+    return [_timeless(v) for v in value] if isinstance(value, list) else value
