@@ -1,0 +1,1 @@
+"""Trace's optimizers behind the port that every trainer uses."""
