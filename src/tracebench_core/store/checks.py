@@ -10,7 +10,7 @@ from typing import Literal
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
-from tracebench_core.specs import JobSpec
+from tracebench_core.specs import JobResult, JobSpec
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.files import TEMPORARY_SUFFIX, read_lines
 from tracebench_core.store.journal import EndRecord
@@ -47,25 +47,22 @@ class Reduced:
     log: EventLog
     complete: bool
     """Whether the log has its end."""
-    result: bytes | None
-    """None when the log does not even say whose it is."""
-    status: str
+    result: JobResult
+    data: bytes
+    """The result as `results.json` must hold it."""
 
 
-def reduce_folder(layout: JobLayout) -> Reduced:
+def reduce_folder(layout: JobLayout, job: JobSpec) -> Reduced:
     """Reduce the events of a job folder."""
     log = read_events(layout)
-    reducer = Reducer()
+    reducer = Reducer(job)
     for event in log.events:
         reducer.add(event)
-    try:
-        result = reducer.result()
-    except RunDirError:
-        return Reduced(log, complete=False, result=None, status="")
-    return Reduced(log, complete=reducer.complete, result=result_bytes(result), status=result.status)
+    result = reducer.result()
+    return Reduced(log, complete=reducer.complete, result=result, data=result_bytes(result))
 
 
-def check_job(layout: JobLayout, end: EndRecord | None) -> Iterator[Finding]:
+def check_job(layout: JobLayout, job: JobSpec, *, end: EndRecord | None) -> Iterator[Finding]:
     """Compare the files of one job with its events and with the journal."""
     if not layout.path.is_dir():
         if end is not None:
@@ -77,7 +74,7 @@ def check_job(layout: JobLayout, end: EndRecord | None) -> Iterator[Finding]:
                 "resume",
             )
         return
-    reduced = reduce_folder(layout)
+    reduced = reduce_folder(layout, job)
     yield from _check_log(layout, reduced.log)
     has_result = layout.results.exists()
     if not has_result and not reduced.complete:
@@ -90,15 +87,15 @@ def check_job(layout: JobLayout, end: EndRecord | None) -> Iterator[Finding]:
                 "resume",
             )
         return
-    if reduced.result is None:
-        yield _finding("no-events", layout.events, layout, "no event says what this job was", "nothing")
+    if not reduced.log.events:
+        yield _finding("no-events", layout.events, layout, "nothing bears out this result", "nothing")
         return
-    if not has_result or layout.results.read_bytes() != reduced.result:
+    if not has_result or layout.results.read_bytes() != reduced.data:
         yield _finding("stale-result", layout.results, layout, "it is not what the job's events reduce to", "repair")
-    if end is None or (end.digest and end.digest != content_hash(reduced.result)):
+    if end is None or (end.digest and end.digest != content_hash(reduced.data)):
         yield _finding("uncommitted", layout.results, layout, "no journal declares this result finished", "repair")
-    if _meta_status(layout) not in {None, reduced.status}:
-        yield _finding("stale-meta", layout.meta, layout, f"its status is not `{reduced.status}`", "repair")
+    if _meta_status(layout) not in {None, reduced.result.status}:
+        yield _finding("stale-meta", layout.meta, layout, f"its status is not `{reduced.result.status}`", "repair")
     yield from _check_states(layout, reduced.log)
 
 
@@ -145,8 +142,9 @@ def check_index(layout: RunLayout) -> Iterator[Finding]:
 
 
 def leftovers(layout: RunLayout) -> list[Path]:
-    """Return the temporary files that lie about."""
-    return sorted(layout.path.rglob(f".*{TEMPORARY_SUFFIX}"))
+    """Return the temporary files that lie about, except in attempts that were put aside as they were."""
+    found = layout.path.rglob(f".*{TEMPORARY_SUFFIX}")
+    return sorted(path for path in found if not path.is_relative_to(layout.attempts))
 
 
 def stale_states(layout: JobLayout, log: EventLog) -> Mapping[Path, bytes]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -76,11 +76,12 @@ def make_dir(path: Path) -> None:
         make_dir(path)
 
 
-def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
+def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False, sync_name: bool = True) -> None:
     """Put `data` under `path`, whole or not at all; chunks of an iterable are written as they come.
 
     The bytes go to a temporary name in the same folder, which is then renamed. With `durable` the file is flushed to disk before the
-    rename and the folder after it, so that the file survives a power cut once this returns.
+    rename and the folder after it, so that the file survives a power cut once this returns; without `sync_name` the caller flushes
+    the folder, once for several files.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}{TEMPORARY_SUFFIX}")
     try:
@@ -94,9 +95,10 @@ def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = Fa
             _system.close(fd)
         _system.replace(temporary, path)
     except Exception:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            remove(temporary)
         raise
-    if durable:
+    if durable and sync_name:
         _system.sync_folder(path.parent)
 
 
@@ -120,11 +122,11 @@ def sync_folder(path: Path) -> None:
 
 def sync_file(path: Path) -> None:
     """Make the bytes of an existing file durable."""
-    fd = os.open(path, os.O_RDONLY)
+    fd = _system.open(path, os.O_RDONLY)
     try:
         _system.fsync(fd)
     finally:
-        os.close(fd)
+        _system.close(fd)
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
-from tracebench_core.specs import JobResult
+from tracebench_core.specs import JobSpec
 from tracebench_core.store import checks, files
 from tracebench_core.store.checks import Finding
 from tracebench_core.store.journal import EndRecord, Journal, end_records
@@ -30,7 +30,9 @@ def check_run(run_dir: Path) -> list[Finding]:
     """
     run = load_run(run_dir)
     layout, ends = run.layout, end_records(run.layout)
-    findings = [found for job in run.jobs for found in checks.check_job(layout.job(job.job_id), ends.get(job.job_id))]
+    findings = [
+        found for job in run.jobs for found in checks.check_job(layout.job(job.job_id), job, end=ends.get(job.job_id))
+    ]
     findings += checks.check_journals(layout)
     findings += checks.check_folders(layout, {job.job_id for job in run.jobs})
     findings += checks.check_tables(layout, run.jobs)
@@ -52,7 +54,7 @@ def repair_run(run_dir: Path) -> list[Finding]:
         for path in [*layout.journals(), layout.control]:
             _mend(path)
         ends = end_records(layout)
-        repaired = (_repair_job(layout.job(job.job_id), ends.get(job.job_id)) for job in run.jobs)
+        repaired = (_repair_job(layout.job(job.job_id), job, end=ends.get(job.job_id)) for job in run.jobs)
         _commit(layout, [end for end in repaired if end is not None])
         for path, content in expected_tables(layout, run.jobs).items():
             files.write_whole(path, content)
@@ -60,13 +62,13 @@ def repair_run(run_dir: Path) -> list[Finding]:
     return check_run(run_dir)
 
 
-def _repair_job(layout: JobLayout, end: EndRecord | None) -> EndRecord | None:
+def _repair_job(layout: JobLayout, job: JobSpec, *, end: EndRecord | None) -> EndRecord | None:
     """Rebuild the files of one job; return the end record that the journal lacks."""
     if not layout.path.is_dir():
         return None
     _mend(layout.events)
-    reduced = checks.reduce_folder(layout)
-    if reduced.result is None or not (reduced.complete or layout.results.exists()):
+    reduced = checks.reduce_folder(layout, job)
+    if not reduced.log.events or not (reduced.complete or layout.results.exists()):
         return None
     try:
         for path, content in checks.stale_states(layout, reduced.log).items():
@@ -74,13 +76,12 @@ def _repair_job(layout: JobLayout, end: EndRecord | None) -> EndRecord | None:
             files.write_whole(path, content)
     except RunDirError:
         pass  # a missing blob stays a finding; the result does not depend on it
-    result = JobResult.model_validate_json(reduced.result)
-    if not layout.results.exists() or layout.results.read_bytes() != reduced.result:
-        write_result(layout, result)
-    _set_meta_status(layout, result.status)
-    digest = content_hash(reduced.result)
+    if not layout.results.exists() or layout.results.read_bytes() != reduced.data:
+        write_result(layout, reduced.result)
+    _set_meta_status(layout, reduced.result.status)
+    digest = content_hash(reduced.data)
     if end is None or (end.digest and end.digest != digest):
-        return EndRecord(layout.job_id, result.status, digest)
+        return EndRecord(layout.job_id, reduced.result.status, digest)
     return None
 
 

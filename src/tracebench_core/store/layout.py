@@ -72,13 +72,15 @@ class JobLayout:
         """Make the job's folder empty for a new attempt, and return it.
 
         An earlier attempt moves, whole and in one rename, to `attempts/<job_id>.<n>` of the run: what it paid for stays readable, and
-        a job's folder never mixes two attempts.
+        a job's folder never mixes two attempts. An earlier end record of the job then no longer fits its (missing) result.
         """
         if self.path.exists():
             attempts = self.run.attempts
             files.make_dir(attempts)
             number = 1 + sum(1 for _ in attempts.glob(f"{self.job_id}.*"))
             files.move(self.path, attempts / f"{self.job_id}.{number}")
+            files.sync_folder(attempts)
+            files.sync_folder(self.run.path)
         files.make_dir(self.path)
         return self
 
@@ -156,6 +158,14 @@ class RunLayout:
     @property
     def summary(self) -> Path:
         return self.path / "summary.json"
+
+    def create(self) -> RunLayout:
+        """Create the run's folder so that it survives a power cut, and return it; an existing one is fine."""
+        for folder in (self.meta, self.jobs):
+            files.make_dir(folder)
+        files.sync_folder(self.path)
+        files.sync_folder(self.path.parent)
+        return self
 
     def job(self, job_id: str) -> JobLayout:
         """Return the layout of one job's folder, whether or not it exists."""

@@ -35,8 +35,12 @@ def write_environment(layout: RunLayout, *, git: GitState, secrets: Iterable[str
 
 
 def write_job_meta(layout: JobLayout, job: JobSpec, *, status: str, extra: dict[str, Any] | None = None) -> None:
-    """Write `job_meta.json`: the job as it was planned, its status (`running` until it ends), and what `extra` adds."""
-    files.write_whole(layout.meta, _json({**job.model_dump(mode="json"), **(extra or {}), "status": status}))
+    """Write `job_meta.json`: the job as it was planned, its status (`running` until it ends), and what `extra` adds.
+
+    Like the states, it is durable once `results.json` is.
+    """
+    content = {**job.model_dump(mode="json"), **(extra or {}), "status": status}
+    files.write_whole(layout.meta, _json(content), durable=status != "running", sync_name=False)
 
 
 @dataclass(frozen=True, slots=True)

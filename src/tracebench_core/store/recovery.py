@@ -9,9 +9,10 @@ from pathlib import Path
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobStatus
+from tracebench_core.store import files
 from tracebench_core.store.journal import EndRecord, Journal, end_records
 from tracebench_core.store.layout import JobLayout, RunLayout
-from tracebench_core.store.results import StoredResult, read_result
+from tracebench_core.store.results import read_result
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,10 @@ def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = N
 
     A job with an end record is finished when its `results.json` has the bytes that the record names by SHA-256; for a record that names
     none, when the file parses, is of that job and has that status. A job without an end record is adopted when its `results.json`
-    parses and is of that job: it was put there whole and durable, only the record is missing; with `journal` it is written now.
+    parses and is of that job: it was put there whole and durable, only the record is missing.
+
+    With `journal`, which only the holder of the run's lock may pass, the missing records are written and temporary files of a runner
+    that was cut short are removed from the run's own folders (those of a job move away with its attempt).
     """
     layout = RunLayout(run_dir)
     ends = end_records(layout)
@@ -38,39 +42,48 @@ def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = N
     adopted: list[EndRecord] = []
     distrusted: dict[str, str] = {}
     for job_id in job_ids:
-        job, end = layout.job(job_id), ends.get(job_id)
-        if end is not None and end.digest:
-            problem = _mismatch(job, digest=end.digest)
-            if not problem:
-                finished[job_id] = end.status
-            else:
-                distrusted[job_id] = problem
-        elif (stored := _stored(job)) is not None:
-            status = stored.result.status
-            if end is None:
-                adopted.append(EndRecord(job_id, status, stored.digest))
-                finished[job_id] = status
-            elif status == end.status:
-                finished[job_id] = status
-            else:
-                distrusted[job_id] = f"the journal says `{end.status}`, `results.json` says `{status}`"
-        elif end is not None:
-            distrusted[job_id] = "`results.json` is missing or cannot be read"
+        declared = ends.get(job_id)
+        try:
+            end = _verified(layout.job(job_id), declared)
+        except RunDirError as err:
+            distrusted[job_id] = str(err)
+            continue
+        if end is not None:
+            finished[job_id] = end.status
+            if declared is None:
+                adopted.append(end)
     if journal is not None:
         journal.jobs_finished(adopted)
+        for folder in (layout.path, layout.meta):
+            for path in folder.glob(f".*{files.TEMPORARY_SUFFIX}"):
+                files.remove(path)
     return Settlement(finished, tuple(end.job_id for end in adopted), distrusted)
 
 
-def _mismatch(job: JobLayout, *, digest: str) -> str:
+def _verified(job: JobLayout, declared: EndRecord | None) -> EndRecord | None:
+    """Return how a job ended when its result bears that out, None when nothing says that it ended.
+
+    Raises:
+        RunDirError: when the job is declared finished and its result does not bear it out.
+    """
+    if declared is not None and declared.digest:
+        _check_digest(job, declared.digest)
+        return declared
+    try:
+        stored = read_result(job)
+    except RunDirError:
+        if declared is None:
+            return None
+        raise
+    if declared is not None and declared.status != stored.result.status:
+        raise RunDirError(f"the journal says `{declared.status}`, `results.json` says `{stored.result.status}`")
+    return EndRecord(job.job_id, stored.result.status, stored.digest)
+
+
+def _check_digest(job: JobLayout, digest: str) -> None:
     try:
         data = job.results.read_bytes()
-    except OSError:
-        return "`results.json` is missing or cannot be read"
-    return "" if content_hash(data) == digest else "`results.json` is not the file that the journal declared finished"
-
-
-def _stored(job: JobLayout) -> StoredResult | None:
-    try:
-        return read_result(job)
-    except RunDirError:
-        return None
+    except OSError as err:
+        raise RunDirError(f"its `results.json` cannot be read: {err.strerror}") from err
+    if content_hash(data) != digest:
+        raise RunDirError("its `results.json` is not the file that the journal declared finished")

@@ -31,11 +31,12 @@ class Reducer:
     """Takes events one by one; `result` may be asked for at any time, also in the middle of a job.
 
     The same events give the same result, byte for byte. `score_val_*` are the engine's own `scored` events on validation, or on train
-    where the task has no validation split; `score_test*` those on test. A log without `job_finished` is a failed job.
+    where the task has no validation split; `score_test*` those on test. A log without `job_finished` is a failed job. `job` says whose
+    events these are when `job_started` is not among them: its process may die before it can write.
     """
 
-    def __init__(self) -> None:
-        self._start: JobStarted | None = None
+    def __init__(self, job: JobSpec | None = None) -> None:
+        self._start = _start_of(job) if job is not None else None
         self._end: JobFinished | None = None
         self._last: Event | None = None
         self._error: ErrorRaised | None = None
@@ -86,7 +87,7 @@ class Reducer:
         """Reduce what was taken so far.
 
         Raises:
-            RunDirError: when there was no `job_started`, without which it is not known whose result this would be.
+            RunDirError: when it is not known whose result this would be.
         """
         start, end = self._start, self._end
         if start is None:
@@ -154,16 +155,29 @@ class Reducer:
         return None if self.complete else CUT_SHORT
 
 
-def reduce_job(events: Iterable[Event]) -> JobResult:
+def reduce_job(events: Iterable[Event], *, job: JobSpec | None = None) -> JobResult:
     """Reduce the events of one job, in order.
 
     Raises:
-        RunDirError: when there is no `job_started` among them.
+        RunDirError: when there is no `job_started` among them and `job` is not given.
     """
-    reducer = Reducer()
+    reducer = Reducer(job)
     for event in events:
         reducer.add(event)
     return reducer.result()
+
+
+def _start_of(job: JobSpec) -> JobStarted:
+    return JobStarted(
+        job_id=job.job_id,
+        task=job.task_id,
+        trainer=job.trainer_id,
+        params=job.params,
+        seed=job.seed,
+        budget=job.budget,
+        mode=job.mode,
+        versions={},
+    )
 
 
 def not_run(job: JobSpec) -> JobResult:

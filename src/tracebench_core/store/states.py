@@ -74,12 +74,16 @@ class _History:
 
 
 def write_states(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -> None:
-    """Write `artifacts/{initial,best,final}_state.yaml` and `state_history.jsonl` from a job's events: see `state_files`."""
+    """Write `artifacts/{initial,best,final}_state.yaml` and `state_history.jsonl` from a job's events: see `state_files`.
+
+    They are durable once `results.json` is: a job whose result survives a power cut is not run again, so its states must survive too.
+    """
     contents = state_files(layout, events, blobs)
     if contents:
         files.make_dir(layout.artifacts)
-    for path, content in contents.items():
-        files.write_whole(path, content)
+        for path, content in contents.items():
+            files.write_whole(path, content, durable=True, sync_name=False)
+        files.sync_folder(layout.artifacts)
 
 
 def state_files(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -> dict[Path, bytes]:

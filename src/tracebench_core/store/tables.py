@@ -59,7 +59,7 @@ class TableWriter:
         if not self._is_stale or now < self._next_write:
             return False
         started = time.perf_counter()
-        self._write(RunEnd())
+        self._write(RunEnd(), durable=False)
         self._next_write = now + max(INTERVAL, (time.perf_counter() - started) / SHARE)
         return True
 
@@ -83,11 +83,11 @@ class TableWriter:
     def finish(self, end: RunEnd) -> None:
         """Write the tables for good, with every planned job."""
         self.complete()
-        self._write(end)
+        self._write(end, durable=True)
 
-    def _write(self, end: RunEnd) -> None:
+    def _write(self, end: RunEnd, *, durable: bool) -> None:
         for path, content in self.render(end).items():
-            files.write_whole(path, content)
+            files.write_whole(path, content, durable=durable)
         self._is_stale = False
 
 

@@ -1,0 +1,362 @@
+"""The store survives a crash at every one of its file operations, the way SQLite tests itself.
+
+A miniature run of two jobs goes through the store in the engine's order. It is crashed at its k-th operation, for every k: before the
+operation, after it, in the middle of a write, and by a power cut that takes everything that was not flushed: file contents alone, or
+names in folders too. Then it is resumed, crashed again while it resumes, resumed again, and compared with an undisturbed run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.unit.store.samples import job_spec
+
+from tracebench_core.specs import BudgetState, JobSpec
+from tracebench_core.specs.events import (
+    BestChanged,
+    CandidateSeen,
+    EvaluationDone,
+    JobFinished,
+    JobStarted,
+    Scored,
+)
+from tracebench_core.store.files import FileSystem, installed
+from tracebench_core.store.fsck import check_run
+from tracebench_core.store.journal import Journal, finished_jobs
+from tracebench_core.store.layout import JobLayout, RunLayout
+from tracebench_core.store.lock import RunLock
+from tracebench_core.store.manifest import write_manifest
+from tracebench_core.store.meta import write_files_index, write_job_meta
+from tracebench_core.store.reader import read_events
+from tracebench_core.store.recovery import settle
+from tracebench_core.store.reduce import reduce_job
+from tracebench_core.store.results import write_result
+from tracebench_core.store.states import write_states
+from tracebench_core.store.summary import RunEnd
+from tracebench_core.store.tables import TableWriter
+from tracebench_core.store.writer import EventWriter
+
+MODES = ("before", "after", "torn", "data lost", "names lost")
+JOBS = tuple(job_spec(job_id=f"{n:012x}", seed=n) for n in range(2))
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+class Crash(BaseException):
+    """The process is gone: nothing after this reaches the disk."""
+
+
+@dataclass(eq=False)
+class FileNode:
+    """A file as the program sees it, and as the disk holds it."""
+
+    live: bytes = b""
+    synced: bytes = b""
+
+
+@dataclass(eq=False)
+class FolderNode:
+    """A folder as the program sees it, and as the disk holds it."""
+
+    live: dict[str, Node] = field(default_factory=dict)
+    synced: dict[str, Node] = field(default_factory=dict)
+
+
+Node = FileNode | FolderNode
+
+
+class CrashingFileSystem(FileSystem):
+    """Counts operations, crashes at the chosen one, and knows at any time what a power cut would leave."""
+
+    def __init__(self, root: Path, *, at: int = 0, mode: str = "before") -> None:
+        self.operations = 0
+        self._root, self._at, self._mode = root, at, mode
+        self._tree = _scan(root)
+        self._open: dict[int, FileNode] = {}
+        self._crashed = False
+
+    def open(self, path: Path, flags: int) -> int:
+        if not flags & os.O_CREAT:
+            fd = super().open(path, flags)
+            self._open[fd] = self._node(path)
+            return fd
+        opened: list[int] = []
+
+        def do() -> None:
+            opened.append(FileSystem.open(self, path, flags))
+            node = self._folder(path.parent).live.setdefault(path.name, FileNode())
+            assert isinstance(node, FileNode)
+            if flags & os.O_TRUNC:
+                node.live = b""
+            self._open[opened[0]] = node
+
+        self._step(do)
+        return opened[0]
+
+    def write(self, fd: int, data: bytes) -> int:
+        def put(part: bytes) -> None:
+            os.write(fd, part)
+            self._open[fd].live += part
+
+        self._step(lambda: put(data), torn=lambda: put(data[: len(data) // 2]))
+        return len(data)
+
+    def fsync(self, fd: int) -> None:
+        node = self._open[fd]
+        self._step(lambda: setattr(node, "synced", node.live))
+
+    def close(self, fd: int) -> None:
+        self._open.pop(fd, None)
+        super().close(fd)
+
+    def close_all(self) -> None:
+        for fd in list(self._open):
+            self.close(fd)
+
+    def replace(self, source: Path, target: Path) -> None:
+        def do() -> None:
+            FileSystem.replace(self, source, target)
+            self._folder(target.parent).live[target.name] = self._folder(source.parent).live.pop(source.name)
+
+        self._step(do)
+
+    def mkdir(self, path: Path) -> None:
+        if path.exists() or not path.parent.exists():
+            super().mkdir(path)  # raises
+        self._step(
+            lambda: (FileSystem.mkdir(self, path), self._folder(path.parent).live.update({path.name: FolderNode()}))
+        )
+
+    def unlink(self, path: Path) -> None:
+        self._step(lambda: (FileSystem.unlink(self, path), self._folder(path.parent).live.pop(path.name)))
+
+    def sync_folder(self, path: Path) -> None:
+        folder = self._folder(path)
+        self._step(lambda: setattr(folder, "synced", dict(folder.live)))
+
+    def _step(self, do, *, torn=None) -> None:
+        if self._crashed:
+            raise Crash
+        self.operations += 1
+        if self.operations != self._at:
+            do()
+            return
+        self._crashed = True
+        match self._mode:
+            case "before":
+                pass
+            case "torn":
+                if torn is not None:
+                    torn()
+            case "after":
+                do()
+            case "data lost" | "names lost":
+                do()
+                shutil.rmtree(self._root)
+                _materialise(self._tree, self._root, names_survive=self._mode == "data lost")
+        raise Crash
+
+    def _node(self, path: Path) -> Node:
+        node: Node = self._tree
+        for part in path.relative_to(self._root).parts:
+            assert isinstance(node, FolderNode)
+            node = node.live[part]
+        return node
+
+    def _folder(self, path: Path) -> FolderNode:
+        node = self._node(path)
+        assert isinstance(node, FolderNode)
+        return node
+
+
+class ForgetfulFileSystem(CrashingFileSystem):
+    """Counts the flush of a folder, and does not do it."""
+
+    def sync_folder(self, path: Path) -> None:
+        self._step(lambda: None)
+
+
+def _scan(path: Path) -> FolderNode:
+    entries: dict[str, Node] = {}
+    for entry in path.iterdir():
+        if entry.is_dir():
+            entries[entry.name] = _scan(entry)
+        else:
+            content = entry.read_bytes()
+            entries[entry.name] = FileNode(content, content)
+    return FolderNode(entries, dict(entries))
+
+
+def _materialise(folder: FolderNode, path: Path, *, names_survive: bool) -> None:
+    path.mkdir()
+    for name, node in (folder.live if names_survive else folder.synced).items():
+        if isinstance(node, FolderNode):
+            _materialise(node, path / name, names_survive=names_survive)
+        else:
+            (path / name).write_bytes(node.synced)
+
+
+class Engine:
+    """The engine's order of writing, and careless variants of it that must not survive."""
+
+    def __init__(self, careless: str = "") -> None:
+        self.careless = careless
+        self.executed: list[str] = []
+        self.declared: list[str] = []
+        """Jobs whose end record was said to be durable."""
+
+    def run(self, path: Path) -> None:
+        layout = RunLayout(path)
+        if not layout.manifest.exists():
+            layout.create()
+            write_manifest(layout, {"config_hash": "0" * 64}, JOBS)
+        with RunLock(layout), Journal(layout) as journal:
+            settled = settle(path, [job.job_id for job in JOBS], journal=journal)
+            tables = TableWriter(layout, JOBS)
+            tables.load(settled.finished)
+            for now, job in enumerate(JOBS):
+                if job.job_id not in settled.finished:
+                    self._run_job(layout.job(job.job_id), job, journal=journal, tables=tables)
+                    tables.maybe_write(2.0 * now)
+            tables.finish(RunEnd(exit_code=0, wall_seconds=1.0, cpu_seconds=1.0))
+        write_files_index(layout)
+
+    def _run_job(self, layout: JobLayout, job: JobSpec, *, journal: Journal, tables: TableWriter) -> None:
+        journal.job_started(job.job_id)
+        self.executed.append(job.job_id)
+        layout.fresh()
+        write_job_meta(layout, job, status="running")
+        writer = EventWriter(layout, clock=lambda: NOON, monotonic=lambda: 0.0)
+        for event in _events(job):
+            writer.write(event)
+        writer.close(durable=self.careless != "events not flushed")
+        events = read_events(layout).events
+        result = reduce_job(events)
+        if self.careless == "journal first":
+            journal.job_finished(job.job_id, result.status)
+            self.declared.append(job.job_id)
+        write_states(layout, events, writer.blobs)
+        write_job_meta(layout, job, status=result.status)
+        stored = write_result(layout, result, durable=self.careless != "result not flushed")
+        if self.careless != "journal first":
+            journal.job_finished(job.job_id, result.status, digest=stored.digest)
+            self.declared.append(job.job_id)
+        tables.add(job, result)
+
+
+def _events(job: JobSpec) -> Iterator:
+    yield JobStarted(
+        job_id=job.job_id, task=job.task_id, trainer=job.trainer_id, params={}, seed=job.seed, budget=job.budget, mode="stub", versions={}
+    )  # fmt: skip
+    yield CandidateSeen(id="c0", parents=(), origin="", values={"x": job.seed, "text": "long " * 500}, step=None)
+    yield EvaluationDone(
+        candidate="c0", split="train", example="0", score=job.seed, status="ok", metrics={}, feedback="", seconds=0.0
+    )
+    used = BudgetState(evaluations=1)
+    yield BestChanged(candidate="c0", score=job.seed, used=used)
+    yield Scored(what="best", split="validation", candidate="c0", score=job.seed, metrics={})
+    yield JobFinished(status="ok", stop_reason="completed", used=used)
+
+
+def _content(path: Path) -> dict[str, bytes]:
+    """Return what two runs must have in common: every file but the logs of how the run went."""
+    return {
+        name: file.read_bytes()
+        for file in path.rglob("*")
+        if file.is_file()
+        and not (name := file.relative_to(path).as_posix()).startswith(
+            ("journal-", "attempts/", ".lock", "meta/files_index")
+        )
+    }
+
+
+def _crash(engine: Engine, root: Path, *, at: int, mode: str) -> bool:
+    """Run the engine into its crash; return whether it got that far."""
+    system = CrashingFileSystem(root, at=at, mode=mode)
+    if engine.careless == "folders not flushed":
+        system = ForgetfulFileSystem(root, at=at, mode=mode)
+    with installed(system):
+        try:
+            engine.run(root / "run")
+        except Crash:
+            return True
+        finally:
+            system.close_all()
+    return False
+
+
+@dataclass
+class Outcome:
+    points: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+def _crash_everywhere(root: Path, *, careless: str = "", modes: tuple[str, ...] = MODES, again: bool = True) -> Outcome:
+    """Crash at every operation in every mode, and again at an operation of the resume that wanders over all of them."""
+    root.mkdir()
+    with installed(CrashingFileSystem(root)) as counting:
+        Engine(careless).run(root / "run")
+    undisturbed, operations = _content(root / "run"), counting.operations
+    outcome = Outcome()
+    for mode in modes:
+        for at in range(1, operations + 1):
+            for second in (0, 1 + (at * 7) % operations) if again else (0,):
+                outcome.points += 1
+                shutil.rmtree(root)
+                root.mkdir()
+                problem = _crash_and_resume(
+                    Engine(careless), root, at=at, mode=mode, second=second, undisturbed=undisturbed
+                )
+                if problem:
+                    outcome.failures.append(f"{mode} {at}/{operations}, again at {second}: {problem}")
+    return outcome
+
+
+def _crash_and_resume(
+    engine: Engine, root: Path, *, at: int, mode: str, second: int, undisturbed: dict[str, bytes]
+) -> str:
+    assert _crash(engine, root, at=at, mode=mode)
+    if second:
+        _crash(engine, root, at=second, mode=MODES[(at + second) % len(MODES)])
+    engine.run(root / "run")
+    if len(engine.declared) != len(set(engine.declared)):
+        return "a job that was declared finished was run again"
+    if _content(root / "run") != undisturbed:
+        return "files differ from those of an undisturbed run"
+    if finished_jobs(root / "run") != {job.job_id: "ok" for job in JOBS}:
+        return "the journals do not declare every job finished"
+    findings = [f for f in check_run(root / "run") if f.mended_by != "nothing"]
+    return f"inconsistent: {findings}" if findings else ""
+
+
+@pytest.fixture
+def root(tmp_path) -> Iterator[Path]:
+    """A folder in memory where there is one: thousands of small runs are deleted here, which disks are slow at."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path / "root"
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder, "root")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_crash_at_any_operation_loses_and_repeats_nothing_that_was_declared_finished(root, mode):
+    outcome = _crash_everywhere(root, modes=(mode,))
+    print(f"{outcome.points} crash points, {len(outcome.failures)} failures")
+    assert outcome.points > 200
+    assert outcome.failures == []
+
+
+@pytest.mark.parametrize(
+    "careless", ["journal first", "result not flushed", "events not flushed", "folders not flushed"]
+)
+def test_a_careless_order_of_writing_does_not_pass(root, careless):
+    outcome = _crash_everywhere(root, careless=careless, modes=("after", "torn", "names lost"), again=False)
+    assert outcome.failures
