@@ -29,7 +29,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Check what this machine has. Exits 3 when something that is needed is missing."""
-    from tracebench_core.api import open_host
+    from tracebench_core.builtin.hosting import open_host
     from tracebench_core.config import load_config
     from tracebench_core.engine.doctor import diagnose
 

@@ -30,7 +30,7 @@ def list_tasks(
     as_json: AsJson = False,
 ) -> None:
     """List task ids, one a line."""
-    from tracebench_core.api import open_host
+    from tracebench_core.builtin.hosting import open_host
 
     host = open_host(root=root)
     ids = [id_ for id_ in _task_ids(host, suite_names(bench)) if pattern is None or fnmatchcase(id_, pattern)]
@@ -63,7 +63,7 @@ def list_trainers(
     as_json: AsJson = False,
 ) -> None:
     """List the trainers that can run here. Each line is `id<TAB>available` or `id<TAB>unavailable<TAB>reason`."""
-    from tracebench_core.api import open_host
+    from tracebench_core.builtin.hosting import open_host
 
     catalog = open_host().catalog()
     reasons = {name: catalog.availability(spec) for name, spec in catalog.trainers.items()}
@@ -92,7 +92,7 @@ def list_trainers(
 
 def list_suites(*, as_json: AsJson = False) -> None:
     """List suites with their task counts."""
-    from tracebench_core.api import open_host
+    from tracebench_core.builtin.hosting import open_host
 
     catalog = open_host().catalog()
     counts = dict.fromkeys(catalog.suites, 0)
@@ -115,7 +115,7 @@ def list_suites(*, as_json: AsJson = False) -> None:
 
 def plugins(*, as_json: AsJson = False) -> None:
     """List plugins, broken ones included. Says of each what became of it, and why."""
-    from tracebench_core.api import open_host
+    from tracebench_core.builtin.hosting import open_host
 
     host = open_host()
     host.catalog()
