@@ -142,7 +142,7 @@ def check_refusal(subject: Subject) -> list[Finding]:
 
 def check_death(subject: Subject) -> list[Finding]:
     """TB208: survives a model that dies half-way, and keeps what it had."""
-    return _survives("TB208", subject, working_calls=6)
+    return _survives("TB208", subject, working_calls=20)
 
 
 def check_best_measured(subject: Subject) -> list[Finding]:
@@ -185,7 +185,7 @@ def check_steps(subject: Subject) -> list[Finding]:
 def check_parallel(subject: Subject) -> list[Finding]:
     """TB213: does the same whether evaluations run in parallel or not."""
     toy = build_dials()
-    one, four = (subject.on(toy, budget=Budget(evaluations=120), workers=n) for n in (1, 4))
+    one, four = (subject.on(toy, budget=Budget(llm_calls=20), workers=n) for n in (1, 4))
     return _differences("TB213", one, four, "one and four evaluations at a time")
 
 

@@ -60,8 +60,11 @@ class Trial:
         return wanted[0].score if wanted else None
 
     def comparable(self) -> list[dict[str, Any]]:
-        """Return the events without times, for comparison with another trial."""
-        return [_timeless(e.model_dump(mode="json")) for e in self.events]
+        """Return the events without times and without what was used at each, for comparison with another trial.
+
+        What was used depends on how many evaluations were under way at a time.
+        """
+        return [_lasting(e.model_dump(mode="json")) for e in self.events]
 
 
 def run_trial(
@@ -132,7 +135,7 @@ def run_trial(
     return Trial(tuple(events), problem.best, meter.used(), models.failed, spent, error)
 
 
-def _timeless(value: Any) -> Any:
+def _lasting(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: _timeless(v) for k, v in value.items() if k not in {"seconds", "t", "mono"}}
-    return [_timeless(v) for v in value] if isinstance(value, list) else value
+        return {k: _lasting(v) for k, v in value.items() if k not in {"seconds", "t", "mono", "used"}}
+    return [_lasting(v) for v in value] if isinstance(value, list) else value

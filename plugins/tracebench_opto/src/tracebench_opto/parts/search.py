@@ -77,8 +77,9 @@ class Search:
         self.settings = settings
         validated = bool(problem.validation) and use_validation
         pool = problem.validation if validated else problem.train
-        self.selection = draw_subset(pool, self._selection_size(selection_limit or len(pool)), rng=problem.rng)
+        self.selection = self._draw(pool, limit=selection_limit)
         """The examples on which candidates are compared."""
+        self._validation = self.selection if validated else self._draw(problem.validation)
         self.archive = Archive(
             resolve_goal(settings.objective_config, problem.objectives), split="validation" if validated else "train"
         )
@@ -139,11 +140,10 @@ class Search:
         children = self.propose(parent, self.measure(parent, batch), n=n)
         return self.evaluate(children, on, parent=parent, origin="propose")
 
-    def confirm_leader(self) -> Entry:
-        """Complete the best candidate's measurements on the selection; until it is complete, its mean may be luck."""
-        leader = self.archive.ranked()[0]
-        self.measure(leader, self.selection)
-        return self.archive.ranked()[0]
+    def confirm_leader(self) -> None:
+        """Complete the best candidate's measurements on the selection, until when its mean may be luck, and on validation."""
+        self.measure(self.archive.ranked()[0], self.selection)
+        self.measure(self.archive.ranked()[0], self._validation)
 
     def propose(
         self, entry: Entry, evaluation: Evaluation, *, n: int, history: Sequence[Evaluation] | None = None
@@ -182,11 +182,14 @@ class Search:
         self._failures = 0
         return answers
 
-    def _selection_size(self, available: int) -> int:
-        wanted, cap = self.settings.validation_size, self.problem.budget.caps.evaluations
-        if wanted is not None or cap is None:
-            return min(wanted or available, available)
-        return min(available, max(cap // SELECTION_SHARE, self.settings.train_batch_size))
+    def _draw(self, pool: Sequence[Example], *, limit: int | None = None) -> tuple[Example, ...]:
+        """Return the examples to compare on: as many as the settings say, or as the budget and the limit allow."""
+        size, cap = self.settings.validation_size, self.problem.budget.caps.evaluations
+        if size is None:
+            size = limit or len(pool)
+            if cap is not None:
+                size = min(size, max(cap // SELECTION_SHARE, self.settings.train_batch_size))
+        return draw_subset(pool, size, rng=self.problem.rng)
 
     def _steps(self) -> int:
         planned = self.settings.planned_steps(len(self.problem.train), batches_per_step=self._batches_per_step)
