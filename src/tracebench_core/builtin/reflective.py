@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from tracebench_core.builtin.intake import Intake
+from tracebench_core.builtin.rendering import as_text, cut
 from tracebench_core.builtin.replies import UnreadableReply, read_reply
 from tracebench_core.errors import ModelError
 from tracebench_core.ids import canonical_json
@@ -131,7 +132,7 @@ class Reflective:
         )
         lines = [head]
         if example is not None and example.input is not None:
-            lines.append(f"Input: {self._cut(_text(example.input))}")
+            lines.append(f"Input: {self._cut(as_text(example.input))}")
         if feedback.metrics:
             lines.append("Metrics: " + ", ".join(f"{k}={v:.6g}" for k, v in sorted(feedback.metrics.items())))
         if feedback.text:
@@ -143,8 +144,7 @@ class Reflective:
         return f"- score {_score(evaluation.score)}: {self._cut(values)}"
 
     def _cut(self, text: str) -> str:
-        limit = self._settings.max_chars
-        return text if len(text) <= limit else f"{text[:limit]} … ({len(text) - limit} more characters)"
+        return cut(text, self._settings.max_chars)
 
 
 def _score(score: float | None) -> str:
@@ -154,17 +154,3 @@ def _score(score: float | None) -> str:
 def _plain(value: Any) -> Any:
     """Return a JSON value with the keys of its objects in order."""
     return json.loads(canonical_json(value))
-
-
-def _text(value: Any) -> str:
-    """Return an input as text: as it is, or as JSON; what JSON does not know is named by its type."""
-    if isinstance(value, str):
-        return value
-    try:
-        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_foreign)
-    except (TypeError, ValueError):
-        return f"<{type(value).__name__}>"
-
-
-def _foreign(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else f"<{type(value).__name__}>"

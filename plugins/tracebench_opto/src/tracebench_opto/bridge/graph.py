@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tracebench_core.builtin.rendering import as_text, cut
 from tracebench_core.errors import PluginError
 from tracebench_core.ids import canonical_json
 from tracebench_core.protocols import Problem
@@ -17,6 +18,8 @@ from tracebench_opto.bridge import library
 
 CODE_STARTS = "The code should start with:\n"
 """The words by which opto knows a code parameter's signature."""
+SHOWN = 2000
+"""Characters of one example's input or output that are shown."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +30,13 @@ class Graph:
     output: Any
 
 
-def flat(problem: Problem, values: Values, evaluation: Evaluation | None, *, code_names: bool, inputs: bool) -> Graph:
+def flat(
+    problem: Problem, values: Values, evaluation: Evaluation | None, *, code_names: bool, inputs: bool, purpose: str
+) -> Graph:
     """Return `output = evaluate(parameters…, examples)` with the batch's scores as the output.
 
-    `code_names`: code is known to the optimizer by its node's name. `inputs`: the batch's inputs are a node too.
+    `code_names`: code is known to the optimizer by its node's name. `inputs`: the batch's inputs are a node too. `purpose`: what
+    the operator is said to do.
     """
     trace = library.load("opto.trace")
     trace.GRAPH.clear()
@@ -38,11 +44,9 @@ def flat(problem: Problem, values: Values, evaluation: Evaluation | None, *, cod
     parents = {node.name.partition(":")[0]: node for node in nodes.values()}
     if inputs and evaluation is not None:
         parents["examples"] = trace.node(
-            _batch([_text(e.input) for e in examples_of(problem, evaluation)]), name="examples"
+            _batch([cut(as_text(e.input), SHOWN) for e in examples_of(problem, evaluation)]), name="examples"
         )
-    return Graph(
-        nodes, _message(_scores(evaluation), parents, "evaluate", "evaluates the program on a batch of examples")
-    )
+    return Graph(nodes, _message(_scores(evaluation), parents, "evaluate", purpose))
 
 
 def traced(problem: Problem, values: Values, evaluation: Evaluation | None) -> Graph | None:
@@ -64,7 +68,7 @@ def traced(problem: Problem, values: Values, evaluation: Evaluation | None) -> G
     if not any(id(node) in heard for node in nodes.values()):
         return None
     parents = {f"args_{i}": out for i, out in enumerate(outputs)}
-    text = _batch([_text(out.data) for out in outputs])
+    text = _batch([cut(as_text(out.data), SHOWN) for out in outputs])
     return Graph(nodes, _message(text, parents, "batchify", "joins the outputs of a batch of examples"))
 
 
@@ -163,7 +167,3 @@ def _scores(evaluation: Evaluation | None) -> str:
 
 def _batch(items: Sequence[str]) -> str:
     return "\n".join(f"ID [{i}]: {item}" for i, item in enumerate(items))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)

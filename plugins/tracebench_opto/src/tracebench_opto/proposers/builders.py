@@ -35,7 +35,8 @@ def textgrad(problem: Problem, **settings: Any) -> TraceProposer:
 
     The batch's inputs are no node of their own here: the optimizer would ask for criticism of them too.
     """
-    return TraceProposer(problem, Recipe("TextGrad", inputs=False, as_text=True), TraceSettings(**settings))
+    recipe = Recipe("TextGrad", inputs=False, as_text=True, instructed=False)
+    return TraceProposer(problem, recipe, TraceSettings(**settings))
 
 
 def optoprime_v2(problem: Problem, **settings: Any) -> TraceProposer:

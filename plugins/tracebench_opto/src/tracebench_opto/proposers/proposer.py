@@ -19,6 +19,8 @@ from tracebench_opto.proposers.settings import TraceSettings, constructor_argume
 
 log = logging.getLogger(__name__)
 
+EVALUATES = "evaluates the program on a batch of examples"
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -32,6 +34,8 @@ class Recipe:
     """The batch's inputs are shown as a node of their own."""
     as_text: bool = False
     """It handles every value as text."""
+    instructed: bool = True
+    """It shows an instruction; where it does not, the graph says what the program is for."""
     describes: bool = True
     """Its prompt shows what the parameters mean; where it does not, the instruction says it."""
 
@@ -76,7 +80,10 @@ class TraceProposer:
         if traced is not None:
             return traced
         recipe = self._recipe
-        return graph.flat(self._problem, base, current, code_names=recipe.code_names, inputs=recipe.inputs)
+        purpose = EVALUATES if recipe.instructed else f"{EVALUATES}, with this objective: {self._problem.objective}"
+        return graph.flat(
+            self._problem, base, current, code_names=recipe.code_names, inputs=recipe.inputs, purpose=purpose
+        )
 
     def _optimizer(self, seen: graph.Graph) -> Any:
         cls = getattr(library.load("opto.optimizers"), self._recipe.name)
@@ -94,10 +101,11 @@ class TraceProposer:
         return optimizer
 
     def _instruction(self) -> str:
-        parameters = (
-            [] if self._recipe.describes else [f"- {p.name}: {graph.constraint(p)}" for p in self._problem.parameters]
-        )
-        return "\n".join([self._problem.objective, *parameters])
+        """Return the objective, and what the optimizer's own prompt leaves out of the parameters."""
+        told = [f"- {p.name}: {p.description}" for p in self._problem.parameters if p.signature and p.description]
+        if not self._recipe.describes:
+            told = [f"- {p.name}: {graph.constraint(p)}" for p in self._problem.parameters] + told
+        return "\n".join([self._problem.objective, *told])
 
     def _remember(self, optimizer: Any, seen: graph.Graph, past: Sequence[Evaluation]) -> None:
         size = getattr(self._settings, "memory_size", 0)
