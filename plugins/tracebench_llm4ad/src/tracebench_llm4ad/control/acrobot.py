@@ -37,10 +37,6 @@ def choose_action(ct1: float, st1: float, ct2: float, st2: float, avt1: float, a
     """Return the torque at the joint between the links: 0 (-1 N m), 1 (none) or 2 (+1 N m)."""
     return 2
 '''
-    reference = """
-def choose_action(ct1, st1, ct2, st2, avt1, avt2, last_action):
-    return 2 if avt2 > 0 else 0
-"""
     bound_source = "the policy that always pushes along the second link's rotation"
     objective = f"""
 Write the policy `choose_action` that swings up an acrobot: two links of 1 m and 1 kg hang from a fixed joint in a vertical plane, and a \

@@ -30,12 +30,6 @@ def choose_action(pos: float, v: float, last_action: int) -> int:
     """Return the push on the car: 0 (left), 1 (none) or 2 (right)."""
     return 2
 '''
-    reference = """
-def choose_action(pos, v, last_action):
-    lower = min(-0.09 * (pos + 0.25) ** 2 + 0.03, 0.3 * (pos + 0.9) ** 4 - 0.008)
-    upper = -0.07 * (pos + 0.38) ** 2 + 0.07
-    return 2 if lower < v < upper else 0
-"""
     bound_source = "Z. Xiao's closed-form policy (OpenAI Gym leaderboard)"
     objective = f"""
 Write the policy `choose_action` that drives a car out of a valley. The car moves on a line between the positions -1.2 and 0.6; the \

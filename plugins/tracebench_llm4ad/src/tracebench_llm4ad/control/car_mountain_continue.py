@@ -30,10 +30,6 @@ def choose_action(pos: float, v: float, last_action: float) -> float:
     """Return the force on the car, from -1.0 (left) to 1.0 (right)."""
     return 1.0
 '''
-    reference = """
-def choose_action(pos, v, last_action):
-    return 1.0 if v >= 0 else -1.0
-"""
     bound_source = "full force along the velocity"
     objective = f"""
 Write the policy `choose_action` that drives a car out of a valley. The car moves on a line between the positions -1.2 and 0.6; the \

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tracebench_llm4ad.baselines import load_baseline
 from tracebench_llm4ad.control.episode import Episode, World, describe, play
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict
 from tracebench_llm4ad.heuristic import load_trusted
 
-PRELUDE = "import math\nimport numpy as np\n"
 PROTOCOL = """
 How it is played: one instance is one episode from a random initial state, drawn by a fixed seed. At every step the function is called \
 with the current observation and with `last_action`, the action it gave one step before ({neutral} at the first step), and its answer is \
@@ -24,8 +24,6 @@ class ControlEvaluator(Evaluator[int]):
 
     entry: ClassVar[str] = "choose_action"
     world: ClassVar[World]
-    reference: ClassVar[str]
-    """The program of a known good policy: what `bound` measures."""
 
     def generate(self, rng: np.random.Generator) -> int:
         """Draw the seed of an episode, uniform in 31 bits; gymnasium draws the initial state from it."""
@@ -36,9 +34,9 @@ class ControlEvaluator(Evaluator[int]):
         return play(self.world, heuristic, seed=instance)
 
     def bound(self, instance: int) -> float:
-        """Return what the reference policy attains on the same episode."""
-        reference = load_trusted(self.reference, self.entry, prelude=PRELUDE)
-        return self.judge(instance, self.solve(instance, reference)).value
+        """Return what the baseline, a known good policy, attains on the same episode."""
+        baseline = load_trusted(load_baseline(self.name), self.entry)
+        return self.judge(instance, self.solve(instance, baseline)).value
 
     def recount(self, episode: Episode) -> str:
         """Say where the episode began and ended and what was done in it."""
@@ -54,7 +52,7 @@ class GoalEvaluator(ControlEvaluator):
     distance_words: ClassVar[str]
     """What the distance is, with its unit."""
 
-    def judge(self, instance: int, solution: Any) -> Verdict:  # noqa: ARG002 - the episode itself was steered from here
+    def judge(self, instance: int, solution: Any) -> Verdict:
         """Price an episode."""
         episode: Episode = solution
         horizon = self.world.horizon
@@ -71,7 +69,7 @@ class GoalEvaluator(ControlEvaluator):
 class ReturnEvaluator(ControlEvaluator):
     """Episodes priced by `return`, the sum of the environment's own rewards."""
 
-    def judge(self, instance: int, solution: Any) -> Verdict:  # noqa: ARG002 - the episode itself was steered from here
+    def judge(self, instance: int, solution: Any) -> Verdict:
         """Price an episode."""
         episode: Episode = solution
         return Verdict(

@@ -32,19 +32,6 @@ def choose_action(
     """Return the engine to fire: 0 (none), 1 (left), 2 (main) or 3 (right)."""
     return 0
 '''
-    reference = """
-def choose_action(xc, yc, xv, yv, a, av, lc, rc, last_action):
-    lean = max(-0.4, min(0.4, 0.5 * xc + xv))
-    turn = 0.5 * (lean - a) - av
-    lift = 0.5 * (0.55 * abs(xc) - yc) - 0.5 * yv
-    if lc or rc:
-        turn, lift = 0.0, -0.5 * yv
-    if lift > abs(turn) and lift > 0.05:
-        return 2
-    if turn < -0.05:
-        return 3
-    return 1 if turn > 0.05 else 0
-"""
     bound_source = "a PD controller on tilt and descent"
     objective = f"""
 Write the policy `choose_action` that lands a craft on a pad at the origin. The craft falls from the top of the picture with a random \

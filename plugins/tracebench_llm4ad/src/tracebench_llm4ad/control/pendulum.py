@@ -30,13 +30,6 @@ def choose_action(x: float, y: float, av: float, last_action: float) -> float:
     """Return the torque on the pendulum, from -2.0 to 2.0 N m."""
     return 0.0
 '''
-    reference = """
-def choose_action(x, y, av, last_action):
-    if x > 0.85:
-        return -12.0 * math.atan2(y, x) - 3.0 * av
-    energy = 0.5 * av * av + 15.0 * (x - 1.0)
-    return 2.0 if (av >= 0) == (energy < 0) else -2.0
-"""
     bound_source = "energy pumping with a PD controller near the top"
     objective = f"""
 Write the policy `choose_action` that swings up a pendulum and keeps it upright. A rod of 1 m and 1 kg turns freely about one end under \
