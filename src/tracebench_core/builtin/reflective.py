@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from tracebench_core.builtin.intake import Intake
-from tracebench_core.builtin.rendering import as_text, cut
+from tracebench_core.builtin.rendering import as_text, cut, score_text
 from tracebench_core.builtin.replies import UnreadableReply, read_reply
 from tracebench_core.errors import ModelError
 from tracebench_core.ids import canonical_json
@@ -122,13 +122,13 @@ class Reflective:
         shown = worst[: self._settings.max_examples]
         examples = {e.id: e for e in (*self._problem.train, *self._problem.validation)}
         results = [self._result(result, examples.get(result.example)) for result in shown]
-        head = f"# Results\nScore: {_score(evaluation.score)} over {len(evaluation.results)} example(s)"
+        head = f"# Results\nScore: {score_text(evaluation.score)} over {len(evaluation.results)} example(s)"
         return "\n\n".join([f"{head}; {len(shown)} shown, worst first.", *results])
 
     def _result(self, result: ExampleResult, example: Example | None) -> str:
         feedback = result.feedback
         head = f"## {result.example}: " + (
-            f"score {_score(feedback.score)}" if feedback.status == "ok" else feedback.status
+            f"score {score_text(feedback.score)}" if feedback.status == "ok" else feedback.status
         )
         lines = [head]
         if example is not None and example.input is not None:
@@ -141,14 +141,10 @@ class Reflective:
 
     def _tried(self, evaluation: Evaluation) -> str:
         values = canonical_json(evaluation.candidate.values).decode()
-        return f"- score {_score(evaluation.score)}: {self._cut(values)}"
+        return f"- score {score_text(evaluation.score)}: {self._cut(values)}"
 
     def _cut(self, text: str) -> str:
         return cut(text, self._settings.max_chars)
-
-
-def _score(score: float | None) -> str:
-    return "not measured" if score is None else f"{score:.6g}"
 
 
 def _plain(value: Any) -> Any:

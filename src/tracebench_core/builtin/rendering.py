@@ -21,5 +21,10 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]} … ({len(text) - limit} more characters)"
 
 
+def score_text(score: float | None) -> str:
+    """Return a score in six digits; None was not measured, and zero has no sign."""
+    return "not measured" if score is None else f"{score + 0.0:.6g}"
+
+
 def _foreign(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else f"<{type(value).__name__}>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracebench_core.builtin.rendering import score_text
 from tracebench_core.specs import Evaluation, ExampleResult
 
 
@@ -15,5 +16,5 @@ def batched(evaluation: Evaluation | None, notes: Sequence[str] = ()) -> str:
 
 def _line(index: int, result: ExampleResult) -> str:
     feedback = result.feedback
-    verdict = f"Score: {feedback.score:.6g}." if feedback.status == "ok" else f"No score ({feedback.status})."
+    verdict = f"Score: {score_text(feedback.score)}." if feedback.status == "ok" else f"No score ({feedback.status})."
     return f"ID [{index}]: {verdict} {feedback.text}".rstrip()

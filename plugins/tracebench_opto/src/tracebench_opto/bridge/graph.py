@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tracebench_core.builtin.rendering import as_text, cut
+from tracebench_core.builtin.rendering import as_text, cut, score_text
 from tracebench_core.errors import PluginError
 from tracebench_core.ids import canonical_json
 from tracebench_core.protocols import Problem
@@ -160,7 +160,8 @@ def _scores(evaluation: Evaluation | None) -> str:
     if evaluation is None:
         return "not evaluated yet"
     verdicts = [
-        f"score {r.feedback.score:.6g}" if r.feedback.status == "ok" else r.feedback.status for r in evaluation.results
+        f"score {score_text(r.feedback.score)}" if r.feedback.status == "ok" else r.feedback.status
+        for r in evaluation.results
     ]
     return _batch(verdicts)
 

@@ -1,4 +1,4 @@
-"""Import opto without what importing it costs: no model libraries, no words on stdout, no network."""
+"""Import opto without what importing it costs: no model libraries, no words on stdout, no warnings, no network."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import importlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -30,7 +31,8 @@ def load(module: str) -> Any:
         return sys.modules[module]
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             try:
                 with _stand_ins():
                     return importlib.import_module(module)
