@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -71,19 +71,17 @@ def end_records(run_dir: Path | RunLayout) -> dict[str, EndRecord]:
     line. Lines that do not parse are skipped.
     """
     layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
-    latest: dict[str, tuple[str, EndRecord]] = {}
+    latest: dict[str, tuple[str, JobStatus, str]] = {}
     for path in layout.journals():
-        for line in files.read_lines(path).lines:
-            if b'"job_finished"' not in line:
+        ends = [line for line in files.read_lines(path).lines if b'"job_finished"' in line]
+        for record in _parse(ends):
+            try:
+                at, job, status, digest = record["t"], record["job"], record["status"], record["digest"]
+                if status in _STATUSES and (job not in latest or at >= latest[job][0]):
+                    latest[job] = (at, status, str(digest))
+            except (TypeError, KeyError):
                 continue
-            parsed = _parse(line)
-            if parsed is None:
-                continue
-            at, end = parsed
-            known = latest.get(end.job_id)
-            if known is None or at >= known[0]:
-                latest[end.job_id] = (at, end)
-    return {job_id: end for job_id, (_, end) in latest.items()}
+    return {job: EndRecord(job, status, digest) for job, (_, status, digest) in latest.items()}
 
 
 def finished_jobs(run_dir: Path | RunLayout) -> dict[str, JobStatus]:
@@ -91,12 +89,13 @@ def finished_jobs(run_dir: Path | RunLayout) -> dict[str, JobStatus]:
     return {job_id: end.status for job_id, end in end_records(run_dir).items()}
 
 
-def _parse(line: bytes) -> tuple[str, EndRecord] | None:
+def _parse(lines: list[bytes]) -> Iterator[Any]:
+    """Yield the records that parse; all at once when every line does, which is several times faster."""
     try:
-        record = json.loads(line)
-        at, job, status, digest = record["t"], record["job"], record["status"], record["digest"]
-    except (ValueError, TypeError, KeyError):
-        return None
-    if status not in _STATUSES or not (type(at) is type(job) is type(digest) is str):
-        return None
-    return at, EndRecord(job, status, digest)
+        yield from json.loads(b"[" + b",".join(lines) + b"]")
+    except ValueError:
+        for line in lines:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue

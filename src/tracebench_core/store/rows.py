@@ -64,9 +64,8 @@ class Row:
     usage: tuple[RoleUsage, ...]
 
 
-def make_row(job: JobSpec, result: JobResult, *, run_id: str, tb_logdir: str = "") -> Row:
+def make_row(job: JobSpec, result: JobResult, *, group: GroupKey, run_id: str, tb_logdir: str = "") -> Row:
     """Return the row of one job; `tb_logdir` is relative to the run directory."""
-    group = group_of(job)
     return Row(
         line=csv_line(_cells(job, result, run_id=run_id, group=group) | {"tb_logdir": tb_logdir}, COLUMNS),
         group=group,

@@ -15,7 +15,7 @@ from tracebench_core.store.leaderboard import COLUMNS as LEADERBOARD_COLUMNS
 from tracebench_core.store.leaderboard import standings
 from tracebench_core.store.reduce import not_run
 from tracebench_core.store.results import read_result
-from tracebench_core.store.rows import COLUMNS, Row, make_row
+from tracebench_core.store.rows import COLUMNS, GroupKey, Row, group_of, make_row
 from tracebench_core.store.summary import RunEnd, summary_bytes
 
 INTERVAL = 1.0
@@ -34,6 +34,7 @@ class TableWriter:
         self._layout = layout
         self._jobs = jobs
         self._rows: dict[str, Row] = {}
+        self._groups: dict[GroupKey, GroupKey] = {}
         self._next_write = float("-inf")
         self._is_stale = True
 
@@ -41,7 +42,9 @@ class TableWriter:
         """Take the result of a job; it replaces an earlier one of that job."""
         job_layout = self._layout.job(job.job_id)
         tb = f"jobs/{job.job_id}/tb" if job_layout.tensorboard.is_dir() else ""
-        self._rows[job.job_id] = make_row(job, result, run_id=self._layout.run_id, tb_logdir=tb)
+        group = group_of(job)
+        group = self._groups.setdefault(group, group)  # one key for all seeds: a run may have 100,000 rows
+        self._rows[job.job_id] = make_row(job, result, group=group, run_id=self._layout.run_id, tb_logdir=tb)
         self._is_stale = True
 
     def load(self, job_ids: Iterable[str] | None = None) -> None:

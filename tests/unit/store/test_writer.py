@@ -1,0 +1,108 @@
+import json
+import math
+import threading
+from datetime import UTC, datetime
+
+from tests.unit.store.samples import candidate, evaluation, started, whole_job
+
+from tracebench_core.specs.events import CandidateSeen, JobFinished, MetricLogged
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.reader import EventLog, read_events
+from tracebench_core.store.writer import EventWriter
+
+
+def open_writer(tmp_path, **clocks):
+    layout = RunLayout(tmp_path).job("0123456789ab")
+    if not layout.path.exists():
+        layout.fresh()
+    return EventWriter(layout, **clocks)
+
+
+def test_events_read_back_as_written(tmp_path):
+    writer = open_writer(tmp_path)
+    written = tuple(writer.write(event) for event in whole_job())
+    writer.close()
+    assert read_events(writer.layout) == EventLog(written, unreadable=0)
+
+
+def test_the_writer_numbers_and_times(tmp_path):
+    times = iter([10.0, 11.5, 13.25])
+    writer = open_writer(
+        tmp_path, clock=lambda: datetime(2026, 11, 21, 1, 2, 3, 4000, UTC), monotonic=lambda: next(times)
+    )
+    first, second = writer.write(started()), writer.write(evaluation())
+    writer.close(durable=False)
+    assert (first.seq, second.seq) == (0, 1)
+    assert (first.mono, second.mono) == (1.5, 3.25)
+    assert first.t == "2026-11-21T01:02:03.004Z"
+    assert [json.loads(line)["seq"] for line in writer.layout.events.read_bytes().splitlines()] == [0, 1]
+
+
+def test_a_log_that_a_dead_process_left_torn_is_continued(tmp_path):
+    writer = open_writer(tmp_path)
+    writer.write(started())
+    last = writer.write(evaluation())
+    writer.close()
+    with writer.layout.events.open("ab") as log:
+        log.write(b'{"v":1,"seq":2,"t":"20')
+    after = open_writer(tmp_path)
+    end = after.write(JobFinished(status="failed", stop_reason="error"))
+    after.close()
+    log = read_events(writer.layout)
+    assert [event.seq for event in log.events] == [0, 1, 2]
+    assert log.unreadable == 1
+    assert end.mono >= last.mono
+
+
+def test_a_new_attempt_starts_on_an_empty_folder_and_the_old_one_is_kept(tmp_path):
+    for attempt in range(3):
+        writer = EventWriter(RunLayout(tmp_path).job("0123456789ab").fresh())
+        writer.write(started(seed=attempt))
+        writer.close()
+    run = RunLayout(tmp_path)
+    assert [event.seed for event in read_events(run.job("0123456789ab")).events] == [2]
+    assert sorted(path.name for path in run.attempts.iterdir()) == ["0123456789ab.1", "0123456789ab.2"]
+
+
+def test_large_values_go_to_blobs(tmp_path):
+    writer = open_writer(tmp_path)
+    written = writer.write(candidate(values={"x": 1, "text": "long " * 1000}))
+    writer.close()
+    assert written.values["x"] == 1
+    assert set(written.values["text"]) == {"blob"}
+    assert writer.blobs.expand(written.values)["text"] == "long " * 1000
+
+
+def test_numbers_that_json_lacks_survive(tmp_path):
+    writer = open_writer(tmp_path)
+    writer.write(evaluation(metrics={"nan": math.nan, "inf": math.inf}))
+    writer.write(MetricLogged(name="loss", value=-math.inf))
+    writer.close()
+    one, two = read_events(writer.layout).events
+    assert math.isnan(one.metrics["nan"])
+    assert one.metrics["inf"] == math.inf
+    assert two.value == -math.inf
+    for line in writer.layout.events.read_text().splitlines():
+        json.loads(line, parse_constant=lambda text: 1 / 0)
+
+
+def test_text_that_no_encoding_can_hold_is_spelled_out(tmp_path):
+    writer = open_writer(tmp_path)
+    writer.write(candidate(values={"x": "a\ud800b"}))
+    writer.close()
+    (event,) = read_events(writer.layout).events
+    assert isinstance(event, CandidateSeen)
+    assert event.values["x"] == "a\\ud800b"
+
+
+def test_threads_share_one_gap_free_log(tmp_path):
+    writer = open_writer(tmp_path)
+    threads = [threading.Thread(target=lambda: [writer.write(evaluation()) for _ in range(50)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    writer.close()
+    log = read_events(writer.layout)
+    assert [event.seq for event in log.events] == list(range(200))
+    assert log.unreadable == 0
