@@ -1,0 +1,204 @@
+"""The trusted side: `protocols.Sandbox` over a template's socket."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.errors import TraceBenchError
+from tracebench_core.sandbox.codec import CodecError
+from tracebench_core.sandbox.exchange import FORGED, PRINTED, Exchange, pack_order, read_answer
+from tracebench_core.sandbox.frames import Inbox, Tail
+from tracebench_core.sandbox.launch import Level, ServerHandle, start_server
+from tracebench_core.sandbox.session import LocalSession
+from tracebench_core.specs.sandbox import Limits, Outcome
+
+_CODE = {"kind": "code", "endless": False}
+_COMMAND = {"kind": "command", "endless": False}
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class SandboxClient:
+    """Implements `protocols.Sandbox` on a running template. Threads may use it at once: a request is a connection of its own."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def call(self, code: str, entry: str, *args: Any, limits: Limits | None = None, prelude: str = "") -> Outcome:
+        """See `protocols.Sandbox`."""
+        return self.call_many(code, entry, [args], limits=limits, prelude=prelude)[0]
+
+    def call_many(
+        self,
+        code: str,
+        entry: str,
+        inputs: Sequence[Sequence[Any]],
+        *,
+        limits: Limits | None = None,
+        prelude: str = "",
+    ) -> list[Outcome]:
+        """See `protocols.Sandbox`. An end that is no answer (a timeout, a crash) stands for its input and for all after it."""
+        limits = limits or Limits()
+        order = {"code": code, "entry": entry, "prelude": prelude, "inputs": list(inputs), "cap": limits.output_bytes}
+        outcomes: list[Outcome] = []
+        frame = pack_order(order)
+        inbox = Inbox(limits.output_bytes)
+        with self._exchange(limits, order=_CODE, inbox=inbox) as exchange:
+            end = _collect(exchange, inbox, frame, outcomes, wanted=len(inputs))
+        return outcomes + [end] * (len(inputs) - len(outcomes)) if end is not None else outcomes
+
+    def session(self, code: str, entry: str, *, limits: Limits | None = None, prelude: str = "") -> LocalSession:
+        """See `protocols.Sandbox`."""
+        return LocalSession(self._open(), code=code, entry=entry, limits=limits or Limits(), prelude=prelude)
+
+    def command(
+        self,
+        argv: Sequence[str],
+        *,
+        files: Mapping[str, str] | None = None,
+        stdin: str = "",
+        limits: Limits | None = None,
+    ) -> Outcome:
+        """See `protocols.Sandbox`. Standard output and error each keep their last `output_bytes`."""
+        limits = limits or Limits()
+        program = shutil.which(argv[0]) or argv[0]
+        order = {
+            "argv": [program, *argv[1:]],
+            "files": _checked_names(files or {}),
+            "stdin": stdin,
+            "env": {"PATH": f"{Path(program).parent}:{_PATH}", "LANG": "C.UTF-8"},
+        }
+        frame = pack_order(order)
+        errors = Tail(limits.output_bytes)
+        with self._exchange(limits, order=_COMMAND, inbox=errors, kept=limits.output_bytes) as exchange:
+            deadline = exchange.started + limits.seconds
+            exchange.send(frame, deadline=deadline)
+            while exchange.wait(deadline=deadline):
+                pass
+            return _command_outcome(exchange, errors)
+
+    def close(self) -> None:
+        """Disconnect: running requests of other threads go on to their own ends."""
+
+    def __enter__(self) -> SandboxClient:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close."""
+        self.close()
+
+    def _open(self) -> str:
+        return self._address
+
+    @contextmanager
+    def _exchange(
+        self, limits: Limits, *, order: dict[str, Any], inbox: Inbox | Tail, kept: int = PRINTED
+    ) -> Iterator[Exchange]:
+        exchange = Exchange(self._open(), limits, order=order, inbox=inbox, kept=kept)
+        try:
+            yield exchange
+        finally:
+            exchange.close()
+
+
+class LocalSandbox(SandboxClient):
+    """A sandbox with a template of its own: started on first use, restarted when it is gone, ended by `close`."""
+
+    def __init__(self, *, preload: Sequence[str], require: Level, readable: Sequence[Path]) -> None:
+        super().__init__("")
+        self._preload, self._require, self._readable = tuple(preload), require, tuple(readable)
+        self._lock = threading.Lock()
+        self._server: ServerHandle | None = None
+        self._folder: Path | None = None
+
+    def close(self) -> None:
+        """End the template and everything that runs in it. Idempotent; a later call starts a new one."""
+        with self._lock:
+            self._stop()
+
+    def _open(self) -> str:
+        with self._lock:
+            if self._server is None or not self._server.alive:
+                self._stop()
+                self._folder = Path(tempfile.mkdtemp(prefix="tracebench-sandbox-"))
+                self._server = start_server(
+                    preload=self._preload, require=self._require, directory=self._folder, readable=self._readable
+                )
+            return self._server.address
+
+    def _stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        if self._folder is not None and (self._server is None or self._server.owned):
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._server = self._folder = None
+
+
+def open_sandbox(
+    *, preload: Sequence[str] = (), require: Level = "process", readable: Sequence[Path] = ()
+) -> LocalSandbox:
+    """Return a sandbox whose children have `preload` imported, and may read `readable` besides the system's and Python's libraries.
+
+    Nothing runs until its first use, which raises MissingRequirementError when a module cannot be imported, or when `strong` is required
+    and this host lacks it.
+    """
+    return LocalSandbox(preload=preload, require=require, readable=readable)
+
+
+def connect(address: str) -> SandboxClient:
+    """Return a sandbox on a template that another process started with `start_server`."""
+    return SandboxClient(address)
+
+
+def _collect(exchange: Exchange, inbox: Inbox, frame: bytes, outcomes: list[Outcome], *, wanted: int) -> Outcome | None:
+    """Gather answers into `outcomes`; return what stands for the missing ones, or None when none is missing."""
+    deadline = exchange.started + exchange.limits.seconds
+    exchange.send(frame, deadline=deadline)
+    seen = exchange.started
+    try:
+        while len(outcomes) < wanted:
+            found = list(inbox.messages())
+            if not found and not exchange.wait(deadline=deadline):
+                return exchange.death(late=exchange.report is None)
+            now = time.monotonic()
+            for message in found[: wanted - len(outcomes)]:
+                place, fields = read_answer(message)
+                outcome = Outcome(**fields, seconds=(now - seen) / len(found))
+                if place == -1:
+                    return outcome
+                if place not in {len(outcomes), None}:
+                    raise CodecError("is no answer")
+                outcomes.append(outcome)
+            seen = now if found else seen
+    except CodecError:
+        exchange.end()
+        return exchange.outcome("invalid", FORGED)
+    while exchange.wait(deadline=deadline):
+        pass
+    exchange.end()
+    return None
+
+
+def _checked_names(files: Mapping[str, str]) -> dict[str, str]:
+    for name in files:
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise TraceBenchError(f"The file `{name}` would lie outside of the sandbox's folder.")
+    return dict(files)
+
+
+def _command_outcome(exchange: Exchange, errors: Tail) -> Outcome:
+    late = exchange.report is None
+    exchange.end()
+    code = exchange.report["code"] if exchange.report else None
+    value = {"returncode": code, "stdout": exchange.printed.text, "stderr": errors.text}
+    failed = late or code is None or code < 0 or (exchange.report and exchange.report["reason"])
+    if failed:
+        return exchange.death(late=late).model_copy(update={"value": value, "stdout": value["stdout"][-PRINTED:]})
+    return exchange.outcome("ok", value=value, stdout=value["stdout"][-PRINTED:])

@@ -1,0 +1,203 @@
+"""One request to the template, seen from the trusted side: its link, its channel, its output and its deadline, polled together."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.errors import TraceBenchError
+from tracebench_core.sandbox.codec import CodecError, Encoder
+from tracebench_core.sandbox.frames import Inbox, Tail
+from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
+
+PRINTED = 4096
+_CHUNK = 1 << 18
+_ORDER = 1 << 30
+FORGED = "The process wrote something else than an answer to the result channel."
+_PATIENCE = 5.0
+"""Seconds that a killed child may take to be reaped before the template counts as lost."""
+_FROM_CHILD: tuple[OutcomeStatus, ...] = ("ok", "error", "memory", "forbidden", "invalid")
+
+
+class Exchange:
+    """A child and the conversation with it. Used by one thread at a time; `close` ends the child."""
+
+    def __init__(
+        self, address: str, limits: Limits, *, order: dict[str, Any], inbox: Inbox | Tail, kept: int = PRINTED
+    ) -> None:
+        self.limits = limits
+        self.started = time.monotonic()
+        self.report: dict[str, Any] | None = None
+        self.inbox = inbox
+        self.printed = Tail(kept)
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._output, output = os.pipe()
+        self._link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        granted = limits.model_dump(include={"seconds", "memory_mb", "file_mb"})
+        try:
+            _connect(self._link, address)
+            socket.send_fds(self._link, [json.dumps(order | granted).encode()], [theirs.fileno(), output])
+        except OSError as err:
+            self.close()
+            raise TraceBenchError(f"The sandbox at `{address}` does not answer.", hint="trace-bench doctor") from err
+        finally:
+            theirs.close()
+            os.close(output)
+        self._poll = select.poll()
+        for fd in (self._link.fileno(), self._channel.fileno(), self._output):
+            self._poll.register(fd, select.POLLIN)
+
+    def send(self, frame: bytes, *, deadline: float) -> bool:
+        """Send a packed message whole; False when the child would not take it before the deadline, or is gone."""
+        rest = memoryview(frame)
+        while rest:
+            try:
+                rest = rest[self._channel.send(rest, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL) :]
+            except BlockingIOError:
+                poll = select.poll()
+                poll.register(self._channel.fileno(), select.POLLOUT)
+                poll.register(self._link.fileno(), select.POLLIN)
+                left = deadline - time.monotonic()
+                if left <= 0 or self._link.fileno() in dict(poll.poll(left * 1000 + 1)):
+                    return False
+            except OSError:
+                return False
+        return True
+
+    def wait(self, *, deadline: float) -> bool:
+        """Wait for something to come and take it in; False when nothing will: the child is reaped, or the deadline has passed."""
+        left = deadline - time.monotonic()
+        if left <= 0 or self.report is not None:
+            return False
+        ready = {fd for fd, _ in self._poll.poll(left * 1000 + 1)}
+        if self._output in ready and not _pump(self._output, self.printed):
+            self._poll.unregister(self._output)
+        if self._channel.fileno() in ready and not _pump(self._channel.fileno(), self.inbox):
+            self._poll.unregister(self._channel.fileno())
+        if self._link.fileno() in ready:
+            self._take_report()
+        return True
+
+    def end(self) -> None:
+        """End the child if it lives, and wait until it is reaped."""
+        if self.report is not None:
+            return
+        try:
+            self._link.send(b"k")
+        except OSError:
+            pass  # the template is gone, and its children with it
+        if _readable(self._link.fileno(), _PATIENCE):
+            self._take_report()
+
+    def close(self) -> None:
+        """Close every descriptor; a living child dies of it. Idempotent."""
+        self._link.close()
+        self._channel.close()
+        if self._output >= 0:
+            os.close(self._output)
+            self._output = -1
+
+    def outcome(self, status: OutcomeStatus, error: str = "", **fields: Any) -> Outcome:
+        """Return an outcome with what was printed and the seconds up to now."""
+        printed = {"stdout": self.printed.text, "seconds": time.monotonic() - self.started}
+        return Outcome(status=status, error=error, **(printed | fields))
+
+    def death(self, *, late: bool) -> Outcome:
+        """End the child, and return the outcome of one that gave no answer; `late` when that was for the deadline."""
+        self.end()
+        if late:
+            return self.outcome("timeout", f"The time limit of {self.limits.seconds:g} s was reached.")
+        status, words = _explain(self.report, self.limits)
+        return self.outcome(status, words)
+
+    def _take_report(self) -> None:
+        try:
+            data = self._link.recv(_CHUNK)
+        except OSError:
+            data = b""
+        self.report = json.loads(data) if data else {"code": None, "cpu": 0.0, "reason": "the sandbox's template ended"}
+        for fd, sink in ((self._output, self.printed), (self._channel.fileno(), self.inbox)):
+            while _readable(fd, 0) and _pump(fd, sink):  # the last words of one who has died
+                pass
+
+
+def pack_order(message: dict[str, Any]) -> bytes:
+    """Return the frame of an order to a child.
+
+    Raises:
+        TraceBenchError: when an input cannot be sent; that is the caller's mistake, not the candidate's.
+    """
+    try:
+        return Encoder(_ORDER).pack(message)
+    except CodecError as err:
+        raise TraceBenchError(f"An input for the sandbox {err}.") from err
+
+
+def read_answer(message: Any) -> tuple[int | None, dict[str, Any]]:
+    """Return the number and the fields of an answer from a child; its words are cut, its status must be one a child may claim.
+
+    Raises:
+        CodecError: when it is no answer.
+    """
+    if type(message) is not dict or message.get("s") not in _FROM_CHILD:
+        raise CodecError("is no answer")
+    place = message.get("n")
+    if place is not None and type(place) is not int:
+        raise CodecError("is no answer")
+    texts = {}
+    for key, name in (("e", "error"), ("t", "traceback"), ("p", "stdout")):
+        text = message.get(key, "")
+        if type(text) is not str:
+            raise CodecError("is no answer")
+        if text or name != "stdout":
+            texts[name] = text[-PRINTED:]
+    return place, {"status": message["s"], "value": message.get("v") if message["s"] == "ok" else None, **texts}
+
+
+def _connect(link: socket.socket, address: str) -> None:
+    """Connect by a short path (see `launch`)."""
+    place = Path(address)
+    if len(address) < 100:  # noqa: PLR2004 - a socket's address holds 107 bytes
+        link.connect(address)
+        return
+    folder = os.open(place.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        link.connect(f"/proc/self/fd/{folder}/{place.name}")
+    finally:
+        os.close(folder)
+
+
+def _readable(fd: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def _pump(fd: int, sink: Inbox | Tail) -> bool:
+    """Take what is there; False when the other side has closed."""
+    try:
+        data = os.read(fd, _CHUNK)
+    except ConnectionError:
+        return False
+    sink.take(data)
+    return bool(data)
+
+
+def _explain(report: dict[str, Any] | None, limits: Limits) -> tuple[OutcomeStatus, str]:
+    code = report["code"] if report else None
+    if report and report["reason"]:
+        return "killed", f"The process was ended: {report['reason']}."
+    if code == -signal.SIGXCPU:
+        return "timeout", f"The CPU time limit of {limits.seconds:g} s was reached."
+    if code is None:
+        return "killed", "The process is gone."
+    if code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return "killed", f"The process was killed by {name}."
+    return "error", f"The code ended its process (exit code {code}) before it gave an answer."

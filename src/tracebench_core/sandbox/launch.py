@@ -1,0 +1,163 @@
+"""Starting the evaluation template: a fresh interpreter with a scrubbed environment and an owner-only socket."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Literal
+
+from tracebench_core.errors import MissingRequirementError, TraceBenchError
+
+log = logging.getLogger(__name__)
+
+Level = Literal["process", "strong"]
+_PROGRAM = (
+    "import json,sys; order=json.loads(sys.argv[1]); "
+    "sys.path += [p for p in order['path'] if p not in sys.path]; "
+    "from tracebench_core.sandbox.server import main; main(order)"
+)
+_ONE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+_STOP = 5.0
+_BACKLOG = 256
+
+
+class ServerHandle:
+    """A running template, owned by the process that started it; it ends with `close`, and with that process in any case."""
+
+    def __init__(self, process: subprocess.Popen[bytes], *, address: str, folder: Path) -> None:
+        self.address = address
+        """What `connect` takes: the path of the template's socket."""
+        self.pid = process.pid
+        self._process = process
+        self._folder = folder
+        self._owner = os.getpid()
+
+    @property
+    def owned(self) -> bool:
+        """Whether this process started it; a forked copy of that process did not."""
+        return self._owner == os.getpid()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the template runs and is this process's own."""
+        return self.owned and self._process.poll() is None
+
+    def close(self) -> None:
+        """End the template and all its children, and remove their folders. Idempotent."""
+        if not self.owned:
+            return
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(_STOP)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        Path(self.address).unlink(missing_ok=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> ServerHandle:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close."""
+        self.close()
+
+
+def start_server(
+    *, preload: Sequence[str] = (), require: Level = "process", directory: Path, readable: Sequence[Path] = ()
+) -> ServerHandle:
+    """Start a template that has imported `preload`, with its socket and its children's folders in `directory`, made owner-only.
+
+    `readable` are further folders that untrusted code may read (and commands run from).
+
+    Raises:
+        MissingRequirementError: when a module cannot be imported, or `strong` is required and this host lacks it.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    directory.chmod(0o700)
+    boxes = directory / "boxes"
+    boxes.mkdir(exist_ok=True)
+    address = directory / "sandbox.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        _bind(listener, address)
+        listener.listen(_BACKLOG)
+        order = {
+            "parent": os.getpid(),
+            "listener": listener.fileno(),
+            "boxes": str(boxes.resolve()),
+            "preload": list(preload),
+            "path": [entry for entry in sys.path if Path(entry).is_absolute()],
+            "readable": [str(path) for path in readable],
+            "home": str(Path.home()),
+        }
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter
+            [sys.executable, "-s", "-P", "-c", _PROGRAM, json.dumps(order)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[listener.fileno()],
+            env=_environment(),
+            cwd="/",
+            start_new_session=True,
+        )
+    handle = ServerHandle(process, address=str(address), folder=boxes)
+    try:
+        _await_ready(process.stdout, require)
+    except BaseException:
+        handle.close()
+        raise
+    return handle
+
+
+def _bind(listener: socket.socket, address: Path) -> None:
+    """Bind by a short path: a socket's address holds 107 bytes, a run directory may be deeper."""
+    address.unlink(missing_ok=True)
+    folder = os.open(address.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        listener.bind(f"/proc/self/fd/{folder}/{address.name}")
+    finally:
+        os.close(folder)
+
+
+def _environment() -> dict[str, str]:
+    """Return all that a template and its children know of the outside: where programs are, one thread, one order of hashes."""
+    scrubbed = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return scrubbed | dict.fromkeys(_ONE_THREAD, "1")
+
+
+def _await_ready(stdout: IO[bytes] | None, require: Level) -> None:
+    if stdout is None:
+        raise TraceBenchError("The sandbox has no output to speak on.")
+    with stdout:
+        line = stdout.readline()
+    if not line:
+        raise TraceBenchError("The sandbox ended before it was ready.", hint="trace-bench doctor")
+    words = json.loads(line)
+    if words["error"]:
+        raise MissingRequirementError(f"The sandbox {words['error']}.", hint="trace-bench doctor")
+    if require == "strong" and not words["strong"]:
+        raise MissingRequirementError(
+            "`sandbox.require: strong` needs Landlock and seccomp (or user namespaces), which this host does not offer.",
+            hint="trace-bench doctor    (or set `sandbox.require: process`)",
+        )
+    if words["threads"] > 1:
+        log.warning("a preloaded module started threads in the sandbox's template; forks of it may hang")

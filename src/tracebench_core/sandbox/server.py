@@ -1,0 +1,301 @@
+"""The evaluation template: one small process with one thread that forks a locked-down child per request and sees it to its end.
+
+A request is a connection: one message with the limits and two descriptors (the channel to the child and its output). Its end is told on
+the same connection, on which no child can write. A connection that closes takes its child with it. The server ends with its parent.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import select
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.sandbox import commands, namespaces
+from tracebench_core.sandbox.candidate import Runner
+from tracebench_core.sandbox.codec import Decoder
+from tracebench_core.sandbox.frames import read_frame
+from tracebench_core.sandbox.lockdown import Lockdown, Request, die_with
+from tracebench_core.sandbox.syscalls import prctl
+
+_SET_CHILD_SUBREAPER = 36
+_MESSAGE = 4096
+_GRACE = 1.0
+_WATCH = 0.25
+_FILES = 4
+"""A private folder may hold this many times the largest file."""
+_CHANNEL = 200
+"""The descriptor of a child's channel: beyond what the template has open before its first child."""
+
+
+@dataclass(slots=True)
+class Child:
+    """One running request."""
+
+    pid: int
+    pidfd: int
+    link: socket.socket
+    box: Path
+    started: float
+    deadline: float
+    request: Request
+    family: bool
+    reason: str = ""
+
+
+class Server:
+    """Forks, watches and buries."""
+
+    def __init__(self, listener: socket.socket, *, boxes: Path, lockdown: Lockdown, apart: bool) -> None:
+        self._listener = listener
+        self._boxes = boxes
+        self._lockdown = lockdown
+        self._apart = apart
+        self._runner = Runner()
+        self._poll = select.poll()
+        self._children: dict[int, Child] = {}
+        self._waiting: dict[int, socket.socket] = {}
+        self._removers: set[int] = set()
+        self._count = 0
+        self._me = os.getpid()
+        self._null = os.open(os.devnull, os.O_RDONLY)
+
+    def serve(self, ends: list[int]) -> None:
+        """Serve until one of the descriptors `ends` becomes readable or closes."""
+        for fd in (*ends, self._listener.fileno()):
+            self._poll.register(fd, select.POLLIN)
+        looked = time.monotonic()
+        while True:
+            for fd, _ in self._poll.poll(_WATCH * 1000 if self._children or self._removers else None):
+                if fd in ends:
+                    self._end_all()
+                    return
+                self._handle(fd)
+            if self._children and time.monotonic() - looked > _WATCH:
+                looked = time.monotonic()
+                self._watch(looked)
+            if self._removers:
+                self._reap_removers()
+
+    def _handle(self, fd: int) -> None:
+        if fd == self._listener.fileno():
+            link, _ = self._listener.accept()
+            link.setblocking(False)
+            self._waiting[link.fileno()] = link
+            self._poll.register(link.fileno(), select.POLLIN)
+            self._begin(link)
+        elif fd in self._waiting:
+            self._begin(self._waiting[fd])
+        elif (child := self._children.get(fd)) is not None:
+            if fd == child.pidfd:
+                self._bury(child)
+            else:
+                self._poll.unregister(fd)
+                self._kill(child)
+
+    def _begin(self, link: socket.socket) -> None:
+        try:
+            data, fds, _, _ = socket.recv_fds(link, _MESSAGE, 2)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, fds = b"", []
+        del self._waiting[link.fileno()]
+        try:
+            order = json.loads(data)
+            channel, output = fds
+            request = Request(float(order["seconds"]), int(order["memory_mb"]), int(order["file_mb"]))
+            family, endless = order["kind"] == "command", bool(order["endless"])
+        except (ValueError, KeyError, TypeError):
+            self._poll.unregister(link.fileno())
+            link.close()
+        else:
+            self._start(link, request, channel, output, family=family, endless=endless)
+        for fd in fds:
+            os.close(fd)
+
+    def _start(
+        self, link: socket.socket, request: Request, channel: int, output: int, *, family: bool, endless: bool
+    ) -> None:
+        self._count += 1
+        box = self._boxes / f"{self._count:x}"
+        box.mkdir(mode=0o700)
+        now = time.monotonic()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._become(box, request, channel, output, family=family)
+            finally:
+                os._exit(70)
+        child = Child(
+            pid,
+            os.pidfd_open(pid),
+            link,
+            box,
+            now,
+            float("inf") if endless else now + request.seconds + _GRACE,
+            request,
+            family,
+        )
+        self._children[child.pidfd] = self._children[link.fileno()] = child
+        self._poll.register(child.pidfd, select.POLLIN)
+
+    def _become(self, box: Path, request: Request, channel: int, output: int, *, family: bool) -> None:
+        """Turn this fresh child into the request's process. Nothing of the server stays open in it."""
+        die_with(self._me)
+        os.setsid()
+        for source, target in ((self._null, 0), (output, 1), (output, 2), (channel, _CHANNEL)):
+            os.dup2(source, target)
+        os.chdir(box)
+        os.environ["HOME"] = os.environ["TMPDIR"] = str(box)
+        if family:
+            order = read_frame(_CHANNEL, decoder=Decoder(plain=True))
+            os.dup2(_CHANNEL, 2)
+            os.close(_CHANNEL)
+            commands.run(order, box=box, lockdown=self._lockdown, request=request, apart=self._apart)
+        if (tempfile := sys.modules.get("tempfile")) is not None:
+            tempfile.tempdir = None
+        self._lockdown.enter(box, request, family=False)
+        os.closerange(3, _CHANNEL)
+        os.closerange(_CHANNEL + 1, 1 << 20)
+        self._runner.serve(_CHANNEL)
+        os._exit(0)
+
+    def _watch(self, now: float) -> None:
+        for fd, child in list(self._children.items()):
+            if fd != child.pidfd:
+                continue
+            if now > child.deadline:
+                self._kill(child)
+            elif _size(child.box) > _FILES * max(child.request.file_mb, 1) << 20:
+                child.reason = f"wrote more than {_FILES * child.request.file_mb} MB of files"
+                self._kill(child)
+
+    def _kill(self, child: Child) -> None:
+        for kill in (lambda: os.killpg(child.pid, signal.SIGKILL), lambda: os.kill(child.pid, signal.SIGKILL)):
+            try:
+                kill()
+            except (
+                ProcessLookupError
+            ):  # not yet its own group, or already dead: it is ours to reap, so the number is its own
+                continue
+
+    def _bury(self, child: Child) -> None:
+        self._kill(child)
+        _, status, used = os.wait4(child.pid, 0)
+        if child.family or not self._lockdown.seccomp:
+            self._sweep()
+        self._forget(child.pidfd)
+        os.close(child.pidfd)
+        report = {
+            "code": os.waitstatus_to_exitcode(status),
+            "cpu": used.ru_utime + used.ru_stime,
+            "reason": child.reason,
+        }
+        self._forget(child.link.fileno())
+        self._remove(child.box)
+        try:
+            child.link.send(json.dumps(report).encode())
+        except OSError:
+            pass  # the one who asked is gone
+        child.link.close()
+
+    def _end_all(self) -> None:
+        for child in list({id(child): child for child in self._children.values()}.values()):
+            self._kill(child)
+            self._bury(child)
+        self._sweep()
+
+    def _forget(self, fd: int) -> None:
+        self._children.pop(fd, None)
+        try:
+            self._poll.unregister(fd)
+        except KeyError:
+            pass  # a link that has hung up already
+
+    def _sweep(self) -> None:
+        """End the strangers: processes whose parents died and that therefore became ours."""
+        known = {child.pid for child in self._children.values()} | self._removers
+        while (
+            strangers := {int(pid) for pid in Path(f"/proc/self/task/{self._me}/children").read_text().split()} - known
+        ):
+            for pid in strangers:
+                os.kill(pid, signal.SIGKILL)
+            for pid in strangers:
+                os.waitpid(pid, 0)
+
+    def _remove(self, box: Path) -> None:
+        try:
+            box.rmdir()
+        except OSError:
+            self._removers.add(os.posix_spawn("/bin/rm", ["rm", "-rf", "--", str(box)], os.environ))
+
+    def _reap_removers(self) -> None:
+        for pid in list(self._removers):
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                self._removers.discard(pid)
+
+
+def _size(folder: Path) -> int:
+    """Return how many bytes the files of a private folder take on disk; what vanishes on the way counts nothing."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(Path(place, name)).st_blocks * 512
+            except OSError:
+                continue
+    return total
+
+
+def main(order: dict[str, Any]) -> None:
+    """Prepare, say on standard output that all is ready (or why not), and serve. `order` is what `launch` wrote."""
+    parent = os.pidfd_open(order["parent"])
+    if os.getppid() != order["parent"]:
+        return
+    prctl(_SET_CHILD_SUBREAPER, 1)
+    readable = [Path(path) for path in order["readable"]]
+    try:
+        for name in order["preload"]:
+            module = import_module(name)
+            readable += [Path(path) for path in getattr(module, "__path__", [])] or [
+                Path(module.__file__ or os.devnull)
+            ]
+    except BaseException as err:  # noqa: BLE001 - a module may do anything when imported; the starter is told
+        _tell({"error": f"cannot preload `{name}`: {type(err).__name__}: {err}"})
+        return
+    _settle()
+    lockdown = Lockdown(home=Path(order["home"]), readable=readable)
+    listener = socket.socket(fileno=order["listener"])
+    apart = namespaces.available()
+    lockdown.measure()
+    threads = len(os.listdir("/proc/self/task"))
+    _tell({"error": "", "strong": lockdown.strong, "threads": threads})
+    server = Server(listener, boxes=Path(order["boxes"]), lockdown=lockdown, apart=apart)
+    gc.collect()
+    gc.freeze()
+    server.serve([parent, 0])
+    os._exit(0)
+
+
+def _settle() -> None:
+    """Start every child from the same random state."""
+    random.seed(0)
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed(0)
+
+
+def _tell(words: dict[str, Any]) -> None:
+    os.write(1, json.dumps(words).encode() + b"\n")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 1)
+    os.close(null)

@@ -1,0 +1,82 @@
+"""One candidate, alive in its own process, called step by step."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from tracebench_core.sandbox.codec import CodecError
+from tracebench_core.sandbox.exchange import FORGED, Exchange, pack_order, read_answer
+from tracebench_core.sandbox.frames import Inbox
+from tracebench_core.specs.sandbox import Limits, Outcome
+
+
+class LocalSession:
+    """Implements `protocols.Session`. Its seconds are spent while a call runs, not while its caller thinks."""
+
+    def __init__(self, address: str, *, code: str, entry: str, limits: Limits, prelude: str) -> None:
+        self._lock = threading.Lock()
+        self._entry = entry
+        self._left = limits.seconds
+        self._limits = limits
+        self._count = -1
+        self._final: Outcome | None = None
+        self._inbox = Inbox(limits.output_bytes)
+        self._exchange = Exchange(address, limits, order={"kind": "code", "endless": True}, inbox=self._inbox)
+        order = {"code": code, "entry": entry, "prelude": prelude, "inputs": None, "cap": limits.output_bytes}
+        loaded = self._ask(order)
+        if loaded.status != "ok":
+            self._finish(loaded)
+
+    def call(self, *args: Any, entry: str | None = None) -> Outcome:
+        """See `protocols.Session`."""
+        with self._lock:
+            if self._final is not None:
+                return self._final
+            self._count += 1
+            return self._ask({"n": self._count, "entry": entry, "args": args})
+
+    def close(self) -> None:
+        """See `protocols.Session`."""
+        with self._lock:
+            if self._final is None:
+                self._finish(Outcome(status="killed", error="The session is closed."))
+
+    def __enter__(self) -> LocalSession:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close."""
+        self.close()
+
+    def _ask(self, message: dict[str, Any]) -> Outcome:
+        frame = pack_order(message)
+        started = time.monotonic()
+        deadline = started + self._left
+        exchange = self._exchange
+        alive = exchange.send(frame, deadline=deadline)
+        try:
+            while not (found := list(self._inbox.messages())):
+                if not (alive and exchange.wait(deadline=deadline)):
+                    late = exchange.report is None and time.monotonic() >= deadline
+                    if not late and exchange.report is None:
+                        exchange.end()
+                        continue
+                    return self._finish(exchange.death(late=late))
+            place, fields = read_answer(found[0])
+            if len(found) > 1 or place not in {self._count, None}:
+                raise CodecError("is no answer")
+        except CodecError:
+            exchange.end()
+            return self._finish(exchange.outcome("invalid", FORGED))
+        seconds = time.monotonic() - started
+        self._left -= seconds
+        return Outcome(**fields, seconds=seconds)
+
+    def _finish(self, outcome: Outcome) -> Outcome:
+        self._final = outcome
+        self._exchange.end()
+        self._exchange.close()
+        return outcome
