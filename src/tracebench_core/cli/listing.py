@@ -31,6 +31,7 @@ def list_tasks(
 ) -> None:
     """List task ids, one a line."""
     from tracebench_core.builtin.hosting import open_host
+    from tracebench_core.plugins import Catalog
 
     host = open_host(root=root)
     ids = [id_ for id_ in _task_ids(host, suite_names(bench)) if pattern is None or fnmatchcase(id_, pattern)]
@@ -51,7 +52,7 @@ def list_tasks(
                 "metric": spec.metric,
                 "direction": spec.direction,
                 "licence": spec.licence,
-                "unavailable": host.availability(spec) or None,
+                "unavailable": Catalog.availability(spec) or None,
             }
         )
     output.document("tasks", tasks=tasks)

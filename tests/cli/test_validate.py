@@ -1,0 +1,83 @@
+"""`validate`: every line has a level, and the exit code says whether a check failed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+Cli = Callable[..., CompletedProcess[str]]
+CORE_ONLY = {"TRACEBENCH_PLUGINS": ""}
+CONFIG = "tasks: [internal:numeric_param, internal:multi_param]\ntrainers: [NoOp, RandomSearch]\nseeds: [1, 2]\n"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "c.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_a_good_config_is_ok_task_by_task(cli: Cli, config: Path) -> None:
+    done = cli("validate", "--config", "c.yaml", env=CORE_ONLY)
+
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == ["[OK] internal:numeric_param", "[OK] internal:multi_param"]
+    assert "trace-bench run --config c.yaml" in done.stderr
+
+
+def test_strict_expands_the_matrix(cli: Cli, config: Path) -> None:
+    done = cli("validate", "--config", "c.yaml", "--strict", env=CORE_ONLY)
+
+    assert done.returncode == 0
+    assert "[OK] matrix: 8 jobs expanded deterministically" in done.stdout.splitlines()
+    assert done.stdout.count("internal:multi_param x RandomSearch (seed=2)") == 1
+
+
+def test_a_task_without_parameters_is_expected_to_be_refused(cli: Cli, config: Path) -> None:
+    config.write_text("tasks: [internal:non_trainable]\ntrainers: [NoOp]\n")
+
+    done = cli("validate", "--config", "c.yaml", "--strict", env=CORE_ONLY)
+
+    assert done.returncode == 0
+    assert any(line.startswith("[EXPECTED] internal:non_trainable") for line in done.stdout.splitlines())
+
+
+def test_bench_leaves_the_other_suites_out(cli: Cli, config: Path) -> None:
+    config.write_text("tasks: [internal:numeric_param, trace_examples:greeting_stub]\ntrainers: [NoOp]\n")
+
+    done = cli("validate", "--config", "c.yaml", "--bench", "trace_examples", env=CORE_ONLY)
+    none = cli("validate", "--config", "c.yaml", "--bench", "internal", "-o", "tasks=[greeting_stub]", env=CORE_ONLY)
+
+    assert done.stdout.splitlines() == ["[OK] trace_examples:greeting_stub"]
+    assert none.returncode == 6
+
+
+def test_json_holds_every_check(cli: Cli, config: Path) -> None:
+    shown = json.loads(cli("validate", "--config", "c.yaml", "--json", env=CORE_ONLY).stdout)
+
+    assert shown["ok"] is True
+    assert shown["checks"][0] == {"level": "OK", "subject": "internal:numeric_param", "message": ""}
+
+
+@pytest.mark.parametrize(
+    ("override", "code", "expected"),
+    [
+        ("tasks=[]", 6, "The config selects no task."),
+        ("tasks=[internal:numeric_parm]", 2, "Did you mean `internal:numeric_param`?"),
+        ("trainers=[NoOpp]", 2, "Did you mean `NoOp`?"),
+        ("trainers[1].params={evaluation: 3}", 2, "RandomSearch"),
+        ("seeds=[1,1]", 2, "`seeds[1]` is the same as `seeds[0]`."),
+    ],
+)
+def test_what_cannot_be_planned_is_told_in_one_sentence(
+    cli: Cli, config: Path, override: str, code: int, expected: str
+) -> None:
+    done = cli("validate", "--config", "c.yaml", "-o", override, env=CORE_ONLY)
+
+    assert done.returncode == code
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
