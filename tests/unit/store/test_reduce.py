@@ -158,7 +158,10 @@ finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 some_events = st.one_of(
     st.builds(candidate, st.sampled_from(["c0", "c1"])),
     st.builds(
-        evaluation, st.sampled_from(["c0", "c1"]), score=finite, metrics=st.dictionaries(st.text(max_size=3), st.floats(), max_size=3)
+        evaluation,
+        st.sampled_from(["c0", "c1"]),
+        score=finite,
+        metrics=st.dictionaries(st.text(max_size=3), st.floats(), max_size=3),
     ),
     st.builds(call, usd=st.none() | st.floats(0, 10), role=st.sampled_from(["optimizer", "agent", "judge"])),
     st.builds(
@@ -171,10 +174,15 @@ some_events = st.one_of(
     ),
     st.builds(BestChanged, candidate=st.just("c1"), score=finite, used=st.just(BudgetState())),
     st.builds(
-        StepFinished, index=st.integers(0, 3), score=st.none() | finite, best=st.none() | finite, seconds=st.floats(0, 9), used=st.just(BudgetState())
+        StepFinished,
+        index=st.integers(0, 3),
+        score=st.none() | finite,
+        best=st.none() | finite,
+        seconds=st.floats(0, 9),
+        used=st.just(BudgetState()),
     ),
     st.builds(failure, message=st.text(max_size=30), fatal=st.booleans()),
-)  # fmt: skip
+)
 
 
 @given(st.lists(some_events, max_size=12), st.booleans())

@@ -1,0 +1,152 @@
+import json
+
+import pytest
+from tests.unit.store.samples import job_spec, whole_job
+
+from tracebench_core.store.journal import EndRecord, Journal, end_records, finished_jobs
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.recovery import settle
+from tracebench_core.store.reduce import reduce_job
+from tracebench_core.store.results import write_result
+
+
+@pytest.fixture
+def run(tmp_path):
+    return RunLayout(tmp_path / "run").create()
+
+
+def finish(run, job_id, status="ok"):
+    """Leave a job's durable result, and return its digest."""
+    result = reduce_job(whole_job(job_spec(job_id=job_id))).model_copy(update={"status": status})
+    layout = run.job(job_id)
+    layout.path.mkdir()
+    return write_result(layout, result).digest
+
+
+def test_only_end_records_count(run):
+    with Journal(run) as journal:
+        journal.job_started("a")
+        journal.job_started("b")
+        journal.job_finished("a", "ok", digest="d")
+    assert finished_jobs(run.path) == {"a": "ok"}
+    assert end_records(run) == {"a": EndRecord("a", "ok", "d")}
+
+
+def test_a_run_without_journals_has_no_finished_jobs(run):
+    assert finished_jobs(run) == {}
+
+
+def test_a_torn_record_costs_only_itself(run):
+    with Journal(run) as journal:
+        journal.job_finished("a", "ok")
+        journal.job_finished("b", "ok")
+    path = run.journal("main")
+    path.write_bytes(path.read_bytes()[:-20])
+    with Journal(run) as journal:
+        journal.job_finished("c", "failed")
+    assert finished_jobs(run) == {"a": "ok", "c": "failed"}
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"[1]",
+        b'"job_finished"',
+        b'{"kind":"job_finished"}',
+        b'{"kind":"job_finished","t":1,"job":[],"status":{},"digest":2}',
+    ],
+)
+def test_foreign_records_are_skipped(run, junk):
+    with Journal(run) as journal:
+        journal.job_finished("a", "ok")
+    with run.journal("main").open("ab") as log:
+        log.write(junk + b"\n")
+    run.journal("other").write_bytes(junk + b"\n")
+    assert finished_jobs(run) == {"a": "ok"}
+
+
+def test_the_latest_record_of_any_writer_counts(run):
+    def record(at, status):
+        return (
+            json.dumps({"t": at, "kind": "job_finished", "job": "a", "status": status, "digest": ""}).encode() + b"\n"
+        )
+
+    run.journal("one").write_bytes(record("2026-01-02", "ok"))
+    run.journal("two").write_bytes(record("2026-01-01", "failed"))
+    assert finished_jobs(run) == {"a": "ok"}
+
+
+def test_several_ends_are_one_flush(run):
+    with Journal(run) as journal:
+        journal.jobs_finished([EndRecord("a", "ok"), EndRecord("b", "timeout")])
+        journal.jobs_finished([])
+    assert finished_jobs(run) == {"a": "ok", "b": "timeout"}
+
+
+def test_a_finished_job_with_its_result_is_skipped(run):
+    with Journal(run) as journal:
+        journal.job_finished("aa", "ok", digest=finish(run, "aa"))
+        finish(run, "bb", "timeout")
+        journal.job_finished("bb", "timeout")
+    settled = settle(run.path, ["aa", "bb", "cc"])
+    assert (settled.finished, settled.adopted, settled.distrusted) == ({"aa": "ok", "bb": "timeout"}, (), {})
+
+
+def test_a_result_whose_end_record_is_missing_is_adopted_once(run):
+    digest = finish(run, "aa", "failed")
+    with Journal(run) as journal:
+        settled = settle(run.path, ["aa"], journal=journal)
+        assert (settled.finished, settled.adopted) == ({"aa": "failed"}, ("aa",))
+        assert settle(run.path, ["aa"], journal=journal).adopted == ()
+    assert end_records(run) == {"aa": EndRecord("aa", "failed", digest)}
+
+
+@pytest.mark.parametrize("with_digest", [True, False])
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda path: path.unlink(), "results.json"),
+        (lambda path: path.write_bytes(b""), "results.json"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-30]), "results.json"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b'"ok"', b'"failed"')), "results.json"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b'"aa"', b'"bb"')), "results.json"),
+    ],
+)
+def test_a_result_that_is_missing_torn_or_not_the_declared_one_is_distrusted(run, damage, words, with_digest):
+    digest = finish(run, "aa")
+    with Journal(run) as journal:
+        journal.job_finished("aa", "ok", digest=digest if with_digest else "")
+    damage(run.job("aa").results)
+    settled = settle(run.path, ["aa"])
+    assert settled.finished == {}
+    assert words in settled.distrusted["aa"]
+
+
+def test_a_damaged_result_without_an_end_record_is_just_not_finished(run):
+    finish(run, "aa")
+    run.job("aa").results.write_bytes(b"{")
+    settled = settle(run.path, ["aa", "bb"])
+    assert (settled.finished, settled.distrusted) == ({}, {})
+
+
+def test_a_moved_attempt_is_not_finished(run):
+    with Journal(run) as journal:
+        journal.job_finished("aa", "failed", digest=finish(run, "aa", "failed"))
+    run.job("aa").fresh()
+    assert set(settle(run.path, ["aa"]).distrusted) == {"aa"}
+
+
+def test_the_holder_of_the_lock_sweeps_what_a_crash_left(run):
+    (run.path / ".results.csv.1-1.tmp").touch()
+    (run.meta / ".manifest.json.1-1.tmp").touch()
+    settle(run.path, [])
+    assert (run.path / ".results.csv.1-1.tmp").exists()
+    with Journal(run) as journal:
+        settle(run.path, [], journal=journal)
+    assert not list(run.path.rglob("*.tmp"))
+
+
+def test_a_hundred_thousand_records_are_read_whole(run):
+    with Journal(run) as journal:
+        journal.jobs_finished([EndRecord(f"{n:012x}", "ok", "0" * 64) for n in range(100_000)])
+    assert len(finished_jobs(run)) == 100_000

@@ -1,0 +1,212 @@
+import csv
+import json
+
+import pytest
+from tests.unit.store.samples import job_spec, whole_job
+
+from tracebench_core.errors import RunDirError
+from tracebench_core.ids import content_hash
+from tracebench_core.store.fsck import check_run, repair_run
+from tracebench_core.store.journal import Journal, finished_jobs
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.lock import RunLock
+from tracebench_core.store.manifest import write_manifest
+from tracebench_core.store.meta import write_files_index, write_job_meta
+from tracebench_core.store.reader import load_run, read_events
+from tracebench_core.store.reduce import reduce_job
+from tracebench_core.store.results import write_result
+from tracebench_core.store.states import write_states
+from tracebench_core.store.summary import RunEnd
+from tracebench_core.store.tables import TableWriter
+from tracebench_core.store.writer import EventWriter
+
+JOBS = [job_spec(job_id=f"{n:012x}", seed=n) for n in range(4)]
+ID = JOBS[0].job_id
+
+
+def _with_text(event):
+    return event.model_copy(update={"values": {"x": 2.5, "text": "long " * 1000}})
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A finished run of four jobs, of which the last was not run."""
+    layout = RunLayout(tmp_path / "run").create()
+    write_manifest(layout, {"config_hash": "abc"}, JOBS)
+    tables = TableWriter(layout, JOBS)
+    with Journal(layout) as journal:
+        for job in JOBS[:3]:
+            folder = layout.job(job.job_id).fresh()
+            writer = EventWriter(folder)
+            for event in whole_job(job):
+                writer.write(_with_text(event) if event.kind == "candidate" and event.id == "c1" else event)
+            writer.close(durable=False)
+            events = read_events(folder).events
+            write_states(folder, events, writer.blobs)
+            result = reduce_job(events)
+            write_job_meta(folder, job, status=result.status)
+            stored = write_result(folder, result)
+            journal.job_finished(job.job_id, result.status, digest=stored.digest)
+            tables.add(job, result)
+    tables.finish(RunEnd(0, 1.0, 1.0))
+    write_files_index(layout)
+    return layout
+
+
+def codes(findings):
+    return sorted({finding.code for finding in findings})
+
+
+def test_a_run_reads_back(run):
+    read = load_run(str(run.path))
+    assert (read.run_id, read.manifest["config_hash"]) == ("run", "abc")
+    assert list(read.jobs) == JOBS
+    assert [result.status for result in read.results.values()] == ["ok", "ok", "ok", "not_run"]
+    assert [event.kind for event in read.events(ID)][-1] == "job_finished"
+    assert read.events(JOBS[3].job_id) == ()
+    assert [(c.id, c.parents, c.values.get("text", "")[:5]) for c in read.candidates(ID)] == [
+        ("c0", (), ""),
+        ("c1", ("c0",), "long "),
+    ]
+
+
+def test_a_missing_or_foreign_folder_is_refused_with_words(tmp_path):
+    with pytest.raises(RunDirError, match="does not exist"):
+        load_run(tmp_path / "nowhere")
+    with pytest.raises(RunDirError, match="not a run directory"):
+        load_run(tmp_path)
+    (tmp_path / "meta").mkdir()
+    for content in ("", "[]", "{}", '{"jobs": []}', "\x00"):
+        (tmp_path / "meta" / "manifest.json").write_text(content)
+        with pytest.raises(RunDirError, match="not the manifest"):
+            load_run(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(RunDirError):
+        load_run(tmp_path / "file")
+
+
+def test_an_unknown_job_is_refused_with_the_nearest_id(run):
+    with pytest.raises(RunDirError, match="Did you mean `000000000001`"):
+        load_run(run.path).events("00000000001")
+
+
+def test_a_newer_format_is_refused_by_name_and_an_older_one_read(run):
+    text = run.manifest.read_text()
+    run.manifest.write_text(text.replace('"format_version": 1', '"format_version": 2'))
+    with pytest.raises(RunDirError, match=r"format version 2; .* reads up to 1") as caught:
+        load_run(run.path)
+    assert "upgrade" in caught.value.hint
+    run.manifest.write_text(text.replace('"format_version": 1', '"format_version": 0'))
+    assert len(load_run(run.path).jobs) == 4
+
+
+def test_a_torn_or_foreign_line_is_skipped_and_counted(run):
+    events = run.job(ID).events
+    before = len(read_events(run.job(ID)).events)
+    with events.open("ab") as log:
+        log.write(b'{"kind":"from the future","v":9}\n\xff\xfe\n{"v":1,"seq":14')
+    log = read_events(run.job(ID))
+    assert (len(log.events), log.unreadable) == (before, 3)
+
+
+def test_a_sound_run_has_no_findings(run):
+    assert check_run(run.path) == []
+    assert repair_run(run.path) == []
+
+
+def damage(path, content=b"{}"):
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "expected"),
+    [
+        (lambda run: run.job(ID).results.unlink(), ["stale-index", "stale-result", "stale-table"]),
+        (lambda run: damage(run.job(ID).results), ["stale-index", "stale-result", "stale-table"]),
+        (lambda run: damage(run.job(ID).best_state), ["stale-index", "stale-states"]),
+        (lambda run: run.job(ID).state_history.unlink(), ["stale-index", "stale-states"]),
+        (lambda run: write_job_meta(run.job(ID), JOBS[0], status="running"), ["stale-index", "stale-meta"]),
+        (lambda run: run.journal("main").unlink(), ["stale-index", "uncommitted"]),
+        (lambda run: damage(run.results_csv, b""), ["stale-index", "stale-table"]),
+        (lambda run: run.leaderboard_csv.unlink(), ["stale-index", "stale-table"]),
+        (lambda run: damage(run.summary), ["stale-index", "stale-table"]),
+        (lambda run: run.files_index.unlink(), ["stale-index"]),
+        (lambda run: damage(run.path / "new file"), ["stale-index"]),
+        (lambda run: damage(run.path / ".results.csv.1-1.tmp"), ["leftover"]),
+    ],
+)
+def test_everything_derived_is_missed_and_rebuilt(run, break_it, expected):
+    def content():
+        return {
+            path.relative_to(run.path): path.read_bytes()
+            for path in run.path.rglob("*")
+            if path.is_file()
+            and path.name != ".lock"
+            and not path.name.startswith(("journal-", "files_index", "new file"))
+        }
+
+    before = content()
+    break_it(run)
+    assert codes(check_run(run.path)) == expected
+    assert repair_run(run.path) == []
+    after = content()
+    assert {path: data for path, data in after.items() if path.name != "summary.json"} == {
+        path: data for path, data in before.items() if path.name != "summary.json"
+    }
+    assert finished_jobs(run) == {job.job_id: "ok" for job in JOBS[:3]}
+    assert json.loads(run.summary.read_bytes())["counts"]["ok"] == 3
+
+
+def test_torn_logs_are_ended_and_stay_a_fact(run):
+    for path in (run.job(ID).events, run.journal("main")):
+        with path.open("ab") as log:
+            log.write(b'{"v":1,"se')
+    found = check_run(run.path)
+    assert [f.mended_by for f in found if f.code == "torn-line"] == ["repair", "repair"]
+    assert [(f.code, f.mended_by) for f in repair_run(run.path)] == [("torn-line", "nothing"), ("torn-line", "nothing")]
+    assert run.job(ID).events.read_bytes().endswith(b"\n")
+
+
+def test_a_declared_job_whose_folder_or_result_is_gone_is_left_to_resume(run):
+    run.job(ID).fresh()
+    (run.jobs / JOBS[1].job_id).rename(run.path / "elsewhere")
+    left = [f for f in repair_run(run.path) if f.code == "lost-result"]
+    assert [(f.path, f.mended_by) for f in left] == [(f"jobs/{job.job_id}/results.json", "resume") for job in JOBS[:2]]
+    with run.results_csv.open(newline="") as lines:
+        assert [row["status"] for row in csv.DictReader(lines)] == ["not_run", "not_run", "ok", "not_run"]
+
+
+def test_a_job_under_way_is_no_finding(run):
+    writer = EventWriter(run.job(JOBS[3].job_id).fresh())
+    writer.write(whole_job(JOBS[3])[0])
+    writer.close()
+    write_files_index(run)
+    assert check_run(run.path) == []
+
+
+def test_facts_that_nothing_mends_are_told(run):
+    events = run.job(ID).events
+    lines = events.read_bytes().splitlines(keepends=True)
+    events.write_bytes(b"".join(lines[:5] + lines[6:]))
+    (run.jobs / "ffffffffffff").mkdir()
+    blob = next(path for path in run.job(JOBS[1].job_id).blobs.rglob("*") if path.is_file())
+    blob.unlink()
+    run.job(JOBS[2].job_id).events.unlink()
+    left = repair_run(run.path)
+    assert {f.code: f.mended_by for f in left} == dict.fromkeys(
+        ("sequence-gap", "orphan-job", "missing-blob", "no-events"), "nothing"
+    )
+
+
+def test_a_changed_result_that_events_bear_out_is_committed_anew(run):
+    result = run.job(ID).results
+    good = result.read_bytes()
+    damage(result, good.replace(b'"score_test": 1.5', b'"score_test": 9.9'))
+    assert codes(check_run(run.path)) == ["stale-index", "stale-result", "stale-table"]
+    repair_run(run.path)
+    assert content_hash(result.read_bytes()) == content_hash(good)
+
+
+def test_repair_waits_for_no_run_that_is_under_way(run):
+    with RunLock(run), pytest.raises(RunDirError, match="in use"):
+        repair_run(run.path)
