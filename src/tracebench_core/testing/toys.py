@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 from tracebench_core.builtin.tasks import code_param, numeric
 from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.ids import canonical_json, derive_seed
 from tracebench_core.protocols import Context
 from tracebench_core.specs import Example, Feedback, Objective, Parameter, Split, Values
 from tracebench_core.testing.teacher import Lesson
@@ -46,7 +48,13 @@ def build_code() -> Toy:
 
 
 def build_dials(
-    *, parameters: int = 4, train: int = 8, validation: int = 8, noise: float = 0.0, spread: float = 0.0
+    *,
+    parameters: int = 4,
+    train: int = 8,
+    validation: int = 8,
+    noise: float = 0.0,
+    spread: float = 0.0,
+    stride: float | None = None,
 ) -> Toy:
     """Several numbers, one of which matters on each example: different candidates are best on different examples.
 
@@ -54,13 +62,14 @@ def build_dials(
         parameters: how many dials there are; dial k is best at k + 1.
         train: examples of train; each looks at one dial, in turn.
         validation: examples of validation.
-        noise: standard deviation of the noise on each score, drawn anew for each evaluation.
+        noise: standard deviation of the noise on each score, independent for each candidate and repeat as with a sampling model.
+        stride: of the teacher's moves; see `steps_towards`.
         spread: how far an example's ideal may lie from that of its dial, so that few examples tell little of the rest.
     """
     ideals = {f"dial_{k}": float(k + 1) for k in range(parameters)}
 
     def program(values: Values, example: Example, context: Context) -> tuple[float, float]:
-        drawn = random.Random(context.seed).gauss(0.0, noise) if noise else 0.0  # noqa: S311 - reproducible, not secret
+        drawn = _draw(values, context).gauss(0.0, noise) if noise else 0.0
         return float(values[example.input]), drawn  # type: ignore[arg-type]  # kind `number`
 
     def guide(example: Example, output: Any) -> Feedback:
@@ -93,7 +102,7 @@ def build_dials(
             "test": examples("test", 8),
         },
     )
-    return Toy(f"dials-{parameters}-{train}", task, steps_towards(ideals), target=-0.1)
+    return Toy(f"dials-{parameters}-{train}", task, steps_towards(ideals, stride=stride), target=-0.1)
 
 
 def build_trade_off() -> Toy:
@@ -113,19 +122,31 @@ def build_trade_off() -> Toy:
     return Toy("trade-off", task, steps_towards({"x": 0.5}), target=-0.26, objectives=objectives)
 
 
-def steps_towards(ideals: dict[str, float]) -> Lesson:
-    """Return a lesson that moves one number at a time: part of the way to its ideal, or away from it."""
+def steps_towards(ideals: dict[str, float], *, stride: float | None = None) -> Lesson:
+    """Return a lesson that moves one number at a time: towards its ideal, or somewhere.
+
+    An improvement goes 30 to 90 % of the way, and harm up to 1 in either direction. With a `stride` both go that far, harm away from
+    the ideal, so that progress is slow and has to be told from noise.
+    """
 
     def improve(values: Values, rng: random.Random) -> Values:
         name = rng.choice([n for n in ideals if values[n] != ideals[n]] or list(ideals))
         gap = ideals[name] - _number(values[name])
-        return values | {name: round(_number(values[name]) + gap * rng.uniform(0.3, 0.9), 4)}
+        move = gap * rng.uniform(0.3, 0.9) if stride is None else math.copysign(min(stride, abs(gap)), gap)
+        return values | {name: round(_number(values[name]) + move, 4)}
 
     def harm(values: Values, rng: random.Random) -> Values:
         name = rng.choice(list(ideals))
-        return values | {name: round(_number(values[name]) + rng.choice((-1, 1)) * rng.uniform(0.2, 1.0), 4)}
+        gap = ideals[name] - _number(values[name])
+        move = rng.choice((-1, 1)) * rng.uniform(0.2, 1.0) if stride is None else -math.copysign(stride, gap)
+        return values | {name: round(_number(values[name]) + move, 4)}
 
     return Lesson(improve, harm)
+
+
+def _draw(values: Values, context: Context) -> random.Random:
+    """Return a generator that depends on the candidate too: the context's seed alone gives all candidates the same luck."""
+    return random.Random(derive_seed(context.seed, canonical_json(values).decode()))  # noqa: S311 - reproducible, not secret
 
 
 def _number(value: Any) -> float:

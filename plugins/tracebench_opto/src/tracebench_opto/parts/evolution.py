@@ -6,7 +6,7 @@ Follows arXiv 2507.19457, algorithm 1. Which candidate is mutated next is left t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pydantic import Field
 
@@ -59,7 +59,7 @@ def evolve(problem: Problem, settings: EvolutionSettings, *, choose: Choose) -> 
                 merged.add((pair.one.index, pair.other.index))
                 pool += _merge(search, pair)
             else:
-                pool += _mutate(search, choose(search, pool), settings, turn=index)
+                pool += _mutate(search, choose(search, pool), pool, turn=index, settings=settings)
 
 
 def estimate_evolution(settings: EvolutionSettings, shape: TaskShape) -> CostEstimate:
@@ -81,17 +81,19 @@ def _is_merge_due(settings: EvolutionSettings, index: int) -> bool:
     return settings.merge_every > 0 and index > 0 and index % settings.merge_every == 0
 
 
-def _mutate(search: Search, parent: Entry, settings: EvolutionSettings, *, turn: int) -> list[Entry]:
+def _mutate(
+    search: Search, parent: Entry, pool: Sequence[Entry], *, turn: int, settings: EvolutionSettings
+) -> list[Entry]:
     """Return the child when it was accepted."""
     batch = search.batches.draw()
     before = search.measure(parent, batch)
-    proposals = search.propose(parent, before, n=1)
+    proposals = search.propose(parent, before, n=1, known=pool)
     if settings.one_parameter:
-        proposals = [_narrow(search, parent, values, turn=turn) for values in proposals]
+        proposals = [_narrow(search, parent, values, pool=pool, turn=turn) for values in proposals]
     if not proposals:
         return []
     on = batch if settings.acceptance_test else search.selection
-    child = search.evaluate(proposals, on, parent=parent, origin="mutate")[0]
+    child = search.attempt(proposals, on, parent=parent, origin="mutate")[0]
     if settings.acceptance_test:
         if not accept(
             search.problem, search.measure(child, batch), before, goal=search.archive.goal, what="the minibatch"
@@ -101,14 +103,14 @@ def _mutate(search: Search, parent: Entry, settings: EvolutionSettings, *, turn:
     return [child]
 
 
-def _narrow(search: Search, parent: Entry, values: Values, *, turn: int) -> Values:
+def _narrow(search: Search, parent: Entry, values: Values, *, pool: Sequence[Entry], turn: int) -> Values:
     """Return the proposal with one parameter changed: the first that it changes, counted from the one whose turn it is."""
     base = parent.candidate.values
     names = list(base)
     start = turn % len(names)
     changed = next(n for n in names[start:] + names[:start] if values[n] != base[n])
     narrowed = base | {changed: values[changed]}
-    return narrowed if search.fresh([narrowed]) else values
+    return narrowed if search.fresh([narrowed], known=pool) else values
 
 
 def _pairs(search: Search, pool: list[Entry], merged: set[tuple[int, int]]) -> list[Pair]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -24,7 +24,7 @@ UNCAPPED_STEPS = 10
 CAPPED_STEPS = 10_000
 """A bound no budget should reach: it ends a search whose budget lies on an axis that the search does not use."""
 IDLE_STEPS = 20
-"""Steps in a row without a new candidate after which a search gives up."""
+"""Steps in a row without a candidate to try after which a search gives up."""
 MODEL_FAILURES = 5
 """Failed requests in a row after which the model counts as gone."""
 SELECTION_SHARE = 10
@@ -87,18 +87,19 @@ class Search:
         self.proposer = problem.optimizer()
         self._batches_per_step = batches_per_step
         self._failures = 0
+        self._tried = 0
 
     def schedule(self) -> Iterator[int]:
         """Yield once per step that is still to do; the caller marks the step with `problem.step()`."""
         idle = 0
         for index in range(self._steps()):
-            before = len(self.archive)
+            before = self._tried
             yield index
             level = logging.INFO if self.settings.verbose else logging.DEBUG
             log.log(level, "step %s: %s candidates, best %s", index, len(self.archive), self.problem.best.id)
-            idle = 0 if len(self.archive) > before else idle + 1
+            idle = 0 if self._tried > before else idle + 1
             if idle == IDLE_STEPS:
-                log.warning("no new candidate in %s steps: the search ends", IDLE_STEPS)
+                log.warning("no candidate to try in %s steps: the search ends", IDLE_STEPS)
                 return
 
     def seed(self, examples: Sequence[Example] | None = None) -> Entry:
@@ -121,13 +122,16 @@ class Search:
         while chunk := list(islice(remaining, size)):
             done = self.problem.evaluate_many(chunk, examples, parents=parents, origin=origin)
             entries += [self.archive.add(evaluation, parent=parent) for evaluation in done]
+            self._tried += len(chunk)
         return entries
 
     def measure(self, entry: Entry, examples: Sequence[Example], *, again: bool = False) -> Evaluation:
         """Return an evaluation of a known candidate on exactly `examples`; measures what is missing, or all of it `again`."""
         wanted = list(examples) if again else [e for e in examples if e.id not in entry.latest]
         if wanted:
+            tried = self._tried
             self.evaluate([entry.candidate.values], wanted, origin="resample")
+            self._tried = tried
         evaluation = entry.evaluation_on(examples)
         return entry.evaluations[-1] if evaluation is None else evaluation
 
@@ -135,10 +139,30 @@ class Search:
         """Measure a candidate again, unless repeats have shown that this task repeats itself."""
         return self.measure(entry, examples, again=self.archive.noisy is not False)
 
-    def expand(self, parent: Entry, batch: Sequence[Example], *, n: int, on: Sequence[Example]) -> list[Entry]:
+    def expand(
+        self,
+        parent: Entry,
+        batch: Sequence[Example],
+        *,
+        n: int,
+        on: Sequence[Example],
+        known: Iterable[Entry] | None = None,
+    ) -> list[Entry]:
         """Propose up to `n` children from the parent's feedback on `batch`, evaluate them on `on`, and return them."""
-        children = self.propose(parent, self.measure(parent, batch), n=n)
-        return self.evaluate(children, on, parent=parent, origin="propose")
+        children = self.propose(parent, self.measure(parent, batch), n=n, known=known)
+        return self.attempt(children, on, parent=parent, origin="propose")
+
+    def attempt(
+        self, candidates: Sequence[Values], examples: Sequence[Example], *, parent: Entry, origin: str
+    ) -> list[Entry]:
+        """Evaluate candidates as `evaluate` does, but of those met before only what was not measured; order kept."""
+        self.evaluate([v for v in candidates if self.archive.find(v) is None], examples, parent=parent, origin=origin)
+        entries = [entry for v in candidates if (entry := self.archive.find(v)) is not None]
+        for entry in entries:
+            spent = len(entry.evaluations)
+            self.measure(entry, examples)
+            self._tried += len(entry.evaluations) > spent
+        return entries
 
     def confirm_leader(self) -> None:
         """Complete the best candidate's measurements on the selection, until when its mean may be luck, and on validation."""
@@ -146,9 +170,15 @@ class Search:
         self.measure(self.archive.ranked()[0], self._validation)
 
     def propose(
-        self, entry: Entry, evaluation: Evaluation, *, n: int, history: Sequence[Evaluation] | None = None
+        self,
+        entry: Entry,
+        evaluation: Evaluation,
+        *,
+        n: int,
+        history: Sequence[Evaluation] | None = None,
+        known: Iterable[Entry] | None = None,
     ) -> list[Values]:
-        """Return up to `n` new assignments made from this feedback: none twice, none that the search has met before.
+        """Return up to `n` new assignments made from this feedback; see `fresh` for what is new.
 
         `history` is what the proposer sees before `evaluation`; by default the last evaluation of each ancestor.
 
@@ -156,17 +186,24 @@ class Search:
             ModelError: when the model is gone: the error is of a kind that stays, or 5 requests in a row failed.
         """
         past = [e.evaluations[-1] for e in entry.lineage()[:-1]] if history is None else list(history)
-        return self.fresh(self._survive(lambda: self.proposer.propose([*past, evaluation], n=n)))
+        return self.fresh(self._survive(lambda: self.proposer.propose([*past, evaluation], n=n)), known=known)
 
     def ask(self, messages: Sequence[Message]) -> list[str]:
         """Return the model's reply, or nothing when the call failed; raises like `propose`."""
         return self._survive(lambda: [self.problem.complete(messages)[0].text])
 
-    def fresh(self, proposals: Sequence[Values]) -> list[Values]:
-        """Return the proposals that may be evaluated and that are new, each once."""
+    def fresh(self, proposals: Sequence[Values], *, known: Iterable[Entry] | None = None) -> list[Values]:
+        """Return the proposals that may be evaluated, each once, and none that is in `known`.
+
+        By default that is all that the search has met. A search that tests candidates on a batch names those it holds: what failed on
+        one batch may be tried on another.
+        """
+        held = None if known is None else {e.index for e in known}
         new: list[Values] = []
         for values in proposals:
-            if values not in new and self.archive.find(values) is None and not self.problem.check(values):
+            entry = self.archive.find(values)
+            is_known = entry is not None and (held is None or entry.index in held)
+            if values not in new and not is_known and not self.problem.check(values):
                 new.append(values)
         return new
 

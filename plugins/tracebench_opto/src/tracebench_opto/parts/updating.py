@@ -87,5 +87,5 @@ def estimate_updates(
 def _best_child(
     search: Search, parent: Entry, batch: tuple[Example, ...], *, on: tuple[Example, ...], n: int
 ) -> Entry | None:
-    children = search.expand(parent, batch, n=n, on=on)
+    children = search.expand(parent, batch, n=n, on=on, known=[parent])
     return search.archive.ranked(children, examples=on)[0] if children else None

@@ -76,10 +76,10 @@ class AggregatedUpdate:
         search.measure(current, batch)
         proposals: list[Values] = []
         for example in batch:
-            proposals += search.propose(current, search.measure(current, [example]), n=1)
-        proposals = search.fresh(proposals)
+            proposals += search.propose(current, search.measure(current, [example]), n=1, known=[current])
+        proposals = search.fresh(proposals, known=[current])
         merged = self._merge(search, current, proposals, intake=intake) if len(proposals) > 1 else proposals
-        found = search.evaluate(merged or proposals, batch, parent=current, origin="aggregate")
+        found = search.attempt(merged or proposals, batch, parent=current, origin="aggregate")
         return search.archive.ranked(found, examples=batch)[0] if found else None
 
     def _merge(self, search: Search, current: Entry, proposals: Sequence[Values], *, intake: Intake) -> list[Values]:
@@ -99,7 +99,7 @@ class AggregatedUpdate:
             except UnreadableReply as err:
                 intake.malformed(str(err))
         values = intake.take(current.candidate.values, suggestion) if suggestion else None
-        return search.fresh([values]) if values is not None else []
+        return search.fresh([values], known=[current]) if values is not None else []
 
 
 def build(settings: Settings) -> AggregatedUpdate:
