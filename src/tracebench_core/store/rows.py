@@ -90,8 +90,10 @@ def group_of(job: JobSpec) -> GroupKey:
 def csv_line(cells: Mapping[str, Any], columns: Iterable[str]) -> bytes:
     """Return one CSV line (RFC 4180, with a bare newline); None is an empty cell."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow([cells[name] for name in columns])
-    return text.getvalue().encode("utf-8", "backslashreplace")
+    csv.writer(text).writerow(
+        [cells[name] for name in columns]
+    )  # with its own line end, or it would not quote a lone `\r`
+    return text.getvalue().removesuffix("\r\n").encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _cells(job: JobSpec, result: JobResult, *, run_id: str, group: GroupKey) -> dict[str, Any]:
