@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol
 
 from pydantic import JsonValue
 
@@ -18,6 +18,7 @@ from tracebench_core.specs import (
     Endpoint,
     Evaluation,
     Example,
+    ExecutorSetting,
     Feedback,
     JobResult,
     JobSpec,
@@ -105,7 +106,7 @@ class Context(Protocol):
 class Guide(Protocol):
     """Scores one output. Called in the trusted process, on the original example."""
 
-    def __call__(self, example: Example, output: Any) -> Feedback: ...
+    def __call__(self, example: Example, output: Any, /) -> Feedback: ...
 
 
 class Task(Protocol):
@@ -272,7 +273,7 @@ class Trainer(Protocol):
 class JobLogger(Protocol):
     """A sink of one job's events; a failing sink is dropped and never hurts the job."""
 
-    def __call__(self, event: Event) -> None: ...
+    def __call__(self, event: Event, /) -> None: ...
     def close(self) -> None: ...
 
 
@@ -302,18 +303,9 @@ class JobEnd(Protocol):
 class Executor(Protocol):
     """Runs jobs, each in a process of its own, and says how each ended."""
 
-    def run(
-        self, orders: Iterator[JobOrder], *, run_dir: Path, workers: int, preload: Sequence[str]
-    ) -> Iterator[JobEnd]:
+    def run(self, orders: Iterator[JobOrder], *, setting: ExecutorSetting) -> Generator[JobEnd]:
         """Take orders lazily from the iterator while workers are free; yield each job's end as it comes.
 
-        `preload` names modules worth importing once. Closing the iterator ends every job that still runs.
+        Closing the generator ends every job that still runs; nothing of them is left when it returns.
         """
         ...
-
-
-@runtime_checkable
-class Closable(Protocol):
-    """Something with resources to give back."""
-
-    def close(self) -> None: ...

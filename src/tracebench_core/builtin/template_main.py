@@ -8,10 +8,9 @@ from pathlib import Path
 
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.engine.local.child import run_order
-from tracebench_core.engine.local.executor import read_told
+from tracebench_core.engine.local.executor import read_setting
 from tracebench_core.engine.local.template import Template, preload
 from tracebench_core.engine.local.wire import Wire
-from tracebench_core.specs import PluginsConfig
 
 
 def main() -> None:
@@ -19,12 +18,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--fd", type=int, required=True)
     wire = Wire(socket.socket(fileno=parser.parse_args().fd))
-    told = read_told(wire)
-    root = told.get("root")
-    host = open_host(root=Path(root) if root else None, plugins=PluginsConfig.model_validate(told.get("plugins") or {}))
-    for name in told.get("load", []):
+    setting = read_setting(wire)
+    host = open_host(root=Path(setting.root) if setting.root else None, plugins=setting.plugins)
+    for name in setting.load:
         host.load(name)
-    preload(told["preload"])
+    preload(setting.preload)
     Template(wire, lambda order: run_order(order, host)).serve()
 
 

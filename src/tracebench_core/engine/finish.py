@@ -6,10 +6,19 @@ from collections.abc import Sequence
 
 from tracebench_core.engine.job import Doors, build_scorer, open_job_task, record_error
 from tracebench_core.engine.models import Models
+from tracebench_core.engine.recorder import Recorder
 from tracebench_core.errors import BudgetExhausted
-from tracebench_core.specs import BudgetState, Candidate, JobOrder, JobStatus
+from tracebench_core.specs import BudgetState, Candidate, JobOrder, JobResult, JobSpec, JobStatus
 from tracebench_core.specs.events import BestChanged, CandidateSeen, EvaluationDone, Event, JobFinished
+from tracebench_core.store import files
 from tracebench_core.store.blobs import BlobStore
+from tracebench_core.store.layout import JobLayout
+from tracebench_core.store.meta import write_job_meta
+from tracebench_core.store.reader import read_events
+from tracebench_core.store.reduce import reduce_job
+from tracebench_core.store.results import write_result
+from tracebench_core.store.states import write_states
+from tracebench_core.store.writer import EventWriter
 
 
 class Leftover:
@@ -70,3 +79,25 @@ def finish_job(order: JobOrder, doors: Doors, leftover: Leftover) -> None:
         used=leftover.used(doors.models),
         seconds=leftover.seconds,
     )
+
+
+def conclude(layout: JobLayout, job: JobSpec) -> JobResult:
+    """Reduce a job's events to its states, its last metadata and its durable result, in this order."""
+    events = read_events(layout).events
+    write_states(layout, events, BlobStore(layout.blobs))
+    result = reduce_job(events)
+    write_job_meta(layout, job, status=result.status)
+    write_result(layout, result)
+    return result
+
+
+def conclude_lost(layout: JobLayout, job: JobSpec, *, detail: str) -> JobResult:
+    """End the log of a job that nobody else could end, and reduce it."""
+    files.make_dir(layout.path)
+    writer = EventWriter(layout)
+    recorder = Recorder(writer.write)
+    if not Leftover(read_events(layout).events, BlobStore(layout.blobs)).finished:
+        recorder.error("JobDied", detail, traceback="", fatal=True)
+        recorder.finished("failed", "error", used=BudgetState(), seconds=0.0)
+    writer.close()
+    return conclude(layout, job)

@@ -59,7 +59,9 @@ def train_job(order: JobOrder, doors: Doors) -> None:
         trainer.train(problem)
         status, reason = "ok", "completed"
     except BudgetExhausted as spent:
-        status, reason = "ok", f"budget:{spent.axis}" if spent.scope == "job" else f"run budget:{spent.axis}"
+        status, reason = (
+            ("ok", f"budget:{spent.axis}") if spent.scope == "job" else ("cancelled", f"run budget:{spent.axis}")
+        )
         cap = getattr(job.budget, spent.axis) if spent.scope == "job" else None
         doors.recorder.budget(spent.axis, scope=spent.scope, cap=cap, used=meter.used())
     except JobStopped:

@@ -158,9 +158,7 @@ def _refuse_unheard(config: RunConfig, tasks: Sequence[TaskChoice], trainers: Se
         every = {name for names in heard if names for name in names}
         for name in values:
             if name not in every:
-                raise ConfigError(
-                    f"`{field}.{name}`: none of the chosen {field.partition('_')[0]} targets knows it.{did_you_mean(name, every)}"
-                )
+                raise ConfigError(f"`{field}.{name}`: nothing chosen knows it.{did_you_mean(name, every)}")
 
 
 def _expand(

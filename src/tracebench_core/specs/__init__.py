@@ -15,7 +15,7 @@ from tracebench_core.specs.job import (
     Usage,
 )
 from tracebench_core.specs.llm import Completion, Endpoint, Message
-from tracebench_core.specs.order import JobOrder, SharedLimits
+from tracebench_core.specs.order import ExecutorSetting, JobOrder, SharedLimits
 from tracebench_core.specs.run import (
     LLMConfig,
     ModelConfig,
@@ -58,6 +58,7 @@ __all__ = [
     "Example",
     "ExampleResult",
     "Exclusion",
+    "ExecutorSetting",
     "ExecutorSpec",
     "Feedback",
     "FeedbackStatus",

@@ -44,3 +44,18 @@ class JobOrder(Spec):
     def budget(self) -> Budget:
         """The job's own caps."""
         return self.job.budget
+
+
+class ExecutorSetting(Spec):
+    """What holds for all jobs of a run, as an executor needs it."""
+
+    run_dir: str
+    workers: int = 1
+    environ: dict[str, str]
+    """The environment of every job; no secret is in it."""
+    preload: tuple[str, ...] = ()
+    """Modules worth importing once, before jobs fork."""
+    load: tuple[str, ...] = ()
+    """Plugins that the run uses."""
+    root: str | None = None
+    plugins: PluginsConfig = PluginsConfig()

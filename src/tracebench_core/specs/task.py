@@ -104,6 +104,8 @@ class TaskSpec(Spec):
     """Modules worth importing once, before jobs fork."""
     sandbox: tuple[str, ...] | None = None
     """Modules that candidate code may find warm in its sandbox; None when the task runs no untrusted code."""
+    uses_model: bool = False
+    """The program itself asks a model (role `agent`), or the guide does (role `judge`)."""
     traced: bool = False
     """The task offers `trace_agent()`: its computation graph is part of the subject."""
     trainable: bool = True

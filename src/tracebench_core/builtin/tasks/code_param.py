@@ -6,7 +6,7 @@ from typing import Any
 
 from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.protocols import Context, EvaluationFailed
-from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
+from tracebench_core.specs import Example, Feedback, FeedbackStatus, Limits, Parameter, Split, Values
 
 INITIAL = "def transform(x):\n    return x + 1\n"
 INPUTS: dict[Split, tuple[int, ...]] = {"train": (0, 1, 2, 5), "validation": (3, 7), "test": (4, 10, -6)}
@@ -19,7 +19,7 @@ def build() -> SimpleTask:
         limits = Limits(seconds=2.0, memory_mb=256)
         outcome = context.sandbox.call(str(values["code"]), "transform", example.input, limits=limits)
         if outcome.status != "ok":
-            status = "timeout" if outcome.status == "timeout" else "invalid"
+            status: FeedbackStatus = "timeout" if outcome.status == "timeout" else "invalid"
             raise EvaluationFailed(
                 Feedback(score=0.0, status=status, text=f"transform({example.input}): {outcome.error}")
             )

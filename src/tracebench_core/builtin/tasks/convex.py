@@ -34,11 +34,7 @@ def build(*, seed: int | None = None, objective_mode: str = "weighted") -> Simpl
     """Score = -(base_loss + reg_loss) / 2; both losses are in the metrics."""
     draw = random.Random(derive_seed(seed, "start")) if seed is not None else None  # noqa: S311 - reproducible, not secret
     start = [round(draw.uniform(-BOUND, BOUND), 3) if draw else 1.5 for _ in "xy"]
-    aim = (
-        "the sum of both losses"
-        if objective_mode == "weighted"
-        else "both losses at once: no point should be worse in one without being better in the other"
-    )
+    aim = "the sum of both losses" if objective_mode == "weighted" else "both losses at once"
 
     def program(values: Values, _: Example, __: Context) -> tuple[float, float]:
         return float(values["x"]), float(values["y"])  # type: ignore[arg-type]  # kind `number`
@@ -62,7 +58,7 @@ def build(*, seed: int | None = None, objective_mode: str = "weighted") -> Simpl
             )
             for n, v in zip("xy", start, strict=True)
         ],
-        objective=f"Choose the point (x, y) that minimises {aim}: base_loss (a bumpy function) and reg_loss (distance to the origin, squared).",
+        objective=f"Choose the point (x, y) that minimises {aim}: base_loss (a bumpy function) and reg_loss (x² + y²).",
         program=program,
         guide=guide,
     )

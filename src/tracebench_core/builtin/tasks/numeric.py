@@ -76,8 +76,6 @@ def build_two() -> SimpleTask:
 
 def _feedback(value: float, *, target: float, what: str, noise: float) -> Feedback:
     distance = abs(value - target)
-    if distance == 0:
-        text = f"{what} = {value:g} is exactly right."
-    else:
-        text = f"{what} = {value:g} is too {'low' if value < target else 'high'}."
+    verdict = "exactly right" if distance == 0 else "too low" if value < target else "too high"
+    text = f"{what} = {value:g} is {verdict}."
     return Feedback(score=noise - distance, text=text, metrics={"distance": distance})

@@ -9,20 +9,17 @@ from pathlib import Path
 from types import FrameType
 
 from tracebench_core.engine.doors import open_doors
-from tracebench_core.engine.finish import Leftover, finish_job
+from tracebench_core.engine.finish import Leftover, conclude, finish_job
 from tracebench_core.engine.job import JobStopped, train_job
 from tracebench_core.engine.local import kernel
 from tracebench_core.engine.local.template import DONE, STOPPED
 from tracebench_core.engine.seeds import seed_process
 from tracebench_core.plugins import PluginHost
-from tracebench_core.specs import JobOrder, JobResult, JobSpec
+from tracebench_core.specs import JobOrder, JobResult
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.meta import write_job_meta
 from tracebench_core.store.reader import read_events
-from tracebench_core.store.reduce import reduce_job
-from tracebench_core.store.results import write_result
-from tracebench_core.store.states import write_states
 from tracebench_core.store.writer import EventWriter
 
 
@@ -62,16 +59,6 @@ def execute(order: JobOrder, host: PluginHost) -> JobResult:
             finish_job(order, doors, left)
     writer.close()
     return conclude(layout, order.job)
-
-
-def conclude(layout: JobLayout, job: JobSpec) -> JobResult:
-    """Reduce a job's events to its states, its last metadata and its durable result, in this order."""
-    events = read_events(layout).events
-    write_states(layout, events, BlobStore(layout.blobs))
-    result = reduce_job(events)
-    write_job_meta(layout, job, status=result.status)
-    write_result(layout, result)
-    return result
 
 
 def _enter(layout: JobLayout) -> None:

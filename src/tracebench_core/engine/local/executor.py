@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import socket
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from tracebench_core.engine.local.wire import Wire
 from tracebench_core.errors import TraceBenchError
-from tracebench_core.specs import JobOrder
+from tracebench_core.specs import ExecutorSetting, JobOrder
 
 log = logging.getLogger(__name__)
 
@@ -37,32 +35,25 @@ class LocalEnd:
 class LocalExecutor:
     """Starts `python -m <entry>` as the template, feeds it orders, and has ended jobs finished by a fresh process.
 
-    `entry` composes the template's plugin host; it is started with `--fd N`, and finds there `{"preload", "root", "plugins"}`.
+    `entry` composes the template's plugin host; it is started with `--fd N` and finds the run's `ExecutorSetting` there.
     """
 
     def __init__(self, entry: str) -> None:
         self._entry = entry
         self._template: TemplateProcess | None = None
-        self._environ: Mapping[str, str] = os.environ
-        self._told: dict[str, Any] = {}
 
-    def configure(self, *, environ: Mapping[str, str], told: dict[str, Any]) -> None:
-        """Set the environment of every job (without secrets) and what the template's host is composed from."""
-        self._environ = environ
-        self._told = told
-
-    def run(
-        self, orders: Iterator[JobOrder], *, run_dir: Path, workers: int, preload: Sequence[str]
-    ) -> Iterator[LocalEnd]:
+    def run(self, orders: Iterator[JobOrder], *, setting: ExecutorSetting) -> Generator[LocalEnd]:
         """Run orders as workers are free; yield each job's end once nothing of it is running any more."""
-        self._told = {**self._told, "preload": list(preload)}
         active: dict[str, JobOrder] = {}
         again: deque[JobOrder] = deque()
         restarts = 0
-        self._open(run_dir)
+        self._open(setting)
         try:
             while True:
-                while len(active) < workers and (order := again.popleft() if again else next(orders, None)) is not None:
+                while (
+                    len(active) < setting.workers
+                    and (order := again.popleft() if again else next(orders, None)) is not None
+                ):
                     active[order.job.job_id] = order
                     self._live.start(order)
                 if not active:
@@ -78,13 +69,13 @@ class LocalExecutor:
                     restarts += 1
                     if restarts > MOST_RESTARTS:
                         raise TraceBenchError(
-                            "The process that holds the jobs keeps ending.", hint=f"cat {run_dir / 'template.log'}"
+                            "The process that holds the jobs keeps ending.", hint=f"cat {setting.run_dir}/template.log"
                         )
                     log.warning("the job template ended; its %d jobs are started again", len(active))
                     again.extend(active.values())
                     active.clear()
                     self._close()
-                    self._open(run_dir)
+                    self._open(setting)
         finally:
             self._close()
 
@@ -98,10 +89,8 @@ class LocalExecutor:
             raise RuntimeError("the executor is not running")
         return self._template
 
-    def _open(self, run_dir: Path) -> None:
-        self._template = TemplateProcess(
-            self._entry, environ=self._environ, told=self._told, output=run_dir / "template.log"
-        )
+    def _open(self, setting: ExecutorSetting) -> None:
+        self._template = TemplateProcess(self._entry, setting)
 
     def _close(self) -> None:
         if self._template is not None:
@@ -112,13 +101,13 @@ class LocalExecutor:
 class TemplateProcess:
     """The runner's end of a template process."""
 
-    def __init__(self, entry: str, *, environ: Mapping[str, str], told: dict[str, Any], output: Path) -> None:
+    def __init__(self, entry: str, setting: ExecutorSetting) -> None:
         ours, theirs = socket.socketpair()
-        with output.open("ab") as sink:
+        with Path(setting.run_dir, "template.log").open("ab") as sink:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 [sys.executable, "-m", entry, "--fd", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
-                env=dict(environ),
+                env=setting.environ,
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
@@ -126,7 +115,7 @@ class TemplateProcess:
             )
         theirs.close()
         self._wire = Wire(ours)
-        self._wire.send(told)
+        self._wire.send({"setting": setting.model_dump(mode="json")})
 
     @property
     def is_gone(self) -> bool:
@@ -176,9 +165,9 @@ def _finish_of(order: JobOrder, message: dict[str, Any]) -> JobOrder | None:
     return order.model_copy(update={"phase": "finish", "ended": ended})
 
 
-def read_told(wire: Wire) -> dict[str, Any]:
+def read_setting(wire: Wire) -> ExecutorSetting:
     """In the template: return what the runner tells first."""
-    while not wire.closed:
-        for message in wire.receive(timeout=None):
-            return message
-    raise SystemExit(json.dumps({"error": "the runner ended before it said what to run"}))
+    first = wire.receive_one()
+    if first is None:
+        raise SystemExit("the runner ended before it said what to run")
+    return ExecutorSetting.model_validate(first["setting"])

@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -74,11 +74,13 @@ class Template:
         ready = {fd for fd, _ in poller.poll(self._patience())}
         for pidfd in ready & self._children.keys():
             self._bury(self._children.pop(pidfd))
-        if self._wire.fileno() in ready:
+        if self._wire.fileno() in ready or self._wire.has_messages:
             for message in self._wire.receive(timeout=0):
                 self._obey(message)
 
     def _patience(self) -> float | None:
+        if self._wire.has_messages:
+            return 0.0
         times = [t for c in self._children.values() for t in (c.kill_at, c.deadline) if t is not None]
         return max(0.0, (min(times) - time.monotonic()) * 1000) if times else None
 
@@ -160,7 +162,7 @@ class Template:
         self._wire.send({"end": child.job_id, "exit": end, "detail": _describe(code)})
 
 
-def preload(modules: list[str]) -> None:
+def preload(modules: Iterable[str]) -> None:
     """Import modules before the first fork; one that cannot be imported is told where it is used, not here."""
     for name in modules:
         try:

@@ -16,6 +16,7 @@ class Wire:
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
         self._buffer = bytearray()
+        self._messages: list[dict[str, Any]] = []
         self.closed = False
 
     def fileno(self) -> int:
@@ -31,16 +32,31 @@ class Wire:
 
     def receive(self, *, timeout: float | None) -> list[dict[str, Any]]:
         """Return the messages that are here, waiting up to `timeout` seconds for the first; `closed` is set when the peer is gone."""
-        if not self.closed and select.select([self._socket], [], [], timeout)[0]:
-            try:
-                data = self._socket.recv(CHUNK)
-            except ConnectionResetError:
-                data = b""
-            self.closed = self.closed or not data
-            self._buffer += data
-        *lines, rest = self._buffer.split(b"\n")
+        if not self._messages and not self.closed and select.select([self._socket], [], [], timeout)[0]:
+            self._read()
+        messages, self._messages = self._messages, []
+        return messages
+
+    def receive_one(self) -> dict[str, Any] | None:
+        """Return the next message, waiting for it; None when the peer is gone."""
+        while not self._messages and not self.closed:
+            self._read()
+        return self._messages.pop(0) if self._messages else None
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether messages are here that polling the descriptor would not show."""
+        return bool(self._messages)
+
+    def _read(self) -> None:
+        try:
+            data = self._socket.recv(CHUNK)
+        except ConnectionResetError:
+            data = b""
+        self.closed = self.closed or not data
+        *lines, rest = (self._buffer + data).split(b"\n")
         self._buffer = bytearray(rest)
-        return [json.loads(line) for line in lines]
+        self._messages += [json.loads(line) for line in lines]
 
     def close(self) -> None:
         """Close this end."""

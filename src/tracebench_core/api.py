@@ -1,0 +1,141 @@
+"""The public Python API: plan, run, resume, look at runs, and evaluate a task without a trainer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from tracebench_core.builtin.hosting import open_host
+from tracebench_core.config import load_config
+from tracebench_core.engine.doctor import Diagnosis, diagnose
+from tracebench_core.engine.evaluation import evaluate_values
+from tracebench_core.engine.plan import Plan, make_plan
+from tracebench_core.engine.preflight import refuse_unready
+from tracebench_core.engine.rundir import open_run_dir, reopen_run_dir, stored_plan
+from tracebench_core.engine.runner import Runner, RunSummary
+from tracebench_core.engine.surroundings import Surroundings
+from tracebench_core.engine.validation import Check, validate_config
+from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.protocols import Reporter
+from tracebench_core.specs import Feedback, Resume, RunConfig, Split
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.lock import RunLock
+from tracebench_core.store.reader import Run, load_run
+
+__all__ = [
+    "Check",
+    "Diagnosis",
+    "Plan",
+    "Run",
+    "RunConfig",
+    "RunSummary",
+    "diagnose",
+    "evaluate_task",
+    "load_config",
+    "load_run",
+    "open_host",
+    "plan",
+    "resume",
+    "run",
+    "validate",
+]
+
+
+def plan(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Plan:
+    """Return the jobs that a config means.
+
+    Raises:
+        ConfigError: for what cannot be resolved.
+        NothingSelectedError: when no task is selected.
+    """
+    return make_plan(config, host or open_host(root=root, plugins=config.plugins), environ=os.environ)
+
+
+def validate(
+    config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None, strict: bool = False
+) -> Iterator[Check]:
+    """Yield what `trace-bench validate` prints."""
+    used = host or open_host(root=root, plugins=config.plugins)
+    return validate_config(config, used, environ=os.environ, strict=strict)
+
+
+def run(
+    config: RunConfig,
+    *,
+    root: Path | None = None,
+    force: bool = False,
+    limit: int | None = None,
+    reporter: str = "plain",
+    stream: TextIO | None = None,
+) -> RunSummary:
+    """Run a config to its end.
+
+    `limit` keeps the first jobs of the plan; `force` runs again what is finished; `reporter` names a live view, written to `stream`
+    (standard error when None).
+
+    Raises:
+        TraceBenchError: before any job starts, when the run cannot work.
+    """
+    host = open_host(root=root, plugins=config.plugins)
+    full = make_plan(config, host, environ=os.environ)
+    chosen = full if limit is None else Plan(config, full.jobs[:limit], full.tasks, full.trainers)
+    refuse_unready(chosen, environ=os.environ)
+    with open_run_dir(chosen, host, root=root, environ=os.environ) as layout:
+        mode: Resume = "none" if force else config.resume
+        return _run(chosen, host, layout, root=root, mode=mode, reporter=_reporter(host, reporter, stream))
+
+
+def resume(
+    run_dir: str | Path,
+    *,
+    failed: bool = False,
+    max_workers: int | None = None,
+    reporter: str = "plain",
+    stream: TextIO | None = None,
+) -> RunSummary:
+    """Continue a run: what is finished stays, and with `failed` what failed is run again.
+
+    Raises:
+        RunDirError: when the folder is no run, or another process works on it.
+    """
+    layout, config, root = reopen_run_dir(Path(run_dir))
+    if max_workers is not None:
+        config = config.model_copy(update={"max_workers": max_workers})
+    host = open_host(root=root, plugins=config.plugins)
+    with RunLock(layout):
+        stored = stored_plan(layout, config, host)
+        refuse_unready(stored, environ=os.environ)
+        mode: Resume = "failed" if failed else "auto"
+        return _run(stored, host, layout, root=root, mode=mode, reporter=_reporter(host, reporter, stream))
+
+
+def evaluate_task(
+    task_id: str,
+    values: Mapping[str, Any] | None = None,
+    *,
+    split: Split = "train",
+    eval_kwargs: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    root: Path | None = None,
+) -> list[Feedback]:
+    """Return the guide's feedback per example of a split, without a trainer, a run or a model.
+
+    Parameters that `values` leaves out keep their initial value.
+    """
+    host = open_host(root=root)
+    return evaluate_values(host, task_id, values, split=split, eval_kwargs=eval_kwargs, seed=seed)
+
+
+def _run(
+    plan_: Plan, host: PluginHost, layout: RunLayout, *, root: Path | None, mode: Resume, reporter: Reporter
+) -> RunSummary:
+    runner = Runner(plan_, host, layout, reporter=reporter, resume=mode)
+    return runner.run(lambda: Surroundings(plan_, host, layout, root=root, environ=os.environ))
+
+
+def _reporter(host: PluginHost, name: str, stream: TextIO | None) -> Reporter:
+    built: Reporter = load_ref(host.component("reporter", name).loader, owner=name)(stream or sys.stderr)
+    return built

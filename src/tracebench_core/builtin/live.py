@@ -1,0 +1,71 @@
+"""A live table of a run for terminals: how many jobs ended how, per task and trainer, and the last ones."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from tracebench_core.builtin.reporters import outcome, shown
+from tracebench_core.specs import JobResult, JobSpec
+
+LAST = 6
+MOST_ROWS = 25
+
+
+class LiveReporter:
+    """Redraws itself as jobs start and end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._console = Console(file=stream)
+        self._live = Live(console=self._console, refresh_per_second=4, get_renderable=self._draw)
+        self._title = ""
+        self._jobs = 0
+        self._done = 0
+        self._running = 0
+        self._rows: dict[tuple[str, str], dict[str, int]] = {}
+        self._best: dict[tuple[str, str], float] = {}
+        self._last: deque[str] = deque(maxlen=LAST)
+
+    def run_started(self, run_dir: Path, jobs: int) -> None:
+        """Begin to draw."""
+        self._title, self._jobs = str(run_dir), jobs
+        self._live.start()
+
+    def job_started(self, job: JobSpec) -> None:
+        """Count a job as running."""
+        self._running += 1
+        self._rows.setdefault((job.task_id, job.trainer_id), {})
+
+    def job_finished(self, job: JobSpec, result: JobResult) -> None:
+        """Count a job's end."""
+        self._running -= 1
+        self._done += 1
+        key = (job.task_id, job.trainer_id)
+        row = self._rows.setdefault(key, {})
+        row[result.status] = row.get(result.status, 0) + 1
+        if result.score_val_best is not None:
+            self._best[key] = max(self._best.get(key, result.score_val_best), result.score_val_best)
+        self._last.append(outcome(job, result))
+
+    def run_finished(self, run_dir: Path, counts: Mapping[str, int]) -> None:
+        """Draw for the last time."""
+        self._running = 0
+        self._live.stop()
+        self._console.print(f"{run_dir.name}: " + ", ".join(f"{n} {status}" for status, n in counts.items()))
+
+    def _draw(self) -> Group:
+        table = Table("task", "trainer", "ok", "failed", "other", "best", title=self._title, expand=True)
+        for key, row in [*self._rows.items()][-MOST_ROWS:]:
+            other = sum(n for status, n in row.items() if status not in {"ok", "failed"})
+            table.add_row(
+                *key, str(row.get("ok", 0)), str(row.get("failed", 0)), str(other), shown(self._best.get(key))
+            )
+        progress = Text(f"{self._done} of {self._jobs} jobs done, {self._running} running")
+        return Group(table, progress, *(Text(line, overflow="ellipsis", no_wrap=True) for line in self._last))

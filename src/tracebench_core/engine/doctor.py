@@ -1,0 +1,218 @@
+"""What this machine has and what a config needs of it: one finding per thing, each lack with the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from packaging.requirements import Requirement as Dependency
+
+from tracebench_core.errors import TraceBenchError
+from tracebench_core.llm.credentials import KEY_VARIABLES
+from tracebench_core.llm.models import ROLES, key_variable, resolve_models, role_config
+from tracebench_core.plugins import PluginHost
+from tracebench_core.plugins.resolve import resolve_task_ids
+from tracebench_core.specs import RunConfig
+
+PYTHON_FLOOR = (3, 11)
+FREE_BYTES = 1 << 30
+OPEN_FILES = 1024
+ENDPOINT_SECONDS = 3.0
+GPU_DEVICES = ("/dev/nvidia0", "/dev/kfd")
+TOOLS = {
+    "Lean": (("lean",), "curl https://elan.lean-lang.org/elan-init.sh -sSf | sh"),
+    "Coq": (("coqc", "rocq"), "apt install coq"),
+    "C compiler": (("cc", "gcc", "clang"), "apt install build-essential"),
+    "Docker": (("docker",), "https://docs.docker.com/engine/install/"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One thing that was looked at. `needed`: without it the config, or any run at all, cannot go."""
+
+    name: str
+    ok: bool
+    value: str
+    hint: str = ""
+    needed: bool = False
+
+
+def diagnose(config: RunConfig | None = None, *, host: PluginHost | None = None) -> list[Diagnosis]:
+    """Look at this machine, and at what `config` needs; `host` says what plugins need. Asks no model and costs nothing."""
+    rows = [_python(), _system(), *_limits(), _isolation(config), *_disk(config)]
+    rows += [*_keys(), *_tools(), _gpu(), *_extras()]
+    if host is not None:
+        rows += [*_plugins(host)]
+    if config is not None:
+        rows += [*_models(config)]
+        if host is not None:
+            rows += [*_selection(config, host)]
+    return rows
+
+
+def _python() -> Diagnosis:
+    floor = ".".join(map(str, PYTHON_FLOOR))
+    value = f"{platform.python_version()} at {sys.executable}"
+    return Diagnosis("Python", sys.version_info >= PYTHON_FLOOR, value, f"install Python {floor} or newer", needed=True)
+
+
+def _system() -> Diagnosis:
+    value = f"{platform.system()} {platform.release()} {platform.machine()}, {os.cpu_count()} CPUs"
+    return Diagnosis(
+        "system", sys.platform == "linux", value, "jobs need Linux; on other systems use a container", needed=True
+    )
+
+
+def _limits() -> Iterator[Diagnosis]:
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield Diagnosis("open files", files >= OPEN_FILES, f"{files}", f"ulimit -n {OPEN_FILES}", needed=True)
+    processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    yield Diagnosis("processes", ok=True, value="no limit" if processes == resource.RLIM_INFINITY else str(processes))
+
+
+def _disk(config: RunConfig | None) -> Iterator[Diagnosis]:
+    wanted = Path(config.runs_dir if config else "runs").expanduser().absolute()
+    folder = next(p for p in (wanted, *wanted.parents) if p.exists())
+    free = shutil.disk_usage(folder).free
+    yield Diagnosis(
+        "disk", free >= FREE_BYTES, f"{free / 2**30:.1f} GiB free for {wanted}", f"df -h {folder}", needed=True
+    )
+    writable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    hint = "trace-bench run --runs-dir DIR, with a folder that you may write to"
+    yield Diagnosis(
+        "runs folder", writable, f"{wanted}{'' if wanted.exists() else ' (will be made)'}", hint, needed=True
+    )
+
+
+def _keys() -> Iterator[Diagnosis]:
+    names = sorted(KEY_VARIABLES.values())
+    found = [name for name in names if os.environ.get(name)]
+    value = f"set: {', '.join(found) or 'none'}; unset: {len(names) - len(found)} of {len(names)} known ones"
+    yield Diagnosis("provider keys", bool(found), value, "export OPENAI_API_KEY=… (only `mode: real` needs one)")
+
+
+def _tools() -> Iterator[Diagnosis]:
+    for name, (commands, hint) in TOOLS.items():
+        path = next((found for command in commands if (found := shutil.which(command))), None)
+        if name == "Docker" and path is not None:
+            yield Diagnosis(name, _docker_answers(), path, "systemctl start docker, or join the group `docker`")
+        else:
+            yield Diagnosis(name, path is not None, path or "not found", hint)
+    harbor = os.environ.get("TRACE_BENCH_HARBOR") or shutil.which("harbor")
+    yield Diagnosis(
+        "Harbor", harbor is not None, harbor or "not found", "uv tool install 'harbor>=0.24,<0.26' --python 3.12"
+    )
+
+
+def _docker_answers() -> bool:
+    """Tell whether a container engine listens where the docker command looks for it."""
+    address = urlsplit(os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock"))
+    if address.scheme != "unix":
+        return _reachable(address.hostname or "localhost", address.port or 2375)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(ENDPOINT_SECONDS)
+        return _succeeds(lambda: probe.connect(address.path))
+
+
+def _gpu() -> Diagnosis:
+    found = [device for device in GPU_DEVICES if Path(device).exists()]
+    return Diagnosis("GPU", bool(found), ", ".join(found) or "not found", "only tasks that say so need one")
+
+
+def _extras() -> Iterator[Diagnosis]:
+    """Yield one finding per extra of the core: its first requirement that is not installed."""
+    try:
+        core = distribution("tracebench-core")
+    except PackageNotFoundError:
+        return
+    wanted = [Dependency(line) for line in core.requires or ()]
+    for extra in core.metadata.get_all("Provides-Extra") or ():
+        missing = [str(d) for d in _missing(wanted, extra)]
+        value = f"missing: {', '.join(missing)}" if missing else "installed"
+        yield Diagnosis(f"extra {extra}", not missing, value, f'pip install "tracebench-core[{extra}]"')
+
+
+def _missing(wanted: Iterable[Dependency], extra: str) -> Iterator[str]:
+    for dependency in wanted:
+        if dependency.marker is None or dependency.marker.evaluate({"extra": ""}):
+            continue
+        if dependency.marker.evaluate({"extra": extra}) and not _is_installed(dependency):
+            yield dependency.name
+
+
+def _is_installed(dependency: Dependency) -> bool:
+    try:
+        return dependency.specifier.contains(distribution(dependency.name).version, prereleases=True)
+    except PackageNotFoundError:
+        return False
+
+
+def _plugins(host: PluginHost) -> Iterator[Diagnosis]:
+    host.catalog()
+    for record in host.records.values():
+        ok = record.status in {"loaded", "disabled"}
+        value = f"{record.status}: {record.distribution} {record.version}" + (
+            f": {record.error}" if record.error else ""
+        )
+        yield Diagnosis(f"plugin {record.name}", ok, value, f"pip install --upgrade {record.distribution}")
+
+
+def _models(config: RunConfig) -> Iterator[Diagnosis]:
+    """Yield what the models of real mode need: a key each, and an endpoint that takes connections."""
+    if config.mode != "real":
+        yield Diagnosis("models", ok=True, value=f"`mode: {config.mode}` asks none")
+        return
+    models = resolve_models(config.llm, mode=config.mode, environ=os.environ)
+    keys = {key_variable(role_config(config.llm, role), models[role]) for role in ROLES}
+    for name in sorted(key for key in keys if key):
+        present = bool(os.environ.get(name))
+        yield Diagnosis(f"key {name}", present, "set" if present else "unset", f"export {name}=…", needed=True)
+    for url in sorted({model.base_url for model in models.values() if model.base_url}):
+        address = urlsplit(url)
+        port = address.port or (80 if address.scheme == "http" else 443)
+        reached = _reachable(address.hostname or "", port)
+        value = "takes connections" if reached else "does not answer"
+        yield Diagnosis(f"endpoint {url}", reached, value, f"curl -sv {url}/models", needed=True)
+
+
+def _reachable(hostname: str, port: int) -> bool:
+    return _succeeds(lambda: socket.create_connection((hostname, port), timeout=ENDPOINT_SECONDS).close())
+
+
+def _succeeds(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except (OSError, UnicodeError):
+        return False
+    return True
+
+
+def _selection(config: RunConfig, host: PluginHost) -> Iterator[Diagnosis]:
+    """Yield what keeps the tasks and trainers of a config from running here."""
+    catalog = host.catalog()
+    for entry in config.tasks:
+        try:
+            reasons = {id_: catalog.availability(host.task(id_)) for id_ in resolve_task_ids(host, entry.id)}
+        except TraceBenchError as err:
+            yield Diagnosis(f"task {entry.id}", ok=False, value=str(err), hint=err.hint, needed=True)
+            continue
+        lacking = {id_: reason for id_, reason in reasons.items() if reason}
+        value = "; ".join(f"{id_}: {reason}" for id_, reason in lacking.items()) or "can run"
+        yield Diagnosis(f"task {entry.id}", not lacking, value, needed=True)
+    for trainer in config.trainers:
+        try:
+            reason = catalog.availability(host.component("trainer", trainer.id))
+        except TraceBenchError as err:
+            yield Diagnosis(f"trainer {trainer.id}", ok=False, value=str(err), hint=err.hint, needed=True)
+        else:
+            yield Diagnosis(f"trainer {trainer.id}", not reason, reason or "can run", needed=True)

@@ -1,0 +1,36 @@
+"""What must hold before the first job starts: keys, a sandbox as strong as demanded, prices for capped money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tracebench_core.engine.plan import Plan
+from tracebench_core.errors import MissingRequirementError
+from tracebench_core.llm.models import missing_key
+
+
+def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
+    """Raise when the run cannot work on this machine at all; a task that lacks something of its own is skipped later.
+
+    Raises:
+        MissingRequirementError: for a missing key, or a sandbox weaker than the config demands.
+        ConfigError: for a cap in USD on a model without a price.
+    """
+    config = plan.config
+    specs = [*plan.trainers.values(), *plan.tasks.values()]
+    if any(spec.uses_model for spec in specs):
+        missing = missing_key(config.llm, mode=config.mode, environ=environ)
+        if missing is not None:
+            raise MissingRequirementError(
+                f"Mode `real` needs `{missing.variable}` for provider `{missing.provider}`, and it is not set.",
+                hint=f"export {missing.variable}=…   (or `mode: stub` for a run without a model)",
+            )
+    if config.sandbox.require == "strong" and any(spec.sandbox is not None for spec in plan.tasks.values()):
+        from tracebench_core.sandbox import isolation  # noqa: PLC0415 - asked only when it is demanded
+
+        report = isolation()
+        if report.level == "process":
+            raise MissingRequirementError(
+                "The config demands `sandbox.require: strong`, and this machine offers only a process of its own.",
+                hint="trace-bench doctor",
+            )

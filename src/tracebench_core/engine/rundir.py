@@ -1,0 +1,121 @@
+"""Make a run directory from a plan, or find the plan again in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from tracebench_core.engine.plan import Plan
+from tracebench_core.errors import RunDirError
+from tracebench_core.ids import canonical_json, content_hash, run_id
+from tracebench_core.llm.credentials import secret_environ
+from tracebench_core.plugins import PluginHost
+from tracebench_core.plugins.discovery import core_version
+from tracebench_core.specs import RunConfig, TrainerSpec
+from tracebench_core.store import files
+from tracebench_core.store.environment import GitState, read_git
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.lock import RunLock
+from tracebench_core.store.manifest import iter_jobs, read_head, write_manifest
+from tracebench_core.store.meta import write_config, write_environment
+
+NOT_IN_HASH = {"run_id", "runs_dir", "max_workers", "eval_workers", "resume", "fail_fast", "executor"}
+
+
+@contextmanager
+def open_run_dir(plan: Plan, host: PluginHost, *, root: Path | None, environ: Mapping[str, str]) -> Iterator[RunLayout]:
+    """Make (or, with a `run_id` that exists, continue) the run's directory, lock it, and write its meta files.
+
+    Raises:
+        RunDirError: when the folder cannot be made or another process is working on it.
+    """
+    git = read_git(Path.cwd())
+    config_hash = hash_config(plan.config)
+    layout = _make_folder(plan.config, config_hash, git)
+    with RunLock(layout):
+        config = plan.config.model_copy(update={"run_id": layout.run_id})
+        write_config(layout, config)
+        write_environment(layout, git=git, secrets=sorted(secret_environ(environ, config.llm)))
+        write_manifest(layout, _head(plan, host, config_hash=config_hash, root=root), plan.jobs)
+        yield layout
+
+
+class Reopened(NamedTuple):
+    """What a run directory says of its run."""
+
+    layout: RunLayout
+    config: RunConfig
+    root: Path | None
+
+
+def reopen_run_dir(path: Path) -> Reopened:
+    """Read a run's config and root from its directory.
+
+    Raises:
+        RunDirError: when the folder is no run.
+    """
+    layout = RunLayout(path)
+    if not path.is_dir():
+        raise RunDirError(f"Run directory `{path}` does not exist.", hint="ls runs")
+    head = read_head(layout)
+    try:
+        config = RunConfig.model_validate(yaml.safe_load(layout.config_snapshot.read_text()))
+    except (OSError, ValueError, yaml.YAMLError) as err:
+        raise RunDirError(f"`{layout.config_snapshot}` cannot be read: {err}") from err
+    return Reopened(layout, config, Path(head["root"]) if head.get("root") else None)
+
+
+def stored_plan(layout: RunLayout, config: RunConfig, host: PluginHost) -> Plan:
+    """Return the plan as it was written, with the specs that its jobs name: resuming never plans anew."""
+    jobs = tuple(iter_jobs(layout))
+    trainers: dict[str, TrainerSpec] = {}
+    for name in dict.fromkeys(job.trainer_id for job in jobs):
+        spec = host.component("trainer", name)
+        if isinstance(spec, TrainerSpec):
+            trainers[name] = spec
+    tasks = {task_id: host.task(task_id) for task_id in dict.fromkeys(job.task_id for job in jobs)}
+    return Plan(config=config, jobs=jobs, tasks=tasks, trainers=trainers)
+
+
+def hash_config(config: RunConfig) -> str:
+    """Return the hash by which equal configs are found: of everything that can change a result."""
+    return content_hash(canonical_json(config.model_dump(mode="json", exclude=NOT_IN_HASH)))
+
+
+def _make_folder(config: RunConfig, config_hash: str, git: GitState) -> RunLayout:
+    runs = Path(config.runs_dir)
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        if config.run_id is not None:
+            files.make_dir(runs / config.run_id)
+            return RunLayout(runs / config.run_id)
+        for attempt in range(1000):
+            digest = content_hash(canonical_json([config_hash, git.commit, attempt]))
+            folder = runs / run_id(datetime.now(UTC), digest)
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                continue
+            return RunLayout(folder)
+    except OSError as err:
+        raise RunDirError(
+            f"The run directory cannot be made in `{runs}`: {err.strerror}.", hint="trace-bench run --runs-dir DIR"
+        ) from err
+    raise RunDirError(f"`{runs}` has too many runs of this second.")
+
+
+def _head(plan: Plan, host: PluginHost, *, config_hash: str, root: Path | None) -> dict[str, Any]:
+    used = [("task", i) for i in plan.tasks] + [("trainer", i) for i in plan.trainers]
+    return {
+        "config_hash": config_hash,
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "root": str(root.resolve()) if root else None,
+        "versions": {"core": core_version(), "plugins": sorted({host.version_of(kind, i) for kind, i in used})},
+        "tasks": {i: {**spec.version.model_dump(), "source": spec.source} for i, spec in plan.tasks.items()},
+        "trainers": {i: spec.source.model_dump() if spec.source else None for i, spec in plan.trainers.items()},
+    }

@@ -1,0 +1,168 @@
+"""Run a plan: schedule its jobs on an executor, declare each finished once, keep the derived files true, continue after any end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracebench_core.engine.finish import conclude_lost
+from tracebench_core.engine.plan import Plan
+from tracebench_core.engine.surroundings import Surroundings
+from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.protocols import Executor, JobEnd, Reporter
+from tracebench_core.specs import JobOrder, JobResult, JobSpec, JobStatus, Resume
+from tracebench_core.store.journal import Journal
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.meta import write_files_index
+from tracebench_core.store.recovery import settle
+from tracebench_core.store.results import read_result
+from tracebench_core.store.summary import RunEnd
+from tracebench_core.store.tables import TableWriter
+
+log = logging.getLogger(__name__)
+
+FINISHED: frozenset[JobStatus] = frozenset({"ok", "failed", "timeout"})
+"""What `--resume auto` does not run again."""
+GOOD: frozenset[JobStatus] = frozenset({"ok"})
+
+
+@dataclass
+class RunSummary:
+    """How a run ended."""
+
+    run_dir: Path
+    counts: dict[str, int]
+    exit_code: int
+    stopped_by: str = ""
+    """`interrupt`, `fail_fast`, `run budget:<axis>`, or nothing."""
+    statuses: dict[str, JobStatus] = field(default_factory=dict)
+
+    @property
+    def run_id(self) -> str:
+        """The run's id, which is its folder's name."""
+        return self.run_dir.name
+
+
+class Runner:
+    """One process of a run: from what is finished already to what can be finished now."""
+
+    def __init__(self, plan: Plan, host: PluginHost, layout: RunLayout, *, reporter: Reporter, resume: Resume) -> None:
+        self._plan = plan
+        self._host = host
+        self._layout = layout
+        self._reporter = reporter
+        self._resume = resume
+        self._statuses: dict[str, JobStatus] = {}
+        self._stopped_by = ""
+        self._started = time.monotonic()
+
+    def run(self, surroundings: Callable[[], Surroundings]) -> RunSummary:
+        """Run what is to be run; `surroundings` opens gateway and sandboxes only when there is something to run."""
+        tables = TableWriter(self._layout, self._plan.jobs)
+        with Journal(self._layout) as journal:
+            todo = self._todo(journal, tables)
+            self._reporter.run_started(self._layout.path, len(self._plan.jobs))
+            self._host.observe("tracebench_run_started", run_dir=self._layout.path)
+            if todo:
+                self._run_jobs(todo, journal=journal, tables=tables, open_surroundings=surroundings)
+        summary = self._summary()
+        tables.finish(RunEnd(summary.exit_code, time.monotonic() - self._started, _cpu_seconds()))
+        write_files_index(self._layout)
+        self._reporter.run_finished(self._layout.path, summary.counts)
+        self._host.observe("tracebench_run_finished", run_dir=self._layout.path)
+        return summary
+
+    def _todo(self, journal: Journal, tables: TableWriter) -> list[JobSpec]:
+        if self._resume == "none":
+            return list(self._plan.jobs)
+        settled = settle(self._layout.path, (job.job_id for job in self._plan.jobs), journal=journal)
+        for job_id, why in settled.distrusted.items():
+            log.warning("job %s is run again: %s", job_id, why)
+        kept = GOOD if self._resume == "failed" else FINISHED
+        self._statuses = {i: s for i, s in settled.finished.items() if s in kept}
+        tables.load(self._statuses)
+        return [job for job in self._plan.jobs if job.job_id not in self._statuses]
+
+    def _run_jobs(
+        self,
+        todo: list[JobSpec],
+        *,
+        journal: Journal,
+        tables: TableWriter,
+        open_surroundings: Callable[[], Surroundings],
+    ) -> None:
+        by_id = {job.job_id: job for job in todo}
+        with open_surroundings() as around:
+            executor: Executor = load_ref(
+                self._host.component("executor", self._plan.config.executor).loader, owner=self._plan.config.executor
+            )()
+            ends = executor.run(self._orders(todo, around, journal), setting=around.setting)
+            try:
+                for end in ends:
+                    self._conclude(by_id[end.order.job.job_id], end, around=around, journal=journal, tables=tables)
+            except KeyboardInterrupt:
+                self._stopped_by = "interrupt"
+            finally:
+                ends.close()
+
+    def _orders(self, todo: list[JobSpec], around: Surroundings, journal: Journal) -> Iterator[JobOrder]:
+        for job in todo:
+            if self._stopped_by:
+                return
+            if axis := around.spent():
+                self._stopped_by = f"run budget:{axis}"
+                return
+            journal.job_started(job.job_id)
+            self._reporter.job_started(job)
+            yield around.order(job)
+
+    def _conclude(
+        self, job: JobSpec, end: JobEnd, *, around: Surroundings, journal: Journal, tables: TableWriter
+    ) -> None:
+        layout = self._layout.job(job.job_id)
+        if end.exit == "cancelled":
+            return
+        if end.exit != "done":
+            conclude_lost(layout, job, detail=end.detail)
+        stored = read_result(layout)
+        result: JobResult = stored.result
+        if result.stop_reason.startswith("run budget"):
+            self._stopped_by = self._stopped_by or result.stop_reason
+        around.release(job)
+        journal.job_finished(job.job_id, result.status, digest=stored.digest)
+        self._statuses[job.job_id] = result.status
+        tables.add(job, result)
+        tables.maybe_write(time.monotonic())
+        self._reporter.job_finished(job, result)
+        if result.status == "failed" and self._plan.config.fail_fast:
+            self._stopped_by = self._stopped_by or "fail_fast"
+
+    def _summary(self) -> RunSummary:
+        counts: Counter[JobStatus] = Counter(self._statuses.get(job.job_id, "not_run") for job in self._plan.jobs)
+        return RunSummary(
+            run_dir=self._layout.path,
+            counts={str(status): n for status, n in sorted(counts.items())},
+            exit_code=exit_code(counts, stopped_by=self._stopped_by),
+            stopped_by=self._stopped_by,
+            statuses=self._statuses,
+        )
+
+
+def exit_code(counts: Mapping[JobStatus, int], *, stopped_by: str) -> int:
+    """Return the exit code that a run's counts mean: 0 ok, 1 failed jobs, 5 run budget reached, 130 interrupted."""
+    if stopped_by == "interrupt":
+        return 130
+    if stopped_by.startswith("run budget"):
+        return 5
+    return 1 if counts.get("failed", 0) or counts.get("timeout", 0) else 0
+
+
+def _cpu_seconds() -> float:
+    mine, children = os.times(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return mine.user + mine.system + children.ru_utime + children.ru_stime

@@ -1,0 +1,160 @@
+"""What a run needs around its jobs: the gateway, a sandbox server per suite, shared caps, a scrubbed environment."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from tracebench_core.engine.meter import SharedCounter
+from tracebench_core.engine.plan import Plan
+from tracebench_core.llm.credentials import without_secrets
+from tracebench_core.plugins import PluginHost
+from tracebench_core.specs import Axis, Component, ExecutorSetting, JobOrder, JobSpec, SharedLimits, TaskSpec
+from tracebench_core.store.layout import RunLayout
+
+if TYPE_CHECKING:
+    from tracebench_core.llm.gateway_process import GatewayHandle
+    from tracebench_core.sandbox import ServerHandle
+
+JOB_MODULES = (
+    "tracebench_core.engine.job",
+    "tracebench_core.engine.finish",
+    "tracebench_core.llm.client",
+    "tracebench_core.store.writer",
+    "tracebench_core.store.states",
+)
+
+
+class Surroundings:
+    """Opened around the jobs of one runner process; closing it leaves no process behind."""
+
+    def __init__(
+        self, plan: Plan, host: PluginHost, layout: RunLayout, *, root: Path | None, environ: Mapping[str, str]
+    ) -> None:
+        self._plan = plan
+        self._host = host
+        self._layout = layout
+        self._root = root
+        self._environ = without_secrets(environ, plan.config.llm)
+        self._stack = ExitStack()
+        self._gateway: GatewayHandle | None = None
+        self._sandboxes: dict[tuple[str, ...], ServerHandle] = {}
+        self._limits = SharedLimits()
+
+    def __enter__(self) -> Surroundings:
+        private = Path(tempfile.mkdtemp(prefix="trace-bench-"))
+        self._stack.callback(shutil.rmtree, private, ignore_errors=True)
+        try:
+            self._open_sandboxes(private)
+            self._open_gateway()
+        except BaseException:
+            self._stack.close()
+            raise
+        cap = self._plan.config.run_budget
+        self._limits = SharedLimits(
+            evaluations=cap.evaluations,
+            counter=str(self._layout.path / "evaluations.count") if cap.evaluations is not None else None,
+            deadline=time.monotonic() + cap.seconds if cap.seconds is not None else None,
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def setting(self) -> ExecutorSetting:
+        """What the executor needs to know."""
+        config = self._plan.config
+        used = self._used_components()
+        specs: list[TaskSpec | Component] = [*self._plan.tasks.values(), *used.values()]
+        modules = [m for spec in specs for m in (*spec.preload, spec.loader.partition(":")[0])]
+        plugins = {task_id.partition(":")[0] for task_id in self._plan.tasks}
+        return ExecutorSetting(
+            run_dir=str(self._layout.path.resolve()),
+            workers=config.max_workers,
+            environ=self._environ,
+            preload=tuple(dict.fromkeys([*JOB_MODULES, *modules])),
+            load=tuple(sorted(plugins)),
+            root=str(self._root) if self._root else None,
+            plugins=config.plugins,
+        )
+
+    def order(self, job: JobSpec) -> JobOrder:
+        """Return a job's order."""
+        config = self._plan.config
+        access = None
+        if self._gateway is not None:
+            access = self._gateway.register(job.job_id, budget=job.budget, seed=job.seed, models=job.models)
+        server = self._sandboxes.get(self._plan.tasks[job.task_id].sandbox or ())
+        return JobOrder(
+            job=job,
+            run_dir=str(self._layout.path.resolve()),
+            access=access.model_dump(mode="json") if access else None,
+            eval_workers=config.eval_workers,
+            sandbox=config.sandbox,
+            sandbox_address=server.address if server else None,
+            plugins=config.plugins,
+            root=str(self._root) if self._root else None,
+            limits=self._limits,
+        )
+
+    def release(self, job: JobSpec) -> None:
+        """Forget a finished job's calls in the gateway."""
+        if self._gateway is not None:
+            self._gateway.release(job.job_id)
+
+    def spent(self) -> Axis | None:
+        """Return the axis on which the run's budget is spent, if it is."""
+        cap = self._plan.config.run_budget
+        if self._limits.deadline is not None and time.monotonic() >= self._limits.deadline:
+            return "seconds"
+        counted: dict[Axis, float | None] = {}
+        if self._limits.counter is not None:
+            counted["evaluations"] = SharedCounter(self._limits.counter).value()
+        if self._gateway is not None and (cap.llm_calls, cap.tokens, cap.usd) != (None, None, None):
+            used = self._gateway.run_used()
+            counted |= {"llm_calls": used.llm_calls, "tokens": used.tokens, "usd": used.usd}
+        caps = cap.caps()
+        return next(
+            (a for a, amount in counted.items() if a in caps and amount is not None and amount >= caps[a]), None
+        )
+
+    def _used_components(self) -> dict[str, Component]:
+        found: dict[str, Component] = dict(self._plan.trainers)
+        for name in {job.optimizer for job in self._plan.jobs if job.optimizer}:
+            found[name] = self._host.component("optimizer", name)
+        return found
+
+    def _open_sandboxes(self, private: Path) -> None:
+        needed = {spec.sandbox for spec in self._plan.tasks.values() if spec.sandbox is not None}
+        if not needed:
+            return
+        from tracebench_core.sandbox import start_server  # noqa: PLC0415 - many runs need none
+
+        for i, modules in enumerate(sorted(needed)):
+            folder = private / f"sandbox-{i}"
+            folder.mkdir(mode=0o700)
+            server = start_server(preload=modules, require=self._plan.config.sandbox.require, directory=folder)
+            self._stack.callback(server.close)
+            self._sandboxes[modules] = server
+
+    def _open_gateway(self) -> None:
+        specs = [*self._plan.trainers.values(), *self._plan.tasks.values()]
+        if not any(spec.uses_model for spec in specs):
+            return
+        from tracebench_core.llm.gateway_process import start_gateway  # noqa: PLC0415 - runs without a model need none
+
+        config = self._plan.config
+        replay = Path(config.replay_from) if config.replay_from else None
+        self._gateway = start_gateway(
+            config.llm, mode=config.mode, run_dir=self._layout.path, run_budget=config.run_budget, replay_from=replay
+        )
+        self._stack.callback(self._gateway.close)

@@ -1,0 +1,71 @@
+"""Check a config without running it: does every task load, has it something to train, is every name known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from tracebench_core.engine.opening import open_task
+from tracebench_core.engine.plan import choose_tasks, make_plan
+from tracebench_core.errors import MissingRequirementError, TraceBenchError
+from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.specs import RunConfig
+
+
+class Check(NamedTuple):
+    """One line of a validation."""
+
+    level: Literal["OK", "SKIP", "FAIL", "EXPECTED"]
+    subject: str
+    message: str = ""
+
+
+def validate_config(
+    config: RunConfig, host: PluginHost, *, environ: Mapping[str, str], strict: bool
+) -> Iterator[Check]:
+    """Yield a check per task, and with `strict` one per trainer, optimizer, guide and logger, and the expanded matrix."""
+    for choice in choose_tasks(config, host):
+        if reason := host.catalog().availability(choice.spec):
+            yield Check("SKIP", choice.id, reason)
+        elif not strict:
+            yield Check("OK", choice.id)
+        else:
+            yield _open(host, choice.id, choice.options, trainable=choice.spec.trainable)
+    plan = make_plan(config, host, environ=environ)
+    if not strict:
+        return
+    for trainer_id, trainer in plan.trainers.items():
+        if reason := host.catalog().availability(trainer):
+            yield Check("SKIP", trainer_id, reason)
+        else:
+            yield _resolves(host, "trainer", trainer_id)
+    named = {("optimizer", j.optimizer) for j in plan.jobs} | {("guide", j.guide) for j in plan.jobs}
+    named |= {("logger", j.logger) for j in plan.jobs}
+    for kind, name in sorted((k, n) for k, n in named if n is not None):
+        yield _resolves(host, kind, name)
+    yield Check("OK", "matrix", f"{len(plan.jobs)} jobs expanded deterministically")
+    for job in plan.jobs:
+        yield Check("OK", f"job {job.job_id}", f"{job.task_id} x {job.trainer_id} (seed={job.seed})")
+
+
+def _open(host: PluginHost, task_id: str, options: Mapping[str, object], *, trainable: bool) -> Check:
+    try:
+        open_task(host, task_id, eval_kwargs=options)
+    except MissingRequirementError as err:
+        return Check("SKIP", task_id, f"{err} {err.hint}".strip())
+    except TraceBenchError as err:
+        return Check("FAIL" if trainable else "EXPECTED", task_id, str(err))
+    except Exception as err:  # noqa: BLE001 - whatever a suite raises while loading is what the user must see
+        return Check("FAIL", task_id, f"{type(err).__name__}: {err}")
+    return Check("OK", task_id)
+
+
+def _resolves(host: PluginHost, kind: str, name: str) -> Check:
+    try:
+        component = host.component(kind, name)  # type: ignore[arg-type]  # one of the kinds above
+        if reason := host.catalog().availability(component):
+            return Check("SKIP", f"{kind} {name}", reason)
+        load_ref(component.loader, owner=name)
+    except TraceBenchError as err:
+        return Check("FAIL", f"{kind} {name}", str(err))
+    return Check("OK", f"{kind} {name}")
