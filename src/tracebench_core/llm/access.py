@@ -1,0 +1,24 @@
+"""`JobAccess`: all that a job process needs to ask models, as plain data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tracebench_core.specs import ModelIdentity, Role
+from tracebench_core.specs.base import Spec
+
+Phase = Literal["training", "scoring"]
+"""`training` is capped by the job's budget; `scoring` is the engine's own final measurement, metered and not capped."""
+PHASES: tuple[Phase, ...] = ("training", "scoring")
+
+
+class JobAccess(Spec):
+    """The gateway as one job sees it. The keys are the job's own: none of them is a provider's."""
+
+    job_id: str
+    base_url: str
+    """Ends in `/v1`."""
+    keys: dict[Role, dict[Phase, str]]
+    models: dict[Role, ModelIdentity]
+    timeout: float
+    """Seconds after which a call that has not been answered is given up: the gateway's own limits are shorter."""

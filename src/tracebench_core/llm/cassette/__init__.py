@@ -1,0 +1,1 @@
+"""Exchanges kept for later: the recording of a run, its replay, and the cache of identical calls."""

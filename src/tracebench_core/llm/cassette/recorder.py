@@ -1,0 +1,58 @@
+"""Writes a recording: `calls.jsonl`, one line a call, and `blobs/` with the requests and replies."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from tracebench_core.ids import canonical_json
+from tracebench_core.llm.cassette.blobs import Blobs
+from tracebench_core.llm.exchange import ChatRequest, Metered, ProviderError, Reply
+
+CALLS_FILE, BLOBS_FOLDER = "calls.jsonl", "blobs"
+CASSETTE_VERSION = 1
+
+
+class Recorder:
+    """Keeps every exchange of a run, failures included: a replay repeats them too."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._blobs = Blobs(folder / BLOBS_FOLDER)
+        self._fd = os.open(folder / CALLS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        size = os.fstat(self._fd).st_size
+        if size == 0:
+            self._write({"cassette": CASSETTE_VERSION})
+        elif os.pread(self._fd, 1, size - 1) != b"\n":
+            os.write(self._fd, b"\n")
+
+    def keep(self, request: ChatRequest, outcome: Reply | ProviderError, metered: Metered) -> str:
+        """Record one exchange; returns the name of the reply's blob, empty for a failure."""
+        reply_hash = ""
+        line = {
+            "job_id": request.job_id,
+            "seed": request.seed,
+            "role": request.role,
+            "digest": request.digest,
+            "occurrence": request.occurrence,
+            "request": self._blobs.put(canonical_json(request_content(request))),
+            "metered": asdict(metered),
+        }
+        if isinstance(outcome, ProviderError):
+            line["error"] = {"kind": outcome.kind, "message": str(outcome), "status_code": outcome.status_code}
+        else:
+            content = {"message": outcome.message, "finish_reason": outcome.finish_reason}
+            line["reply"] = reply_hash = self._blobs.put(canonical_json(content))
+        self._write(line)
+        return reply_hash
+
+    def _write(self, line: dict[str, object]) -> None:
+        os.write(self._fd, json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
+
+
+def request_content(request: ChatRequest) -> dict[str, object]:
+    """Return what the digest of a request stands for, in words; its address is left out."""
+    identity = {"provider": request.identity.provider, "model": request.identity.model}
+    return {"model": identity, "role": request.role, "messages": request.messages, "sampling": request.sampling}

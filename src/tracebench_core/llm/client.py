@@ -1,0 +1,153 @@
+"""How a job asks models: the standard library's HTTP with one kept connection a thread, and nothing heavier."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from tracebench_core.errors import BudgetExhausted, ModelError
+from tracebench_core.llm.access import JobAccess, Phase
+from tracebench_core.specs import Completion, Endpoint, Message, Role, Usage
+from tracebench_core.specs.events import LLMCall
+
+GONE_SECONDS = 60.0
+"""How long a gateway that was killed is waited for, until it is given up."""
+RECONNECT_DELAY = 0.05
+PAYMENT_REQUIRED = 402
+
+
+class GatewayClient:
+    """One job's line to the gateway. Threads may share it, and a forked child may go on with it."""
+
+    def __init__(self, access: JobAccess) -> None:
+        self._access = access
+        parts = urlsplit(access.base_url)
+        self._address = (parts.hostname or "127.0.0.1", parts.port or 80)
+        self._prefix = parts.path
+        self._local = threading.local()
+
+    def complete(
+        self, messages: Sequence[Message], *, role: Role, phase: Phase = "training", n: int = 1, **sampling: Any
+    ) -> list[Completion]:
+        """Ask the role's model; returns `n` completions, the first of which carries the usage of all.
+
+        Raises:
+            BudgetExhausted: when a cap of the job or the run is reached.
+            ModelError: when the model cannot be asked or its answer is no completion.
+        """
+        model = self._access.models[role].model
+        body = {"model": model, "messages": list(messages), "n": n} | sampling
+        answer = self._ask("POST", f"{self._prefix}/chat/completions", key=self._access.keys[role][phase], body=body)
+        usage = _usage(answer["usage"], calls=n)
+        return [
+            Completion(
+                text=choice["message"].get("content") or "",
+                model=answer["model"],
+                finish_reason=choice["finish_reason"],
+                usage=usage if index == 0 else Usage(),
+            )
+            for index, choice in enumerate(answer["choices"])
+        ]
+
+    def endpoint(self, role: Role, phase: Phase = "training") -> Endpoint:
+        """Return the door for a foreign framework or a subprocess that speaks OpenAI's API."""
+        key = self._access.keys[role][phase]
+        return Endpoint(base_url=self._access.base_url, api_key=SecretStr(key), model=self._access.models[role].model)
+
+    def records(self, after: int = 0) -> list[LLMCall]:
+        """Return this job's calls numbered higher than `after`, in order, whoever made them."""
+        return [LLMCall(**record) for record in self._get(f"/ledger/records?after={max(after, 0)}")["records"]]
+
+    def used(self) -> Usage:
+        """Return what the training calls have used up to now, of all roles together."""
+        return Usage(**self._get("/ledger/used")["used"])
+
+    def overshoot(self) -> dict[str, float]:
+        """Return how far training is past its caps, by axis; only calls under way can do that."""
+        return dict(self._get("/ledger/used")["overshoot"])
+
+    def start_clock(self, *, elapsed: float = 0.0) -> None:
+        """Tell the gateway that training began `elapsed` seconds ago; its cap in seconds counts from there."""
+        self._ask("POST", "/ledger/clock", key=self._any_key(), body={"elapsed": elapsed})
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    def _get(self, path: str) -> dict[str, Any]:
+        return self._ask("GET", path, key=self._any_key())
+
+    def _any_key(self) -> str:
+        return next(key for phases in self._access.keys.values() for key in phases.values())
+
+    def _ask(self, method: str, path: str, *, key: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        content = None if body is None else json.dumps(body).encode()
+        status, text = self._exchange(method, path, headers, content)
+        try:
+            answer = json.loads(text)
+        except ValueError as err:
+            raise ModelError(f"the gateway's answer to `{path}` is not JSON", kind="malformed") from err
+        if status != http.client.OK:
+            _raise(status, answer)
+        return dict(answer)
+
+    def _exchange(self, method: str, path: str, headers: dict[str, str], content: bytes | None) -> tuple[int, bytes]:
+        """Send and receive; a gateway that went away in between is asked again once it is back."""
+        deadline = time.monotonic() + GONE_SECONDS
+        while True:
+            connection = self._connection()
+            try:
+                connection.request(method, path, body=content, headers=headers)
+                response = connection.getresponse()
+                return response.status, response.read()
+            except TimeoutError as err:
+                self.close()
+                raise ModelError(f"no answer within {self._access.timeout:g} s", kind="timeout") from err
+            except (OSError, http.client.HTTPException) as err:
+                self.close()
+                if time.monotonic() > deadline:
+                    raise ModelError(f"the gateway is gone: {err}", kind="refused") from err
+                time.sleep(RECONNECT_DELAY)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        """Return this thread's connection; one inherited through a fork is left to the parent."""
+        local = self._local
+        if getattr(local, "connection", None) is None or local.pid != os.getpid():
+            local.connection = http.client.HTTPConnection(*self._address, timeout=self._access.timeout)
+            local.pid = os.getpid()
+        connection: http.client.HTTPConnection = local.connection
+        return connection
+
+
+def _raise(status: int, answer: Mapping[str, Any]) -> None:
+    error = answer.get("error") or {}
+    ours = error.get("tracebench") or {}
+    if status == PAYMENT_REQUIRED:
+        raise BudgetExhausted(ours.get("axis", "llm_calls"), scope=ours.get("scope", "job"))
+    message = error.get("message", f"the gateway answered {status}")
+    kind = ours.get("kind_of_failure", "request")
+    raise ModelError(message, kind=kind, status_code=ours.get("provider_status") or status)
+
+
+def _usage(usage: Mapping[str, Any], *, calls: int) -> Usage:
+    """Return the tokens of an answer; what it cost is in the ledger's records."""
+    details = usage.get("prompt_tokens_details") or {}
+    return Usage(
+        llm_calls=calls,
+        prompt_tokens=usage["prompt_tokens"],
+        completion_tokens=usage["completion_tokens"],
+        cached_tokens=details.get("cached_tokens") or 0,
+        usd=None,
+    )

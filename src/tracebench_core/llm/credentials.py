@@ -1,0 +1,61 @@
+"""Provider keys: which variable holds them, who may see them, and how their values are kept out of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tracebench_core.specs import LLMConfig
+
+KEY_VARIABLES: dict[str, str] = {
+    "ai21": "AI21_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "azure": "AZURE_API_KEY",
+    "cerebras": "CEREBRAS_API_KEY",
+    "cohere": "COHERE_API_KEY",
+    "deepinfra": "DEEPINFRA_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "fireworks_ai": "FIREWORKS_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "huggingface": "HUGGINGFACE_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "moonshot": "MOONSHOT_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "perplexity": "PERPLEXITYAI_API_KEY",
+    "replicate": "REPLICATE_API_KEY",
+    "sambanova": "SAMBANOVA_API_KEY",
+    "together_ai": "TOGETHERAI_API_KEY",
+    "xai": "XAI_API_KEY",
+}
+"""By provider, the variable its key is conventionally kept in. A provider that is not here asks for no key of ours."""
+
+SECRET_SUFFIXES = ("_API_KEY", "_API_TOKEN", "_AUTH_TOKEN", "_ACCESS_KEY", "_SECRET_KEY", "_CLIENT_SECRET", "_AD_TOKEN")
+SHORTEST_SECRET = 8
+"""A shorter value is too common a string to be taken out of texts."""
+MASK = "[redacted]"
+
+
+def is_secret(name: str, llm: LLMConfig) -> bool:
+    """Tell whether the variable `name` may hold a provider's key: by its suffix, or because the config names it."""
+    named = {config.api_key_env for config in (llm, *llm.roles.values())}
+    return name in named or name.upper().endswith(SECRET_SUFFIXES)
+
+
+def secret_environ(environ: Mapping[str, str], llm: LLMConfig) -> dict[str, str]:
+    """Return the variables that only the gateway is given."""
+    return {name: value for name, value in environ.items() if is_secret(name, llm)}
+
+
+def without_secrets(environ: Mapping[str, str], llm: LLMConfig) -> dict[str, str]:
+    """Return the environment for every process but the gateway: no key by name, and no copy of one by value."""
+    values = {value for value in secret_environ(environ, llm).values() if len(value) >= SHORTEST_SECRET}
+    return {name: value for name, value in environ.items() if not is_secret(name, llm) and value not in values}
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """Return `text` with every secret value masked, the longest first."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, MASK)
+    return text

@@ -1,0 +1,99 @@
+"""One request to a model and its reply, as the gateway's parts hand them to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tracebench_core.errors import ModelError
+from tracebench_core.ids import canonical_json, content_hash
+from tracebench_core.specs import Message, ModelIdentity, Role
+
+OnDelta = Callable[[dict[str, Any]], Awaitable[None]]
+"""Called with each piece of a streamed message, in OpenAI's `delta` form."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What a model is asked. `occurrence` counts, from 0, how often the job asked exactly this in this role."""
+
+    job_id: str
+    seed: int
+    role: Role
+    identity: ModelIdentity
+    messages: list[Message]
+    sampling: dict[str, Any]
+    digest: str
+    occurrence: int = 0
+    hints: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Token counts of one call; `cached` is the part of `prompt` that came from the provider's cache."""
+
+    prompt: int
+    completion: int
+    cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """What a call cost; `usd` is None when the price is unknown, `estimated` says that no provider counted the tokens."""
+
+    tokens: Tokens
+    usd: float | None
+    estimated: bool = False
+    retries: int = 0
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer. `reported` is what the provider counted; `metered` is set only where the cost is already known."""
+
+    message: dict[str, Any]
+    finish_reason: str
+    reported: Tokens | None = None
+    metered: Metered | None = None
+
+    @property
+    def text(self) -> str:
+        """The answer's text, empty for one that only calls tools."""
+        return self.message.get("content") or ""
+
+
+class ProviderError(ModelError):
+    """One attempt failed. `retry_after` is how many seconds the provider asked to be left alone."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str,
+        status_code: int | None = None,
+        retry_after: float | None = None,
+        metered: Metered | None = None,
+    ) -> None:
+        super().__init__(message, kind=kind, status_code=status_code)
+        self.retry_after = retry_after
+        self.metered = metered
+
+
+class Provider(Protocol):
+    """Something that answers. One attempt: limits, retries and metering are its caller's."""
+
+    async def ask(self, request: ChatRequest, *, on_delta: OnDelta | None = None) -> Reply:
+        """Return the whole answer, having passed it on piece by piece where `on_delta` is given.
+
+        Raises:
+            ProviderError: with the kind of failure.
+        """
+        ...
+
+
+def request_digest(*, identity: ModelIdentity, role: Role, messages: list[Message], sampling: dict[str, Any]) -> str:
+    """Return the SHA-256 that names this request, whatever address its model is reached at."""
+    model = [identity.provider, identity.model]
+    return content_hash(canonical_json({"model": model, "role": role, "messages": messages, "sampling": sampling}))

@@ -1,0 +1,64 @@
+"""`python -m tracebench_core.llm.gateway`: the gateway's process, told by its standard input what to be.
+
+It ends when that input ends or its parent is gone, so it never outlives the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+
+import uvicorn
+
+from tracebench_core.llm.gateway.app import Routes
+from tracebench_core.llm.gateway.assembly import build_service
+from tracebench_core.llm.gateway.privacy import forbid_inspection
+from tracebench_core.llm.gateway.settings import GatewaySettings
+
+PARENT_CHECK_SECONDS = 1.0
+LARGEST_HEADERS = 256 * 1024
+"""Bytes; a key carries its job's claims and is longer than most."""
+
+
+def main() -> None:
+    """Serve until the runner is gone."""
+    settings = GatewaySettings.model_validate_json(sys.stdin.buffer.readline())
+    forbid_inspection()
+    os.environ.update(settings.environ)
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's to handle; jobs still end their calls
+    service = build_service(settings)
+    config = uvicorn.Config(
+        Routes(service).app(),
+        loop="asyncio",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        timeout_keep_alive=3600,
+        timeout_graceful_shutdown=1,
+        h11_max_incomplete_event_size=LARGEST_HEADERS,
+        backlog=1024,
+    )
+    server = uvicorn.Server(config)
+    threading.Thread(target=_wait_for_end, args=(server,), daemon=True).start()
+    listener = socket.socket(fileno=settings.socket_fd)
+    asyncio.run(server.serve(sockets=[listener]))
+
+
+def _wait_for_end(server: uvicorn.Server) -> None:
+    """Stop the server once the runner closes our input, or dies while some other process holds the pipe open."""
+    parent = os.getppid()
+    ended = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.buffer.read(), ended.set()), daemon=True).start()
+    while not ended.wait(PARENT_CHECK_SECONDS) and os.getppid() == parent and Path(f"/proc/{parent}").exists():
+        continue
+    server.should_exit = True
+
+
+if __name__ == "__main__":
+    main()

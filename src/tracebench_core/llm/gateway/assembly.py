@@ -1,0 +1,50 @@
+"""Puts a gateway together from its settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracebench_core.llm.cassette.cache import CallCache
+from tracebench_core.llm.cassette.recorder import Recorder
+from tracebench_core.llm.exchange import Provider
+from tracebench_core.llm.gateway.ledger import Ledger
+from tracebench_core.llm.gateway.providers.stub import StubProvider
+from tracebench_core.llm.gateway.service import Service
+from tracebench_core.llm.gateway.settings import GatewaySettings
+
+LLM_FOLDER = "llm"
+LEDGER_FILE = "ledger.jsonl"
+SHARED_CACHE = ".llm-cache.sqlite"
+
+
+def build_service(settings: GatewaySettings) -> Service:
+    """Return the service for these settings, with the ledger's accounts restored."""
+    folder = settings.run_dir / LLM_FOLDER
+    return Service(
+        settings,
+        provider=_provider(settings),
+        ledger=Ledger(folder / LEDGER_FILE),
+        recorder=Recorder(folder) if settings.llm.record and settings.mode != "replay" else None,
+        cache=_cache(settings, folder),
+    )
+
+
+def _provider(settings: GatewaySettings) -> Provider:
+    if settings.mode == "stub":
+        return StubProvider(settings.llm.stub)
+    if settings.mode == "replay":
+        from tracebench_core.llm.gateway.providers.replay import ReplayProvider
+
+        if settings.replay_from is None:
+            raise ValueError("mode `replay` needs `replay_from`")
+        return ReplayProvider(settings.replay_from / LLM_FOLDER)
+    from tracebench_core.llm.gateway.providers.litellm import LiteLLMProvider
+
+    return LiteLLMProvider(settings.llm, environ=settings.environ)
+
+
+def _cache(settings: GatewaySettings, folder: Path) -> CallCache | None:
+    if settings.llm.cache == "off" or settings.mode == "replay":
+        return None
+    shared = settings.llm.cache == "shared"
+    return CallCache(settings.run_dir.parent / SHARED_CACHE if shared else folder / "cache.sqlite")

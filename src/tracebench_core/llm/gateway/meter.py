@@ -1,0 +1,56 @@
+"""How many tokens a call took: the provider's own count where it is credible, else an estimate that is marked as one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracebench_core.llm.exchange import ChatRequest, Metered, Reply, Tokens
+from tracebench_core.llm.prices import PriceTable
+from tracebench_core.specs import Message
+
+CHARACTERS_PER_TOKEN = 4
+TOKENS_PER_MESSAGE = 4
+"""What a chat template adds around each message."""
+MOST_HIDDEN_TOKENS = 50_000
+"""Tokens that a text does not show: tools' schemas, images, a provider's own preamble."""
+MOST_COMPLETION_TOKENS = 2_000_000
+"""More than any model writes in one answer, hidden reasoning included."""
+
+
+def measure(request: ChatRequest, reply: Reply, *, prices: PriceTable) -> Metered:
+    """Return what the call cost."""
+    if reply.metered is not None:
+        return reply.metered
+    reported = reply.reported
+    credible = reported is not None and is_credible(reported, request.messages)
+    tokens = reported if reported is not None and credible else estimate(request.messages, reply.text)
+    usd = prices.usd(request.identity, prompt=tokens.prompt, completion=tokens.completion, cached=tokens.cached)
+    return Metered(tokens, usd, estimated=not credible)
+
+
+def estimate(messages: list[Message], answer: str) -> Tokens:
+    """Return a count by length: four characters a token, as is usual for English."""
+    prompt = sum(TOKENS_PER_MESSAGE + _tokens(len(text_of(message))) for message in messages)
+    return Tokens(prompt=prompt, completion=_tokens(len(answer)))
+
+
+def is_credible(tokens: Tokens, messages: list[Message]) -> bool:
+    """Tell whether a provider's count can be true: not negative, not of nothing, not beyond one token a character."""
+    characters = sum(len(text_of(message)) + TOKENS_PER_MESSAGE * CHARACTERS_PER_TOKEN for message in messages)
+    return (
+        0 < tokens.prompt <= characters + MOST_HIDDEN_TOKENS
+        and 0 <= tokens.completion <= MOST_COMPLETION_TOKENS
+        and 0 <= tokens.cached <= tokens.prompt
+    )
+
+
+def text_of(message: Message) -> str:
+    """Return the text of a message whose content is a string or a list of parts."""
+    content: Any = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+
+
+def _tokens(characters: int) -> int:
+    return -(-characters // CHARACTERS_PER_TOKEN)

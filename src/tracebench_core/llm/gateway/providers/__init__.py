@@ -1,0 +1,1 @@
+"""What can stand behind the gateway: litellm, the stub model, or a recording."""

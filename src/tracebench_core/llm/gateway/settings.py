@@ -1,0 +1,28 @@
+"""What the gateway's process is told when it starts, over a pipe and never through its environment or arguments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracebench_core.specs import Budget, LLMConfig, Mode
+from tracebench_core.specs.base import Spec
+
+
+class GatewaySettings(Spec):
+    """One run's gateway."""
+
+    llm: LLMConfig
+    mode: Mode
+    run_dir: Path
+    run_budget: Budget
+    replay_from: Path | None
+    seed: int
+    token_secret: str
+    """Hex; signs the jobs' keys."""
+    admin_token: str
+    environ: dict[str, str]
+    """The variables that hold provider keys; this process alone has them."""
+    started: float
+    """Monotonic seconds at which the run's clock began; a restarted gateway goes on with it."""
+    socket_fd: int
+    """A listening socket that the runner keeps open, so that callers wait while a gateway is replaced."""

@@ -1,0 +1,259 @@
+"""Starts the gateway in a process of its own and speaks for it: the runner's side."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from tracebench_core.errors import ModelError
+from tracebench_core.llm.access import PHASES, JobAccess
+from tracebench_core.llm.credentials import secret_environ, without_secrets
+from tracebench_core.llm.gateway.settings import GatewaySettings
+from tracebench_core.llm.tokens import Claims, sign
+from tracebench_core.specs import Budget, BudgetState, LLMConfig, Mode, ModelIdentity, Role
+from tracebench_core.specs.events import LLMCall
+
+START_SECONDS = 30.0
+END_SECONDS = 5.0
+BACKLOG = 1024
+RETRY_DELAY_ALLOWANCE = 60.0
+"""Seconds that waiting between a call's attempts, and for a free slot, may add to the attempts themselves."""
+LOG_FILE = "gateway.log"
+
+
+class GatewayHandle:
+    """A running gateway. Its listening socket stays open here, so that callers wait while it is restarted."""
+
+    def __init__(self, settings: GatewaySettings, *, listener: socket.socket, environ: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._listener = listener
+        self._environ = without_secrets(environ, settings.llm)
+        self._secret = bytes.fromhex(settings.token_secret)
+        self._attempts: dict[str, str] = {}
+        self._admin_lock = Lock()
+        self._admin: http.client.HTTPConnection | None = None
+        self.admin_token = settings.admin_token
+        host, port = listener.getsockname()
+        self._address = (host, port)
+        self.base_url = f"http://{host}:{port}/v1"
+        self._process = self._spawn()
+
+    def __enter__(self) -> GatewayHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        """The gateway's process."""
+        return self._process.pid
+
+    def scrubbed_environ(self) -> dict[str, str]:
+        """Return the environment for every other process of the run: without provider keys."""
+        return dict(self._environ)
+
+    def register(
+        self,
+        job_id: str,
+        *,
+        budget: Budget,
+        seed: int,
+        models: Mapping[Role, ModelIdentity],
+        hints: Mapping[str, Any] | None = None,
+    ) -> JobAccess:
+        """Return the keys of a new attempt at a job, which starts from an unspent budget. Costs no round trip.
+
+        Args:
+            hints: what the stub model may know of the job: `{"parameters": [Parameter as JSON, ...]}`.
+        """
+        attempt = self._attempts[job_id] = secrets.token_hex(4)
+        keys = {
+            role: {
+                phase: sign(
+                    Claims(
+                        job_id=job_id,
+                        attempt=attempt,
+                        role=role,
+                        phase=phase,
+                        seed=seed,
+                        budget=budget,
+                        model=identity,
+                        hints=dict(hints or {}),
+                    ),
+                    secret=self._secret,
+                )
+                for phase in PHASES
+            }
+            for role, identity in models.items()
+        }
+        llm = self._settings.llm
+        timeout = llm.timeout * (llm.max_retries + 1) + RETRY_DELAY_ALLOWANCE
+        return JobAccess(job_id=job_id, base_url=self.base_url, keys=keys, models=dict(models), timeout=timeout)
+
+    def release(self, job_id: str) -> None:
+        """Close a job's account: its keys open nothing from now on, and its records leave the gateway's memory."""
+        attempt = self._attempts.pop(job_id, None)
+        if attempt is not None:
+            self._ask("POST", f"/admin/jobs/{job_id}/{attempt}/release")
+
+    def records(self, job_id: str, after: int = 0) -> list[LLMCall]:
+        """Return the calls of the job's present attempt that are numbered higher than `after`, in order."""
+        attempt = self._attempts.get(job_id)
+        if attempt is None:
+            return []
+        answer = self._ask("GET", f"/admin/jobs/{job_id}/{attempt}/records?after={after}")
+        return [LLMCall(**record) for record in answer["records"]]
+
+    def run_used(self) -> BudgetState:
+        """Return what the whole run used on the axes that the gateway sees, earlier tries of its jobs included."""
+        return BudgetState(**self._ask("GET", "/admin/run")["used"])
+
+    def run_overshoot(self) -> dict[str, float]:
+        """Return how far the run is past its caps, by axis; only calls under way can do that."""
+        return dict(self._ask("GET", "/admin/run")["overshoot"])
+
+    def is_alive(self) -> bool:
+        """Tell whether the process runs."""
+        return self._process.poll() is None
+
+    def wait_ready(self, *, timeout: float = START_SECONDS) -> None:
+        """Wait until the gateway answers.
+
+        Raises:
+            ModelError: when it ends instead, or does not answer in `timeout` seconds; the message has its last words.
+        """
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline and self.is_alive():
+            try:
+                self._ask("GET", "/admin/health", timeout=min(1.0, timeout))
+            except OSError:
+                continue
+            return
+        raise ModelError(f"the gateway did not start: {self._last_words()}", kind="refused")
+
+    def restart(self) -> None:
+        """Replace the process: same port, same keys, and the ledger intact."""
+        self._end(kill=True)
+        self._process = self._spawn()
+
+    def close(self) -> None:
+        """End the gateway. Idempotent."""
+        self._end(kill=False)
+        self._listener.close()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        log = self._log_path()
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tracebench_core.llm.gateway"],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                env=self._environ,
+                pass_fds=(self._listener.fileno(),),
+                start_new_session=True,
+            )
+        if process.stdin is None:
+            raise ModelError("the gateway has no input", kind="refused")
+        process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
+        process.stdin.flush()
+        return process
+
+    def _end(self, *, kill: bool) -> None:
+        process = self._process
+        if kill:
+            process.kill()
+        if process.stdin is not None and not process.stdin.closed:
+            process.stdin.close()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        with self._admin_lock:
+            self._hang_up()
+
+    def _ask(self, method: str, path: str, *, timeout: float = START_SECONDS) -> dict[str, Any]:
+        """Call an admin route, once more on a fresh connection where the kept one went stale."""
+        headers = {"Authorization": f"Bearer {self.admin_token}"}
+        with self._admin_lock:
+            for fresh in (self._admin is None, True):
+                if self._admin is None:
+                    self._admin = http.client.HTTPConnection(*self._address, timeout=timeout)
+                try:
+                    self._admin.request(method, path, headers=headers)
+                    response = self._admin.getresponse()
+                    answer: dict[str, Any] = json.loads(response.read())
+                except (OSError, http.client.HTTPException) as error:
+                    self._hang_up()
+                    if fresh:
+                        raise ConnectionError(f"the gateway does not answer: {error}") from error
+                    continue
+                if response.status != http.client.OK:
+                    raise ModelError(f"the gateway refused `{path}`: {answer}", kind="request")
+                return answer
+        raise AssertionError("unreachable")
+
+    def _hang_up(self) -> None:
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
+
+    def _log_path(self) -> Path:
+        return self._settings.run_dir / "llm" / LOG_FILE
+
+    def _last_words(self) -> str:
+        lines = self._log_path().read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"exit status {self._process.poll()}"
+
+
+def start_gateway(
+    llm: LLMConfig,
+    *,
+    mode: Mode,
+    run_dir: Path,
+    run_budget: Budget,
+    replay_from: Path | None = None,
+    seed: int = 0,
+    environ: Mapping[str, str] | None = None,
+) -> GatewayHandle:
+    """Start the run's gateway and return at once: calls made before it is up wait for it.
+
+    Args:
+        environ: where provider keys are taken from; this process's own environment by default.
+
+    Raises:
+        RunDirError: when `replay_from` holds no recording that can be read.
+    """
+    environ = dict(os.environ) if environ is None else environ
+    if mode == "replay" and replay_from is not None:
+        from tracebench_core.llm.cassette.player import check_recording
+
+        check_recording(replay_from)
+    listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
+    settings = GatewaySettings(
+        llm=llm,
+        mode=mode,
+        run_dir=run_dir.absolute(),
+        run_budget=run_budget,
+        replay_from=replay_from.absolute() if replay_from else None,
+        seed=seed,
+        token_secret=secrets.token_hex(32),
+        admin_token=secrets.token_hex(32),
+        environ=secret_environ(environ, llm),
+        started=time.monotonic(),
+        socket_fd=listener.fileno(),
+    )
+    return GatewayHandle(settings, listener=listener, environ=environ)

@@ -1,0 +1,113 @@
+"""Which model answers each role, and which key it needs: pure functions of the config and the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, get_args
+from urllib.parse import urlsplit
+
+from tracebench_core.llm.credentials import KEY_VARIABLES
+from tracebench_core.specs import LLMConfig, Mode, ModelConfig, ModelIdentity, Role
+
+ROLES: tuple[Role, ...] = get_args(Role)
+STUB = ModelIdentity(provider="stub", model="stub")
+DEFAULT_MODEL = "gpt-4o-mini"
+DEFAULT_OPENROUTER_MODEL = "openai/gpt-4o-mini"
+FAMILIES = (
+    ("claude", "anthropic"),
+    ("gemini", "gemini"),
+    ("deepseek", "deepseek"),
+    ("mistral", "mistral"),
+    ("codestral", "mistral"),
+    ("grok", "xai"),
+    ("command", "cohere"),
+)
+"""Providers told by the start of a bare model name; every other bare name is taken for an OpenAI model."""
+KEYLESS = frozenset({"ollama", "ollama_chat", "lm_studio", "hosted_vllm", "vllm", "llamafile", "stub"})
+PREFIXES = (
+    frozenset(KEY_VARIABLES) | KEYLESS | {"bedrock", "vertex_ai", "azure_ai", "databricks", "watsonx", "sagemaker"}
+)
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0"})  # noqa: S104 - compared with, never bound to
+
+
+class MissingKey(NamedTuple):
+    """A key without which no job of the run can ask its model."""
+
+    variable: str
+    provider: str
+    roles: tuple[Role, ...]
+
+
+def role_config(llm: LLMConfig, role: Role) -> ModelConfig:
+    """Return what holds for `role`: its own fields over the defaults of all roles."""
+    default = {name: getattr(llm, name) for name in ModelConfig.model_fields}
+    own = llm.roles.get(role, ModelConfig()).model_dump(exclude_none=True)
+    if "provider" in own:  # another provider's address and key are of no use to it
+        default |= {"base_url": None, "api_key_env": None}
+    return ModelConfig(**default | own)
+
+
+def resolve_models(llm: LLMConfig, *, mode: Mode, environ: Mapping[str, str]) -> dict[Role, ModelIdentity]:
+    """Return who answers each role.
+
+    A model that the config leaves open is `$TRACE_LITELLM_MODEL`, else `$DEFAULT_LITELLM_MODEL`, else a small OpenAI
+    model, through OpenRouter where only its key is set. In stub mode every role is answered by `stub`.
+    """
+    if mode == "stub":
+        return dict.fromkeys(ROLES, STUB)
+    return {role: _resolve(role_config(llm, role), environ) for role in ROLES}
+
+
+def missing_key(llm: LLMConfig, *, mode: Mode, environ: Mapping[str, str]) -> MissingKey | None:
+    """Return the first key that real mode needs and that is not set, or None. A server on loopback needs none."""
+    if mode != "real":
+        return None
+    needed: dict[tuple[str, str], list[Role]] = {}
+    for role, identity in resolve_models(llm, mode=mode, environ=environ).items():
+        variable = key_variable(role_config(llm, role), identity)
+        if variable and not environ.get(variable):
+            needed.setdefault((variable, identity.provider), []).append(role)
+    for (variable, provider), roles in needed.items():
+        return MissingKey(variable, provider, tuple(roles))
+    return None
+
+
+def key_variable(config: ModelConfig, identity: ModelIdentity) -> str | None:
+    """Return the name of the variable that must hold this model's key; None where no key is needed."""
+    if config.api_key_env:
+        return config.api_key_env
+    if identity.base_url and urlsplit(identity.base_url).hostname in LOOPBACK:
+        return None
+    return KEY_VARIABLES.get(identity.provider)
+
+
+def _resolve(config: ModelConfig, environ: Mapping[str, str]) -> ModelIdentity:
+    provider = config.provider
+    model = config.model or environ.get("TRACE_LITELLM_MODEL") or environ.get("DEFAULT_LITELLM_MODEL")
+    if model is None:
+        provider = provider or _default_provider(config, environ)
+        model = DEFAULT_OPENROUTER_MODEL if provider == "openrouter" else DEFAULT_MODEL
+    prefix, slash, rest = model.partition("/")
+    if slash and prefix == provider:
+        model = rest
+    elif provider is None:
+        provider, model = (prefix, rest) if slash and prefix in PREFIXES else (_family(model, config, environ), model)
+    base_url = config.base_url
+    if base_url is None and provider == "openai":
+        base_url = environ.get("OPENAI_API_BASE") or environ.get("OPENAI_BASE_URL") or None
+    return ModelIdentity(provider=provider, model=model, base_url=base_url)
+
+
+def _default_provider(config: ModelConfig, environ: Mapping[str, str]) -> str:
+    if config.base_url or config.api_key_env or environ.get("OPENAI_API_KEY"):
+        return "openai"
+    return "openrouter" if environ.get("OPENROUTER_API_KEY") else "openai"
+
+
+def _family(model: str, config: ModelConfig, environ: Mapping[str, str]) -> str:
+    """Return the provider of a name without a provider's prefix; behind a URL of one's own, everything speaks OpenAI's API."""
+    if config.base_url:
+        return "openai"
+    if "/" in model:
+        return _default_provider(config, environ)
+    return next((provider for start, provider in FAMILIES if model.startswith(start)), "openai")

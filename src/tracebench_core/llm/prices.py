@@ -1,0 +1,86 @@
+"""What a call costs: prices from the config, else from the map that litellm ships, read without importing litellm."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.specs import LLMConfig, ModelIdentity, Price, Role
+
+PER_MILLION = 1_000_000
+MAP_FILE = "model_prices_and_context_window_backup.json"
+FREE = Price(prompt=0.0, completion=0.0)
+
+
+class PriceTable:
+    """Prices by model. The config's entries win; they may be named `model` or `provider/model`."""
+
+    def __init__(self, prices: Mapping[str, Price]) -> None:
+        self._own = dict(prices)
+        self._found: dict[ModelIdentity, Price | None] = {}
+
+    def price(self, identity: ModelIdentity) -> Price | None:
+        """Return the price of a model, or None when nobody told it. The stub costs nothing."""
+        if identity not in self._found:
+            self._found[identity] = self._look_up(identity)
+        return self._found[identity]
+
+    def usd(self, identity: ModelIdentity, *, prompt: int, completion: int, cached: int = 0) -> float | None:
+        """Return what a call of so many tokens costs; `cached` is the part of `prompt` from the provider's cache."""
+        price = self.price(identity)
+        if price is None:
+            return None
+        cached_price = price.prompt if price.cached is None else price.cached
+        total = (prompt - cached) * price.prompt + cached * cached_price + completion * price.completion
+        return total / PER_MILLION
+
+    def _look_up(self, identity: ModelIdentity) -> Price | None:
+        full = f"{identity.provider}/{identity.model}"
+        own = self._own.get(full) or self._own.get(identity.model)
+        if own is not None:
+            return own
+        if identity.provider == "stub":
+            return FREE
+        return _from_map(full, identity)
+
+
+def unpriced_models(llm: LLMConfig, models: Mapping[Role, ModelIdentity]) -> list[ModelIdentity]:
+    """Return the models, each once, whose price is unknown: a budget in USD cannot be kept with them."""
+    table = PriceTable(llm.prices)
+    return [identity for identity in dict.fromkeys(models.values()) if table.price(identity) is None]
+
+
+def _from_map(full: str, identity: ModelIdentity) -> Price | None:
+    known = _bundled_map()
+    entry = known.get(full)
+    if entry is None:
+        bare = known.get(identity.model)
+        entry = bare if bare is not None and _is_same_provider(bare, identity.provider) else None
+    if entry is None or "input_cost_per_token" not in entry or "output_cost_per_token" not in entry:
+        return None
+    cached = entry.get("cache_read_input_token_cost")
+    return Price(
+        prompt=entry["input_cost_per_token"] * PER_MILLION,
+        completion=entry["output_cost_per_token"] * PER_MILLION,
+        cached=None if cached is None else cached * PER_MILLION,
+    )
+
+
+def _is_same_provider(entry: Mapping[str, Any], provider: str) -> bool:
+    """Compare with the map's own names: text completion models and regional ones carry the provider's name and more."""
+    return str(entry.get("litellm_provider", "")).removeprefix("text-completion-").split("-")[0] == provider
+
+
+@cache
+def _bundled_map() -> dict[str, dict[str, Any]]:
+    spec = find_spec("litellm")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(folder) / MAP_FILE
+        if path.is_file():
+            table: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
+            return table
+    return {}
