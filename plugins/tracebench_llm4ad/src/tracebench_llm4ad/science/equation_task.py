@@ -26,7 +26,7 @@ from tracebench_llm4ad.science.evaluator import Answer, EquationEvaluator
 FIT, PREDICT = "fit_the_equation", "predict_by_the_equation"
 DOORS = """
 def {fit}(inputs, targets, seed):
-    return fit_{kind}(equation, inputs, targets, seed)
+    return fit_{kind}(equation, inputs, targets, seed=seed)
 
 def {predict}(inputs, params):
     return predict_{kind}(equation, inputs, params)

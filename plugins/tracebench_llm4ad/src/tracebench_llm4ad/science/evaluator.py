@@ -92,11 +92,11 @@ class EquationEvaluator(Evaluator[DataSet]):
             *inputs, params = arguments
             return self.law.function(*inputs, *(c * p for c, p in zip(nominal, params, strict=False)))
 
-        return self.trusted(truth, instance)
+        return self.trusted(truth, instance, count=1)
 
-    def trusted(self, equation: Equation, data: DataSet) -> float:
-        """Return the digits of an equation of ours."""
-        params = FITS[self.kind](equation, data.fit_inputs, data.fit_targets, self.options.seed)
+    def trusted(self, equation: Equation, data: DataSet, *, count: int = STARTS) -> float:
+        """Return the digits of an equation of ours, fitted from `count` starts."""
+        params = FITS[self.kind](equation, data.fit_inputs, data.fit_targets, seed=self.options.seed, count=count)
         return self.judge(data, Answer(params, PREDICTIONS[self.kind](equation, data.held_inputs, params))).value
 
     def judge(self, instance: DataSet, solution: Answer) -> Verdict:

@@ -54,11 +54,13 @@ def predict_paths(equation: Equation, inputs: Sequence[Vector], params: Vector) 
     return np.array(path).T.reshape(-1)
 
 
-def fit_points(equation: Equation, inputs: Sequence[Vector], targets: Vector, seed: int) -> Vector:
-    """Return the constants that fit the rows best."""
+def fit_points(
+    equation: Equation, inputs: Sequence[Vector], targets: Vector, *, seed: int, count: int = STARTS
+) -> Vector:
+    """Return the constants that fit the rows best, of `count` descents: from all ones, and from random starts."""
     rng = np.random.default_rng(seed)
     starts = [np.ones(N_PARAMS)]
-    starts += [rng.choice([-1.0, 1.0], N_PARAMS) * 10 ** rng.uniform(-1, 1, N_PARAMS) for _ in range(STARTS - 1)]
+    starts += [rng.choice([-1.0, 1.0], N_PARAMS) * 10 ** rng.uniform(-1, 1, N_PARAMS) for _ in range(count - 1)]
     fits = [
         _descend(lambda p: predict_points(equation, inputs, p), np.asarray(targets), start, POINT_EVALUATIONS)
         for start in starts
@@ -66,13 +68,15 @@ def fit_points(equation: Equation, inputs: Sequence[Vector], targets: Vector, se
     return min(fits, key=lambda fit: fit[0])[1]
 
 
-def fit_paths(equation: Equation, inputs: Sequence[Vector], targets: Vector, seed: int) -> Vector:
+def fit_paths(
+    equation: Equation, inputs: Sequence[Vector], targets: Vector, *, seed: int, count: int = STARTS
+) -> Vector:
     """Return the constants whose integrated paths fit the observed states best; arguments as for `predict_paths`."""
     times = np.asarray(inputs[1], dtype=float)
     paths = np.asarray(targets, dtype=float).reshape(-1, len(times))
     slopes = (np.diff(paths, axis=1) / np.diff(times)).reshape(-1)
     middles = ((paths[:, 1:] + paths[:, :-1]) / 2).reshape(-1)
-    start = fit_points(equation, [middles], slopes, seed)
+    start = fit_points(equation, [middles], slopes, seed=seed, count=count)
     return _descend(lambda p: predict_paths(equation, inputs, p), np.asarray(targets), start, PATH_EVALUATIONS)[1]
 
 
