@@ -16,7 +16,7 @@ from typing import Any
 from tracebench_core.protocols import Context, EvaluationFailed, Guide
 from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
 from tracebench_llm4ad.catalog import BY_NAME
-from tracebench_llm4ad.evaluator import Evaluator, Verdict
+from tracebench_llm4ad.evaluator import Rules, Verdict
 from tracebench_llm4ad.heuristic import SandboxedHeuristic, load_trusted
 
 PARAMETER = "program"
@@ -48,9 +48,9 @@ class Anchors:
 
 
 class CodeTask:
-    """A core `Task` made of an `Evaluator`: an example's input is a tuple of `Case`s, its output one solution per case."""
+    """A core `Task` made of `Rules`: an example's input is a tuple of `Case`s, its output one solution per case."""
 
-    def __init__(self, evaluator: Evaluator[Any]) -> None:
+    def __init__(self, evaluator: Rules[Any]) -> None:
         self.evaluator = evaluator
         self.spec = BY_NAME[evaluator.name]
         self._sign = 1.0 if self.spec.direction == "maximize" else -1.0
@@ -63,7 +63,7 @@ class CodeTask:
             + RULES.format(
                 signature=signature.removesuffix(":"),
                 numpy=", `numpy` (as `np`)" if evaluator.needs_numpy else "",
-                seconds=evaluator.options.timeout_seconds,
+                seconds=evaluator.timeout_seconds,
             )
         )
         self.parameters: Sequence[Parameter] = (
@@ -82,7 +82,7 @@ class CodeTask:
 
     def run(self, values: Values, example: Example, context: Context) -> list[Any]:
         """Return one solution per case of the example; one session of the sandbox serves the whole batch."""
-        limits = Limits(seconds=self.evaluator.options.timeout_seconds)
+        limits = Limits(seconds=self.evaluator.timeout_seconds)
         prelude = f"{self._prelude}{seeding(context.seed, numpy=self.evaluator.needs_numpy)}"
         code = str(values[PARAMETER])
         with context.sandbox.session(code, self.evaluator.entry, limits=limits, prelude=prelude) as session:

@@ -48,7 +48,7 @@ def invalid(text: str) -> EvaluationFailed:
     return EvaluationFailed(Feedback(score=0.0, status="invalid", text=text))
 
 
-class Evaluator(ABC, Generic[Instance]):
+class Rules(ABC, Generic[Instance]):
     """The rules of one task. All of it is trusted code; only the `Heuristic` it is handed is not."""
 
     name: ClassVar[str]
@@ -63,21 +63,12 @@ class Evaluator(ABC, Generic[Instance]):
     """What `bound` is and where it comes from, in a few words."""
     needs_numpy: ClassVar[bool] = True
 
-    def __init__(self, options: TaskOptions) -> None:
-        self.options = options
+    def __init__(self, *, timeout_seconds: float) -> None:
+        self.timeout_seconds = timeout_seconds
 
+    @abstractmethod
     def batches(self, split: Split) -> Iterator[Sequence[Instance]]:
-        """Yield the examples of a split, each a batch of instances; splits are disjoint by their derived seeds."""
-        sizes = {"train": self.options.n_train, "validation": self.options.n_validation, "test": self.options.n_test}
-        for example in range(sizes[split]):
-            yield [
-                self.generate(np.random.default_rng(derive_seed(self.options.seed, self.name, split, example, k)))
-                for k in range(self.options.n_instance)
-            ]
-
-    def generate(self, rng: np.random.Generator) -> Instance:
-        """Return one random instance; the docstring of an override documents the generator."""
-        raise NotImplementedError(f"`{self.name}` has a fixed list of instances")
+        """Yield the examples of a split, each a batch of instances; no instance is in two splits."""
 
     @abstractmethod
     def solve(self, instance: Instance, heuristic: Heuristic) -> Any:
@@ -90,3 +81,37 @@ class Evaluator(ABC, Generic[Instance]):
     @abstractmethod
     def bound(self, instance: Instance) -> float:
         """Return the best known value of the native metric on this instance, or a proven bound on it."""
+
+
+class Evaluator(Rules[Instance]):
+    """Rules with a seeded generator of instances."""
+
+    def __init__(self, options: TaskOptions) -> None:
+        super().__init__(timeout_seconds=options.timeout_seconds)
+        self.options = options
+
+    @abstractmethod
+    def generate(self, rng: np.random.Generator) -> Instance:
+        """Return one random instance; the docstring of an override documents the generator."""
+
+    def batches(self, split: Split) -> Iterator[Sequence[Instance]]:
+        """Yield batches of generated instances; splits are disjoint by their derived seeds."""
+        sizes = {"train": self.options.n_train, "validation": self.options.n_validation, "test": self.options.n_test}
+        for example in range(sizes[split]):
+            yield [
+                self.generate(np.random.default_rng(derive_seed(self.options.seed, self.name, split, example, k)))
+                for k in range(self.options.n_instance)
+            ]
+
+
+class ListedEvaluator(Rules[Instance]):
+    """Rules with a list of instances for every split, each an example of its own."""
+
+    def __init__(self, lists: Mapping[Split, Sequence[Instance]], *, timeout_seconds: float) -> None:
+        super().__init__(timeout_seconds=timeout_seconds)
+        self.lists = lists
+
+    def batches(self, split: Split) -> Iterator[Sequence[Instance]]:
+        """Yield the listed instances one by one."""
+        for instance in self.lists[split]:
+            yield [instance]

@@ -1,9 +1,7 @@
 """Best fit decreasing."""
 
-from typing import List, Optional, Tuple
 
-
-def determine_next_assignment(remaining_items: List[int], remaining_capacities: List[int]) -> Tuple[int, Optional[int]]:
+def determine_next_assignment(remaining_items: list[int], remaining_capacities: list[int]) -> tuple[int, int | None]:
     """Put the largest item into the fullest bin that takes it."""
     item = max(remaining_items)
     fitting = [bin_id for bin_id, capacity in enumerate(remaining_capacities) if item <= capacity]

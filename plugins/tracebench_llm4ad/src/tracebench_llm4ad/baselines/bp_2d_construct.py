@@ -1,7 +1,5 @@
 """First fit decreasing by area."""
 
-from typing import List, Optional, Tuple
-
 import numpy as np
 
 
@@ -12,7 +10,9 @@ def fits(points: np.ndarray, width: int, height: int) -> bool:
     return bool((occupied == 0).any())
 
 
-def determine_next_assignment(remaining_items: List[list], point_matrices: list) -> Tuple[list, Optional[int]]:
+def determine_next_assignment(
+    remaining_items: list[list[int]], point_matrices: list[np.ndarray]
+) -> tuple[list[int], int | None]:
     """Pack the largest rectangle into the first bin that has room."""
     width, height = max(remaining_items, key=lambda item: item[0] * item[1])
     for bin_index, points in enumerate(point_matrices):

@@ -1,11 +1,9 @@
 """Dynamic programming over the items on offer: pack the first item of an optimal selection."""
 
-from typing import List, Optional
 
-
-def select_next_item(remaining_capacity: int, remaining_items: List[list]) -> Optional[list]:
+def select_next_item(remaining_capacity: int, remaining_items: list[list[int]]) -> list[int] | None:
     """Return an item of an optimal packing of what is left."""
-    best = [(0, None)] * (remaining_capacity + 1)
+    best: list[tuple[int, list[int] | None]] = [(0, None)] * (remaining_capacity + 1)
     for item in remaining_items:
         weight, value, _ = item
         for capacity in range(remaining_capacity, weight - 1, -1):

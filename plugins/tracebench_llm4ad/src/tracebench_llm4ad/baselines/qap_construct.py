@@ -1,13 +1,11 @@
 """Greedy by the smallest increase: the facility that exchanges most with those placed goes where it adds least."""
 
-from typing import List
-
 import numpy as np
 
 
 def select_next_assignment(
-    current_assignment: List[int], flow_matrix: np.ndarray, distance_matrix: np.ndarray
-) -> List[int]:
+    current_assignment: list[int], flow_matrix: np.ndarray, distance_matrix: np.ndarray
+) -> list[int]:
     """Place one facility."""
     flow = flow_matrix + flow_matrix.T
     placed = [f for f, location in enumerate(current_assignment) if location >= 0]

@@ -1,11 +1,10 @@
+# ruff: noqa: ARG001 - the signature is the task's
 """Greedy with rarity: an element counts the more, the fewer of the remaining subsets hold it (Balas and Ho 1980, their spirit)."""
-
-from typing import List
 
 
 def select_next_subset(
-    selected_subsets: List[List[int]], remaining_subsets: List[List[int]], remaining_elements: List[int]
-) -> List[int]:
+    selected_subsets: list[list[int]], remaining_subsets: list[list[int]], remaining_elements: list[int]
+) -> list[int]:
     """Return the subset of the largest weight of uncovered elements; an element held once is forced."""
     holders = {element: sum(element in subset for subset in remaining_subsets) for element in remaining_elements}
     rarest = min(remaining_elements, key=lambda element: holders[element])

@@ -10,6 +10,7 @@ import numpy as np
 from tracebench_llm4ad.code_task import CodeTask
 from tracebench_llm4ad.constructive.options import Bp1dOptions
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.packing_bound import martello_toth
 from tracebench_llm4ad.returned import chosen, pair, whole
 
 PROGRAM = '''
@@ -103,15 +104,7 @@ class Bp1dEvaluator(Evaluator[Items]):
 
     def bound(self, instance: Items) -> float:
         """Return bound L2 of Martello and Toth (1990)."""
-        sizes, capacity = np.array(instance.sizes), instance.capacity
-        best = -(-int(sizes.sum()) // capacity)
-        for cut in {int(s) for s in sizes if 2 * s <= capacity}:
-            large = int((sizes > capacity - cut).sum())
-            middle = sizes[(sizes > capacity / 2) & (sizes <= capacity - cut)]
-            small = int(sizes[(sizes >= cut) & (sizes <= capacity / 2)].sum())
-            excess = small - (len(middle) * capacity - int(middle.sum()))
-            best = max(best, large + len(middle) + max(0, -(-excess // capacity)))
-        return float(best)
+        return float(martello_toth(instance.sizes, instance.capacity))
 
 
 def waste(loads: list[int], instance: Items) -> str:

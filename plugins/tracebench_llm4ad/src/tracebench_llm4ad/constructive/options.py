@@ -67,7 +67,9 @@ class SetCoverOptions(TaskOptions):
     def _enough_distinct_subsets(self) -> Self:
         pairs = self.n_elements * (self.n_elements - 1) // 2
         if 2 * self.n_subsets > pairs:
-            raise ValueError(f"`n_subsets` must be at most {pairs // 2} for {self.n_elements} elements: subsets are distinct")
+            raise ValueError(
+                f"`n_subsets` must be at most {pairs // 2} for {self.n_elements} elements: subsets are distinct"
+            )
         return self
 
 

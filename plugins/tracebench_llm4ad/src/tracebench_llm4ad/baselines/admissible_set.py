@@ -1,0 +1,6 @@
+"""To be chosen."""
+
+
+def priority(el: tuple[int, ...], n: int, w: int) -> float:
+    """x."""
+    return 0.0

@@ -1,0 +1,116 @@
+"""Online bin packing: the heuristic ranks bins for one item at a time and never sees an item before its turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tracebench_llm4ad.basic.options import LocalBinPackingOptions, OnlineBinPackingOptions
+from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.packing_bound import martello_toth
+from tracebench_llm4ad.returned import array
+
+PROGRAM = '''
+import numpy as np
+
+
+def priority(item: int, bins: np.ndarray) -> np.ndarray:
+    """First fit: prefer no bin, so the earliest one is taken."""
+    return np.zeros(len(bins))
+'''
+
+OBJECTIVE = """
+Design a priority function for online bin packing. Items arrive one at a time and are packed at once, for good; later items are unknown.
+`priority(item, bins)` is called once per item.
+- `item` (int): the size of the item, at least 1 and at most the capacity of a bin (100 unless configured otherwise). Sizes follow a \
+Weibull distribution with shape 3 and scale 45.
+- `bins` (int array, shape (k,), k >= 1): the free space of every bin that can take the item: the open bins in the order in which they \
+were opened, and last one bin that is still empty.
+Return an array of shape (k,) with one number per bin. The item goes into the bin of the highest priority; of equal ones, the first.
+Score: the mean number of bins used for a sequence; fewer is better. NaN is refused; infinite priorities are allowed.
+"""
+
+WEIBULL_SHAPE = 3.0
+WEIBULL_SCALE = 45.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Items in their order of arrival, and the size of a bin."""
+
+    items: tuple[int, ...]
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Every item's bin, and the seconds that the heuristic took."""
+
+    bin_of: tuple[int, ...]
+    seconds: float
+
+
+class OnlineBinPackingEvaluator(Evaluator[Sequence]):
+    """The simulation is trusted code; the candidate is told one item at a time."""
+
+    name = "optimization/online_bin_packing"
+    entry = "priority"
+    program = PROGRAM
+    objective = OBJECTIVE
+    bound_source = "the Martello-Toth lower bound of the offline problem"
+
+    def __init__(self, options: OnlineBinPackingOptions | LocalBinPackingOptions) -> None:
+        super().__init__(options)
+        self.size, self.capacity = options.n_items, options.capacity
+
+    def generate(self, rng: np.random.Generator) -> Sequence:
+        """Draw sizes from Weibull(3, 45), rounded, and cut to 1 and the capacity (Romera-Paredes et al. 2023)."""
+        sizes = np.rint(WEIBULL_SCALE * rng.weibull(WEIBULL_SHAPE, self.size)).astype(np.int64)
+        return Sequence(tuple(int(s) for s in np.clip(sizes, 1, self.capacity)), self.capacity)
+
+    def solve(self, instance: Sequence, heuristic: Heuristic) -> Packing:
+        """Pack one item per call."""
+        before = heuristic.seconds
+        free = np.full(len(instance.items), instance.capacity, dtype=np.int64)
+        opened = 0
+        bin_of: list[int] = []
+        for item in instance.items:
+            valid = np.flatnonzero(free[: opened + 1] >= item)
+            ranks = array(heuristic(item, free[valid]), shape=valid.shape, what="one priority per bin", finite=False)
+            where = int(valid[int(np.argmax(ranks))])
+            free[where] -= item
+            opened = max(opened, where + 1)
+            bin_of.append(where)
+        return Packing(tuple(bin_of), heuristic.seconds - before)
+
+    def judge(self, instance: Sequence, solution: Any) -> Verdict:
+        """Check that every item is packed and no bin overflows; count the bins."""
+        packing: Packing = solution
+        if len(packing.bin_of) != len(instance.items) or min(packing.bin_of) < 0:
+            raise invalid(f"Each of the {len(instance.items)} items must be packed exactly once.")
+        loads = np.bincount(packing.bin_of, weights=instance.items)
+        if loads.max() > instance.capacity:
+            raise invalid(f"Bin {int(loads.argmax())} holds {loads.max():.0f} of {instance.capacity}.")
+        used = loads[loads > 0]
+        small = int((used < 0.8 * instance.capacity).sum())
+        return Verdict(
+            float(len(used)),
+            f"{small} of its {len(used)} bins are less than 80% full, the emptiest holds {used.min():.0f} of {instance.capacity}.",
+            self.extra_metrics(packing),
+        )
+
+    def extra_metrics(self, packing: Packing) -> dict[str, float]:
+        """Return the metrics beside the bins."""
+        return {}
+
+    def bound(self, instance: Sequence) -> float:
+        """Return bound L2 for the items as if they were all known."""
+        return float(martello_toth(instance.items, instance.capacity))
+
+
+def build(**options: Any) -> CodeTask:
+    """Build the task from its `eval_kwargs`."""
+    return CodeTask(OnlineBinPackingEvaluator(OnlineBinPackingOptions(**options)))

@@ -1,0 +1,27 @@
+"""Online bin packing with two objectives: bins, and the heuristic's own seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracebench_llm4ad.basic.online_bin_packing import OBJECTIVE, OnlineBinPackingEvaluator, Packing
+from tracebench_llm4ad.basic.options import OnlineBinPackingOptions
+from tracebench_llm4ad.code_task import CodeTask
+
+
+class TwoObjectiveBinPackingEvaluator(OnlineBinPackingEvaluator):
+    """The score is the bins', as with one objective; the seconds stand beside it in the metrics."""
+
+    name = "optimization/online_bin_packing_2O"
+    objective = (
+        f"{OBJECTIVE.strip()}\nSecond objective: the seconds that all calls for one sequence take; fewer is better.\n"
+    )
+
+    def extra_metrics(self, packing: Packing) -> dict[str, float]:
+        """Return the seconds, measured outside the sandbox."""
+        return {"seconds": packing.seconds}
+
+
+def build(**options: Any) -> CodeTask:
+    """Build the task from its `eval_kwargs`."""
+    return CodeTask(TwoObjectiveBinPackingEvaluator(OnlineBinPackingOptions(**options)))

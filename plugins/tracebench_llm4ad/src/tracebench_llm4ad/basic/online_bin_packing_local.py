@@ -1,0 +1,20 @@
+"""Online bin packing on short sequences: quick to evaluate, otherwise the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracebench_llm4ad.basic.online_bin_packing import OnlineBinPackingEvaluator
+from tracebench_llm4ad.basic.options import LocalBinPackingOptions
+from tracebench_llm4ad.code_task import CodeTask
+
+
+class LocalBinPackingEvaluator(OnlineBinPackingEvaluator):
+    """The name alone gives it instances of its own."""
+
+    name = "online_bin_packing_local"
+
+
+def build(**options: Any) -> CodeTask:
+    """Build the task from its `eval_kwargs`."""
+    return CodeTask(LocalBinPackingEvaluator(LocalBinPackingOptions(**options)))
