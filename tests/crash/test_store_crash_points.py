@@ -313,6 +313,8 @@ def _crash_everywhere(root: Path, *, careless: str = "", modes: tuple[str, ...] 
                 problem = _crash_and_resume(
                     Engine(careless), root, at=at, mode=mode, second=second, undisturbed=undisturbed
                 )
+                if problem and careless:
+                    return Outcome(outcome.points, [problem])  # one is enough to tell
                 if problem:
                     outcome.failures.append(f"{mode} {at}/{operations}, again at {second}: {problem}")
     return outcome
@@ -358,5 +360,5 @@ def test_a_crash_at_any_operation_loses_and_repeats_nothing_that_was_declared_fi
     "careless", ["journal first", "result not flushed", "events not flushed", "folders not flushed"]
 )
 def test_a_careless_order_of_writing_does_not_pass(root, careless):
-    outcome = _crash_everywhere(root, careless=careless, modes=("after", "torn", "names lost"), again=False)
+    outcome = _crash_everywhere(root, careless=careless, modes=("names lost",), again=False)
     assert outcome.failures

@@ -1,1 +1,1 @@
-"""The run directory, format version 1: how a run is written, reduced, read, checked and mended. See `docs/reference` for the format."""
+"""The run directory, format version 1: how a run is written, reduced, read, checked and mended."""

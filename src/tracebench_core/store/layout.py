@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracebench_core.errors import RunDirError
 from tracebench_core.store import files
 
 
@@ -74,11 +75,11 @@ class JobLayout:
         An earlier attempt moves, whole and in one rename, to `attempts/<job_id>.<n>` of the run: what it paid for stays readable, and
         a job's folder never mixes two attempts. An earlier end record of the job then no longer fits its (missing) result.
         """
-        if self.path.exists():
+        if self.path.is_dir() and any(self.path.iterdir()):
             attempts = self.run.attempts
             files.make_dir(attempts)
-            number = 1 + sum(1 for _ in attempts.glob(f"{self.job_id}.*"))
-            files.move(self.path, attempts / f"{self.job_id}.{number}")
+            taken = [int(path.suffix[1:]) for path in attempts.glob(f"{self.job_id}.*") if path.suffix[1:].isdigit()]
+            files.move(self.path, attempts / f"{self.job_id}.{max(taken, default=0) + 1}")
             files.sync_folder(attempts)
             files.sync_folder(self.run.path)
         files.make_dir(self.path)
@@ -160,11 +161,21 @@ class RunLayout:
         return self.path / "summary.json"
 
     def create(self) -> RunLayout:
-        """Create the run's folder so that it survives a power cut, and return it; an existing one is fine."""
-        for folder in (self.meta, self.jobs):
-            files.make_dir(folder)
-        files.sync_folder(self.path)
-        files.sync_folder(self.path.parent)
+        """Create the run's folder so that it survives a power cut, and return it; an existing one is fine.
+
+        Raises:
+            RunDirError: when that cannot be done.
+        """
+        try:
+            for folder in (self.meta, self.jobs):
+                files.make_dir(folder)
+            files.sync_folder(self.path)
+            files.sync_folder(self.path.parent)
+        except OSError as err:
+            raise RunDirError(
+                f"run directory `{self.path}` cannot be created: {err.strerror}",
+                hint="trace-bench run … --runs-dir DIR",
+            ) from err
         return self
 
     def job(self, job_id: str) -> JobLayout:

@@ -26,9 +26,12 @@ class RunLock:
         """Take the lock.
 
         Raises:
-            RunDirError: when another live process holds it; the message names its pid.
+            RunDirError: when another live process holds it, and then the message names its pid; or when there is nothing to lock.
         """
-        fd = os.open(self._layout.lock, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fd = os.open(self._layout.lock, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as err:
+            raise RunDirError(f"run directory `{self._layout.path}` cannot be written: {err.strerror}") from err
         try:
             self._wait(fd)
             os.ftruncate(fd, 0)

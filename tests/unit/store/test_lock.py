@@ -68,3 +68,11 @@ def test_leftovers_that_stay_are_not_waited_for_for_ever(tmp_path, monkeypatch):
     with pytest.raises(RunDirError, match="in use"):
         RunLock(tmp_path).acquire()
     process.communicate()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_with_words(tmp_path):
+    with pytest.raises(RunDirError, match="cannot be written"):
+        RunLock(tmp_path / "missing").acquire()
+    (tmp_path / "file").touch()
+    with pytest.raises(RunDirError, match="cannot be created"):
+        RunLayout(tmp_path / "file" / "run").create()

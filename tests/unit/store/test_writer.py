@@ -1,5 +1,6 @@
 import json
 import math
+import shutil
 import threading
 from datetime import UTC, datetime
 
@@ -62,6 +63,22 @@ def test_a_new_attempt_starts_on_an_empty_folder_and_the_old_one_is_kept(tmp_pat
     run = RunLayout(tmp_path)
     assert [event.seed for event in read_events(run.job("0123456789ab")).events] == [2]
     assert sorted(path.name for path in run.attempts.iterdir()) == ["0123456789ab.1", "0123456789ab.2"]
+
+
+def test_attempts_are_numbered_on_even_when_one_was_thrown_away(tmp_path):
+    run = RunLayout(tmp_path)
+    job = run.job("0123456789ab")
+    for _ in range(3):
+        (job.fresh().path / "file").touch()
+    shutil.rmtree(run.attempts / "0123456789ab.1")
+    job.fresh()
+    assert sorted(path.name for path in run.attempts.iterdir()) == ["0123456789ab.2", "0123456789ab.3"]
+
+
+def test_an_empty_folder_is_no_attempt(tmp_path):
+    job = RunLayout(tmp_path).job("0123456789ab").fresh().fresh()
+    assert job.path.is_dir()
+    assert not job.run.attempts.exists()
 
 
 def test_large_values_go_to_blobs(tmp_path):
