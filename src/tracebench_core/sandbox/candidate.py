@@ -12,6 +12,7 @@ import linecache
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import CodeType, TracebackType
 from typing import Any
 
@@ -123,10 +124,8 @@ class Runner:
         flush, take = self.stdout.flush, self.printed.take
 
         def send(place: int, answer: dict[str, Any]) -> None:
-            try:
+            with suppress(OSError, ValueError):  # the code may have closed its output
                 flush()
-            except (OSError, ValueError):
-                pass  # the code closed its output
             answer["n"] = place
             if self.printed.tail:
                 answer["p"] = take()

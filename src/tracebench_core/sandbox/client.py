@@ -13,7 +13,7 @@ from typing import Any
 
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.sandbox.codec import CodecError
-from tracebench_core.sandbox.exchange import FORGED, PRINTED, Exchange, pack_order, read_answer
+from tracebench_core.sandbox.exchange import PRINTED, Exchange, pack_order, read_answer
 from tracebench_core.sandbox.frames import Inbox, Tail
 from tracebench_core.sandbox.launch import Level, ServerHandle, start_server
 from tracebench_core.sandbox.session import LocalSession
@@ -118,6 +118,11 @@ class LocalSandbox(SandboxClient):
         self._server: ServerHandle | None = None
         self._folder: Path | None = None
 
+    @property
+    def template_pid(self) -> int:
+        """The process that forks the children; 0 while there is none."""
+        return self._server.pid if self._server is not None and self._server.alive else 0
+
     def close(self) -> None:
         """End the template and everything that runs in it. Idempotent; a later call starts a new one."""
         with self._lock:
@@ -177,9 +182,8 @@ def _collect(exchange: Exchange, inbox: Inbox, frame: bytes, outcomes: list[Outc
                     raise CodecError("is no answer")
                 outcomes.append(outcome)
             seen = now if found else seen
-    except CodecError:
-        exchange.end()
-        return exchange.outcome("invalid", FORGED)
+    except CodecError as err:
+        return exchange.refusal(err)
     while exchange.wait(deadline=deadline):
         pass
     exchange.end()
@@ -198,7 +202,7 @@ def _command_outcome(exchange: Exchange, errors: Tail) -> Outcome:
     exchange.end()
     code = exchange.report["code"] if exchange.report else None
     value = {"returncode": code, "stdout": exchange.printed.text, "stderr": errors.text}
-    failed = late or code is None or code < 0 or (exchange.report and exchange.report["reason"])
-    if failed:
-        return exchange.death(late=late).model_copy(update={"value": value, "stdout": value["stdout"][-PRINTED:]})
-    return exchange.outcome("ok", value=value, stdout=value["stdout"][-PRINTED:])
+    shown = exchange.printed.text[-PRINTED:]
+    if late or code is None or code < 0 or (exchange.report and exchange.report["reason"]):
+        return exchange.death(late=late).model_copy(update={"value": value, "stdout": shown})
+    return exchange.outcome("ok", value=value, stdout=shown)

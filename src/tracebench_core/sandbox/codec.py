@@ -30,6 +30,8 @@ T = TypeVar("T")
 HEADER = struct.Struct("<II")
 _TAG = "!"
 _WORD = 1 << 63
+_MAX_HEX = 3500
+"""Digits of an integer in base 16: fewer than Python itself agrees to print in base 10."""
 _MAX_DEPTH = 200
 _SCALARS = frozenset({float, bool, type(None), str})
 _DTYPES = frozenset(
@@ -122,11 +124,13 @@ class Encoder:
             return float.__pos__(value)
         if isinstance(value, int):
             whole = int.__pos__(value)
+            if int.bit_length(whole) > 4 * _MAX_HEX:
+                raise CodecError("holds an integer of more than 4,200 digits")
             return whole if -_WORD < whole < _WORD else {_TAG: "int", "v": hex(whole)}
         if isinstance(value, str):
             return str.__str__(value)
         if isinstance(value, complex):
-            return {_TAG: "complex", "v": [complex.real.__get__(value), complex.imag.__get__(value)]}  # type: ignore[attr-defined]
+            return {_TAG: "complex", "v": [complex.real.__get__(value), complex.imag.__get__(value)]}
         if isinstance(value, bytes | bytearray | memoryview):
             data = bytes(memoryview(value))
             offset = self._block(len(data))
@@ -191,28 +195,31 @@ class Decoder:
 
     def _tagged(self, raw: dict[str, Any], depth: int) -> Any:
         tag = raw[_TAG]
-        match tag:
-            case "array" | "scalar":
-                return self._array(raw)
-            case "bytes":
-                return bytes(self._cut(raw))
-            case "int":
-                return int(_checked(raw["v"], str), 16)
-            case "complex":
-                real, imag = raw["v"]
-                return complex(_checked(real, float), _checked(imag, float))
-        nested = self._decode(_checked(raw["v"], list) if tag != "objects" else raw["v"], depth + 1)
+        if tag in {"array", "scalar"}:
+            return self._array(raw)
+        if tag == "bytes":
+            return bytes(self._cut(raw))
+        if tag == "int":
+            return int(_checked(raw["v"], str)[: _MAX_HEX + 3], 16)
+        if tag == "complex":
+            real, imag = raw["v"]
+            return complex(_checked(real, float), _checked(imag, float))
+        return self._nested(raw, tag, depth)
+
+    def _nested(self, raw: dict[str, Any], tag: Any, depth: int) -> Any:
+        nested = self._decode(raw["v"], depth + 1)
+        if tag == "objects":
+            return _objects(nested, shape=_shape(raw["s"]), kind=raw["t"])
+        items = _checked(nested, list)
         match tag:
             case "tuple":
-                return tuple(nested)
+                return tuple(items)
             case "set" | "frozenset":
-                _refuse_collisions(nested)
-                return set(nested) if tag == "set" else frozenset(nested)
+                _refuse_collisions(items)
+                return set(items) if tag == "set" else frozenset(items)
             case "dict":
-                _refuse_collisions([key for key, _ in nested])
-                return {key: item for key, item in nested}  # noqa: C416 - `dict()` would take pairs of any length
-            case "objects":
-                return _objects(nested, shape=_shape(raw["s"]), kind=raw["t"])
+                _refuse_collisions([key for key, _ in items])
+                return {key: item for key, item in items}  # noqa: C416 - `dict()` would take pairs of any length
         raise CodecError("has an unknown tag")
 
     def _cut(self, raw: dict[str, Any]) -> memoryview:

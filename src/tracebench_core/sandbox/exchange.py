@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
 PRINTED = 4096
 _CHUNK = 1 << 18
 _ORDER = 1 << 30
-FORGED = "The process wrote something else than an answer to the result channel."
 _PATIENCE = 5.0
 """Seconds that a killed child may take to be reaped before the template counts as lost."""
 _FROM_CHILD: tuple[OutcomeStatus, ...] = ("ok", "error", "memory", "forbidden", "invalid")
@@ -88,10 +88,8 @@ class Exchange:
         """End the child if it lives, and wait until it is reaped."""
         if self.report is not None:
             return
-        try:
+        with suppress(OSError):  # the template may be gone, and its children with it
             self._link.send(b"k")
-        except OSError:
-            pass  # the template is gone, and its children with it
         if _readable(self._link.fileno(), _PATIENCE):
             self._take_report()
 
@@ -105,8 +103,14 @@ class Exchange:
 
     def outcome(self, status: OutcomeStatus, error: str = "", **fields: Any) -> Outcome:
         """Return an outcome with what was printed and the seconds up to now."""
-        printed = {"stdout": self.printed.text, "seconds": time.monotonic() - self.started}
-        return Outcome(status=status, error=error, **(printed | fields))
+        fields.setdefault("stdout", self.printed.text)
+        fields.setdefault("seconds", time.monotonic() - self.started)
+        return Outcome(status=status, error=error, **fields)
+
+    def refusal(self, err: CodecError) -> Outcome:
+        """End the child, and return the outcome of one that sent something else than an answer."""
+        self.end()
+        return self.outcome("invalid", f"What came over the result channel {err}.")
 
     def death(self, *, late: bool) -> Outcome:
         """End the child, and return the outcome of one that gave no answer; `late` when that was for the deadline."""

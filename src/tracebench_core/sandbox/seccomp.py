@@ -126,7 +126,7 @@ _ON_ITSELF = ["kill", "prlimit64", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "sche
 
 
 def available() -> bool:
-    """Say whether the kernel takes filters and the numbers of this machine are known: a null filter must be a bad address, not a bad call."""
+    """Say whether the kernel takes filters (a null one must be a bad address, not a bad call) and this machine's numbers are known."""
     if AUDIT_ARCH is None:
         return False
     refused = libc.prctl(_SET_SECCOMP, ctypes.c_ulong(_MODE_FILTER), None, 0, 0)

@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -89,7 +90,7 @@ class Server:
     def _handle(self, fd: int) -> None:
         if fd == self._listener.fileno():
             link, _ = self._listener.accept()
-            link.setblocking(False)
+            link.settimeout(0)
             self._waiting[link.fileno()] = link
             self._poll.register(link.fileno(), select.POLLIN)
             self._begin(link)
@@ -119,7 +120,11 @@ class Server:
             self._poll.unregister(link.fileno())
             link.close()
         else:
-            self._start(link, request, channel, output, family=family, endless=endless)
+            try:
+                self._start(link, request, channel, output, family=family, endless=endless)
+            except OSError:  # no process or folder to be had: this request fails, the others go on
+                self._forget(link.fileno())
+                link.close()
         for fd in fds:
             os.close(fd)
 
@@ -162,8 +167,9 @@ class Server:
             os.dup2(_CHANNEL, 2)
             os.close(_CHANNEL)
             commands.run(order, box=box, lockdown=self._lockdown, request=request, apart=self._apart)
+        random.seed(0)  # Python reseeds it at every fork; numpy's state is the template's
         if (tempfile := sys.modules.get("tempfile")) is not None:
-            tempfile.tempdir = None
+            tempfile.__dict__["tempdir"] = None
         self._lockdown.enter(box, request, family=False)
         os.closerange(3, _CHANNEL)
         os.closerange(_CHANNEL + 1, 1 << 20)
@@ -203,10 +209,8 @@ class Server:
         }
         self._forget(child.link.fileno())
         self._remove(child.box)
-        try:
+        with suppress(OSError):  # the one who asked may be gone
             child.link.send(json.dumps(report).encode())
-        except OSError:
-            pass  # the one who asked is gone
         child.link.close()
 
     def _end_all(self) -> None:
@@ -217,10 +221,8 @@ class Server:
 
     def _forget(self, fd: int) -> None:
         self._children.pop(fd, None)
-        try:
+        with suppress(KeyError):  # a link that has hung up already
             self._poll.unregister(fd)
-        except KeyError:
-            pass  # a link that has hung up already
 
     def _sweep(self) -> None:
         """End the strangers: processes whose parents died and that therefore became ours."""
@@ -278,7 +280,7 @@ def main(order: dict[str, Any]) -> None:
     listener = socket.socket(fileno=order["listener"])
     apart = namespaces.available()
     lockdown.measure()
-    threads = len(os.listdir("/proc/self/task"))
+    threads = len(list(Path("/proc/self/task").iterdir()))
     _tell({"error": "", "strong": lockdown.strong, "threads": threads})
     server = Server(listener, boxes=Path(order["boxes"]), lockdown=lockdown, apart=apart)
     gc.collect()
@@ -288,8 +290,7 @@ def main(order: dict[str, Any]) -> None:
 
 
 def _settle() -> None:
-    """Start every child from the same random state."""
-    random.seed(0)
+    """Give numpy's global generator one state, with which every child starts."""
     if (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.seed(0)
 

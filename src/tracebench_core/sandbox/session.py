@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from tracebench_core.sandbox.codec import CodecError
-from tracebench_core.sandbox.exchange import FORGED, Exchange, pack_order, read_answer
+from tracebench_core.sandbox.exchange import Exchange, pack_order, read_answer
 from tracebench_core.sandbox.frames import Inbox
 from tracebench_core.specs.sandbox import Limits, Outcome
 
@@ -68,9 +68,8 @@ class LocalSession:
             place, fields = read_answer(found[0])
             if len(found) > 1 or place not in {self._count, None}:
                 raise CodecError("is no answer")
-        except CodecError:
-            exchange.end()
-            return self._finish(exchange.outcome("invalid", FORGED))
+        except CodecError as err:
+            return self._finish(exchange.refusal(err))
         seconds = time.monotonic() - started
         self._left -= seconds
         return Outcome(**fields, seconds=seconds)
