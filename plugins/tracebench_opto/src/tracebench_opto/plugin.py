@@ -1,13 +1,27 @@
-"""The plugin's hooks: specs only, nothing of opto is imported here."""
+"""The plugin's hooks: specs only. Where the installed opto has trainers of its own, they are found and tried out in other processes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import OptimizerSpec, TrainerSpec
+from tracebench_core.specs import Exclusion, OptimizerSpec, TrainerSpec
+from tracebench_opto.bridge import features
+from tracebench_opto.discovery.records import Discovered
+from tracebench_opto.discovery.specs import exclusions, trainer_specs
 from tracebench_opto.proposers.specs import optimizer_specs
 from tracebench_opto.trainers.specs import TRAINER_SPECS
+
+_EXCLUDED: set[str] = set()
+
+
+@hookimpl
+def tracebench_configure(settings: Mapping[str, Any]) -> None:
+    """Take the option `excluded`: class names that discovery is not to try."""
+    _EXCLUDED.update(settings.get("options", {}).get("excluded", ()))
+    _discovered.cache_clear()
 
 
 @hookimpl
@@ -18,5 +32,20 @@ def tracebench_optimizers() -> Iterable[OptimizerSpec]:
 
 @hookimpl
 def tracebench_trainers() -> Iterable[TrainerSpec]:
-    """Offer our search trainers."""
-    return TRAINER_SPECS
+    """Offer our search trainers, and those of the installed opto."""
+    return [*TRAINER_SPECS, *trainer_specs(_discovered())]
+
+
+@hookimpl
+def tracebench_exclusions() -> Iterable[Exclusion]:
+    """Name the classes of the installed opto that are not offered."""
+    return exclusions(_discovered())
+
+
+@cache
+def _discovered() -> list[Discovered]:
+    if not features.has_trainers():
+        return []
+    from tracebench_opto.discovery.catalogue import discover  # noqa: PLC0415 - only where there is something to find
+
+    return discover(excluded=_EXCLUDED)

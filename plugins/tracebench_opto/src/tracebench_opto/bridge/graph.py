@@ -40,13 +40,13 @@ def flat(
     """
     trace = library.load("opto.trace")
     trace.GRAPH.clear()
-    nodes = {p.name: _parameter_node(trace, p, values[p.name], code_names=code_names) for p in problem.parameters}
+    nodes = {p.name: parameter_node(p, values[p.name], code_names=code_names) for p in problem.parameters}
     parents = {node.name.partition(":")[0]: node for node in nodes.values()}
     if inputs and evaluation is not None:
         parents["examples"] = trace.node(
             _batch([cut(as_text(e.input), SHOWN) for e in examples_of(problem, evaluation)]), name="examples"
         )
-    return Graph(nodes, _message(_scores(evaluation), parents, "evaluate", purpose))
+    return Graph(nodes, message(_scores(evaluation), parents, "evaluate", purpose))
 
 
 def traced(problem: Problem, values: Values, evaluation: Evaluation | None) -> Graph | None:
@@ -69,7 +69,7 @@ def traced(problem: Problem, values: Values, evaluation: Evaluation | None) -> G
         return None
     parents = {f"args_{i}": out for i, out in enumerate(outputs)}
     text = _batch([cut(as_text(out.data), SHOWN) for out in outputs])
-    return Graph(nodes, _message(text, parents, "batchify", "joins the outputs of a batch of examples"))
+    return Graph(nodes, message(text, parents, "batchify", "joins the outputs of a batch of examples"))
 
 
 def module_nodes(module: Any, parameters: Sequence[Parameter]) -> dict[str, Any]:
@@ -109,7 +109,9 @@ def constraint(parameter: Parameter) -> str:
     return "; ".join(words) or f"a value of kind {parameter.kind}"
 
 
-def _parameter_node(trace: Any, parameter: Parameter, value: Any, *, code_names: bool) -> Any:
+def parameter_node(parameter: Parameter, value: Any, *, code_names: bool) -> Any:
+    """Return a trainable node that says what its value must be; see `flat` for `code_names`."""
+    trace = library.load("opto.trace")
     name = re.sub(r"\W", "_", parameter.name)
     if code_names and parameter.kind == "code":
         name += "__code"
@@ -124,10 +126,11 @@ def _role(parameter: Parameter) -> str:
     return f"[{parameter.kind}] {words.translate(str.maketrans('[]', '()'))}"
 
 
-def _message(text: str, parents: Mapping[str, Any], operator: str, does: str) -> Any:
+def message(value: Any, parents: Mapping[str, Any], operator: str, does: str) -> Any:
+    """Return the node of an operator's output; `does` completes the sentence "This operator …"."""
     nodes = library.load("opto.trace.nodes")
     return nodes.MessageNode(
-        text,
+        value,
         inputs=dict(parents),
         name=operator,
         description=f"[{operator}] This operator {does}.",

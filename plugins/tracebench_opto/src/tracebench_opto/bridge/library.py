@@ -29,6 +29,7 @@ def load(module: str) -> Any:
     """
     if module in sys.modules:
         return sys.modules[module]
+    before = {*sys.modules}
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     try:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
@@ -37,7 +38,7 @@ def load(module: str) -> Any:
                 with _stand_ins():
                     return importlib.import_module(module)
             except ImportError:
-                _forget_opto()
+                _forget({*sys.modules} - before)
                 return importlib.import_module(module)
     except ModuleNotFoundError as err:
         raise MissingRequirementError(f"`{module}` needs the module `{err.name}`.", hint=INSTALL) from err
@@ -55,9 +56,10 @@ def _stand_ins() -> Iterator[None]:
                 del sys.modules[name]
 
 
-def _forget_opto() -> None:
-    for name in [m for m in sys.modules if m == "opto" or m.startswith("opto.")]:
-        del sys.modules[name]
+def _forget(modules: set[str]) -> None:
+    for name in modules:
+        if name.partition(".")[0] == "opto":
+            del sys.modules[name]
 
 
 class _StandIn(ModuleType):

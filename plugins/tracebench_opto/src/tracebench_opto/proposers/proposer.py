@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +62,7 @@ class TraceProposer:
         current = evaluations[-1] if evaluations else None
         base = current.candidate.values if current else self._problem.initial
         seen = self._graph(base, current)
-        optimizer = self._optimizer(seen)
+        optimizer = self.opto([*seen.nodes.values()], wrap=guarded)
         optimizer.zero_feedback()
         optimizer.backward(seen.output, feedback.batched(current, self._intake.notes()))
         if self._recipe.as_text:
@@ -85,11 +85,12 @@ class TraceProposer:
             self._problem, base, current, code_names=recipe.code_names, inputs=recipe.inputs, purpose=purpose
         )
 
-    def _optimizer(self, seen: graph.Graph) -> Any:
+    def opto(self, nodes: Sequence[Any], *, wrap: Callable[[Any], Any]) -> Any:
+        """Return the optimizer of opto itself over parameter nodes; `wrap` makes its class fit for use."""
         cls = getattr(library.load("opto.optimizers"), self._recipe.name)
         model = CreatingModel if _only_creates(cls) else TraceModel
-        optimizer = guarded(cls)(
-            [*seen.nodes.values()],
+        optimizer = wrap(cls)(
+            [*nodes],
             llm=model(self._problem, max_tokens=self._settings.max_tokens),
             log=False,
             **constructor_arguments(self._settings),

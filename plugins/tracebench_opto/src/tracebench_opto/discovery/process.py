@@ -1,0 +1,68 @@
+"""Run one of this package's programs in a process of its own, with a deadline that holds for all that it starts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+_SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+
+
+class ProgramFailed(Exception):  # noqa: N818 - says what happened
+    """The program left no answer; the text says why, in a few words."""
+
+
+def run(module: str, *arguments: str, seconds: float, opto: Path | None = None) -> str:
+    """Run `python -m module arguments… answer-file` in an empty folder, without secrets; return what it wrote to the file.
+
+    Args:
+        module: of this package.
+        arguments: before the name of the answer file.
+        seconds: until it is killed, with everything that it started.
+        opto: a package folder to take for opto; the installed one when None.
+
+    Raises:
+        ProgramFailed: when it took too long, or ended without an answer.
+    """
+    with tempfile.TemporaryDirectory(prefix="trace-bench-") as folder:
+        answer, errors = Path(folder, "answer"), Path(folder, "errors")
+        with errors.open("wb") as stderr:
+            process = subprocess.Popen(  # noqa: S603 - our own module, by this interpreter
+                [sys.executable, "-m", module, *arguments, str(answer)],
+                cwd=folder,
+                env=_environment(opto),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                start_new_session=True,
+            )
+            try:
+                code = process.wait(timeout=seconds)
+            except subprocess.TimeoutExpired as err:
+                raise ProgramFailed(f"took longer than {seconds:g} s") from err
+            finally:
+                _end(process)
+        if answer.is_file():
+            return answer.read_text(encoding="utf-8")
+        last = errors.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
+        raise ProgramFailed(f"ended with code {code}: {last[:200]}".rstrip(": "))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    finally:
+        process.wait()
+
+
+def _environment(opto: Path | None) -> dict[str, str]:
+    env = {k: v for k, v in os.environ.items() if not k.upper().endswith(_SECRET_ENDINGS)}
+    if opto is not None:
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(opto.parent), env.get("PYTHONPATH", "")]))
+    return env

@@ -1,0 +1,40 @@
+"""Discovered trainers as specs and exclusions: every class that was found is one or the other, none is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracebench_core.specs import Exclusion, Source, TrainerSpec
+from tracebench_opto.bridge import features
+from tracebench_opto.discovery.records import Discovered
+from tracebench_opto.discovery.vocabulary import aliases_of, settings_of
+
+LOADERS = "tracebench_opto.discovery.loaders"
+
+
+def trainer_specs(discovered: Sequence[Discovered]) -> list[TrainerSpec]:
+    """Return a spec for each class that is not excluded; one that cannot run says why."""
+    return [_spec(d) for d in discovered if d.verdict.status != "excluded"]
+
+
+def exclusions(discovered: Sequence[Discovered]) -> list[Exclusion]:
+    """Return the classes that are not offered, with the reason."""
+    return [Exclusion(id=d.id, reason=d.verdict.reason) for d in discovered if d.verdict.status == "excluded"]
+
+
+def _spec(discovered: Discovered) -> TrainerSpec:
+    found, verdict = discovered.found, discovered.verdict
+    return TrainerSpec(
+        name=discovered.id,
+        loader=f"{LOADERS}:build_{found.identifier}",
+        settings=f"{LOADERS}:Settings_{found.identifier}",
+        aliases=aliases_of(settings_of(found.constructor, found.train)),
+        title=f"{found.qualname} of the installed opto",
+        description=f"Runs {verdict.reason}." if verdict.status == "ok" and verdict.reason else "",
+        requires=verdict.requires,
+        broken=verdict.reason if verdict.status == "broken" else "",
+        default_optimizer="OptoPrimeV2" if "OptoPrimeV2" in features.optimizers() else "OptoPrime",
+        source=Source(
+            module=found.module, qualname=found.qualname, file_hash=found.file_hash, distribution="trace-opt"
+        ),
+    )

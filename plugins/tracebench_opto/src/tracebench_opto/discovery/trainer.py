@@ -1,0 +1,127 @@
+"""A discovered trainer as one of ours: built by keyword, trained on adapters, its return value ignored."""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracebench_core.errors import ModelError, UsageError
+from tracebench_core.protocols import Problem
+from tracebench_core.specs import Example, Values
+from tracebench_opto.bridge import library
+from tracebench_opto.bridge.model import ModelFailure, TraceModel
+from tracebench_opto.discovery import adapters, vocabulary
+from tracebench_opto.discovery.records import FoundClass
+from tracebench_opto.proposers.proposer import TraceProposer
+
+CANDIDATES_KEPT = 3
+"""How many of the best candidates are measured whole at the end, besides the one that the trainer left."""
+
+
+class DiscoveredTrainer:
+    """Trains by a class of opto. Settings are the class's own; what the adapters give is not among them."""
+
+    def __init__(self, found: FoundClass, settings: Mapping[str, Any]) -> None:
+        self._found = found
+        self._settings = dict(settings)
+
+    def train(self, problem: Problem) -> None:
+        """Run the class, then measure what it left, and the best it met, on all of validation (train, where there is none).
+
+        Raises:
+            UsageError: when the optimizer is not one of Trace's.
+        """
+        agent = adapters.build_agent(problem)
+        bench = agent.bench
+        optimizer = self._optimizer(problem, agent)
+        _seed(problem)
+        _open_default_door(problem)
+        cls = getattr(library.load(self._found.module), self._found.qualname)
+        try:
+            trainer = cls(**self._constructor(problem, agent, optimizer))
+            trainer.train(**self._arguments(problem, bench))
+        except ModelFailure as failure:
+            raise failure.error from failure
+        finally:
+            bench.end_step()
+        self._measure(problem, [bench.values(agent.parameters()), *_best(bench)])
+
+    def _optimizer(self, problem: Problem, agent: Any) -> Any:
+        proposer = problem.optimizer()
+        if not isinstance(proposer, TraceProposer):
+            raise UsageError(
+                f"`{self._found.qualname}` of opto needs one of Trace's optimizers, not `{type(proposer).__name__}`.",
+                hint="optimizer: OptoPrime",
+            )
+        return proposer.opto(agent.parameters(), wrap=lambda cls: adapters.typed(cls, agent.bench))
+
+    def _constructor(self, problem: Problem, agent: Any, optimizer: Any) -> dict[str, Any]:
+        given = {
+            "agent": agent,
+            "optimizer": optimizer,
+            "logger": adapters.build_logger(agent.bench),
+            "num_threads": 1,
+            "llm": TraceModel(problem),
+            "rng_seed": problem.seed,
+            "seed": problem.seed,
+        }
+        return self._chosen(given, self._found.constructor)
+
+    def _arguments(self, problem: Problem, bench: adapters.Bench) -> dict[str, Any]:
+        validation = _dataset(problem.validation or problem.train)
+        guide = adapters.build_guide(bench)
+        given = {
+            "num_threads": 1,
+            "verbose": False,
+            "validate_guide": guide,
+            "llm": TraceModel(problem),
+            **dict.fromkeys(vocabulary.VALIDATION, validation),
+            **dict.fromkeys(vocabulary.TEST, _dataset(problem.train[:1])),
+        }
+        chosen = self._chosen(given, self._found.train)
+        return {**chosen, "guide": guide, "train_dataset": _dataset(problem.train)}
+
+    def _chosen(self, given: Mapping[str, Any], accepted: Mapping[str, Any]) -> dict[str, Any]:
+        own = {k: v for k, v in self._settings.items() if k in accepted and v != accepted[k]}
+        return {k: v for k, v in given.items() if k in accepted} | own
+
+    @staticmethod
+    def _measure(problem: Problem, candidates: Sequence[Values]) -> None:
+        measured: list[Values] = []
+        for values in candidates:
+            if values not in measured and not problem.check(values):
+                measured.append(values)
+                problem.evaluate(values, problem.validation or problem.train, origin="final")
+
+
+def _best(bench: adapters.Bench) -> list[Values]:
+    ranked = sorted(bench.means.values(), key=lambda entry: -statistics.fmean(entry[1]))
+    return [values for values, _ in ranked[:CANDIDATES_KEPT]]
+
+
+def _dataset(examples: Sequence[Example]) -> dict[str, list[str]]:
+    """Return examples in opto's form, by id: the agent and the guide look them up."""
+    ids = [e.id for e in examples]
+    return {"inputs": ids, "infos": ids}
+
+
+def _seed(problem: Problem) -> None:
+    """Seed the global generators: opto's trainers draw from those."""
+    random.seed(problem.rng.getrandbits(32))
+    import numpy as np  # noqa: PLC0415 - heavy
+
+    np.random.seed(problem.rng.getrandbits(32))
+
+
+def _open_default_door(problem: Problem) -> None:
+    """Lead opto's own default model, which some trainers build for themselves, to the gateway. The process is this job's own."""
+    try:
+        door = problem.endpoint("optimizer")
+    except ModelError:
+        return
+    os.environ["OPENAI_API_BASE"] = os.environ["OPENAI_BASE_URL"] = door.base_url
+    os.environ["OPENAI_API_KEY"] = door.api_key.get_secret_value()
+    os.environ["TRACE_LITELLM_MODEL"] = f"openai/{door.model}"
