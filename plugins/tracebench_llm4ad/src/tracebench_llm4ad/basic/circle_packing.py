@@ -27,7 +27,7 @@ import numpy as np
 
 def pack_circles(n: int) -> np.ndarray:
     """Put a centre in the middle and the others on two rings; let every circle grow to half the way to its nearest neighbour."""
-    inner, outer, inner_share = 0.2, 0.4, 0.3
+    inner, outer, inner_share = 0.25, 0.47, 0.35
     m = int(inner_share * (n - 1))
     rings = [(inner, 0.0, m), (outer, 0.1, n - 1 - m)]
     centres = [(0.5, 0.5)]
