@@ -239,7 +239,7 @@ def start_gateway(
     """
     environ = dict(os.environ) if environ is None else environ
     if mode == "replay" and replay_from is not None:
-        from tracebench_core.llm.cassette.player import check_recording
+        from tracebench_core.llm.cassette.player import check_recording  # noqa: PLC0415 - for replays alone
 
         check_recording(replay_from)
     listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)

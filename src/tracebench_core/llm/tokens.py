@@ -10,6 +10,8 @@ import json
 import zlib
 from typing import Any
 
+from pydantic import Field
+
 from tracebench_core.ids import canonical_json
 from tracebench_core.llm.access import Phase
 from tracebench_core.specs import Budget, ModelIdentity, Role
@@ -32,7 +34,7 @@ class Claims(Spec):
     seed: int
     budget: Budget
     model: ModelIdentity
-    hints: dict[str, Any] = {}
+    hints: dict[str, Any] = Field(default_factory=dict)
     """What the stub model may know of the job's parameters: `{"parameters": [Parameter as JSON, ...]}`."""
 
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 
 import uvicorn
@@ -45,6 +46,8 @@ def main() -> None:
         backlog=1024,
     )
     server = uvicorn.Server(config)
+    if settings.mode == "real":  # the first call should not wait for it
+        threading.Thread(target=import_module, args=("litellm",), daemon=True).start()
     threading.Thread(target=_wait_for_end, args=(server,), daemon=True).start()
     listener = socket.socket(fileno=settings.socket_fd)
     asyncio.run(server.serve(sockets=[listener]))
@@ -54,10 +57,15 @@ def _wait_for_end(server: uvicorn.Server) -> None:
     """Stop the server once the runner closes our input, or dies while some other process holds the pipe open."""
     parent = os.getppid()
     ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.buffer.read(), ended.set()), daemon=True).start()
+    threading.Thread(target=_drain_input, args=(ended,), daemon=True).start()
     while not ended.wait(PARENT_CHECK_SECONDS) and os.getppid() == parent and Path(f"/proc/{parent}").exists():
         continue
     server.should_exit = True
+
+
+def _drain_input(ended: threading.Event) -> None:
+    sys.stdin.buffer.read()
+    ended.set()
 
 
 if __name__ == "__main__":

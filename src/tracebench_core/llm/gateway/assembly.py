@@ -8,6 +8,8 @@ from tracebench_core.llm.cassette.cache import CallCache
 from tracebench_core.llm.cassette.recorder import Recorder
 from tracebench_core.llm.exchange import Provider
 from tracebench_core.llm.gateway.ledger import Ledger
+from tracebench_core.llm.gateway.providers.litellm import LiteLLMProvider
+from tracebench_core.llm.gateway.providers.replay import ReplayProvider
 from tracebench_core.llm.gateway.providers.stub import StubProvider
 from tracebench_core.llm.gateway.service import Service
 from tracebench_core.llm.gateway.settings import GatewaySettings
@@ -33,13 +35,9 @@ def _provider(settings: GatewaySettings) -> Provider:
     if settings.mode == "stub":
         return StubProvider(settings.llm.stub)
     if settings.mode == "replay":
-        from tracebench_core.llm.gateway.providers.replay import ReplayProvider
-
         if settings.replay_from is None:
             raise ValueError("mode `replay` needs `replay_from`")
         return ReplayProvider(settings.replay_from / LLM_FOLDER)
-    from tracebench_core.llm.gateway.providers.litellm import LiteLLMProvider
-
     return LiteLLMProvider(settings.llm, environ=settings.environ)
 
 

@@ -58,8 +58,11 @@ class Service:
         self._cache = cache
         self._secrets = tuple(settings.environ.values())
         self._rng = random.Random(settings.seed)  # noqa: S311 - jitter
-        llm = settings.llm
-        self._limits = Limits(concurrency=llm.max_concurrency, per_minute=llm.requests_per_minute)
+        real = settings.mode == "real"
+        self._max_retries = settings.llm.max_retries if real else 0
+        self._limits = Limits(
+            concurrency=settings.llm.max_concurrency, per_minute=settings.llm.requests_per_minute if real else None
+        )
 
     def admit(self, account: Account, claims: Claims, *, calls: int) -> None:
         """Put `calls` calls under way.
@@ -133,7 +136,7 @@ class Service:
 
         answered = await ask_with_retries(
             attempt,
-            max_retries=self.settings.llm.max_retries,
+            max_retries=self._max_retries,
             deadline=self._deadline(account, claims),
             may_retry=lambda: not streamed,
             rng=self._rng,

@@ -13,6 +13,7 @@ from typing import Any
 Json = Any
 """A JSON value; the kind decides what is done to it."""
 MOST_CODE_EDITS = 3
+FEWEST_SENTENCES_LEFT = 2
 LARGEST_STEP = 4.0
 """Numbers move by a Gaussian step of up to their own size; one mutation in eight takes a step this many times larger."""
 
@@ -22,19 +23,16 @@ def mutate(value: Json, rng: random.Random, *, hint: dict[str, Any] | None = Non
     hint = hint or {}
     if hint.get("choices"):
         return _step(value, hint["choices"], rng)
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int | float):
-        return _number(value, rng, low=hint.get("minimum"), high=hint.get("maximum"))
     if isinstance(value, str):
         is_code = hint.get("kind") == "code" or (hint.get("kind") is None and looks_like_code(value))
-        return _code(value, rng) if is_code else _text(value, rng)
-    if isinstance(value, list):
-        return _items(value, rng)
-    if isinstance(value, dict) and value:
-        key = rng.choice(sorted(value))
-        return value | {key: mutate(value[key], rng)}
-    return value
+        return _code(value, rng) if is_code else _text(value, rng)[: hint.get("max_length")]
+    if isinstance(value, int | float):
+        return (
+            not value
+            if isinstance(value, bool)
+            else _number(value, rng, low=hint.get("minimum"), high=hint.get("maximum"))
+        )
+    return _part(value, rng)
 
 
 def looks_like_code(text: str) -> bool:
@@ -126,7 +124,7 @@ def _text(text: str, rng: random.Random) -> str:
     if len(sentences) > 1 and rng.random() < 2 / 3:
         first, second = rng.sample(range(len(sentences)), 2)
         sentences[first], sentences[second] = sentences[second], sentences[first]
-        if len(sentences) > 2 and rng.random() < 1 / 3:
+        if len(sentences) > FEWEST_SENTENCES_LEFT and rng.random() < 1 / 3:
             sentences.pop(rng.randrange(len(sentences)))
         return " ".join(sentence.strip() for sentence in sentences)
     words = text.split(" ")
@@ -136,10 +134,12 @@ def _text(text: str, rng: random.Random) -> str:
     return " ".join(words) + rng.choice((" Be precise.", " Think step by step.", " Check the answer.", " Be brief."))
 
 
-def _items(items: list[Json], rng: random.Random) -> list[Json]:
-    if not items:
-        return items
-    changed = list(items)
-    place = rng.randrange(len(changed))
-    changed[place] = mutate(changed[place], rng)
-    return changed
+def _part(value: Json, rng: random.Random) -> Json:
+    """Change one item of a list or one entry of an object; what is empty stays empty."""
+    if isinstance(value, list) and value:
+        place = rng.randrange(len(value))
+        return [*value[:place], mutate(value[place], rng), *value[place + 1 :]]
+    if isinstance(value, dict) and value:
+        key = rng.choice(sorted(value))
+        return value | {key: mutate(value[key], rng)}
+    return value

@@ -1,0 +1,61 @@
+"""What litellm's exceptions mean: one kind of failure for each."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import Any
+
+from tracebench_core.llm.exchange import ProviderError
+
+KINDS = (
+    ("timeout", ("Timeout", "APITimeoutError")),
+    ("rate_limited", ("RateLimitError",)),
+    ("auth", ("AuthenticationError", "PermissionDeniedError")),
+    ("server", ("InternalServerError", "ServiceUnavailableError", "BadGatewayError")),
+    ("request", ("BadRequestError", "NotFoundError", "UnprocessableEntityError")),
+    ("malformed", ("APIResponseValidationError", "JSONDecodeError")),
+    ("refused", ("APIConnectionError", "ConnectError", "RemoteProtocolError", "ReadError")),
+)
+"""By class name, bases included, so that litellm need not be imported to tell."""
+MALFORMED_SIGNS = ("Empty or invalid response", "Expecting value", "Expecting ',' delimiter", "Unterminated string")
+"""litellm raises server errors for answers that it could not read, too."""
+REFUSED_SIGNS = ("Connection error", "Cannot connect", "Server disconnected", "Connection reset")
+"""And for connections that were refused or dropped."""
+LONGEST_MESSAGE = 2_000
+
+
+def as_provider_error(error: Exception) -> ProviderError:
+    """Return the failure that an exception of litellm stands for."""
+    status = getattr(error, "status_code", None)
+    text = f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE]
+    return ProviderError(text, kind=_kind(error), status_code=status, retry_after=_retry_after(error))
+
+
+def _kind(error: Exception) -> str:
+    names = {base.__name__ for base in type(error).__mro__}
+    kind = next((kind for kind, classes in KINDS if names & set(classes)), "malformed")
+    if kind in {"refused", "server"}:
+        text = str(error)
+        if any(sign in text for sign in MALFORMED_SIGNS):
+            return "malformed"
+        if any(sign in text for sign in REFUSED_SIGNS):
+            return "refused"
+    return kind
+
+
+def _retry_after(error: Any) -> float | None:
+    """Return `Retry-After` in seconds: a number, or the date of RFC 9110, section 10.2.3."""
+    response = getattr(error, "response", None)
+    headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None) or {}
+    value = headers.get("retry-after")
+    if not value:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time())
+    except ValueError:
+        return None

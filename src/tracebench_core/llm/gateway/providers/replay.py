@@ -1,0 +1,27 @@
+"""A recording as a provider: no network, no waiting, and the same failures as recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracebench_core.llm.cassette.player import Player
+from tracebench_core.llm.exchange import ChatRequest, OnDelta, Reply
+from tracebench_core.llm.gateway.providers.pieces import send_in_pieces
+
+
+class ReplayProvider:
+    """Answers from a recording; what it cost is what it cost then."""
+
+    def __init__(self, folder: Path) -> None:
+        self._player = Player(folder)
+
+    async def ask(self, request: ChatRequest, *, on_delta: OnDelta | None = None) -> Reply:
+        """Return the recorded reply.
+
+        Raises:
+            ProviderError: the recorded failure, or `replay_miss`.
+        """
+        reply = self._player.reply(request)
+        if on_delta is not None:
+            await send_in_pieces(reply.message, on_delta)
+        return reply
