@@ -1,8 +1,8 @@
 """Compare the search trainers on a level field: known tasks, a rule-based teacher for a model, equal budgets, many seeds.
 
 `python benchmarks/trainers.py` prints the tables of docs/reference/trainers.md; `--seeds N` sets the number of seeds.
-No language model is asked. The teacher improves a value with one probability and harms one with another, whatever it is shown, so the tables
-compare what the trainers select and keep. They say nothing of prompts.
+No language model is asked. The teacher improves a value with one probability and harms one with another, whatever it is
+shown, so the tables compare what the trainers select and keep. They say nothing of prompts.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Field:
     toy: Toy
     judge: Toy
     budget: Budget
-    improves: float = 0.35
-    harms: float = 0.35
+    improves: float = 0.3
+    harms: float = 0.5
 
     def run(self, build: Callable[[], Trainer], seed: int) -> Trial:
         """Run one trainer with one seed."""
@@ -76,7 +76,7 @@ def fields() -> list[Field]:
     many = build_dials(parameters=5, train=500, validation=0, spread=0.5)
     return [
         Field("number", build_number(), build_number(), Budget(evaluations=30, llm_calls=60)),
-        Field("dials", calm, calm, Budget(evaluations=300, llm_calls=300)),
+        Field("dials", calm, calm, Budget(evaluations=400, llm_calls=400)),
         Field("noisy dials", noisy, calm, Budget(evaluations=600, llm_calls=600)),
         Field("500 examples", many, build_dials(parameters=5), Budget(evaluations=1000, llm_calls=300)),
     ]
@@ -147,11 +147,9 @@ def level_field(seeds: int) -> Iterator[str]:
 
 def noise(seeds: int) -> Iterator[str]:
     """Yield the comparison of greedy and UCB under noise."""
-    calm, noisy = (
-        build_dials(parameters=2, train=4, validation=4),
-        build_dials(parameters=2, train=4, validation=4, noise=2.0),
-    )
-    field = Field("noise", noisy, calm, Budget(evaluations=800, llm_calls=400))
+    calm = build_dials(parameters=2)
+    noisy = build_dials(parameters=2, train=4, validation=4, noise=1.0, stride=0.25)
+    field = Field("noise", noisy, calm, Budget(evaluations=600, llm_calls=600))
     rows = {
         "PrioritySearch, `mean`": builder("PrioritySearch"),
         "PrioritySearch, `ucb`": builder("PrioritySearch", score_function="ucb"),
@@ -172,7 +170,7 @@ def noise(seeds: int) -> Iterator[str]:
 def acceptance(seeds: int) -> Iterator[str]:
     """Yield what GEPA's minibatch test saves."""
     toy = build_dials(validation=24)
-    field = Field("acceptance", toy, toy, Budget(evaluations=1500, llm_calls=1500))
+    field = Field("acceptance", toy, toy, Budget(evaluations=2000, llm_calls=2000), improves=0.2, harms=0.6)
     target = -0.3
     yield f"| GEPA-Base | evaluations to reach {target} | final score |"
     yield "|---|---|---|"

@@ -65,6 +65,8 @@ class StreamingPrioritySearch:
                 search.confirm_leader()
         while waiting:
             self._measure_next(search, waiting, search.batches.draw())
+        if len(search.archive):
+            search.confirm_leader()
 
     def _take(self, search: Search, waiting: list[Unmeasured], batch: Sequence[Example]) -> list[Entry]:
         """Return the step's parents: the best by mean, then new candidates, then draws; each once."""

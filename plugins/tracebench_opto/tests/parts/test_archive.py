@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import pytest
+
+from tracebench_core.specs import Candidate, Evaluation, Example, ExampleResult, Feedback, Objective, Split
+from tracebench_opto.parts.archive import REPEATS, Archive, evaluation_value
+from tracebench_opto.parts.objectives import SCALAR, ObjectiveConfig, resolve_goal
+
+A, B, C = (Example(id=name) for name in "abc")
+
+
+def evaluation(
+    number: int,
+    scores: dict[str, float | None],
+    *,
+    split: Split = "train",
+    failure_score: float | None = None,
+    metrics: dict[str, float] | None = None,
+) -> Evaluation:
+    """Return an evaluation of candidate `number`; a score of None is an example that failed."""
+    counted = [failure_score if s is None else s for s in scores.values()]
+    known = [s for s in counted if s is not None]
+    return Evaluation(
+        candidate=Candidate(id=f"c{number}", values={"x": number}),
+        results=tuple(
+            ExampleResult(
+                example=example,
+                split=split,
+                seconds=0.0,
+                feedback=Feedback(score=s or 0.0, status="error" if s is None else "ok", metrics=metrics or {}),
+            )
+            for example, s in scores.items()
+        ),
+        score=sum(known) / len(known) if len(known) == len(counted) else None,
+    )
+
+
+def test_repeats_are_averaged_per_example_before_the_mean() -> None:
+    archive = Archive()
+    archive.add(evaluation(0, {"a": 1.0, "b": 0.0}))
+    entry = archive.add(evaluation(0, {"a": 0.0}))
+    assert entry.mean() == pytest.approx(0.25)
+    assert entry.count == 3
+
+
+def test_a_failed_example_leaves_a_candidate_without_a_mean() -> None:
+    archive = Archive()
+    entry = archive.add(evaluation(0, {"a": 1.0, "b": None}))
+    assert entry.mean() is None
+    assert entry.mean([A]) == 1.0
+    archive.add(evaluation(0, {"b": 0.0}))
+    assert entry.mean() == 0.5
+
+
+def test_a_failed_example_counts_for_what_the_engine_counted() -> None:
+    entry = Archive().add(evaluation(0, {"a": 1.0, "b": None, "c": None}, failure_score=-2.0))
+    assert entry.example_means() == pytest.approx({"a": 1.0, "b": -2.0, "c": -2.0})
+
+
+def test_scores_of_the_other_split_are_feedback_only() -> None:
+    archive = Archive(split="validation")
+    entry = archive.add(evaluation(0, {"a": 5.0}))
+    assert entry.mean() is None
+    assert entry.evaluation_on([A]) is not None
+    archive.add(evaluation(0, {"b": 1.0}, split="validation"))
+    assert entry.mean() == 1.0
+
+
+def test_known_results_make_up_a_new_batch() -> None:
+    archive = Archive()
+    entry = archive.add(evaluation(0, {"a": 1.0, "b": 3.0}))
+    archive.add(evaluation(0, {"c": 5.0}))
+    made = entry.evaluation_on([C, A])
+    assert made is not None
+    assert [r.example for r in made.results] == ["c", "a"]
+    assert made.score == 3.0
+    assert entry.evaluation_on([A, Example(id="never")]) is None
+
+
+def test_ranking_puts_the_unmeasured_last_and_ties_to_the_older() -> None:
+    archive = Archive()
+    for number, score in enumerate([None, 1.0, 2.0, 2.0]):
+        archive.add(evaluation(number, {"a": score}))
+    assert [e.index for e in archive.ranked()] == [2, 3, 1, 0]
+
+
+def test_ranking_by_pareto_goes_front_by_front() -> None:
+    objectives = [Objective(metric="m", direction="maximize"), Objective(metric="n", direction="minimize")]
+    archive = Archive(resolve_goal(ObjectiveConfig(mode="pareto"), objectives))
+    for number, (m, n) in enumerate([(0.0, 9.0), (1.0, 1.0), (5.0, 3.0)]):
+        archive.add(evaluation(number, {"a": 0.0}, metrics={"m": m, "n": n}))
+    assert [e.index for e in archive.ranked()] == [2, 1, 0]
+
+
+def test_lineage_ends_with_the_entry_and_starts_with_the_seed() -> None:
+    archive = Archive()
+    seed = archive.add(evaluation(0, {"a": 0.0}))
+    child = archive.add(evaluation(1, {"a": 0.0}), parent=seed)
+    grandchild = archive.add(evaluation(2, {"a": 0.0}), parent=child)
+    assert grandchild.lineage() == [seed, child, grandchild]
+
+
+def test_noise_is_told_from_repeats() -> None:
+    archive = Archive()
+    archive.add(evaluation(0, {"a": 1.0}))
+    assert archive.noisy is None
+    for _ in range(REPEATS):
+        archive.add(evaluation(0, {"a": 1.0}))
+    assert archive.noisy is False
+    archive.add(evaluation(0, {"a": 2.0}))
+    assert archive.noisy is True
+
+
+def test_equal_values_are_found_whatever_their_order() -> None:
+    archive = Archive()
+    entry = archive.add(evaluation(7, {"a": 1.0}))
+    assert archive.find({"x": 7}) is entry
+    assert archive.find({"x": 8}) is None
+
+
+def test_the_value_of_a_batch_follows_the_goal() -> None:
+    objectives = [Objective(metric="m", direction="minimize", weight=2.0)]
+    goal = resolve_goal(ObjectiveConfig(mode="weighted"), objectives)
+    done = evaluation(0, {"a": 1.0}, metrics={"m": 3.0})
+    assert evaluation_value(done, SCALAR) == 1.0
+    assert evaluation_value(done, goal) == -6.0
+    assert evaluation_value(evaluation(0, {"a": 1.0, "b": None}), SCALAR) is None

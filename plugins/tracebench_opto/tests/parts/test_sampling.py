@@ -1,0 +1,31 @@
+import random
+
+from tracebench_core.specs import Example
+from tracebench_opto.parts.sampling import Minibatches, draw_subset
+
+EXAMPLES = [Example(id=str(i)) for i in range(7)]
+
+
+def test_each_pass_meets_every_example_once() -> None:
+    batches = Minibatches(EXAMPLES, 3, rng=random.Random(0))
+    for _ in range(3):
+        met = [e.id for _ in range(3) for e in batches.draw()]
+        assert sorted(met) == [e.id for e in EXAMPLES]
+
+
+def test_a_batch_of_all_keeps_their_order() -> None:
+    batches = Minibatches(EXAMPLES, 50, rng=random.Random(0))
+    assert batches.draw() == batches.draw() == tuple(EXAMPLES)
+
+
+def test_equal_seeds_draw_equal_batches() -> None:
+    one, other = (Minibatches(EXAMPLES, 2, rng=random.Random(3)) for _ in range(2))
+    assert [one.draw() for _ in range(9)] == [other.draw() for _ in range(9)]
+
+
+def test_a_subset_keeps_the_order_and_has_no_example_twice() -> None:
+    subset = draw_subset(EXAMPLES, 4, rng=random.Random(1))
+    ids = [int(e.id) for e in subset]
+    assert len(ids) == 4
+    assert ids == sorted(set(ids))
+    assert draw_subset(EXAMPLES, None, rng=random.Random(1)) == tuple(EXAMPLES)

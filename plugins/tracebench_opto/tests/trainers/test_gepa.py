@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from tracebench_core.specs import Budget
+from tracebench_core.specs.events import Decision
+from tracebench_core.testing import Teacher, Trial, run_trial
+from tracebench_core.testing.toys import Toy, build_dials
+from tracebench_opto.trainers import gepa_base, gepa_beam, gepa_ucb
+
+
+def evolve(
+    toy: Toy, *, improves: float = 0.4, harms: float = 0.4, budget: Budget | None = None, **settings: object
+) -> Trial:
+    trainer = gepa_base.build(gepa_base.Settings.model_validate(settings))
+    return run_trial(trainer, toy, answer=Teacher(toy.lesson, improves=improves, harms=harms), budget=budget)
+
+
+def test_a_mutation_that_fails_its_minibatch_is_never_measured_on_validation() -> None:
+    trial = evolve(build_dials(), improves=0.0, harms=1.0, num_steps=8, merge_every=0)
+    rejected = {e.candidate for e in trial.events if isinstance(e, Decision) and e.verdict == "rejected"}
+    validated = {e.candidate for e in trial.evaluations if e.split == "validation"}
+    assert rejected
+    assert not rejected & validated
+
+
+def test_an_accepted_mutation_is_measured_on_the_whole_frontier_set() -> None:
+    trial = evolve(build_dials(), improves=1.0, harms=0.0, num_steps=8, merge_every=0)
+    accepted = {e.candidate for e in trial.events if isinstance(e, Decision) and e.verdict == "accepted"}
+    assert accepted
+    for candidate in accepted:
+        assert len({e.example for e in trial.evaluations if e.candidate == candidate and e.split == "validation"}) == 8
+
+
+def test_the_frontier_set_has_the_size_that_was_asked_for() -> None:
+    trial = evolve(build_dials(validation=40), num_steps=2, pareto_subset_size=5)
+    assert len({e.example for e in trial.evaluations if e.split == "validation"}) == 5
+
+
+def test_one_parameter_is_mutated_at_a_time() -> None:
+    trial = evolve(build_dials(), improves=1.0, harms=0.0, num_steps=10, merge_every=0)
+    values = {c.id: c.values for c in trial.candidates}
+    for child in trial.candidates[1:]:
+        base = values[child.parents[0]]
+        assert sum(child.values[name] != base[name] for name in base) == 1
+
+
+def test_complementary_lineages_are_merged() -> None:
+    toy = build_dials(parameters=3, train=6, validation=6)
+    trainer = gepa_beam.build(gepa_beam.Settings(num_steps=40, merge_every=2))
+    trial = run_trial(trainer, toy, answer=Teacher(toy.lesson, improves=0.8, harms=0.0))
+    merges = [c for c in trial.candidates if c.origin == "merge"]
+    assert merges
+    assert all(len(c.parents) == 2 for c in merges)
+
+
+def test_no_merge_is_tried_when_merging_is_off() -> None:
+    trial = evolve(build_dials(), num_steps=40, merge_every=0)
+    assert all(c.origin != "merge" for c in trial.candidates)
+
+
+def test_what_failed_one_minibatch_may_pass_another() -> None:
+    """One-parameter task, one move to make: a batch that does not see the move must not ban it for good."""
+    toy = build_dials(parameters=4, train=4, validation=4)
+    trial = evolve(toy, improves=1.0, harms=0.0, train_batch_size=1, budget=Budget(evaluations=300))
+    assert (trial.score() or 0.0) > -0.5
+
+
+def test_the_beam_and_the_bound_choose_differently_from_the_frontier() -> None:
+    toy = build_dials(noise=0.5)
+    found = []
+    for module in (gepa_base, gepa_ucb, gepa_beam):
+        trainer = module.build(module.Settings(num_steps=15))
+        trial = run_trial(trainer, toy, answer=Teacher(toy.lesson, improves=0.6, harms=0.2))
+        found.append([(e.candidate, e.example) for e in trial.evaluations])
+    assert len({str(f) for f in found}) == 3

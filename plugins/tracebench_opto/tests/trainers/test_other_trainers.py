@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import pytest
+
+from tracebench_core.errors import UsageError
+from tracebench_core.specs import Budget, Example
+from tracebench_core.specs.events import Decision
+from tracebench_core.testing import Teacher, run_trial
+from tracebench_core.testing.toys import build_dials, build_number
+from tracebench_opto.trainers import (
+    aggregated_update,
+    beam_search,
+    beam_search_history,
+    curriculum,
+    minibatch,
+    sequential_update,
+    streaming_priority_search,
+    ucb_search,
+)
+
+
+def test_an_update_that_does_not_improve_is_rolled_back() -> None:
+    toy = build_number()
+    harmful = Teacher(toy.lesson, improves=0.0, harms=1.0, seed=1)
+    held = run_trial(minibatch.build(minibatch.Settings(num_steps=12)), toy, answer=harmful)
+    parents = {c.parents[0] for c in held.candidates[1:]}
+    verdicts = {e.verdict for e in held.events if isinstance(e, Decision)}
+    assert "rejected" in verdicts
+    moved = run_trial(sequential_update.build(sequential_update.Settings(num_steps=12)), toy, answer=harmful)
+    assert len({c.parents[0] for c in moved.candidates[1:]}) > len(parents)
+
+
+def test_a_beam_search_keeps_no_more_than_its_width() -> None:
+    toy = build_dials()
+    settings = beam_search.Settings(num_steps=5, beam_width=2, num_proposals=3)
+    trial = run_trial(beam_search.build(settings), toy, answer=Teacher(toy.lesson, improves=0.6))
+    last = max(c.step or 0 for c in trial.candidates)
+    for step in range(1, last + 1):
+        assert len({c.parents[0] for c in trial.candidates if c.step == step}) <= 2
+
+
+def test_a_history_shows_other_candidates_to_the_proposer() -> None:
+    toy = build_dials()
+    shown: list[str] = []
+    teacher = Teacher(toy.lesson, improves=0.9, harms=0.0)
+
+    def answer(prompt: str, call: int) -> str:
+        shown.append(prompt)
+        return teacher(prompt, call)
+
+    settings = beam_search_history.Settings(num_steps=6, max_history_size=3)
+    run_trial(beam_search_history.build(settings), toy, answer=answer)
+    assert any(prompt.partition("Tried before")[2].count("score") == 3 for prompt in shown)
+
+
+def test_the_lowest_arm_leaves_a_full_buffer() -> None:
+    toy = build_dials()
+    settings = ucb_search.Settings(num_steps=20, max_buffer_size=1)
+    trial = run_trial(ucb_search.build(settings), toy, answer=Teacher(toy.lesson, improves=0.8))
+    assert trial.error is None
+    assert (trial.score() or 0.0) > (trial.score("initial") or 0.0)
+
+
+def test_a_streaming_search_measures_what_its_last_step_proposed() -> None:
+    toy = build_number()
+    settings = streaming_priority_search.Settings(num_steps=1, num_proposals=3)
+    trial = run_trial(
+        streaming_priority_search.build(settings), toy, answer=Teacher(toy.lesson, improves=1.0, harms=0.0)
+    )
+    assert len(trial.candidates) == 4
+
+
+def test_an_unreadable_merge_falls_back_to_a_single_proposal() -> None:
+    toy = build_dials()
+    teacher = Teacher(toy.lesson, improves=1.0, harms=0.0)
+
+    def answer(prompt: str, call: int) -> str:
+        return "no idea" if "# Proposals" in prompt else teacher(prompt, call)
+
+    settings = aggregated_update.Settings(num_steps=3, ensure_improvement=False)
+    trial = run_trial(aggregated_update.build(settings), toy, answer=answer)
+    assert trial.error is None
+    assert len(trial.candidates) > 1
+    assert all(c.origin == "aggregate" for c in trial.candidates[1:])
+
+
+def test_the_aggregator_sees_every_proposal_of_the_batch() -> None:
+    toy = build_dials()
+    merges: list[str] = []
+    teacher = Teacher(toy.lesson, improves=1.0, harms=0.0)
+
+    def answer(prompt: str, call: int) -> str:
+        if "# Proposals" in prompt:
+            merges.append(prompt.partition("# Proposals")[2])
+        return teacher(prompt, call)
+
+    settings = aggregated_update.Settings(num_steps=1, train_batch_size=4, stepsize=0.25)
+    run_trial(aggregated_update.build(settings), toy, answer=answer)
+    assert merges
+    assert all(f"\n{i}. " in merges[0] for i in (1, 2, 3, 4))
+    assert "25%" in merges[0]
+
+
+def test_a_curriculum_starts_with_what_scores_highest() -> None:
+    toy = build_dials(parameters=4, train=8)
+    settings = curriculum.Settings(num_stages=2, stage_steps=1, first_share=0.5, trainer_params={"num_steps": 1})
+    trial = run_trial(curriculum.build(settings), toy, answer=Teacher(toy.lesson))
+    probed = [e for e in trial.evaluations if e.step is None]
+    lesson = {e.example for e in trial.evaluations if e.step == 0 and e.split == "train"}
+    easy = sorted(probed, key=lambda e: -e.score)[:4]
+    assert len(probed) == 8
+    assert lesson <= {e.example for e in easy}
+
+
+@pytest.mark.parametrize("wrapped", ["Minibatch", "GEPA-Base", "SequentialRefine", "RandomSearch"])
+def test_a_curriculum_wraps_any_trainer(wrapped: str) -> None:
+    toy = build_dials()
+    trial = run_trial(
+        curriculum.build(curriculum.Settings(trainer=wrapped)),
+        toy,
+        answer=Teacher(toy.lesson, improves=0.7, harms=0.2),
+        budget=Budget(evaluations=300),
+    )
+    assert trial.error is None
+    assert (trial.score() or 0.0) > (trial.score("initial") or 0.0)
+
+
+def test_a_curriculum_maps_the_aliases_of_what_it_wraps() -> None:
+    curriculum.build_wrapped("PrioritySearch", {"ps_steps": 2})
+    with pytest.raises(UsageError):
+        curriculum.build_wrapped("PrioritySearch", {"ps_stepz": 2})
+
+
+def test_a_curriculum_does_not_wrap_itself() -> None:
+    with pytest.raises(ValueError, match="cannot wrap"):
+        curriculum.Settings(trainer="Curriculum")
+
+
+def test_the_unmet_example_counts_as_average() -> None:
+    from tracebench_opto.parts.lessons import Difficulty
+
+    examples = [Example(id=name) for name in "ab"]
+    assert Difficulty().order(examples) == examples
