@@ -139,10 +139,9 @@ class AppendLog:
     """A file of lines with one writer. Opening it creates it; the first append after a torn line starts on a new line."""
 
     def __init__(self, path: Path) -> None:
-        created = not path.exists()
         self.path = path
         self._fd = _system.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-        self._name_is_durable = not created
+        self._name_is_durable = False  # whoever created it may have died before its name was flushed
         self._clean = self._ends_clean()
 
     def append(self, line: bytes, *, durable: bool = False) -> None:

@@ -138,3 +138,24 @@ def test_one_line_is_one_write(tmp_path):
         log.append(b"y")
         log.close()
     assert system.written == [b"\nx\n", b"y\n"]
+
+
+def test_the_name_of_a_log_is_flushed_with_its_first_durable_line(tmp_path):
+    class Recording(FileSystem):
+        def __init__(self):
+            self.flushed = []
+
+        def fsync(self, fd):
+            self.flushed.append("lines")
+
+        def sync_folder(self, path):
+            self.flushed.append(path)
+
+    with installed(Recording()) as system:
+        for _ in range(2):
+            log = AppendLog(tmp_path / "log")
+            log.append(b"x")
+            log.append(b"y", durable=True)
+            log.append(b"z", durable=True)
+            log.close()
+    assert system.flushed == ["lines", tmp_path, "lines"] * 2

@@ -56,10 +56,12 @@ def test_two_locks_in_one_process_exclude_each_other(tmp_path):
 
 
 def test_the_leftovers_of_a_dead_runner_are_waited_for(tmp_path):
-    start(HOLD_IN_A_CHILD, tmp_path, 0.5).communicate()
+    runner = start(HOLD_IN_A_CHILD, tmp_path, 1.0)
+    runner.wait()
     started = time.monotonic()
     with RunLock(tmp_path):
         assert time.monotonic() - started < lock.PATIENCE
+    runner.communicate()
 
 
 def test_leftovers_that_stay_are_not_waited_for_for_ever(tmp_path, monkeypatch):
