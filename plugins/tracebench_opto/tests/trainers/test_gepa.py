@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from tracebench_core.protocols import Problem
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import Decision
 from tracebench_core.testing import Teacher, Trial, run_trial
 from tracebench_core.testing.toys import Toy, build_dials
+from tracebench_opto.parts.evolution import EvolutionSettings
+from tracebench_opto.parts.evolution import evolve as evolve_pool
 from tracebench_opto.trainers import gepa_base, gepa_beam, gepa_ucb
 
 
@@ -43,13 +46,23 @@ def test_one_parameter_is_mutated_at_a_time() -> None:
         assert sum(child.values[name] != base[name] for name in base) == 1
 
 
+class FromTheSeed:
+    """Mutates the initial candidate only, so that every child is a lineage of its own."""
+
+    def train(self, problem: Problem) -> None:
+        evolve_pool(problem, EvolutionSettings(num_steps=30, merge_every=3), choose=lambda _, pool: pool[0])
+
+
 def test_complementary_lineages_are_merged() -> None:
     toy = build_dials(parameters=3, train=6, validation=6)
-    trainer = gepa_beam.build(gepa_beam.Settings(num_steps=40, merge_every=2))
-    trial = run_trial(trainer, toy, answer=Teacher(toy.lesson, improves=0.8, harms=0.0))
+    trial = run_trial(FromTheSeed(), toy, answer=Teacher(toy.lesson, improves=1.0, harms=0.0))
+    values = {c.id: c.values for c in trial.candidates}
     merges = [c for c in trial.candidates if c.origin == "merge"]
     assert merges
-    assert all(len(c.parents) == 2 for c in merges)
+    for merged in merges:
+        one, other = (values[p] for p in merged.parents)
+        assert all(merged.values[name] in {one[name], other[name]} for name in merged.values)
+    assert trial.best.id in {c.id for c in merges}
 
 
 def test_no_merge_is_tried_when_merging_is_off() -> None:

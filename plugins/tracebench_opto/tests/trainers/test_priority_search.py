@@ -94,7 +94,7 @@ def test_polca_evaluates_no_near_copies() -> None:
     teacher = Teacher(toy.lesson, improves=0.5, harms=0.5)
     strict, free = (
         run_trial(polca.build(polca.Settings(num_steps=6, epsilon=epsilon)), toy, answer=teacher)
-        for epsilon in (0.35, 0.0)
+        for epsilon in (0.26, 0.0)
     )
     assert 1 < len(strict.candidates) < len(free.candidates)
 

@@ -18,7 +18,13 @@ def feedback_examples(settings: SearchSettings, shape: TaskShape) -> int:
 
 
 def estimate_steps(
-    steps: int | None, *, proposals: float, evaluations: float, idle_evaluations: float = 0.0, start: float = 0.0
+    steps: int | None,
+    *,
+    proposals: float,
+    evaluations: float,
+    idle_evaluations: float = 0.0,
+    start: float = 0.0,
+    extra: float = 0.0,
 ) -> CostEstimate:
     """Return the estimate for `steps` equal steps; None, when the budget decides, counts as the 10 steps of a job without one.
 
@@ -28,9 +34,10 @@ def estimate_steps(
         evaluations: per step when every proposal is new and valid.
         idle_evaluations: per step when no proposal is.
         start: evaluations before the first step.
+        extra: evaluations that proposals cause outside of the steps.
     """
     count = UNCAPPED_STEPS if steps is None else steps
-    high = start + count * evaluations
+    high = start + count * evaluations + extra
     calls = float(count * proposals)
     return CostEstimate(
         evaluations=Range(low=start + count * idle_evaluations, likely=high, high=high),

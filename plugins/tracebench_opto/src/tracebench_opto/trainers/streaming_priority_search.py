@@ -94,11 +94,12 @@ def build(settings: Settings) -> StreamingPrioritySearch:
 def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use."""
     batch = min(settings.train_batch_size, shape.train)
-    judged = judged_examples(settings, TaskShape(parameters=shape.parameters, train=shape.train, validation=0))
+    confirmed = shape.train + judged_examples(settings, shape) if shape.validation else shape.train
     proposals = settings.num_candidates * settings.num_proposals
     return estimate_steps(
         settings.planned_steps(shape.train),
         proposals=proposals,
-        evaluations=settings.num_candidates * batch + judged,
-        start=judged,
+        evaluations=settings.num_candidates * batch + confirmed,
+        start=batch,
+        extra=proposals * batch + confirmed,
     )
