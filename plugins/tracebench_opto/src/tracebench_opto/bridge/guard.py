@@ -23,7 +23,7 @@ class _Guard:
 
     parameters: list[Any]
     unreadable: list[str]
-    """Why replies could not be read, in order; emptied by whoever reports them."""
+    """Why replies could not be read, in order; emptied by whoever asks for the next proposal."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.unreadable = []

@@ -62,7 +62,7 @@ class Bench(Shared):
         values = self._intake.take(base, {name: written[node] for name, node in named}) or base
         return {node: values[name] for name, node in named if values[name] != base[name]}
 
-    def report(self, complaints: list[str]) -> None:
+    def report(self, complaints: Sequence[str]) -> None:
         """Record replies that could not be read."""
         if complaints:
             self._intake.malformed("; ".join(dict.fromkeys(complaints)))
@@ -169,16 +169,16 @@ class _Typed:
     def propose(self, *args: Any, **kwargs: Any) -> Any:
         """Propose, as one step of the job."""
         self.bench.next_step()
+        self.unreadable.clear()
         update = super().propose(*args, **kwargs)  # type: ignore[misc]  # opto's, by mixing in
-        complaints, self.unreadable = self.unreadable, []
         if not update:
-            self.bench.report(complaints)
+            self.bench.report(self.unreadable)
         return update
 
     def construct_update_dict(self, suggestion: Mapping[str, Any]) -> dict[Any, Any]:
         """Return typed values by node."""
         written = super().construct_update_dict(suggestion)  # type: ignore[misc]
-        return self.bench.typed(self.parameters, written)
+        return self.bench.typed(self.parameters, written) if written else {}
 
 
 def typed(optimizer: Any, bench: Bench) -> Any:

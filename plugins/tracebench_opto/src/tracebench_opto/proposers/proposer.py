@@ -119,6 +119,7 @@ class TraceProposer:
             optimizer.buffer = entries
 
     def _step(self, optimizer: Any, seen: graph.Graph, base: Values) -> Values | None:
+        optimizer.unreadable.clear()
         try:
             update = optimizer.propose()
         except ModelFailure as failure:
@@ -127,10 +128,9 @@ class TraceProposer:
             log.info("%s failed on a reply", self._recipe.name, exc_info=True)
             optimizer.unreadable.append(f"it made {self._recipe.name} fail ({type(err).__name__})")
             update = {}
-        complaints, optimizer.unreadable = optimizer.unreadable, []
         written = {name: update[node] for name, node in seen.nodes.items() if node in update}
-        if complaints and not written:
-            self._intake.malformed("; ".join(dict.fromkeys(complaints)))
+        if optimizer.unreadable and not written:
+            self._intake.malformed("; ".join(dict.fromkeys(optimizer.unreadable)))
             return None
         return self._intake.take(base, written)
 

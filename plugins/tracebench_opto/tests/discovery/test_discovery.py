@@ -1,0 +1,167 @@
+"""Every trainer class of a build is found and shown with a verdict; none is offered untried and none is hidden."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("opto", reason="opto is an extra of this plugin")
+
+import layouts
+
+from tracebench_opto.discovery import catalogue, signatures
+from tracebench_opto.discovery.catalogue import discover
+from tracebench_opto.discovery.records import Discovered
+from tracebench_opto.discovery.specs import exclusions, trainer_specs
+
+HANGS = {
+    "trainer/algorithms/hangs.py": """
+        import subprocess
+        from opto.trainer.algorithms.algorithm import AlgorithmBase
+
+        class Hangs(AlgorithmBase):
+            def train(self, guide, train_dataset, **kwargs):
+                subprocess.run(["sleep", "600"])
+    """
+}
+
+
+def verdicts(discovered: list[Discovered]) -> dict[str, str]:
+    return {d.id: str(d.verdict) for d in discovered}
+
+
+def test_the_layout_of_0_1_3_9(tmp_path: Path) -> None:
+    folder = layouts.plant(tmp_path, layouts.V0139)
+    found = verdicts(discover(opto=folder, cache=tmp_path / "cache"))
+    assert found == {
+        "opto:AggregatedUpdate": "broken: TypeError: AggregatedUpdate.update() got an unexpected keyword argument 'num_threads'",
+        "opto:AlgorithmBase": "excluded: the base class of trainers",
+        "opto:BasicSearchAlgorithm": "needs: the command dot",
+        "opto:Minibatch": "excluded: abstract: it leaves `forward` and `update` to its subclasses",
+        "opto:MinibatchAlgorithm": "ok",
+    }
+
+
+def test_the_layout_of_0_2_0_alpha(tmp_path: Path) -> None:
+    folder = layouts.plant(tmp_path, layouts.V020_ALPHA)
+    found = verdicts(discover(opto=folder, cache=tmp_path / "cache", excluded=["GEPAAlgorithmBase"]))
+    assert found == {
+        "opto:Exits": "broken: ended with code 7",
+        "opto:GEPAAlgorithmBase": "excluded: excluded by the settings",
+        "opto:Lazy": "broken: evaluates no candidate of its own (with 1 parameters)",
+        "opto:PrioritySearch": "ok",
+        "opto:SearchTemplate": "excluded: abstract: it leaves `update` and `sample` to its subclasses",
+        "opto:SequentialUpdate": "broken: TypeError: save_train_config.<locals>.wrapper() takes 1 positional argument but 3 were given",
+        "opto:Trainer": "excluded: the base class of trainers",
+    }
+
+
+def test_the_experimental_layout(tmp_path: Path) -> None:
+    folder = layouts.plant(tmp_path, layouts.EXPERIMENTAL)
+    found = verdicts(discover(opto=folder, cache=tmp_path / "cache"))
+    unimportable = "broken: its module cannot be imported: `opto.trainer.algorithms.beam` needs the module `examples`"
+    assert found == {
+        "opto:BeamSearch": unimportable,
+        "opto:BeamSearchHistory": unimportable,
+        "opto:POLCA": 'ok: only with {"epsilon": 0, "use_summarizer": false}; as it is: '
+        "ConnectionRefusedError: a trial has no network",
+        "opto:PrioritySearch": "ok",
+        "opto:SearchTemplate": "excluded: abstract: it leaves `update` and `sample` to its subclasses",
+        "opto:Trainer": "excluded: the base class of trainers",
+    }
+
+
+def test_verdicts_are_remembered_until_the_source_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = layouts.plant(tmp_path, layouts.V0139)
+    cache = tmp_path / "cache"
+    first = discover(opto=folder, cache=cache)
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.executable", "/nowhere/python")
+        assert discover(opto=folder, cache=cache) == first
+    mended = folder / "trainer/algorithms/aggregator.py"
+    mended.write_text(mended.read_text().replace("return self.update(num_threads=1)", "raise ValueError('another')"))
+    assert verdicts(discover(opto=folder, cache=cache))["opto:AggregatedUpdate"] == "broken: ValueError: another"
+
+
+def test_an_excluded_class_is_not_tried_and_one_that_is_asked_for_alone_is(tmp_path: Path) -> None:
+    folder = layouts.plant(tmp_path, layouts.V0139)
+    cache = tmp_path / "cache"
+    names = ["MinibatchAlgorithm", "opto:BasicSearchAlgorithm", "AggregatedUpdate"]
+    assert {d.verdict.status for d in discover(opto=folder, cache=cache, excluded=names)} == {"excluded"}
+    [only] = discover(opto=folder, cache=cache, only="opto__trainer__algorithms__aggregator__AggregatedUpdate")
+    assert only.verdict.status == "broken"
+    [remembered] = cache.glob("*.json")
+    assert remembered.read_text().count('"status"') == 1
+
+
+def test_a_class_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "SECONDS_TO_PROBE", 6.0)
+    folder = layouts.plant(tmp_path, layouts.V0139 | HANGS)
+    [hanging] = discover(opto=folder, cache=tmp_path / "c", only="opto__trainer__algorithms__hangs__Hangs")
+    assert str(hanging.verdict) == "broken: took longer than 6 s"
+
+
+def test_a_damaged_or_unwritable_memory_is_done_without(tmp_path: Path) -> None:
+    folder = layouts.plant(tmp_path, layouts.V0139)
+    cache = tmp_path / "cache"
+    wanted = "opto__trainer__algorithms__aggregator__AggregatedUpdate"
+    first = discover(opto=folder, cache=cache, only=wanted)
+    [file] = cache.glob("*.json")
+    file.write_text('{"found": [{"module": 3')
+    assert discover(opto=folder, cache=cache, only=wanted) == first
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert discover(opto=folder, cache=blocked / "below", only=wanted) == first
+
+
+def test_classes_of_one_name_are_told_apart_by_module(tmp_path: Path) -> None:
+    twin = {"features/twin.py": layouts.V0139["trainer/algorithms/aggregator.py"]}
+    folder = layouts.plant(tmp_path, layouts.V0139 | twin)
+    excluded = ["MinibatchAlgorithm", "BasicSearchAlgorithm", "AggregatedUpdate"]
+    ids = [d.id for d in discover(opto=folder, cache=tmp_path / "cache", excluded=excluded)]
+    assert "opto:opto.features.twin.AggregatedUpdate" in ids
+    assert "opto:opto.trainer.algorithms.aggregator.AggregatedUpdate" in ids
+
+
+def test_specs_say_why_a_trainer_cannot_run_and_exactly_which_code_it_is(tmp_path: Path) -> None:
+    discovered = discover(opto=layouts.plant(tmp_path, layouts.V0139), cache=tmp_path / "cache")
+    specs = {s.name: s for s in trainer_specs(discovered)}
+    assert specs["opto:AggregatedUpdate"].broken.startswith("TypeError")
+    assert specs["opto:BasicSearchAlgorithm"].requires[0].name == "dot"
+    running = specs["opto:MinibatchAlgorithm"]
+    assert not running.broken
+    assert running.source is not None
+    assert running.source.module == "opto.trainer.algorithms.basic_algorithm"
+    assert len(running.source.file_hash) == 64
+    assert running.aliases["train_batch_size"] == "batch_size"
+    assert {e.id for e in exclusions(discovered)} == {"opto:AlgorithmBase", "opto:Minibatch"}
+
+
+def test_an_opto_without_trainers_offers_none(tmp_path: Path) -> None:
+    assert discover(opto=layouts.plant(tmp_path, {}), cache=tmp_path / "cache") == []
+    assert not (tmp_path / "cache").exists()
+
+
+def test_keywords_are_seen_through_decorators_and_up_the_ancestry() -> None:
+    def hiding(function):  # type: ignore[no-untyped-def]
+        def wrapper(self, **kwargs):  # type: ignore[no-untyped-def]
+            return function(self, **kwargs)
+
+        return wrapper
+
+    class Base:
+        def train(self, guide, steps=3, **kwargs):  # type: ignore[no-untyped-def]
+            pass
+
+    class Child(Base):
+        @hiding
+        def train(self, width=object(), **kwargs):  # type: ignore[no-untyped-def]  # noqa: B008
+            pass
+
+    class Closed(Child):
+        def train(self, only=1):  # type: ignore[no-untyped-def]
+            pass
+
+    assert signatures.keywords(Child, "train") == {"width": None, "guide": None, "steps": 3}
+    assert signatures.keywords(Closed, "train") == {"only": 1}

@@ -1,0 +1,191 @@
+"""In a process whose opto is newer: its trainers run on our problem, metered and archived, and its optimizers are guarded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opto", reason="opto is an extra of this plugin")
+
+import layouts
+
+HOST = """
+    import json, sys
+    from tracebench_core.plugins.host import PluginHost
+    from tracebench_core.plugins.refs import load_ref
+    from tracebench_core.specs import Budget
+    from tracebench_core.testing import run_trial
+    from tracebench_core.testing.toys import build_dials
+    from tracebench_opto import plugin
+    from tracebench_opto.discovery.probe import _answer
+    from tracebench_opto.proposers import builders
+
+    host = PluginHost({}, options={"opto": json.loads(sys.argv[1])})
+    host.register(plugin, "opto")
+
+    def run(name, settings, optimizer, answer=_answer, **kwargs):
+        spec = host.component("trainer", name)
+        model = load_ref(spec.settings, owner=name)(**settings)
+        trainer = load_ref(spec.loader, owner=name)(model)
+        toy = build_dials(parameters=2, train=4, validation=3)
+        return run_trial(trainer, toy, answer=answer, optimizer=optimizer, **kwargs)
+"""
+
+
+Trees = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> Trees:
+    """Plant each layout once: what discovery learns of it is remembered beside it."""
+    return cache(lambda layout: layouts.plant(tmp_path_factory.mktemp(layout.lower()), getattr(layouts, layout)))
+
+
+def in_newer_opto(trees: Trees, layout: str, script: str, *, options: dict[str, Any] | None = None) -> Any:
+    """Run a script where `opto` is a planted tree; return what it prints last, as JSON."""
+    folder = trees(layout)
+    env = os.environ | {"PYTHONPATH": str(folder.parent), "TRACEBENCH_CACHE": str(folder.parent / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(HOST) + dedent(script), json.dumps(options or {})],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+        env=env,
+        cwd=folder.parent,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.strip().rpartition("\n")[2])
+
+
+def test_the_catalog_lists_running_broken_needing_and_excluded_trainers(trees: Trees) -> None:
+    script = """
+        catalog = host.catalog()
+        print(json.dumps({
+            "trainers": [t for t in catalog.trainers if t.startswith("opto:")],
+            "problems": {k: v for k, v in catalog.problems.items() if k.startswith("opto:")},
+            "excluded": catalog.excluded,
+        }))
+    """
+    found = in_newer_opto(trees, "V0139", script, options={"excluded": ["BasicSearchAlgorithm"]})
+    assert found["trainers"] == ["opto:AggregatedUpdate", "opto:MinibatchAlgorithm"]
+    assert list(found["problems"]) == ["opto:AggregatedUpdate"]
+    assert found["problems"]["opto:AggregatedUpdate"].startswith("broken: TypeError")
+    assert found["excluded"]["opto:BasicSearchAlgorithm"] == "excluded by the settings"
+    assert "abstract" in found["excluded"]["opto:Minibatch"]
+
+
+def test_a_discovered_trainer_is_metered_archived_and_seeded(trees: Trees) -> None:
+    script = """
+        settings = {"num_steps": 3}
+        one, two = (run("opto:PrioritySearch", settings, builders.optoprime, seed=5) for _ in range(2))
+        assert one.error is None, one.error
+        measured = [e for e in one.evaluations if e.candidate == one.best.id and e.split == "validation"]
+        print(json.dumps({
+            "same": one.comparable() == two.comparable(),
+            "evaluations": one.used.evaluations, "calls": one.used.llm_calls, "steps": len(one.steps),
+            "initial": one.score("initial"), "best": one.score("best"),
+            "values": one.best.values, "measured": len({e.example for e in measured}),
+            "metrics": sorted({e.name for e in one.events if e.kind == "metric"}),
+        }))
+    """
+    found = in_newer_opto(trees, "V020_ALPHA", script)
+    assert found["same"]
+    assert found["calls"] == 3
+    assert found["steps"] == 3
+    assert found["best"] > found["initial"]
+    assert found["measured"] == 3
+    assert found["metrics"] == ["score"]
+    assert found["evaluations"] >= 3 + 3
+
+
+def test_a_trainer_that_swallows_errors_is_ended_by_its_budget(trees: Trees) -> None:
+    script = """
+        trial = run("opto:GEPAAlgorithmBase", {}, builders.optoprime, budget=Budget(evaluations=30))
+        print(json.dumps({"spent": trial.spent, "used": trial.used.evaluations, "best": trial.best.id}))
+    """
+    found = in_newer_opto(trees, "V020_ALPHA", script)
+    assert found["spent"] == "evaluations"
+    assert found["used"] == 30
+    assert found["best"] != "c0"
+
+
+def test_rubbish_changes_no_value_and_is_recorded(trees: Trees) -> None:
+    script = """
+        rubbish = lambda prompt, call: '{"suggestion": {"dial_00": "far", "dial_10": null}}' if call else "no idea"
+        trial = run("opto:PrioritySearch", {"num_steps": 2}, builders.optoprime, answer=rubbish)
+        assert trial.error is None, trial.error
+        names = [e.name for e in trial.events if e.kind == "metric" and e.name != "score"]
+        print(json.dumps({"candidates": len(trial.candidates), "names": names}))
+    """
+    found = in_newer_opto(trees, "V020_ALPHA", script)
+    assert found == {"candidates": 1, "names": ["proposal_malformed", "proposal_refused"]}
+
+
+def test_an_unknown_setting_and_a_foreign_proposer_are_refused(trees: Trees) -> None:
+    script = """
+        from pydantic import ValidationError
+        from tracebench_core.builtin import reflective
+        try:
+            run("opto:PrioritySearch", {"num_stepz": 3}, builders.optoprime)
+        except ValidationError as err:
+            unknown = err.errors()[0]["type"]
+        trials = [run("opto:PrioritySearch", {"num_steps": 1}, o) for o in (reflective.build, builders.textgrad)]
+        print(json.dumps({"unknown": unknown, "errors": [type(t.error).__name__ for t in trials]}))
+    """
+    found = in_newer_opto(trees, "V020_ALPHA", script)
+    assert found == {"unknown": "extra_forbidden", "errors": ["UsageError", "UsageError"]}
+
+
+def test_the_settings_that_make_a_class_run_here_are_its_defaults(trees: Trees) -> None:
+    script = """
+        spec = host.component("trainer", "opto:POLCA")
+        model = load_ref(spec.settings, owner="opto:POLCA")()
+        print(json.dumps({"epsilon": model.epsilon, "told": spec.description, "optimizer": spec.default_optimizer}))
+    """
+    found = in_newer_opto(trees, "EXPERIMENTAL", script)
+    assert found["epsilon"] == 0
+    assert "only with" in found["told"]
+    assert found["optimizer"] == "OptoPrimeV2"
+
+
+def test_an_optimizer_that_speaks_xml_is_offered_and_guarded(trees: Trees) -> None:
+    script = """
+        from tracebench_core.specs import Parameter
+        from tracebench_core.testing import Toy
+        spec = host.component("optimizer", "OptoPrimeV2")
+        build = load_ref(spec.loader, owner="OptoPrimeV2")
+        replies = [
+            "<reasoning>TERMINATE?</reasoning><variable><name>dial_00</name><value>\\n0.5\\n</value></variable>",
+            "rubbish",
+            "<variable><name>dial_10</name><value>1e9</value></variable>",
+        ]
+        found, prompts = [], []
+        class Trainer:
+            def train(self, problem):
+                optimizer = build(problem)
+                lineage = [problem.evaluate(problem.initial)]
+                found.extend(optimizer.propose(lineage) for _ in range(3))
+        def answer(prompt, call):
+            prompts.append(prompt)
+            return replies[call]
+        trial = run_trial(Trainer(), build_dials(parameters=2), answer=answer)
+        assert trial.error is None, trial.error
+        print(json.dumps({"found": found, "prompt": prompts[0], "calls": trial.used.llm_calls,
+                          "absent": [s.name for s in plugin.tracebench_optimizers()]}))
+    """
+    found = in_newer_opto(trees, "EXPERIMENTAL", script)
+    assert found["found"][0][0]["dial_0"] == 0.5
+    assert found["found"][1] == []
+    assert found["calls"] == 3
+    assert '<variable name="dial_00" type="float">' in found["prompt"]
+    assert found["absent"] == ["OptoPrime", "OPRO", "OptoPrimeMulti", "TextGrad", "OptoPrimeV2"]
