@@ -224,8 +224,8 @@ def _improves(code: str, subject: Subject, toy: Toy) -> list[Finding]:
         return []
     trials = [subject.on(toy, budget=TOY_BUDGET, seed=seed) for seed in SEEDS]
     found = [f for trial in trials for f in _unexpected_end(code, trial, f"on {toy.name}")]
-    gains = [(trial.score() or 0.0) - (trial.score("initial") or 0.0) for trial in trials]
-    if sum(gain > 0 for gain in gains) < len(SEEDS):
+    gains = [trial.gain() for trial in trials]
+    if any(gain <= 0 for gain in gains):
         words = ", ".join(f"{gain:+.3g}" for gain in gains)
         found.append(Finding(code, f"did not improve the toy `{toy.name}` for every seed: {words}"))
     return found
@@ -244,7 +244,7 @@ def _survives(code: str, subject: Subject, *, working_calls: int) -> list[Findin
     found = [] if isinstance(trial.error, ModelError) else _unexpected_end(code, trial, "when the model failed")
     if trial.failed_calls > FRUITLESS_CALLS:
         found.append(Finding(code, f"asked a dead model {trial.failed_calls} times"))
-    if subject.improves and working_calls and (trial.score() or 0.0) <= (trial.score("initial") or 0.0):
+    if subject.improves and working_calls and trial.gain() <= 0:
         found.append(Finding(code, "lost what it had found before the model died"))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,6 +59,11 @@ class Trial:
         scored = [e for e in self.events if isinstance(e, Scored) and e.what == what]
         wanted = [e for e in scored if e.split == split] or [e for e in scored if e.split != "test"]
         return wanted[0].score if wanted else None
+
+    def gain(self) -> float:
+        """Return how much better the best candidate is than the initial one, by the engine's scores; negative infinity without them."""
+        best, initial = self.score(), self.score("initial")
+        return -math.inf if best is None or initial is None else best - initial
 
     def comparable(self) -> list[dict[str, Any]]:
         """Return the events without times and without what was used at each, for comparison with another trial.
