@@ -13,8 +13,12 @@ from tracebench_core.protocols import Problem
 from tracebench_core.specs import Example, Values
 from tracebench_opto.bridge import library
 from tracebench_opto.bridge.model import ModelFailure, TraceModel
-from tracebench_opto.discovery import adapters, vocabulary
+from tracebench_opto.discovery import vocabulary
+from tracebench_opto.discovery.agents import build_agent
+from tracebench_opto.discovery.bench import Bench
 from tracebench_opto.discovery.records import FoundClass
+from tracebench_opto.discovery.scoring import build_guide, build_logger
+from tracebench_opto.discovery.updating import typed
 from tracebench_opto.proposers.proposer import TraceProposer
 
 CANDIDATES_KEPT = 3
@@ -34,7 +38,7 @@ class DiscoveredTrainer:
         Raises:
             UsageError: when the optimizer is not one of Trace's.
         """
-        agent = adapters.build_agent(problem)
+        agent = build_agent(problem)
         bench = agent.bench
         optimizer = self._optimizer(problem, agent)
         _seed(problem)
@@ -56,13 +60,13 @@ class DiscoveredTrainer:
                 f"`{self._found.qualname}` of opto needs one of Trace's optimizers, not `{type(proposer).__name__}`.",
                 hint="optimizer: OptoPrime",
             )
-        return proposer.opto(agent.parameters(), wrap=lambda cls: adapters.typed(cls, agent.bench))
+        return proposer.opto(agent.parameters(), wrap=lambda cls: typed(cls, agent.bench))
 
     def _constructor(self, problem: Problem, agent: Any, optimizer: Any) -> dict[str, Any]:
         given = {
             "agent": agent,
             "optimizer": optimizer,
-            "logger": adapters.build_logger(agent.bench),
+            "logger": build_logger(agent.bench),
             "num_threads": 1,
             "llm": TraceModel(problem),
             "rng_seed": problem.seed,
@@ -70,9 +74,9 @@ class DiscoveredTrainer:
         }
         return self._chosen(given, self._found.constructor)
 
-    def _arguments(self, problem: Problem, bench: adapters.Bench) -> dict[str, Any]:
+    def _arguments(self, problem: Problem, bench: Bench) -> dict[str, Any]:
         validation = _dataset(problem.validation or problem.train)
-        guide = adapters.build_guide(bench)
+        guide = build_guide(bench)
         given = {
             "num_threads": 1,
             "verbose": False,
@@ -97,7 +101,7 @@ class DiscoveredTrainer:
                 problem.evaluate(values, problem.validation or problem.train, origin="final")
 
 
-def _best(bench: adapters.Bench) -> list[Values]:
+def _best(bench: Bench) -> list[Values]:
     ranked = sorted(bench.means.values(), key=lambda entry: -statistics.fmean(entry[1]))
     return [values for values, _ in ranked[:CANDIDATES_KEPT]]
 

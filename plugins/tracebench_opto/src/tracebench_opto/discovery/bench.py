@@ -1,0 +1,94 @@
+"""What the adapters of one job share: the problem, the current step, and the scores given so far.
+
+All of it returns itself when it is copied: opto copies what it is given for each example and each candidate.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from tracebench_core.builtin.intake import Intake
+from tracebench_core.protocols import Problem
+from tracebench_core.specs import Example, Values
+
+
+class Shared:
+    """What does not multiply when it is copied."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def copy(self) -> Self:
+        """Return itself."""
+        return self
+
+
+class Bench(Shared):
+    """What all adapters of one job share: the problem, the names of the agent's parameters in order, and the current step."""
+
+    def __init__(self, problem: Problem, names: Sequence[str | None]) -> None:
+        self.problem = problem
+        self.names = tuple(names)
+        self.means: dict[str, tuple[Values, list[float]]] = {}
+        """By candidate: its values and its scores."""
+        self.worst = 0.0
+        self._intake = Intake(problem)
+        self._examples = {e.id: e for e in (*problem.validation, *problem.train)}
+        self._step = contextlib.ExitStack()
+
+    def example(self, id_: str) -> Example:
+        """Return an example by id."""
+        return self._examples[id_]
+
+    def values(self, nodes: Sequence[Any]) -> Values:
+        """Return the values that the agent's parameters hold."""
+        held = {name: node._data for name, node in zip(self.names, nodes, strict=True) if name}  # noqa: SLF001 - untraced
+        return {p.name: held[p.name] for p in self.problem.parameters}
+
+    def typed(self, nodes: Sequence[Any], written: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Return the suggested values that may be used, typed, by node."""
+        base = self.values(nodes)
+        named = [(name, node) for name, node in zip(self.names, nodes, strict=True) if name and node in written]
+        values = self._intake.take(base, {name: written[node] for name, node in named}) or base
+        return {node: values[name] for name, node in named if values[name] != base[name]}
+
+    def report(self, complaints: Sequence[str]) -> None:
+        """Record replies that could not be read."""
+        if complaints:
+            self._intake.malformed("; ".join(dict.fromkeys(complaints)))
+
+    def next_step(self) -> None:
+        """End the current step and begin another: one for each proposal."""
+        self.end_step()
+        self._step.enter_context(self.problem.step())
+
+    def end_step(self) -> None:
+        """End the current step, if there is one."""
+        self._step.close()
+
+    def score(self, submission: Submission) -> tuple[float, str, dict[str, float]]:
+        """Evaluate a candidate on an example; where it has no score, the worst that was given yet stands in."""
+        evaluation = self.problem.evaluate(submission.values, [self.example(submission.example)], origin="discovered")
+        if evaluation.score is None:
+            return self.worst, evaluation.results[0].feedback.text, {}
+        _, scores = self.means.setdefault(evaluation.candidate.id, (evaluation.candidate.values, []))
+        scores.append(evaluation.score)
+        self.worst = min(self.worst, evaluation.score)
+        return evaluation.score, evaluation.results[0].feedback.text, evaluation.metrics
+
+
+class Submission(Shared):
+    """An agent's output: which values are to be evaluated on which example. As text it is what the optimizer may see."""
+
+    def __init__(self, values: Values, example: str, text: str) -> None:
+        self.values = values
+        self.example = example
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
