@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracebench_core.errors import PluginError, UsageError
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.plugins import PluginHost, discover
+from tracebench_core.specs import Budget, JobResult, JobSpec, TaskVersion
+
+GOOD = """
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Exclusion, SuiteSpec, TaskSpec, TrainerSpec
+GOT = []
+@hookimpl
+def tracebench_configure(settings): GOT.append(settings)
+@hookimpl
+def tracebench_suite(): return SuiteSpec(title="Good")
+@hookimpl
+def tracebench_tasks(): return [TaskSpec(name="t", loader="m:f", title="T"), TaskSpec(name="u", loader="m:f", title="U")]
+@hookimpl
+def tracebench_trainers(): return [TrainerSpec(name="Climb", loader="m:T")]
+@hookimpl
+def tracebench_exclusions(): return [Exclusion(id="good:u", reason="too slow")]
+"""
+
+
+def a_job() -> JobSpec:
+    return JobSpec(
+        job_id="0" * 12, task_id="good:t", task_version=TaskVersion(), plugin_version="x 1", trainer_id="T", params={}, settings={},
+        optimizer=None, optimizer_kwargs={}, guide=None, guide_kwargs={}, logger=None, logger_kwargs={}, eval_kwargs={}, seed=1,
+        mode="stub", models={}, budget=Budget(),
+    )
+
+
+def a_result() -> JobResult:
+    return JobResult(
+        job_id="0" * 12, task_id="good:t", suite="good", trainer_id="T", seed=1, mode="stub", status="ok", stop_reason="completed"
+    )
+
+
+def test_one_broken_plugin_costs_only_itself(install_plugin: Any) -> None:
+    install_plugin("bad", "raise RuntimeError('boom')")
+    install_plugin("quits", "raise SystemExit(3)")
+    install_plugin("good", GOOD)
+
+    host = PluginHost(discover({"bad", "quits", "good"}))
+
+    assert list(host.catalog().tasks) == ["good:t", "good:u"]
+    assert host.records["bad"].error == "RuntimeError: boom"
+    assert host.records["quits"].status == "failed"
+
+
+def test_a_task_loads_its_own_plugin_and_no_other(install_plugin: Any) -> None:
+    install_plugin("good", GOOD)
+    install_plugin("other", GOOD)
+    host = PluginHost(discover({"good", "other"}))
+
+    host.task("good:t")
+
+    assert "fake_good" in sys.modules
+    assert "fake_other" not in sys.modules
+
+
+def test_the_index_finds_a_bare_name_without_loading_other_plugins(install_plugin: Any) -> None:
+    install_plugin("good", GOOD, index="Climb = good")
+    install_plugin("another", GOOD.replace("Climb", "Crawl"))
+    host = PluginHost(discover({"good", "another"}))
+
+    assert host.component("trainer", "Climb").name == "Climb"
+    assert "fake_another" not in sys.modules
+
+
+def test_settings_reach_a_plugin_when_it_loads(install_plugin: Any) -> None:
+    install_plugin("good", GOOD)
+    host = PluginHost(discover({"good"}), root=Path("/data"), options={"good": {"depth": 3}})
+
+    host.load("good")
+
+    assert sys.modules["fake_good"].GOT == [{"root": Path("/data"), "options": {"depth": 3}}]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_task(): ...", "Did you mean `tracebench_tasks`"),
+        ("from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_event(jib): ...", "jib"),
+        ("from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_tasks(): raise OSError('no disk')", "no disk"),
+        (GOOD.replace('name="u"', 'name="t"'), "twice"),
+    ],
+)
+def test_a_broken_contract_is_told_by_name(install_plugin: Any, source: str, words: str) -> None:
+    install_plugin("odd", source)
+    host = PluginHost(discover({"odd"}))
+
+    host.catalog()
+
+    assert host.records["odd"].status == "failed"
+    assert words in host.records["odd"].error
+    assert host.catalog().tasks == {}
+
+
+def test_strict_mode_raises_and_names_the_distribution(install_plugin: Any) -> None:
+    install_plugin("bad", "raise RuntimeError('boom')")
+    with pytest.raises(PluginError, match=r"fake-bad 1\.0.*boom"):
+        PluginHost(discover({"bad"}), strict=True).catalog()
+
+
+def test_version_skew_is_told_before_import(install_plugin: Any) -> None:
+    install_plugin("old", "raise AssertionError('must not be imported')", requires="tracebench-core<0.1")
+    host = PluginHost(discover({"old"}))
+
+    host.catalog()
+
+    assert host.records["old"].status == "incompatible"
+    assert "<0.1" in host.records["old"].error
+
+
+def test_two_plugins_that_claim_one_trainer_are_both_named(install_plugin: Any) -> None:
+    install_plugin("good", GOOD)
+    install_plugin("rival", GOOD)
+    host = PluginHost(discover({"good", "rival"}))
+
+    host.catalog()
+
+    assert "`good` and `rival` both offer trainer `Climb`" in host.records["rival"].error
+
+
+def test_an_excluded_task_keeps_its_reason(install_plugin: Any) -> None:
+    install_plugin("good", GOOD)
+    host = PluginHost(discover({"good"}), exclude=("Climb",))
+
+    assert list(host.suite_tasks("good")) == ["good:t"]
+    with pytest.raises(UsageError, match="too slow"):
+        host.task("good:u")
+    with pytest.raises(UsageError, match="excluded by the config"):
+        host.component("trainer", "Climb")
+
+
+def test_an_unknown_name_gets_the_nearest(install_plugin: Any) -> None:
+    install_plugin("good", GOOD)
+    host = PluginHost(discover({"good"}))
+
+    with pytest.raises(UsageError, match="Did you mean `Climb`"):
+        host.component("trainer", "Clim")
+    with pytest.raises(UsageError, match="Did you mean `good:t`"):
+        host.task("good:tt")
+    with pytest.raises(UsageError, match="Did you mean `good`"):
+        host.task("goood:t")
+
+
+def test_a_wrapper_sees_the_job_and_may_change_its_result() -> None:
+    class Wrapper:
+        seen: list[Path] = []
+
+        @hookimpl(wrapper=True)
+        def tracebench_run_job(self, job_dir: Path) -> Any:
+            self.seen.append(job_dir)
+            result = yield
+            return result.model_copy(update={"feedback": "wrapped"})
+
+    host = PluginHost({})
+    host._pm.register(Wrapper())
+
+    result = host.run_job(a_job(), job_dir=Path("/j"), execute=lambda _: a_result())
+
+    assert result.feedback == "wrapped"
+    assert Wrapper.seen == [Path("/j")]
+
+
+def test_an_observer_that_raises_is_left_out_and_hurts_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    class Bad:
+        @hookimpl
+        def tracebench_run_started(self, run_dir: Path) -> None:
+            raise ValueError("no")
+
+    class Good:
+        seen: list[Path] = []
+
+        @hookimpl
+        def tracebench_run_started(self, run_dir: Path) -> None:
+            self.seen.append(run_dir)
+
+    host = PluginHost({})
+    host._pm.register(Good())
+    host._pm.register(Bad(), name="bad")
+
+    host.observe("tracebench_run_started", run_dir=Path("/r"))
+    host.observe("tracebench_run_started", run_dir=Path("/s"))
+
+    assert Good.seen == [Path("/r"), Path("/s")]
+    assert caplog.text.count("plugin bad failed") == 1

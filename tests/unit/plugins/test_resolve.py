@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tracebench_core.errors import UsageError
+from tracebench_core.plugins import PluginHost, discover
+from tracebench_core.plugins.resolve import resolve_task_ids
+
+SUITE = """
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import SuiteSpec, TaskSpec
+@hookimpl
+def tracebench_suite(): return SuiteSpec(title="S", aliases={aliases}, owns_bare_ids={owns})
+@hookimpl
+def tracebench_tasks(): return [TaskSpec(name=n, loader="m:f", title=n, groups=g) for n, g in {tasks}]
+"""
+
+
+@pytest.fixture
+def host(install_plugin: Any) -> PluginHost:
+    tasks = [("packing", ()), ("opt/tsp", ("opt",)), ("opt/bins", ("opt",)), ("a/same", ()), ("b/same", ())]
+    install_plugin("design", SUITE.format(aliases=("des",), owns=True, tasks=tasks))
+    install_plugin("toys", SUITE.format(aliases=(), owns=False, tasks=[("packing", ()), ("greet", ())]))
+    return PluginHost(discover({"design", "toys"}))
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("design:packing", ["design:packing"]),
+        ("des:packing", ["design:packing"]),
+        ("design:tsp", ["design:opt/tsp"]),
+        ("design:opt", ["design:opt/tsp", "design:opt/bins"]),
+        ("toys:all", ["toys:packing", "toys:greet"]),
+        ("packing", ["design:packing"]),
+        ("tsp", ["design:opt/tsp"]),
+        ("greet", ["toys:greet"]),
+    ],
+)
+def test_what_is_written_means(host: PluginHost, written: str, meant: list[str]) -> None:
+    assert resolve_task_ids(host, written) == meant
+
+
+@pytest.mark.parametrize("written", ["design:same", "same", "nowhere:x", "design:opt/tps", "gret", ""])
+def test_what_cannot_be_meant_is_refused(host: PluginHost, written: str) -> None:
+    with pytest.raises(UsageError):
+        resolve_task_ids(host, written)
