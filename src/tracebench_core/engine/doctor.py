@@ -21,6 +21,7 @@ from tracebench_core.llm.credentials import KEY_VARIABLES
 from tracebench_core.llm.models import ROLES, key_variable, resolve_models, role_config
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
+from tracebench_core.sandbox import isolation
 from tracebench_core.specs import RunConfig
 
 PYTHON_FLOOR = (3, 11)
@@ -78,6 +79,14 @@ def _limits() -> Iterator[Diagnosis]:
     yield Diagnosis("open files", files >= OPEN_FILES, f"{files}", f"ulimit -n {OPEN_FILES}", needed=True)
     processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     yield Diagnosis("processes", ok=True, value="no limit" if processes == resource.RLIM_INFINITY else str(processes))
+
+
+def _isolation(config: RunConfig | None) -> Diagnosis:
+    report = isolation()
+    strong = report.level == "strong"
+    demanded = config is not None and config.sandbox.require == "strong"
+    hint = "a Linux kernel from 5.13 on, with Landlock and seccomp"
+    return Diagnosis("isolation", strong, report.sentence, hint, needed=demanded)
 
 
 def _disk(config: RunConfig | None) -> Iterator[Diagnosis]:
