@@ -74,8 +74,9 @@ Node = FileNode | FolderNode
 class CrashingFileSystem(FileSystem):
     """Counts operations, crashes at the chosen one, and knows at any time what a power cut would leave."""
 
-    def __init__(self, root: Path, *, at: int = 0, mode: str = "before") -> None:
+    def __init__(self, root: Path, *, at: int = 0, mode: str = "before", boots: int = 0) -> None:
         self.operations = 0
+        self._boots = boots
         self._root, self._at, self._mode = root, at, mode
         self._tree = _scan(root)
         self._open: dict[int, FileNode] = {}
@@ -98,6 +99,9 @@ class CrashingFileSystem(FileSystem):
 
         self._step(do)
         return opened[0]
+
+    def boot_id(self) -> str:
+        return f"boot {self._boots}"
 
     def write(self, fd: int, data: bytes) -> int:
         def put(part: bytes) -> None:
@@ -210,6 +214,8 @@ class Engine:
         self.executed: list[str] = []
         self.declared: list[str] = []
         """Jobs whose end record was said to be durable."""
+        self.boots = 0
+        """How often the power went off."""
 
     def run(self, path: Path) -> None:
         layout = RunLayout(path)
@@ -278,13 +284,14 @@ def _content(path: Path) -> dict[str, bytes]:
 
 def _crash(engine: Engine, root: Path, *, at: int, mode: str) -> bool:
     """Run the engine into its crash; return whether it got that far."""
-    system = CrashingFileSystem(root, at=at, mode=mode)
+    system = CrashingFileSystem(root, at=at, mode=mode, boots=engine.boots)
     if engine.careless == "folders not flushed":
-        system = ForgetfulFileSystem(root, at=at, mode=mode)
+        system = ForgetfulFileSystem(root, at=at, mode=mode, boots=engine.boots)
     with installed(system):
         try:
             engine.run(root / "run")
         except Crash:
+            engine.boots += mode.endswith("lost")
             return True
         finally:
             system.close_all()
@@ -326,7 +333,7 @@ def _crash_and_resume(
     assert _crash(engine, root, at=at, mode=mode)
     if second:
         _crash(engine, root, at=second, mode=MODES[(at + second) % len(MODES)])
-    engine.run(root / "run")
+    assert not _crash(engine, root, at=0, mode="")
     if len(engine.declared) != len(set(engine.declared)):
         return "a job that was declared finished was run again"
     if _content(root / "run") != undisturbed:

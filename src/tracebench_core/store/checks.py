@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,7 +19,7 @@ from tracebench_core.store.meta import iter_files, read_files_index
 from tracebench_core.store.reader import EventLog, read_events
 from tracebench_core.store.reduce import Reducer
 from tracebench_core.store.results import result_bytes
-from tracebench_core.store.states import state_files
+from tracebench_core.store.states import stale_states
 from tracebench_core.store.tables import expected_tables
 
 Code = Literal[
@@ -147,16 +147,6 @@ def leftovers(layout: RunLayout) -> list[Path]:
     return sorted(path for path in found if not path.is_relative_to(layout.attempts))
 
 
-def stale_states(layout: JobLayout, log: EventLog) -> Mapping[Path, bytes]:
-    """Return the state files that differ from what the events demand, with the content they should have.
-
-    Raises:
-        RunDirError: when a blob is missing.
-    """
-    wanted = state_files(layout, log.events, BlobStore(layout.blobs))
-    return {path: data for path, data in wanted.items() if not path.exists() or path.read_bytes() != data}
-
-
 def _check_log(layout: JobLayout, log: EventLog) -> Iterator[Finding]:
     torn = read_lines(layout.events).torn
     if log.unreadable or torn:
@@ -168,7 +158,7 @@ def _check_log(layout: JobLayout, log: EventLog) -> Iterator[Finding]:
 
 def _check_states(layout: JobLayout, log: EventLog) -> Iterator[Finding]:
     try:
-        for path in stale_states(layout, log):
+        for path in stale_states(layout, log.events, BlobStore(layout.blobs)):
             yield _finding("stale-states", path, layout, "it does not follow from the job's events", "repair")
     except RunDirError as err:
         yield _finding("missing-blob", layout.blobs, layout, str(err), "nothing")

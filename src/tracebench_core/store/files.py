@@ -41,6 +41,13 @@ class FileSystem:
     def unlink(self, path: Path) -> None:
         os.unlink(path)  # noqa: PTH108 - the primitive itself
 
+    def boot_id(self) -> str:
+        """Return what changes whenever the machine starts, or nothing where that is not told."""
+        try:
+            return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        except OSError:
+            return ""
+
     def sync_folder(self, path: Path) -> None:
         """Make the names inside a folder durable."""
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -62,6 +69,11 @@ def installed(system: FileSystem) -> Iterator[FileSystem]:
         yield system
     finally:
         _system = before
+
+
+def boot_id() -> str:
+    """Return what changes whenever the machine starts: what was not flushed may be lost when it differs. Empty when not known."""
+    return _system.boot_id()
 
 
 def make_dir(path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobSpec
 from tracebench_core.store import checks, files
@@ -15,6 +14,7 @@ from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.lock import RunLock
 from tracebench_core.store.meta import write_files_index
 from tracebench_core.store.reader import load_run
+from tracebench_core.store.recovery import mend_states
 from tracebench_core.store.results import write_result
 from tracebench_core.store.tables import expected_tables
 
@@ -70,12 +70,7 @@ def _repair_job(layout: JobLayout, job: JobSpec, *, end: EndRecord | None) -> En
     reduced = checks.reduce_folder(layout, job)
     if not reduced.log.events or not (reduced.complete or layout.results.exists()):
         return None
-    try:
-        for path, content in checks.stale_states(layout, reduced.log).items():
-            files.make_dir(path.parent)
-            files.write_whole(path, content)
-    except RunDirError:
-        pass  # a missing blob stays a finding; the result does not depend on it
+    mend_states(layout, reduced.log.events)
     if not layout.results.exists() or layout.results.read_bytes() != reduced.data:
         write_result(layout, reduced.result)
     _set_meta_status(layout, reduced.result.status)

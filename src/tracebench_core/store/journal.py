@@ -49,6 +49,10 @@ class Journal:
         if written:
             self._log.sync()
 
+    def settled(self) -> None:
+        """Note that this run's files are as they should be, on this start of the machine. Not flushed: a power cut must undo it."""
+        self._append({"kind": "settled", "boot": files.boot_id()})
+
     def close(self) -> None:
         """Close the journal. Idempotent."""
         self._log.close()
@@ -82,6 +86,17 @@ def end_records(run_dir: Path | RunLayout) -> dict[str, EndRecord]:
             except (TypeError, KeyError):
                 continue
     return {job: EndRecord(job, status, digest) for job, (_, status, digest) in latest.items()}
+
+
+def is_settled(run_dir: Path | RunLayout) -> bool:
+    """Say whether a journal was settled since the machine started: then nothing that was written can have been lost."""
+    layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
+    boot = files.boot_id()
+    for path in layout.journals():
+        lines = [line for line in files.read_lines(path).lines if b'"settled"' in line]
+        if boot and any(isinstance(r, dict) and r.get("boot") == boot for r in _parse(lines)):
+            return True
+    return False
 
 
 def finished_jobs(run_dir: Path | RunLayout) -> dict[str, JobStatus]:

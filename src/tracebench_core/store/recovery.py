@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobStatus
+from tracebench_core.specs.events import Event
 from tracebench_core.store import files
-from tracebench_core.store.journal import EndRecord, Journal, end_records
+from tracebench_core.store.blobs import BlobStore
+from tracebench_core.store.journal import EndRecord, Journal, end_records, is_settled
 from tracebench_core.store.layout import JobLayout, RunLayout
+from tracebench_core.store.reader import read_events
 from tracebench_core.store.results import read_result
+from tracebench_core.store.states import stale_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,8 @@ def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = N
     parses and is of that job: it was put there whole and durable, only the record is missing.
 
     With `journal`, which only the holder of the run's lock may pass, the missing records are written and temporary files of a runner
-    that was cut short are removed from the run's own folders (those of a job move away with its attempt).
+    that was cut short are removed from the run's own folders (those of a job move away with its attempt). When the machine was started
+    anew since the run was last settled, the finished jobs' states, which are not flushed, are written anew where they differ.
     """
     layout = RunLayout(run_dir)
     ends = end_records(layout)
@@ -60,10 +65,30 @@ def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = N
                 adopted.append(end)
     if journal is not None:
         journal.jobs_finished(adopted)
-        for folder in (layout.path, layout.meta):
-            for path in folder.glob(f".*{files.TEMPORARY_SUFFIX}"):
-                files.remove(path)
+        _sweep(layout.path, layout.meta)
+        if not is_settled(layout):
+            for job in map(layout.job, finished):
+                _sweep(job.path, job.artifacts)
+                mend_states(job, read_events(job).events)
+            journal.settled()
     return Settlement(finished, tuple(end.job_id for end in adopted), distrusted)
+
+
+def mend_states(layout: JobLayout, events: Sequence[Event]) -> None:
+    """Write the state files of a job that differ from what its events demand; without effect when a blob is missing."""
+    try:
+        stale = stale_states(layout, events, BlobStore(layout.blobs))
+    except RunDirError:
+        return
+    for path, content in stale.items():
+        files.make_dir(path.parent)
+        files.write_whole(path, content)
+
+
+def _sweep(*folders: Path) -> None:
+    for folder in folders:
+        for path in folder.glob(f".*{files.TEMPORARY_SUFFIX}"):
+            files.remove(path)
 
 
 def _verified(job: JobLayout, declared: EndRecord | None) -> EndRecord | None:

@@ -76,14 +76,23 @@ class _History:
 def write_states(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -> None:
     """Write `artifacts/{initial,best,final}_state.yaml` and `state_history.jsonl` from a job's events: see `state_files`.
 
-    They are durable once `results.json` is: a job whose result survives a power cut is not run again, so its states must survive too.
+    Not flushed, since they follow from the events: after a power cut `recovery.settle` writes them anew.
     """
     contents = state_files(layout, events, blobs)
     if contents:
         files.make_dir(layout.artifacts)
-        for path, content in contents.items():
-            files.write_whole(path, content, durable=True, sync_name=False)
-        files.sync_folder(layout.artifacts)
+    for path, content in contents.items():
+        files.write_whole(path, content)
+
+
+def stale_states(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -> dict[Path, bytes]:
+    """Return the state files that differ from what the events demand, with the content they should have.
+
+    Raises:
+        RunDirError: when a blob is missing.
+    """
+    wanted = state_files(layout, events, blobs)
+    return {path: data for path, data in wanted.items() if not path.exists() or path.read_bytes() != data}
 
 
 def state_files(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -> dict[Path, bytes]:

@@ -3,11 +3,15 @@ import json
 import pytest
 from tests.unit.store.samples import job_spec, whole_job
 
-from tracebench_core.store.journal import EndRecord, Journal, end_records, finished_jobs
+from tracebench_core.store.files import FileSystem, installed
+from tracebench_core.store.journal import EndRecord, Journal, end_records, finished_jobs, is_settled
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.reader import read_events
 from tracebench_core.store.recovery import settle
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import write_result
+from tracebench_core.store.states import write_states
+from tracebench_core.store.writer import EventWriter
 
 
 @pytest.fixture
@@ -150,3 +154,30 @@ def test_a_hundred_thousand_records_are_read_whole(run):
     with Journal(run) as journal:
         journal.jobs_finished([EndRecord(f"{n:012x}", "ok", "0" * 64) for n in range(100_000)])
     assert len(finished_jobs(run)) == 100_000
+
+
+def test_states_are_written_anew_only_after_the_machine_was_started(run):
+    class Machine(FileSystem):
+        boot = "one"
+
+        def boot_id(self):
+            return self.boot
+
+    job = run.job("aa").fresh()
+    writer = EventWriter(job)
+    for event in whole_job(job_spec(job_id="aa")):
+        writer.write(event)
+    writer.close()
+    write_states(job, read_events(job).events, writer.blobs)
+    good = job.best_state.read_bytes()
+    with installed(Machine()) as machine, Journal(run) as journal:
+        journal.job_finished("aa", "ok", digest=write_result(job, reduce_job(read_events(job).events)).digest)
+        settle(run.path, ["aa"], journal=journal)
+        job.best_state.write_bytes(b"")
+        settle(run.path, ["aa"], journal=journal)
+        assert job.best_state.read_bytes() == b""
+        machine.boot = "two"
+        settle(run.path, ["aa"], journal=journal)
+        assert job.best_state.read_bytes() == good
+        machine.boot = ""
+        assert not is_settled(run)
