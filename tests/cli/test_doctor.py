@@ -1,0 +1,82 @@
+"""`doctor`: every lack with the command that mends it, and exit 3 when a config needs it."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+
+Cli = Callable[..., CompletedProcess[str]]
+Install = Callable[..., Mapping[str, str]]
+CORE_ONLY = {"TRACEBENCH_PLUGINS": ""}
+
+
+def rows(done: CompletedProcess[str]) -> dict[str, dict[str, object]]:
+    return {row["name"]: row for row in json.loads(done.stdout)["checks"]}
+
+
+def test_without_a_config_nothing_but_the_machine_is_needed(cli: Cli) -> None:
+    done = cli("doctor", "--json", env=CORE_ONLY)
+
+    found = rows(done)
+    assert done.returncode == 0, done.stdout
+    assert {"Python", "isolation", "disk", "provider keys", "GPU", "Lean", "Docker", "Harbor"} <= set(found)
+    assert all(row["hint"] for row in found.values() if not row["ok"])
+
+
+def test_text_shows_the_mending_command_under_each_lack(cli: Cli) -> None:
+    lines = cli("doctor", env={**CORE_ONLY, "PATH": "/nowhere"}).stdout.splitlines()
+
+    lean = next(i for i, line in enumerate(lines) if " Lean " in line)
+    assert lines[lean].startswith("-")
+    assert "elan-init.sh" in lines[lean + 1]
+
+
+def test_keys_are_told_as_set_and_never_shown(cli: Cli) -> None:
+    done = cli("doctor", env={**CORE_ONLY, "GROQ_API_KEY": "gsk-very-secret"})
+
+    assert "set: GROQ_API_KEY" in done.stdout
+    assert "gsk-very-secret" not in done.stdout + done.stderr
+
+
+def test_what_a_real_config_needs_and_lacks_makes_exit_3(cli: Cli, tmp_path: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+    (tmp_path / "c.yaml").write_text(
+        f"mode: real\ntasks: [internal:numeric_parm]\ntrainers: [NoOp]\nllm: {{model: gpt-x, base_url: '{url}', api_key_env: MY_KEY}}\n"
+    )
+
+    done = cli("doctor", "--config", "c.yaml", "--json", env=CORE_ONLY)
+    found = rows(done)
+
+    assert done.returncode == 3
+    assert found["key MY_KEY"]["ok"] is False
+    assert found["key MY_KEY"]["hint"] == "export MY_KEY=…"
+    assert found[f"endpoint {url}"]["ok"] is False
+    assert "Did you mean `internal:numeric_param`?" in str(found["task internal:numeric_parm"]["value"])
+    assert "Missing: " in done.stderr
+
+
+def test_what_is_there_is_ok(cli: Cli, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        (tmp_path / "c.yaml").write_text(
+            f"mode: real\ntasks: [internal:all]\ntrainers: [NoOp]\nllm: {{base_url: '{url}', api_key_env: MY_KEY}}\n"
+        )
+
+        done = cli("doctor", "--config", "c.yaml", "--json", env={**CORE_ONLY, "MY_KEY": "k"})
+
+    assert done.returncode == 0, done.stdout
+    assert rows(done)[f"endpoint {url}"]["value"] == "takes connections"
+
+
+def test_a_broken_plugin_is_told(cli: Cli, plugin_path: Install) -> None:
+    env = plugin_path("bad", "raise ImportError('no libfoo')", group="tracebench", entry="bad", target="bad")
+
+    found = rows(cli("doctor", "--json", env={**env, "TRACEBENCH_PLUGINS": "bad"}))
+
+    assert found["plugin bad"]["ok"] is False
+    assert "no libfoo" in str(found["plugin bad"]["value"])
