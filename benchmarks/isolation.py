@@ -93,9 +93,9 @@ def measure_inputs(sandbox: LocalSandbox, *, blocks: int) -> None:
     inputs = [(n,) for n in range(5000)]
     many = min(timed(lambda: sandbox.call_many(CODE, "f", inputs), times=1) for _ in range(blocks)) / len(inputs)
     print(f"one of 5,000 inputs            {many:8.4f} ms           (goal: 0.05 ms)")
-    import numpy  # noqa: PLC0415 - only what is measured here needs it
+    import numpy as np  # noqa: PLC0415 - only what is measured here needs it
 
-    array = numpy.arange(20.0)
+    array = np.arange(20.0)
     with sandbox.session("def f(item, bins):\n    return bins - item\n", "f", limits=Limits(seconds=60)) as session:
         small = min(timed(lambda: session.call(1, 2), times=2000) for _ in range(blocks))
         arrays = min(timed(lambda: session.call(1.0, array), times=2000) for _ in range(blocks))

@@ -154,7 +154,7 @@ CANDIDATES = [
         "returns a float that lies",
         "ok",
         "return Liar(0.0)",
-        top="class Liar(float):\n    __eq__ = __gt__ = lambda s, o: True\n    __hash__ = float.__hash__\n    def __float__(s): return 1e9\n    def __repr__(s): return '1e9'",
+        top="class Liar(float):\n    __eq__ = __gt__ = lambda s, o: True\n    __hash__ = float.__hash__\n    __repr__ = lambda s: '1e9'",
     ),
     _hostile("returns what cannot be pickled", "invalid", "return lambda: 0"),
     _hostile(

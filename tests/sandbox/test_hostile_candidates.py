@@ -27,7 +27,9 @@ def sandbox() -> Iterator[LocalSandbox]:
 
 
 def children(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    """Return the children but the one that is forked ahead and waits."""
+    kids = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [kid for kid in kids if Path(f"/proc/{kid}/comm").read_text() != "tb-spare\n"]
 
 
 def eventually(holds: Callable[[], bool], *, seconds: float = 5.0) -> bool:
@@ -61,7 +63,7 @@ def test_hostile_candidate_is_contained(hostile, sandbox: LocalSandbox, tmp_path
     assert server is not None
     assert server.alive
     assert eventually(lambda: not children(server.pid))
-    assert eventually(lambda: not list((Path(server.address).parent / "boxes").iterdir()))
+    assert eventually(lambda: len(list((Path(server.address).parent / "boxes").iterdir())) <= 2)
     honest = sandbox.call(HONEST, "f", [1, 2, 3])
     assert (honest.status, honest.value) == ("ok", 2.0 + 3 + 9)
 

@@ -37,7 +37,7 @@ OWNER = (
 
 
 def below(pid: int) -> set[int]:
-    """Return the living descendants of a process, zombies left out."""
+    """Return the living descendants of a process, without the child that is forked ahead and waits."""
     found: set[int] = set()
     waiting = [pid]
     while waiting:
@@ -48,7 +48,14 @@ def below(pid: int) -> set[int]:
             continue
         waiting += kids
         found |= kids
-    return {pid for pid in found if is_alive(pid)}
+    return {pid for pid in found if is_alive(pid) and not is_spare(pid)}
+
+
+def is_spare(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text() == "tb-spare\n"
+    except OSError:
+        return False
 
 
 def is_alive(pid: int) -> bool:
@@ -141,9 +148,10 @@ def test_a_finished_command_leaves_no_daemon() -> None:
 
 
 def test_a_missing_preload_is_said_with_its_name() -> None:
-    with open_sandbox(preload=["no_such_module_anywhere"]) as sandbox:
-        with pytest.raises(MissingRequirementError, match="no_such_module_anywhere"):
-            sandbox.call("def f(): pass", "f")
+    sandbox = open_sandbox(preload=["no_such_module_anywhere"])
+    with pytest.raises(MissingRequirementError, match="no_such_module_anywhere"):
+        sandbox.call("def f(): pass", "f")
+    sandbox.close()
 
 
 def test_many_evaluations_leave_no_descriptor_and_little_memory() -> None:

@@ -163,7 +163,10 @@ def connect(address: str) -> SandboxClient:
 
 
 def _collect(exchange: Exchange, inbox: Inbox, frame: bytes, outcomes: list[Outcome], *, wanted: int) -> Outcome | None:
-    """Gather answers into `outcomes`; return what stands for the missing ones, or None when none is missing."""
+    """Gather answers into `outcomes`; return what stands for the missing ones, or None when none is missing.
+
+    With the last answer the caller goes on: closing the exchange ends the child, whatever it is still doing.
+    """
     deadline = exchange.started + exchange.limits.seconds
     exchange.send(frame, deadline=deadline)
     seen = exchange.started
@@ -184,9 +187,6 @@ def _collect(exchange: Exchange, inbox: Inbox, frame: bytes, outcomes: list[Outc
             seen = now if found else seen
     except CodecError as err:
         return exchange.refusal(err)
-    while exchange.wait(deadline=deadline):
-        pass
-    exchange.end()
     return None
 
 

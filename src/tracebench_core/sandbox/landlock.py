@@ -6,6 +6,7 @@ and abstract sockets). Rights that the running kernel does not know are left out
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
 import struct
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tracebench_core.sandbox.syscalls import AUDIT_ARCH, prctl, syscall
+from tracebench_core.sandbox.syscalls import AUDIT_ARCH, checked, libc, number, prctl, syscall
 
 _VERSION = 1
 _PATH_BENEATH = 1
@@ -26,10 +27,16 @@ _DEVICES = 1 << 6 | 1 << 11
 
 
 class Grant(NamedTuple):
-    """Rights on one path, held open."""
+    """Rights on one path, held open, and both as the kernel takes them (`struct landlock_path_beneath_attr`)."""
 
     fd: int
     rights: int
+    rule: bytes
+
+
+_add_rule = ctypes.CFUNCTYPE(
+    ctypes.c_long, ctypes.c_long, ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_long, use_errno=True
+)(("syscall", libc))
 
 
 def abi() -> int:
@@ -58,17 +65,23 @@ def grants(paths: Iterable[Path], *, version: int, execute: bool = False, write:
         except OSError:
             continue
         folder = stat.S_ISDIR(os.fstat(fd).st_mode)
-        found.append(Grant(fd, wanted if folder else wanted & _OF_FILES))
+        rights = wanted if folder else wanted & _OF_FILES
+        found.append(Grant(fd, rights, struct.pack("=Qi", rights, fd)))
     return found
 
 
-def restrict(allowed: Iterable[Grant], *, version: int) -> None:
-    """Confine this process, for good, to the granted files; no TCP from ABI 4 on, no signal to others from ABI 6 on."""
+def restrict(shared: Iterable[Grant], *, own: Path, version: int, execute: bool = False) -> None:
+    """Confine this process, for good, to the shared files, its own folder and its own `/proc` entry.
+
+    No TCP from ABI 4 on, no signal to others from ABI 6 on.
+    """
     attributes = struct.pack("=QQQ", _known(version), 0b11 if version >= 4 else 0, 0b11 if version >= 6 else 0)  # noqa: PLR2004
     size = 24 if version >= 6 else 16 if version >= 4 else 8  # noqa: PLR2004
     ruleset = syscall("landlock_create_ruleset", attributes, size, 0)
-    for grant in allowed:
-        syscall("landlock_add_rule", ruleset, _PATH_BENEATH, struct.pack("=Qi", grant.rights, grant.fd), 0)
+    mine = grants((own,), version=version, write=True, execute=execute) + grants((Path("/proc/self"),), version=version)
+    add, number_of_it = _add_rule, number("landlock_add_rule") or 0
+    for grant in (*shared, *mine):
+        checked(add(number_of_it, ruleset, _PATH_BENEATH, grant.rule, 0), "landlock_add_rule")
     prctl(_NO_NEW_PRIVS, 1)
     syscall("landlock_restrict_self", ruleset, 0)
     os.close(ruleset)

@@ -9,7 +9,7 @@ import signal
 import struct
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,12 +22,7 @@ _MAX_FILES = 256
 _MB = 1 << 20
 
 SYSTEM = [
-    "/usr/lib",
-    "/usr/lib32",
-    "/usr/lib64",
-    "/usr/share",
-    "/usr/local/lib",
-    "/usr/local/share",
+    "/usr",
     "/lib",
     "/lib64",
     "/etc/ld.so.cache",
@@ -35,20 +30,14 @@ SYSTEM = [
     "/etc/passwd",
     "/etc/group",
     "/etc/nsswitch.conf",
-    "/etc/mime.types",
     "/sys/devices/system/cpu",
-    "/sys/fs/cgroup/cgroup.controllers",
     "/proc/cpuinfo",
     "/proc/meminfo",
-    "/proc/stat",
-    "/proc/loadavg",
-    "/proc/filesystems",
-    "/proc/sys/vm/overcommit_memory",
     "/dev/urandom",
     "/dev/random",
     "/dev/zero",
 ]
-PROGRAMS = "/usr/bin /bin /usr/local/bin /usr/libexec /usr/include /usr/local/include /etc/alternatives".split()  # noqa: SIM905
+PROGRAMS = ("/usr", "/bin", "/lib", "/lib64", "/etc/alternatives")
 DEVICES = ("/dev/null",)
 
 
@@ -63,19 +52,18 @@ class Request(NamedTuple):
 class Lockdown:
     """The mechanisms of this host, opened and assembled before any fork."""
 
-    def __init__(self, *, home: Path, readable: Sequence[Path] = ()) -> None:
+    def __init__(self, *, home: Path, path: Sequence[str], readable: Sequence[Path] = ()) -> None:
         self.landlock = landlock.abi()
         self.seccomp = seccomp.available()
         self._filters = seccomp.Filters() if self.seccomp else None
         self._alone: list[landlock.Grant] = []
         self._family: list[landlock.Grant] = []
         if self.landlock:
-            system = [Path(path) for path in SYSTEM]
-            python = [*interpreter_paths(home), *readable]
+            data = [*map(Path, SYSTEM), *interpreter_paths(home, path), *readable]
+            programs = [*data, *map(Path, PROGRAMS), Path(sys.prefix), Path(sys.base_prefix)]
             devices = landlock.grants(map(Path, DEVICES), version=self.landlock, write=True)
-            self._alone = devices + landlock.grants([*system, *python], version=self.landlock)
-            programs = [*system, *python, *map(Path, PROGRAMS), Path(sys.prefix), Path(sys.base_prefix)]
-            self._family = devices + landlock.grants(programs, version=self.landlock, execute=True)
+            self._alone = devices + landlock.grants(_outermost(data), version=self.landlock)
+            self._family = devices + landlock.grants(_outermost(programs), version=self.landlock, execute=True)
         self._address_space = 0
 
     @property
@@ -87,21 +75,19 @@ class Lockdown:
         """Note how much address space the template takes; call it once, when everything is imported."""
         self._address_space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
-    def enter(self, box: Path, request: Request, *, family: bool) -> None:
-        """Confine the calling process, for good, to `box` and to what `request` grants. Call it last, in a fresh child."""
-        self._limit(request, family=family)
+    def enter(self, box: Path, *, family: bool) -> None:
+        """Confine the calling process, for good, to `box`; then only `limit` is left to be called."""
         if self.landlock:
             shared = self._family if family else self._alone
-            own = landlock.grants((box,), version=self.landlock, write=True, execute=family)
-            own += landlock.grants((Path("/proc/self"),), version=self.landlock)
-            landlock.restrict(shared + own, version=self.landlock)
+            landlock.restrict(shared, own=box, version=self.landlock, execute=family)
         _drop_capabilities()
         if self._filters is not None and family:
             self._filters.family()
         elif self._filters is not None:
             self._filters.alone()
 
-    def _limit(self, request: Request, *, family: bool) -> None:
+    def limit(self, request: Request, *, family: bool) -> None:
+        """Limit what the calling process may use; without capabilities, no limit can be raised again."""
         cpu = -int(-request.seconds // 1)
         memory = request.memory_mb * _MB + (0 if family else self._address_space)
         size = request.file_mb * _MB
@@ -119,12 +105,18 @@ def die_with(parent: int) -> None:
         os._exit(0)
 
 
-def interpreter_paths(home: Path) -> list[Path]:
-    """Return what Python code needs to read: the libraries of this interpreter, never a folder that holds the user's home or keys."""
+def interpreter_paths(home: Path, path: Sequence[str]) -> list[Path]:
+    """Return what Python code needs to read: the interpreter, its libraries and its own `path`, less what is the user's own."""
     known = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     libraries = [Path(sys.base_prefix, "lib"), Path(sys.prefix, "pyvenv.cfg"), Path(sys.executable)]
-    candidates = [*map(Path, known), *libraries, *(Path(entry) for entry in sys.path if Path(entry).is_absolute())]
-    return [path for path in dict.fromkeys(candidates) if not _is_private(path, home)]
+    candidates = [*map(Path, known), *libraries, *(Path(entry) for entry in path if Path(entry).is_absolute())]
+    return [place for place in dict.fromkeys(candidates) if not _is_private(place, home)]
+
+
+def _outermost(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths, links resolved, that lie beneath no other: a rule covers all below it."""
+    found = {path.resolve() for path in paths}
+    return sorted(path for path in found if not found.intersection(path.parents))
 
 
 def _is_private(path: Path, home: Path) -> bool:

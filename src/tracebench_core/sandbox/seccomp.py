@@ -122,7 +122,10 @@ _ALONE = [
     "utimes",
     "vfork",
 ]
-_ON_ITSELF = ["kill", "prlimit64", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "sched_setaffinity", "tgkill", "tkill"]
+_TO_ITSELF = ("kill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "tgkill", "tkill")
+_OF_ITSELF = ("prlimit64", "sched_setaffinity")
+_ITS_PID = 0xFFFFFFF1
+"""Stands for the process's own number until the filter is installed."""
 
 
 def available() -> bool:
@@ -217,26 +220,33 @@ class Filters:
     """The two filters, assembled once: `alone` for a single process, `family` for a command that may start others."""
 
     def __init__(self) -> None:
-        self._alone = _build_alone()
-        self._family = _build_family()
+        own = b"".join(_call(name, *_only(0, (_ITS_PID,))) for name in _TO_ITSELF)
+        own += b"".join(_call(name, *_only(0, (0, _ITS_PID))) for name in _OF_ITSELF)
+        self._alone = _Program(_build_alone() + own)
+        self._family = _Program(_build_family())
 
     def alone(self) -> None:
         """Confine this process, for good: no other process, no program, no socket, no reach out of itself."""
-        pid = os.getpid()
-        own = b"".join(
-            _call(name, *_only(0, (0, pid) if name in {"prlimit64", "sched_setaffinity"} else (pid,)))
-            for name in _ON_ITSELF
-        )
-        _install(self._alone + own)
+        self._alone.install()
 
     def family(self) -> None:
         """Confine this process and those it starts, for good: no network, no debugging, no change of the system."""
-        _install(self._family)
+        self._family.install()
 
 
-def _install(steps: bytes) -> None:
-    steps += _step(_RETURN, _ALLOW)
-    code = ctypes.create_string_buffer(steps, len(steps))
-    program = struct.pack("@HP", len(steps) // 8, ctypes.addressof(code))
-    prctl(_NO_NEW_PRIVS, 1)
-    checked(libc.prctl(_SET_SECCOMP, ctypes.c_ulong(_MODE_FILTER), program, 0, 0), "seccomp")
+class _Program:
+    """A filter in the form that the kernel takes, with the places where the process's own number goes."""
+
+    def __init__(self, steps: bytes) -> None:
+        steps += _step(_RETURN, _ALLOW)
+        self._code = ctypes.create_string_buffer(steps, len(steps))
+        self._header = struct.pack("@HP", len(steps) // 8, ctypes.addressof(self._code))
+        place = _step(_EQUAL, _ITS_PID)[4:]
+        self._places = [at + 4 for at in range(0, len(steps), 8) if steps[at + 4 : at + 8] == place]
+
+    def install(self) -> None:
+        pid = os.getpid()
+        for place in self._places:
+            struct.pack_into("=I", self._code, place, pid)
+        prctl(_NO_NEW_PRIVS, 1)
+        checked(libc.prctl(_SET_SECCOMP, ctypes.c_ulong(_MODE_FILTER), self._header, 0, 0), "seccomp")

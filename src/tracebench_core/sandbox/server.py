@@ -15,11 +15,12 @@ import signal
 import socket
 import sys
 import time
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracebench_core.sandbox import commands, namespaces
 from tracebench_core.sandbox.candidate import Runner
@@ -32,10 +33,15 @@ _SET_CHILD_SUBREAPER = 36
 _MESSAGE = 4096
 _GRACE = 1.0
 _WATCH = 0.25
+_AHEAD = 2
+"""How many children are forked and locked down before they are asked for."""
 _FILES = 4
 """A private folder may hold this many times the largest file."""
-_CHANNEL = 200
-"""The descriptor of a child's channel: beyond what the template has open before its first child."""
+_DOOR = 200
+"""The descriptor by which a spare gets its request: beyond what the template has open before its first child."""
+_SET_NAME = 15
+SPARE, CANDIDATE = b"tb-spare", b"tb-candidate"
+"""What `ps` shows."""
 
 
 @dataclass(slots=True)
@@ -46,11 +52,18 @@ class Child:
     pidfd: int
     link: socket.socket
     box: Path
-    started: float
     deadline: float
     request: Request
     family: bool
     reason: str = ""
+
+
+class Spare(NamedTuple):
+    """A locked-down child that waits for its request, and the socket over which it gets it."""
+
+    pid: int
+    box: Path
+    door: socket.socket
 
 
 class Server:
@@ -68,6 +81,7 @@ class Server:
         self._removers: set[int] = set()
         self._count = 0
         self._me = os.getpid()
+        self._spares: deque[Spare] = deque()
         self._null = os.open(os.devnull, os.O_RDONLY)
 
     def serve(self, ends: list[int]) -> None:
@@ -76,7 +90,8 @@ class Server:
             self._poll.register(fd, select.POLLIN)
         looked = time.monotonic()
         while True:
-            for fd, _ in self._poll.poll(_WATCH * 1000 if self._children or self._removers else None):
+            ready = self._poll.poll(self._patience())
+            for fd, _ in ready:
                 if fd in ends:
                     self._end_all()
                     return
@@ -86,6 +101,14 @@ class Server:
                 self._watch(looked)
             if self._removers:
                 self._reap_removers()
+            if not ready and len(self._spares) < _AHEAD:
+                self._refill()
+
+    def _patience(self) -> float | None:
+        """Return for how many milliseconds there is nothing to do but wait."""
+        if len(self._spares) < _AHEAD:
+            return 0
+        return _WATCH * 1000 if self._children or self._removers else None
 
     def _handle(self, fd: int) -> None:
         if fd == self._listener.fileno():
@@ -113,7 +136,7 @@ class Server:
         del self._waiting[link.fileno()]
         try:
             order = json.loads(data)
-            channel, output = fds
+            _, _ = fds
             request = Request(float(order["seconds"]), int(order["memory_mb"]), int(order["file_mb"]))
             family, endless = order["kind"] == "command", bool(order["endless"])
         except (ValueError, KeyError, TypeError):
@@ -121,60 +144,114 @@ class Server:
             link.close()
         else:
             try:
-                self._start(link, request, channel, output, family=family, endless=endless)
+                self._start(link, request, fds, family=family, endless=endless)
             except OSError:  # no process or folder to be had: this request fails, the others go on
                 self._forget(link.fileno())
                 link.close()
         for fd in fds:
             os.close(fd)
 
-    def _start(
-        self, link: socket.socket, request: Request, channel: int, output: int, *, family: bool, endless: bool
-    ) -> None:
-        self._count += 1
-        box = self._boxes / f"{self._count:x}"
-        box.mkdir(mode=0o700)
+    def _start(self, link: socket.socket, request: Request, fds: list[int], *, family: bool, endless: bool) -> None:
+        spare = None if family else self._dispatch(request, fds)
+        pid, box = (spare.pid, spare.box) if spare is not None else self._fork_command(request, fds)
         now = time.monotonic()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                self._become(box, request, channel, output, family=family)
-            finally:
-                os._exit(70)
-        child = Child(
-            pid,
-            os.pidfd_open(pid),
-            link,
-            box,
-            now,
-            float("inf") if endless else now + request.seconds + _GRACE,
-            request,
-            family,
-        )
+        deadline = float("inf") if endless else now + request.seconds + _GRACE
+        child = Child(pid, os.pidfd_open(pid), link, box, deadline, request, family)
         self._children[child.pidfd] = self._children[link.fileno()] = child
         self._poll.register(child.pidfd, select.POLLIN)
 
-    def _become(self, box: Path, request: Request, channel: int, output: int, *, family: bool) -> None:
-        """Turn this fresh child into the request's process. Nothing of the server stays open in it."""
+    def _dispatch(self, request: Request, fds: list[int]) -> Spare:
+        """Hand a request to the child that was forked ahead."""
+        while True:
+            spare = self._spares.popleft() if self._spares else self._fork_spare()
+            try:
+                socket.send_fds(spare.door, [json.dumps(request).encode()], fds)
+            except OSError:  # the host has killed it, for want of memory: bury it and fork another
+                os.kill(spare.pid, signal.SIGKILL)
+                os.waitpid(spare.pid, 0)
+                self._remove(spare.box)
+            else:
+                return spare
+            finally:
+                spare.door.close()
+
+    def _refill(self) -> None:
+        try:
+            self._spares.append(self._fork_spare())
+        except (
+            OSError
+        ):  # no process or folder to be had at the moment: a request that comes now is refused, a later one is not
+            time.sleep(_WATCH)
+
+    def _new_box(self) -> Path:
+        self._count += 1
+        box = self._boxes / f"{self._count:x}"
+        box.mkdir(mode=0o700)
+        return box
+
+    def _fork_spare(self) -> Spare:
+        box = self._new_box()
+        door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._become_spare(box, theirs)
+            finally:
+                os._exit(70)
+        theirs.close()
+        return Spare(pid, box, door)
+
+    def _become_spare(self, box: Path, door: socket.socket) -> None:
+        """Turn this fresh child into a locked-down process that waits for its request. Nothing of the server stays open in it."""
         die_with(self._me)
         os.setsid()
-        for source, target in ((self._null, 0), (output, 1), (output, 2), (channel, _CHANNEL)):
-            os.dup2(source, target)
+        prctl(_SET_NAME, SPARE)
+        for target in (0, 1, 2):
+            os.dup2(self._null, target)
+        os.dup2(door.fileno(), _DOOR)
         os.chdir(box)
         os.environ["HOME"] = os.environ["TMPDIR"] = str(box)
-        if family:
-            order = read_frame(_CHANNEL, decoder=Decoder(plain=True))
-            os.dup2(_CHANNEL, 2)
-            os.close(_CHANNEL)
-            commands.run(order, box=box, lockdown=self._lockdown, request=request, apart=self._apart)
         random.seed(0)  # Python reseeds it at every fork; numpy's state is the template's
         if (tempfile := sys.modules.get("tempfile")) is not None:
             tempfile.__dict__["tempdir"] = None
-        self._lockdown.enter(box, request, family=False)
-        os.closerange(3, _CHANNEL)
-        os.closerange(_CHANNEL + 1, 1 << 20)
-        self._runner.serve(_CHANNEL)
+        self._lockdown.enter(box, family=False)
+        os.closerange(3, _DOOR)
+        os.closerange(_DOOR + 1, 1 << 20)
+        waiting = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, _DOOR)
+        data, fds, _, _ = socket.recv_fds(waiting, _MESSAGE, 2)
+        if not fds:
+            os._exit(0)
+        channel, output = fds
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.close(output)
+        waiting.close()
+        prctl(_SET_NAME, CANDIDATE)
+        self._lockdown.limit(Request(*json.loads(data)), family=False)
+        self._runner.serve(channel)
         os._exit(0)
+
+    def _fork_command(self, request: Request, fds: list[int]) -> tuple[int, Path]:
+        box = self._new_box()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._become_command(box, request, *fds)
+            finally:
+                os._exit(70)
+        return pid, box
+
+    def _become_command(self, box: Path, request: Request, channel: int, output: int) -> None:
+        """Turn this fresh child into the supervisor of a command, whose standard error is the channel."""
+        die_with(self._me)
+        os.setsid()
+        os.chdir(box)
+        order = read_frame(channel, decoder=Decoder(plain=True))
+        os.dup2(output, 1)
+        os.dup2(channel, 2)
+        os.close(output)
+        os.close(channel)
+        commands.run(order, box=box, lockdown=self._lockdown, request=request, apart=self._apart)
 
     def _watch(self, now: float) -> None:
         for fd, child in list(self._children.items()):
@@ -227,6 +304,7 @@ class Server:
     def _sweep(self) -> None:
         """End the strangers: processes whose parents died and that therefore became ours."""
         known = {child.pid for child in self._children.values()} | self._removers
+        known |= {spare.pid for spare in self._spares}
         while (
             strangers := {int(pid) for pid in Path(f"/proc/self/task/{self._me}/children").read_text().split()} - known
         ):
@@ -265,7 +343,7 @@ def main(order: dict[str, Any]) -> None:
     if os.getppid() != order["parent"]:
         return
     prctl(_SET_CHILD_SUBREAPER, 1)
-    readable = [Path(path) for path in order["readable"]]
+    readable = [Path(__file__).parents[1], *(Path(path) for path in order["readable"])]
     try:
         for name in order["preload"]:
             module = import_module(name)
@@ -276,7 +354,7 @@ def main(order: dict[str, Any]) -> None:
         _tell({"error": f"cannot preload `{name}`: {type(err).__name__}: {err}"})
         return
     _settle()
-    lockdown = Lockdown(home=Path(order["home"]), readable=readable)
+    lockdown = Lockdown(home=Path(order["home"]), path=order["own"], readable=readable)
     listener = socket.socket(fileno=order["listener"])
     apart = namespaces.available()
     lockdown.measure()

@@ -149,7 +149,7 @@ def syscall(name: str, *args: Any) -> int:
     return checked(libc.syscall(ctypes.c_long(number(name) or 0), *words), name)
 
 
-def prctl(option: int, *args: int) -> int:
+def prctl(option: int, first: int | bytes) -> int:
     """Call prctl(2); raises OSError as the kernel says."""
-    words = [ctypes.c_ulong(arg) for arg in (*args, 0, 0, 0, 0)[:4]]
+    words = [first if isinstance(first, bytes) else ctypes.c_ulong(first), *[ctypes.c_ulong(0)] * 3]
     return checked(libc.prctl(option, *words), f"prctl {option}")
