@@ -12,7 +12,7 @@ import pytest
 from tracebench_core import api
 from tracebench_core.config import parse_config
 
-LAB = '''
+LAB = """
 import ctypes, os, signal, subprocess, sys, threading, time
 from pydantic import BaseModel
 from tracebench_core.hookspecs import hookimpl
@@ -106,7 +106,7 @@ def tracebench_tasks():
 @hookimpl
 def tracebench_trainers():
     return [TrainerSpec(name=n, loader=f"fake_lab:{n}", settings="fake_lab:Settings", uses_model=False) for n in TRAINERS]
-'''
+"""
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import yaml
 
 from tracebench_core import api
 from tracebench_core.errors import RunDirError
+from tracebench_core.specs import JobResult
 from tracebench_core.store.compare import without_times
 
 Lab = Callable[..., api.RunSummary]
@@ -26,8 +27,11 @@ def start(tmp_path: Path, config: dict[str, Any]) -> tuple[subprocess.Popen[str]
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump({"runs_dir": str(tmp_path / "runs"), "run_id": "r", **config}))
     process = subprocess.Popen(
-        [sys.executable, "-m", "tracebench_core.cli.app", "run", "--config", str(path)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        [str(Path(sys.executable).parent / "trace-bench"), "run", "--config", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     run_dir = tmp_path / "runs" / "r"
     wait_for(lambda: any('"evaluation"' in p.read_text() for p in run_dir.glob("jobs/*/events.jsonl")))
@@ -52,6 +56,10 @@ def processes_of(run_dir: Path) -> list[str]:
         except OSError:
             continue
     return found
+
+
+def read(path: Path) -> JobResult:
+    return JobResult.model_validate_json(path.read_text())
 
 
 def resume(run_dir: Path, **options: Any) -> api.RunSummary:
@@ -84,18 +92,20 @@ def test_resume_failed_runs_the_failed_again_and_keeps_the_good(lab: Lab) -> Non
 def test_a_corrupt_result_is_run_again_and_not_trusted(lab: Lab) -> None:
     first = lab("lab:fine", "NoOp")
     (path,) = first.run_dir.glob("jobs/*/results.json")
-    honest = json.loads(path.read_text())
+    honest = read(path)
     path.write_text(path.read_text().replace('"score_val_best": 0.0', '"score_val_best": 9.9'))
 
     resume(first.run_dir)
 
-    assert without_times(json.loads(path.read_text())) == without_times(honest)
+    assert without_times(read(path)) == without_times(honest)
 
 
-def test_interrupting_keeps_what_is_finished_and_says_how_to_continue(install_plugin: Any, lab: Lab, tmp_path: Path) -> None:
+def test_interrupting_keeps_what_is_finished_and_says_how_to_continue(
+    install_plugin: Any, lab: Lab, tmp_path: Path
+) -> None:
     config = {"tasks": ["lab:fine"], "trainers": ["NoOp", {"id": "sleeps", "params": {"seconds": 60.0}}]}
     process, run_dir = start(tmp_path, config)
-    wait_for(lambda: len(list(run_dir.glob("jobs/*/results.json"))) == 1)
+    wait_for(lambda: "job_finished" in (run_dir / "journal-main.jsonl").read_text())
 
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=30)
@@ -107,7 +117,12 @@ def test_interrupting_keeps_what_is_finished_and_says_how_to_continue(install_pl
 
 
 def test_after_kill_minus_nine_nothing_runs_on_and_resume_finishes(lab: Lab, tmp_path: Path) -> None:
-    config = {"tasks": ["lab:fine"], "trainers": ["NoOp", {"id": "sleeps", "params": {"seconds": 1.5}}], "seeds": [1, 2], "max_workers": 2}
+    config = {
+        "tasks": ["lab:fine"],
+        "trainers": ["NoOp", {"id": "sleeps", "params": {"seconds": 1.5}}],
+        "seeds": [1, 2],
+        "max_workers": 2,
+    }
     process, run_dir = start(tmp_path, config)
     wait_for(lambda: len(processes_of(run_dir)) >= 1)
 
@@ -119,7 +134,9 @@ def test_after_kill_minus_nine_nothing_runs_on_and_resume_finishes(lab: Lab, tmp
 
 
 def test_two_resumes_of_one_run_at_once_are_refused(lab: Lab, tmp_path: Path) -> None:
-    process, run_dir = start(tmp_path, {"tasks": ["lab:fine"], "trainers": [{"id": "sleeps", "params": {"seconds": 60.0}}]})
+    process, run_dir = start(
+        tmp_path, {"tasks": ["lab:fine"], "trainers": [{"id": "sleeps", "params": {"seconds": 60.0}}]}
+    )
     try:
         with pytest.raises(RunDirError, match=str(process.pid)):
             resume(run_dir)
@@ -134,7 +151,7 @@ def test_a_finished_job_is_the_same_bytes_apart_from_times_however_many_workers(
     many = lab("internal:numeric_param", *trainers, seeds=[1, 2, 3], run_id="many", max_workers=3, eval_workers=4)
 
     def results(summary: api.RunSummary) -> dict[str, Any]:
-        return {p.parent.name: without_times(json.loads(p.read_text())) for p in summary.run_dir.glob("jobs/*/results.json")}
+        return {p.parent.name: without_times(read(p)) for p in summary.run_dir.glob("jobs/*/results.json")}
 
     assert results(one) == results(many)
     assert len(results(one)) == 3

@@ -5,11 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import resource
+import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 from tracebench_core.engine.finish import conclude_lost
 from tracebench_core.engine.plan import Plan
@@ -98,7 +102,7 @@ class Runner:
         open_surroundings: Callable[[], Surroundings],
     ) -> None:
         by_id = {job.job_id: job for job in todo}
-        with open_surroundings() as around:
+        with terminated_is_interrupted(), open_surroundings() as around:
             executor: Executor = load_ref(
                 self._host.component("executor", self._plan.config.executor).loader, owner=self._plan.config.executor
             )()
@@ -152,6 +156,23 @@ class Runner:
             stopped_by=self._stopped_by,
             statuses=self._statuses,
         )
+
+
+@contextmanager
+def terminated_is_interrupted() -> Iterator[None]:
+    """While jobs run, let SIGTERM end the run as Ctrl-C does; outside the main thread nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def exit_code(counts: Mapping[JobStatus, int], *, stopped_by: str) -> int:

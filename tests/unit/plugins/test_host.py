@@ -30,15 +30,37 @@ def tracebench_exclusions(): return [Exclusion(id="good:u", reason="too slow")]
 
 def a_job() -> JobSpec:
     return JobSpec(
-        job_id="0" * 12, task_id="good:t", task_version=TaskVersion(), plugin_version="x 1", trainer_id="T", params={}, settings={},
-        optimizer=None, optimizer_kwargs={}, guide=None, guide_kwargs={}, logger=None, logger_kwargs={}, eval_kwargs={}, seed=1,
-        mode="stub", models={}, budget=Budget(),
+        job_id="0" * 12,
+        task_id="good:t",
+        task_version=TaskVersion(),
+        plugin_version="x 1",
+        trainer_id="T",
+        params={},
+        settings={},
+        optimizer=None,
+        optimizer_kwargs={},
+        guide=None,
+        guide_kwargs={},
+        logger=None,
+        logger_kwargs={},
+        eval_kwargs={},
+        seed=1,
+        mode="stub",
+        models={},
+        budget=Budget(),
     )
 
 
 def a_result() -> JobResult:
     return JobResult(
-        job_id="0" * 12, task_id="good:t", suite="good", trainer_id="T", seed=1, mode="stub", status="ok", stop_reason="completed"
+        job_id="0" * 12,
+        task_id="good:t",
+        suite="good",
+        trainer_id="T",
+        seed=1,
+        mode="stub",
+        status="ok",
+        stop_reason="completed",
     )
 
 
@@ -80,15 +102,21 @@ def test_settings_reach_a_plugin_when_it_loads(install_plugin: Any) -> None:
 
     host.load("good")
 
-    assert sys.modules["fake_good"].GOT == [{"root": Path("/data"), "options": {"depth": 3}}]
+    assert [{"root": Path("/data"), "options": {"depth": 3}}] == sys.modules["fake_good"].GOT
 
 
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_task(): ...", "Did you mean `tracebench_tasks`"),
+        (
+            "from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_task(): ...",
+            "Did you mean `tracebench_tasks`",
+        ),
         ("from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_event(jib): ...", "jib"),
-        ("from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_tasks(): raise OSError('no disk')", "no disk"),
+        (
+            "from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_tasks(): raise OSError('no disk')",
+            "no disk",
+        ),
         (GOOD.replace('name="u"', 'name="t"'), "twice"),
     ],
 )
