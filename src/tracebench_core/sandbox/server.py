@@ -264,13 +264,9 @@ class Server:
                 self._kill(child)
 
     def _kill(self, child: Child) -> None:
-        for kill in (lambda: os.killpg(child.pid, signal.SIGKILL), lambda: os.kill(child.pid, signal.SIGKILL)):
-            try:
-                kill()
-            except (
-                ProcessLookupError
-            ):  # not yet its own group, or already dead: it is ours to reap, so the number is its own
-                continue
+        with suppress(ProcessLookupError):  # it may not lead its own group yet
+            os.killpg(child.pid, signal.SIGKILL)
+        os.kill(child.pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
 
     def _bury(self, child: Child) -> None:
         self._kill(child)
