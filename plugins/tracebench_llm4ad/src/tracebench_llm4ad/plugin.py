@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import SuiteSpec, TaskSpec
 from tracebench_llm4ad.catalog import SPECS
+from tracebench_llm4ad.cobench.catalog import available_specs
+from tracebench_llm4ad.cobench.folder import configure
 from tracebench_llm4ad.table import CITATION
+
+
+@hookimpl
+def tracebench_configure(settings: Mapping[str, Any]) -> None:
+    """Take the folder that holds the data of CO-Bench."""
+    configure(settings)
 
 
 @hookimpl
@@ -22,4 +33,4 @@ def tracebench_suite() -> SuiteSpec:
 @hookimpl
 def tracebench_tasks() -> tuple[TaskSpec, ...]:
     """Return all tasks; those whose extra is missing say so through their requirements."""
-    return SPECS
+    return (*SPECS, *available_specs())

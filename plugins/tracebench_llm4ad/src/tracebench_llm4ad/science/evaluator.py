@@ -68,7 +68,7 @@ class EquationEvaluator(Evaluator[DataSet]):
     inputs: Sequence[str]
     """Names of the inputs, as feedback uses them."""
     target: ClassVar[str]
-    bound_source: ClassVar[str] = "the generating law with fitted constants"
+    bound_source = "the generating law with fitted constants"
     kind: ClassVar[Kind] = "points"
     options: ScienceOptions
 

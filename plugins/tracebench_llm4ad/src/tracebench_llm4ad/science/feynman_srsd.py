@@ -53,7 +53,7 @@ def equation(xs: np.ndarray, params: np.ndarray) -> np.ndarray:
             f"`xs[:, {i}]` is the {name}, fitted from {inside.low:g} to {inside.high:g}"
             for i, (name, inside) in enumerate(zip(formula.quantities, formula.ranges, strict=True))
         )
-        text = f"""
+        self.objective = f"""
 Find a formula of physics: write `equation`, which gives the {formula.target} from {len(formula.quantities)} measured quantities. The \
 formula describes {formula.title}.
 
@@ -62,7 +62,6 @@ units are chosen so that values are near 1), `params` (shape (10,), the constant
 Return an array of shape (n,): the {formula.target} for each row. Constants of nature have whatever value the units give them: leave \
 them to `params`.
 {HOW}"""
-        self.objective = text  # type: ignore[misc]  # the law, and so the text, is an option
 
     def generate(self, rng: np.random.Generator) -> DataSet:
         """Draw a data set as for every law, its inputs as one table."""

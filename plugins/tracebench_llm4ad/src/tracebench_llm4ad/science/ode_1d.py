@@ -48,7 +48,7 @@ def equation(x: np.ndarray, params: np.ndarray) -> np.ndarray:
         self.motion = MOTIONS[options.test_id - 1]
         self.law = Law(self.motion.function, self.motion.constants, (self.motion.inside,), (self.motion.outside,))
         inside, outside = self.motion.inside, self.motion.outside
-        text = f"""
+        self.objective = f"""
 Find a law of motion in one dimension: write `equation`, the right-hand side of dx/dt = equation(x, params). The system is \
 {self.motion.title.partition(" (p.")[0]}; x is the {self.motion.state}.
 
@@ -59,7 +59,6 @@ Instead of rows, whole paths are fitted and predicted: {PATHS} paths of {TIMES} 
 noise, the equation is integrated by Runge-Kutta's method with a step of {DURATION / (TIMES - 1) / SUBSTEPS:g}, and the constants are \
 those whose paths fit best; then {PATHS} other paths are predicted from their initial states.
 {HOW}"""
-        self.objective = text  # type: ignore[misc]  # the law, and so the text, is an option
 
     def generate(self, rng: np.random.Generator) -> DataSet:
         """Draw constants and initial states, integrate, and add noise to the fitted paths."""

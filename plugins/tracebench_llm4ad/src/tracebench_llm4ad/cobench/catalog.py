@@ -1,0 +1,124 @@
+"""The tasks of CO-Bench as data. Which of them can run depends on the folder that is named, so their needs are added late."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from tracebench_core.specs import TaskSpec
+from tracebench_llm4ad.cobench.folder import requirement
+
+CITATION = "Sun et al., CO-Bench: Benchmarking Language Model Agents in Algorithm Search for Combinatorial Optimization, arXiv:2504.04310"
+
+
+class Row(NamedTuple):
+    """One task: the end of its name, its folder of data, where it is built, and what it measures."""
+
+    name: str
+    folder: str
+    loader: str
+    title: str
+    metric: str
+    direction: Literal["maximize", "minimize"] = "minimize"
+
+
+ROWS = (
+    Row("aircraft_landing", "Aircraft landing", "landing:build_aircraft_landing", "Aircraft landing", "penalty"),
+    Row("assignment_problem", "Assignment problem", "assignment:build_assignment", "Assignment", "cost"),
+    Row("bp_1d", "Bin packing - one-dimensional", "packing:build_bin_packing", "Bin packing in one dimension", "bins"),
+    Row(
+        "capacitated_warehouse_location",
+        "Capacitated warehouse location",
+        "location:build_capacitated_warehouses",
+        "Warehouse location with capacities",
+        "cost",
+    ),
+    Row(
+        "common_due_date_scheduling",
+        "Common due date scheduling",
+        "scheduling:build_common_due_date",
+        "Scheduling for a common due date",
+        "penalty",
+    ),
+    Row("flow_shop_scheduling", "Flow shop scheduling", "scheduling:build_flow_shop", "Flow shop", "makespan"),
+    Row(
+        "generalised_assignment_problem",
+        "Generalised assignment problem",
+        "assignment:build_generalised_assignment",
+        "Generalised assignment",
+        "value",
+        "maximize",
+    ),
+    Row("graph_colouring", "Graph colouring", "graphs:build_colouring", "Graph colouring", "colours"),
+    Row("job_shop_scheduling", "Job shop scheduling", "scheduling:build_job_shop", "Job shop", "makespan"),
+    Row(
+        "multi_demand_multidimensional_knapsack_problem",
+        "Multi-Demand Multidimensional Knapsack problem",
+        "packing:build_demand_knapsack",
+        "Multidimensional knapsack with demands",
+        "value",
+        "maximize",
+    ),
+    Row(
+        "multidimensional_knapsack_problem",
+        "Multidimensional knapsack problem",
+        "packing:build_knapsack",
+        "Multidimensional knapsack",
+        "profit",
+        "maximize",
+    ),
+    Row("open_shop_scheduling", "Open shop scheduling", "scheduling:build_open_shop", "Open shop", "makespan"),
+    Row(
+        "p_median_capacitated",
+        "p-median - capacitated",
+        "location:build_capacitated_medians",
+        "p-median with capacities",
+        "ratio",
+        "maximize",
+    ),
+    Row("p_median_uncapacitated", "p-median - uncapacitated", "location:build_medians", "p-median on a graph", "cost"),
+    Row("set_covering", "Set covering", "covering:build_set_covering", "Set covering", "cost"),
+    Row("set_partitioning", "Set partitioning", "covering:build_set_partitioning", "Set partitioning", "cost"),
+    Row(
+        "travelling_salesman_problem",
+        "Travelling salesman problem",
+        "graphs:build_salesman",
+        "Travelling salesman",
+        "length",
+    ),
+    Row(
+        "uncapacitated_warehouse_location",
+        "Uncapacitated warehouse location",
+        "location:build_uncapacitated_warehouses",
+        "Warehouse location",
+        "cost",
+    ),
+)
+
+
+def _spec(row: Row) -> TaskSpec:
+    return TaskSpec(
+        name=f"optimization/co_bench/{row.name}_co_bench",
+        loader=f"{__package__}.{row.loader}",
+        title=f"CO-Bench: {row.title}",
+        description="A whole solver, run once on each case of a file.",
+        groups=("all", "co_bench"),
+        tags=("co_bench",),
+        options=f"{__package__}.problem:CoBenchOptions",
+        metric=row.metric,
+        direction=row.direction,
+        preload=("numpy",),
+        sandbox=("math", "random", "numpy"),
+        licence="MIT",
+        citation=CITATION,
+        source=f"own evaluator; cases from the folder `{row.folder}` of CO-Bench's data",
+    )
+
+
+SPECS: tuple[TaskSpec, ...] = tuple(map(_spec, ROWS))
+
+
+def available_specs() -> tuple[TaskSpec, ...]:
+    """Return the tasks with what they need: the variable that names the data, or their sub-folder of the named folder."""
+    return tuple(
+        spec.model_copy(update={"requires": (requirement(row.folder),)}) for spec, row in zip(SPECS, ROWS, strict=True)
+    )

@@ -1,0 +1,338 @@
+"""The tasks of CO-Bench on generated cases and on small files of known answer: what earns a value, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracebench_core.errors import MissingRequirementError, UsageError
+from tracebench_core.protocols import EvaluationFailed
+from tracebench_core.specs import Feedback
+from tracebench_llm4ad.cobench import folder
+from tracebench_llm4ad.cobench.__main__ import write_folder
+from tracebench_llm4ad.cobench.catalog import SPECS, available_specs
+from tracebench_llm4ad.cobench.graphs import Salesman
+from tracebench_llm4ad.cobench.problem import Case, CoBenchOptions, Problem, deal
+from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.heuristic import load_trusted
+
+Evaluate = Callable[..., Feedback]
+NAMES = [spec.name.rpartition("/")[2].removesuffix("_co_bench") for spec in SPECS]
+PRELUDE = "import math\nimport numpy as np\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("cobench")
+    write_folder(place)
+    return place
+
+
+@pytest.fixture(autouse=True)
+def configured(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv(folder.VARIABLE, raising=False)
+    folder.configure({"root": str(data), "options": {}})
+    yield
+    folder.configure({})
+
+
+def problem_of(name: str) -> type[Problem]:
+    spec = next(spec for spec in SPECS if spec.name.endswith(f"/{name}_co_bench"))
+    module, _, function = spec.loader.partition(":")
+    owner: type[Problem] = getattr(import_module(module), function).__self__
+    return owner
+
+
+def build(name: str, **options: Any) -> CodeTask:
+    return problem_of(name).build(**options)
+
+
+def first_case(name: str) -> tuple[Problem, Case]:
+    task = build(name)
+    return task.evaluator, task.splits["train"][0].input[0].instance
+
+
+def started(name: str) -> tuple[Problem, Case, dict[Any, Any]]:
+    """Return a problem, a case, and the starting program's answer to it."""
+    problem, case = first_case(name)
+    answer = problem.solve(case, load_trusted(problem.program, "solve", prelude=PRELUDE))
+    return problem, case, answer
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_starting_program_scores_on_every_case_and_no_better_than_the_bound(name: str, evaluate: Evaluate) -> None:
+    task = build(name)
+    sign = 1 if task.spec.direction == "maximize" else -1
+    for examples in task.splits.values():
+        assert examples
+        for example in examples:
+            feedback = evaluate(task, example=example)
+            bound = sign * task.evaluator.bound(example.input[0].instance)
+
+            assert feedback.status == "ok", feedback.text
+            assert feedback.score <= bound + 1e-6 * abs(bound)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_case_is_dealt_twice_and_every_deal_is_the_same(name: str) -> None:
+    def texts() -> list[str]:
+        return [str(c.instance.arguments) for s in build(name).splits.values() for e in s for c in e.input]
+
+    assert texts() == texts()
+    assert len(set(texts())) == len(texts())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_description_names_the_arguments_and_the_answer(name: str) -> None:
+    problem, case = first_case(name)
+
+    assert all(f"`{argument}`" in problem.objective for argument in case.arguments)
+    assert "Return" in problem.objective
+    assert "Score:" in problem.objective
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("answer", [None, [], 0, {}, "best", np.zeros(3), {"schedule": None}, {"x": "1"}], ids=repr)
+def test_an_answer_of_another_shape_is_refused_with_words(name: str, answer: Any) -> None:
+    problem, case = first_case(name)
+    with pytest.raises(EvaluationFailed) as refused:
+        problem.judge(case, answer)
+
+    assert refused.value.feedback.status == "invalid"
+    assert refused.value.feedback.text
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("poison", [float("nan"), -1, 10**9, None, "1", True], ids=repr)
+def test_one_bad_entry_anywhere_in_the_answer_is_refused_or_earns_nothing_more(name: str, poison: Any) -> None:
+    problem, case, answer = started(name)
+    before = problem.judge(case, answer).value
+    sign = 1 if build(name).spec.direction == "maximize" else -1
+    feedback = verdict(problem, case, poisoned(answer, poison))
+
+    assert feedback.status == "invalid" or sign * feedback.score <= sign * before
+
+
+def verdict(problem: Problem, case: Case, answer: Any) -> Feedback:
+    try:
+        return Feedback(score=problem.judge(case, answer).value)
+    except EvaluationFailed as refused:
+        return refused.feedback
+
+
+def poisoned(answer: Any, poison: Any) -> Any:
+    """Return a copy whose first number is `poison`, in the last entry of the dictionary that holds numbers."""
+    if isinstance(answer, dict):
+        key = next(k for k in reversed(list(answer)) if isinstance(answer[k], list | dict) or k == next(iter(answer)))
+        return {**answer, key: poisoned(answer[key], poison)}
+    if isinstance(answer, list | tuple) and answer:
+        return [poisoned(answer[0], poison), *answer[1:]]
+    return poison
+
+
+def edit(key: str, change: Callable[[Any], Any]) -> Callable[[dict[Any, Any]], None]:
+    def apply(answer: dict[Any, Any]) -> None:
+        answer[key] = change(answer[key])
+
+    return apply
+
+
+BROKEN: list[tuple[str, Callable[[dict[Any, Any]], None], str]] = [
+    ("flow_shop_scheduling", edit("job_sequence", lambda s: [s[1], *s[1:]]), "missing"),
+    ("flow_shop_scheduling", edit("job_sequence", lambda s: s[:-1]), "12 integers"),
+    ("job_shop_scheduling", edit("start_times", lambda s: [[0] * len(row) for row in s]), "before"),
+    ("job_shop_scheduling", edit("start_times", lambda s: [list(reversed(row)) for row in s]), "before"),
+    ("open_shop_scheduling", edit("start_times", lambda s: [[0] * len(row) for row in s]), "before"),
+    ("open_shop_scheduling", edit("start_times", lambda s: [[t - 10**6 for t in row] for row in s]), "before 0"),
+    ("common_due_date_scheduling", edit("schedule", lambda s: [s[0]] * len(s)), "missing"),
+    ("bp_1d", edit("bins", lambda b: [[i for part in b for i in part]]), "more than the capacity"),
+    ("bp_1d", edit("bins", lambda b: [*b, b[0]]), "packed twice"),
+    ("bp_1d", edit("bins", lambda b: b[1:]), "not packed"),
+    ("multidimensional_knapsack_problem", edit("x", lambda x: [1] * len(x)), "is used of"),
+    ("multidimensional_knapsack_problem", edit("x", lambda x: [2, *x[1:]]), "0 and 1 only"),
+    ("multi_demand_multidimensional_knapsack_problem", edit("x", lambda x: [0] * len(x)), "not met"),
+    ("multi_demand_multidimensional_knapsack_problem", edit("x", lambda x: [1] * len(x)), "is used of"),
+    ("set_covering", edit("selected_columns", lambda c: []), "not covered"),
+    ("set_covering", edit("selected_columns", lambda c: [*c, c[0]]), "twice"),
+    ("set_partitioning", edit("selected_columns", lambda c: c[1:]), "not covered"),
+    ("set_partitioning", edit("selected_columns", lambda c: list(range(1, 81))), "covered twice"),
+    ("assignment_problem", edit("assignment", lambda a: [a[0]] * len(a)), "assigned twice"),
+    ("generalised_assignment_problem", edit("assignments", lambda a: [1] * len(a)), "uses"),
+    ("generalised_assignment_problem", edit("assignments", lambda a: [0] * len(a)), "one of 1"),
+    ("uncapacitated_warehouse_location", edit("warehouse_open", lambda o: [0] * len(o)), "closed"),
+    ("uncapacitated_warehouse_location", edit("assignments", lambda a: [[1] * len(r) for r in a]), "single 1"),
+    ("uncapacitated_warehouse_location", edit("assignments", lambda a: [[0] * len(r) for r in a]), "single 1"),
+    ("capacitated_warehouse_location", edit("warehouse_open", lambda o: [0] * len(o)), "closed"),
+    ("capacitated_warehouse_location", edit("assignments", lambda a: [[0.0] * len(r) for r in a]), "of a demand"),
+    ("capacitated_warehouse_location", edit("assignments", lambda a: [[-1.0, *r[1:]] for r in a]), "negative"),
+    (
+        "capacitated_warehouse_location",
+        edit("assignments", lambda a: [[sum(r), *[0.0] * (len(r) - 1)] for r in a]),
+        "ships",
+    ),
+    ("p_median_uncapacitated", edit("medians", lambda m: list(range(1, 41))), "must hold 5"),
+    ("p_median_uncapacitated", edit("medians", lambda m: [m[0]] * len(m)), "twice"),
+    ("p_median_capacitated", edit("assignments", lambda a: [a[0]] * len(a)), "more than Q"),
+    ("p_median_capacitated", edit("medians", lambda m: [m[0]] * len(m)), "different ids"),
+    ("travelling_salesman_problem", edit("tour", lambda t: [t[0], *t[:-1]]), "missing"),
+    ("aircraft_landing", edit("schedule", lambda s: {k: {"landing_time": 200.0, "runway": 1} for k in s}), "apart"),
+    (
+        "aircraft_landing",
+        edit("schedule", lambda s: {k: {"landing_time": -1.0, "runway": 1} for k in s}),
+        "not between",
+    ),
+    ("aircraft_landing", edit("schedule", lambda s: {k: {**v, "runway": 9} for k, v in s.items()}), "a runway"),
+    ("graph_colouring", lambda answer: answer.update(dict.fromkeys(answer, 1)), "one colour"),
+    ("graph_colouring", lambda answer: answer.pop(1), "no colour"),
+]
+
+
+@pytest.mark.parametrize(("name", "breaks", "words"), BROKEN, ids=[f"{n}-{w}" for n, _, w in BROKEN])
+def test_a_broken_constraint_is_refused_and_named(name: str, breaks: Callable[[Any], None], words: str) -> None:
+    problem, case, answer = started(name)
+    spoiled = deepcopy(answer)
+    breaks(spoiled)
+    with pytest.raises(EvaluationFailed, match=words) as refused:
+        problem.judge(case, spoiled)
+
+    assert refused.value.feedback.status == "invalid"
+
+
+def one(name: str, text: str, *, file: str = "case.txt") -> tuple[type[Problem], Case]:
+    owner = problem_of(name)
+    return owner, owner.parsed(text, name=file)[0]
+
+
+VALUES: list[tuple[str, str, str, Any, float]] = [
+    (
+        "flow_shop_scheduling",
+        "number of jobs, number of machines, initial seed, upper bound and lower bound :\n2 2 1 7 6\nprocessing times :\n3 1\n2 3\n",
+        "tai.txt",
+        {"job_sequence": [2, 1]},
+        6,
+    ),
+    (
+        "job_shop_scheduling",
+        "Nb of jobs, x\n2 2 1 1 7 7\nTimes\n3 2\n2 1\nMachines\n1 2\n2 1\n",
+        "t.txt",
+        {"start_times": [[0, 3], [0, 3]]},
+        5,
+    ),
+    ("bp_1d", "1\n u0\n 10 3 2\n 6\n 5\n 4\n", "binpack1.txt", {"bins": [[1, 3], [2]]}, 2),
+    ("multidimensional_knapsack_problem", "1\n3 1 11\n6 5 4\n3 2 2\n5\n", "mknap1.txt", {"x": [1, 1, 0]}, 11),
+    ("set_covering", "2 3\n2 3 4\n2\n1 3\n1\n3\n", "scp41.txt", {"selected_columns": [3]}, 4),
+    ("set_partitioning", "2 3\n5 1 1\n6 1 2\n9 2 1 2\n", "sppnw.txt", {"selected_columns": [3]}, 9),
+    ("assignment_problem", "2\n1 5\n4 2\n", "assign.txt", {"assignment": [(1, 1), (2, 2)]}, 3),
+    ("assignment_problem", "2\n1 1 1\n1 2 5\n2 1 4\n2 2 2\n", "assignp.txt", {"assignment": [(1, 2), (2, 1)]}, 9),
+    ("generalised_assignment_problem", "1\n2 2\n3 4\n1 9\n1 1\n1 1\n1 1\n", "gap1.txt", {"assignments": [1, 2]}, 12),
+    ("generalised_assignment_problem", "1\n2 2\n3 4\n1 9\n1 1\n1 1\n1 1\n", "gapa.txt", {"assignments": [1, 2]}, -12),
+    (
+        "capacitated_warehouse_location",
+        "2 1\n10 7.5\ncapacity 3\n4\n8 20\n",
+        "cap.txt",
+        {"warehouse_open": [1, 1], "assignments": [[3.0, 1.0]]},
+        7.5 + 3 + 6 + 5,
+    ),
+    (
+        "uncapacitated_warehouse_location",
+        "2 1\n10 7.5\ncapacity 3\n4\n8 20\n",
+        "cap.txt",
+        {"warehouse_open": [1, 0], "assignments": [[1, 0]]},
+        15.5,
+    ),
+    ("p_median_uncapacitated", "3 3 1\n1 2 4\n2 3 5\n1 3 20\n", "pmed1.txt", {"medians": [2]}, 9),
+    (
+        "p_median_capacitated",
+        "1\n 1 5\n 2 1 10\n 1 0 0 3\n 2 3 4 7\n",
+        "pmedcap.txt",
+        {"medians": [1], "assignments": [1, 1]},
+        1,
+    ),
+    ("common_due_date_scheduling", "1\n2\n4 1 10\n6 2 3\n", "sch.txt", {"schedule": [2, 1]}, 40),
+    ("travelling_salesman_problem", "0 0 3 0 3 4 output 1 2 3 1\n", "tsp.txt", {"tour": [0, 1, 2]}, 12),
+    ("graph_colouring", "c x\np edge 3 2\ne 1 2\ne 2 3\n", "g.col", {1: 1, 2: 2, 3: 1}, 2),
+    (
+        "aircraft_landing",
+        "2 10\n0 5 10 20 2 3\n99999 4\n0 5 11 20 2 3\n4 99999\n",
+        "airland.txt",
+        {"schedule": {1: {"landing_time": 9.0, "runway": 1}, 2: {"landing_time": 13.0, "runway": 1}}},
+        2 + 6,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "file", "answer", "value"), VALUES, ids=[f"{n}-{f}" for n, _, f, _, _ in VALUES]
+)
+def test_a_file_of_the_library_is_read_and_valued_by_hand_calculation(
+    name: str, text: str, file: str, answer: Any, value: float
+) -> None:
+    owner, case = one(name, text, file=file)
+    problem = owner.__new__(owner)
+
+    assert problem.judge(case, answer).value == pytest.approx(value)
+
+
+@given(order=st.permutations(range(9)), data=st.data())
+def test_a_round_trip_is_as_long_from_any_city_in_either_direction(order: list[int], data: st.DataObject) -> None:
+    turn = data.draw(st.integers(0, 8))
+    case = next(Salesman.parse(" ".join(f"{x} {x * x % 7}" for x in range(9)), name="x"))
+    problem = Salesman.__new__(Salesman)
+
+    length = problem.value(case, {"tour": order})
+
+    assert problem.value(case, {"tour": [*order[turn:], *order[:turn]]}) == pytest.approx(length)
+    assert problem.value(case, {"tour": order[::-1]}) == pytest.approx(length)
+
+
+@given(count=st.integers(1, 30), sizes=st.tuples(st.integers(1, 6), st.integers(0, 6), st.integers(0, 6)))
+def test_cases_are_dealt_without_overlap_and_training_gets_one(count: int, sizes: tuple[int, int, int]) -> None:
+    options = CoBenchOptions(n_train=sizes[0], n_validation=sizes[1], n_test=sizes[2])
+    lists = deal([Case({"k": k}) for k in range(count)], options, name="x")
+    dealt = [case.arguments["k"] for cases in lists.values() for case in cases]
+
+    assert len(dealt) == len(set(dealt)) <= count
+    assert 1 <= len(lists["train"]) <= sizes[0]
+    assert len(lists["validation"]) <= sizes[1]
+    assert len(lists["test"]) <= sizes[2]
+
+
+def test_a_file_that_is_cut_short_is_named(data: Path, tmp_path: Path) -> None:
+    place = tmp_path / "Set covering"
+    place.mkdir()
+    (place / "scp41.txt").write_text("200 1000\n1 2 3\n")
+    folder.configure({"root": tmp_path, "options": {}})
+
+    with pytest.raises(UsageError, match=r"`scp41\.txt` of `Set covering` is not in its format"):
+        build("set_covering")
+
+
+def test_a_folder_is_found_whatever_its_spelling(tmp_path: Path, data: Path) -> None:
+    (tmp_path / "set-covering").mkdir()
+    (tmp_path / "set-covering" / "a.txt").write_bytes((data / "Set covering" / "generated-0.txt").read_bytes())
+    folder.configure({"root": None, "options": {"cobench_data": str(tmp_path)}})
+
+    assert len(build("set_covering").splits["train"]) == 1
+
+
+def test_without_data_each_task_says_how_to_get_some(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder.configure({})
+    for spec in available_specs():
+        assert [(r.kind, r.name) for r in spec.requires] == [("env", folder.VARIABLE)]
+        assert "python -m tracebench_llm4ad.cobench" in spec.requires[0].hint
+    with pytest.raises(MissingRequirementError, match=folder.VARIABLE) as missing:
+        build("set_covering")
+    assert folder.MAKE in missing.value.hint
+
+    monkeypatch.setenv(folder.VARIABLE, str(tmp_path))
+    with pytest.raises(MissingRequirementError, match="holds no files"):
+        build("set_covering")
+    assert available_specs()[0].requires[0].kind == "path"
