@@ -92,6 +92,16 @@ def test_ranking_by_pareto_goes_front_by_front() -> None:
     assert [e.index for e in archive.ranked()] == [2, 1, 0]
 
 
+def test_objectives_are_means_over_all_that_was_measured() -> None:
+    objectives = [Objective(metric="m", direction="minimize")]
+    archive = Archive(resolve_goal(ObjectiveConfig(mode="pareto"), objectives))
+    archive.add(evaluation(0, {"a": 0.0}, metrics={"m": 1.0}))
+    entry = archive.add(evaluation(0, {"b": 0.0}, metrics={"m": 3.0}))
+    assert entry.vector() == (-2.0,)
+    archive.add(evaluation(0, {"c": None}))
+    assert entry.vector() is None
+
+
 def test_lineage_ends_with_the_entry_and_starts_with_the_seed() -> None:
     archive = Archive()
     seed = archive.add(evaluation(0, {"a": 0.0}))

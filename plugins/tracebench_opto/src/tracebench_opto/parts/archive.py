@@ -84,9 +84,13 @@ class Entry:
         return None if failed or not means else math.fsum(means.values()) / len(means)
 
     def vector(self) -> Vector | None:
-        """Return the newest measured objectives, each to be maximised, or None when there are none."""
-        vectors = (self.goal.vector(e.metrics) for e in reversed(self.evaluations) if e.score is not None)
-        return next((v for v in vectors if v is not None), None)
+        """Return the means of the objectives over the newest results that count, each to be maximised, or None when one is missing."""
+        feedbacks = [r.feedback for r, _ in self.latest.values() if r.split == self.split]
+        vectors = [self.goal.vector(f.metrics) if f.status == "ok" else None for f in feedbacks]
+        known = [v for v in vectors if v is not None]
+        if not known or len(known) < len(vectors):
+            return None
+        return tuple(math.fsum(column) / len(known) for column in zip(*known, strict=True))
 
     def lineage(self) -> list[Entry]:
         """Return the ancestors, oldest first, and this entry."""
