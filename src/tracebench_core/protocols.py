@@ -240,7 +240,7 @@ class Problem(Protocol):
         ...
 
     def trace_agent(self) -> Any | None:
-        """Return a fresh opto Module with the initial values for a traced task, None for any other."""
+        """Return a fresh traced module with the initial values for a traced task, None for any other."""
         ...
 
     def step(self) -> AbstractContextManager[int]:

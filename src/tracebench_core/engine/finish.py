@@ -85,7 +85,7 @@ def conclude(layout: JobLayout, job: JobSpec) -> JobResult:
     """Reduce a job's events to its states, its last metadata and its durable result, in this order."""
     events = read_events(layout).events
     write_states(layout, events, BlobStore(layout.blobs))
-    result = reduce_job(events)
+    result = reduce_job(events, job=job)
     write_job_meta(layout, job, status=result.status)
     write_result(layout, result)
     return result
