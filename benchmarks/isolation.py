@@ -54,8 +54,9 @@ def timed(work: Callable[[], object], *, times: int) -> float:
 
 
 def resident(pid: int) -> float:
-    """Return the resident memory of a process in MB."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+    """Return the resident memory of a process in MB, counted page by page."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Rss:")) / 1024
 
 
 def measure_evaluations(sandbox: LocalSandbox, *, blocks: int) -> None:

@@ -156,7 +156,7 @@ def _await_ready(stdout: IO[bytes] | None, require: Level) -> None:
         raise MissingRequirementError(f"The sandbox {words['error']}.", hint="trace-bench doctor")
     if require == "strong" and not words["strong"]:
         raise MissingRequirementError(
-            "`sandbox.require: strong` needs Landlock and seccomp (or user namespaces), which this host does not offer.",
+            "`sandbox.require: strong` needs Landlock and seccomp, and this host does not offer both.",
             hint="trace-bench doctor    (or set `sandbox.require: process`)",
         )
     if words["threads"] > 1:

@@ -157,8 +157,11 @@ def _argument(index: int) -> bytes:
 
 
 def _forbid(names: Iterable[str]) -> bytes:
+    """Refuse these calls: every test jumps to the one refusal behind the last of them."""
     numbers = [found for name in names if (found := number(name)) is not None]
-    return b"".join(_step(_EQUAL, found, no=1) + _refuse() for found in numbers)
+    last = len(numbers) - 1
+    tests = [_step(_EQUAL, found, yes=last - place, no=int(place == last)) for place, found in enumerate(numbers)]
+    return b"".join(tests) + _refuse()
 
 
 def _only(index: int, values: Iterable[int]) -> list[bytes]:
