@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tracebench_core.errors import RunDirError
 from tracebench_core.llm.cassette.player import Player
-from tracebench_core.llm.exchange import ChatRequest, OnDelta, Reply
+from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply
 from tracebench_core.llm.gateway.providers.pieces import send_in_pieces
 
 
@@ -19,9 +20,12 @@ class ReplayProvider:
         """Return the recorded reply.
 
         Raises:
-            ProviderError: the recorded failure, or `replay_miss`.
+            ProviderError: the recorded failure, or `replay_miss` where there is none or it is damaged.
         """
-        reply = self._player.reply(request)
+        try:
+            reply = self._player.reply(request)
+        except RunDirError as err:
+            raise ProviderError(str(err), kind="replay_miss") from err
         if on_delta is not None:
             await send_in_pieces(reply.message, on_delta)
         return reply

@@ -1,0 +1,74 @@
+"""A gateway process per test, in any mode, and a fake provider behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tracebench_core.llm.client import GatewayClient
+from tracebench_core.llm.gateway_process import GatewayHandle, start_gateway
+from tracebench_core.llm.models import resolve_models
+from tracebench_core.specs import Budget, LLMConfig, Mode
+
+KEY = "sk-provider-secret-0123456789"
+
+
+class Door(NamedTuple):
+    """A gateway with one registered job."""
+
+    gateway: GatewayHandle
+    client: GatewayClient
+    run_dir: Path
+
+
+Open = Callable[..., Door]
+
+
+@pytest.fixture
+def open_door(tmp_path: Path) -> Iterator[Open]:
+    """Return a function that starts a gateway; all are closed at the end."""
+    with ExitStack() as stack:
+
+        def open_door(
+            *,
+            mode: Mode = "stub",
+            base_url: str | None = None,
+            budget: Budget | None = None,
+            run_budget: Budget | None = None,
+            run: str = "run",
+            replay_from: Path | None = None,
+            seed: int = 1,
+            job_id: str = "job",
+            **llm: Any,
+        ) -> Door:
+            if base_url is not None:
+                llm = {"provider": "openai", "model": "fake", "base_url": base_url, "api_key_env": "MY_KEY"} | llm
+            config = LLMConfig(**llm)
+            environ = {"PATH": "/usr/bin:/bin", "MY_KEY": KEY, "HOME": str(tmp_path)}
+            run_dir = tmp_path / run
+            gateway = stack.enter_context(
+                start_gateway(
+                    config,
+                    mode=mode,
+                    run_dir=run_dir,
+                    run_budget=run_budget or Budget(),
+                    replay_from=replay_from,
+                    environ=environ,
+                )
+            )
+            models = resolve_models(config, mode=mode, environ=environ)
+            access = gateway.register(job_id, budget=budget or Budget(), seed=seed, models=models)
+            client = GatewayClient(access)
+            stack.callback(client.close)
+            return Door(gateway, client, run_dir)
+
+        yield open_door
+
+
+def say(text: str) -> list[dict[str, str]]:
+    """Return one user message."""
+    return [{"role": "user", "content": text}]

@@ -1,0 +1,86 @@
+"""Token counts that are believed, and those that are not; retries that end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+
+import pytest
+
+from tracebench_core.llm.exchange import ProviderError, Reply, Tokens
+from tracebench_core.llm.gateway.accounts import Balance
+from tracebench_core.llm.gateway.limits import TokenBucket
+from tracebench_core.llm.gateway.meter import estimate, is_credible
+from tracebench_core.llm.gateway.retry import ask_with_retries
+from tracebench_core.specs import Budget
+
+MESSAGES = [{"role": "user", "content": "a" * 40}]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "credible"),
+    [
+        (Tokens(10, 5), True),
+        (Tokens(10, 0), True),
+        (Tokens(10, 5, 10), True),
+        (Tokens(10, 5, 11), False),
+        (Tokens(0, 5), False),
+        (Tokens(-10, 5), False),
+        (Tokens(10, -5), False),
+        (Tokens(10**9, 5), False),
+        (Tokens(10, 10**9), False),
+    ],
+)
+def test_a_count_is_believed_only_if_it_can_be_true(tokens: Tokens, credible: bool) -> None:
+    assert is_credible(tokens, MESSAGES) is credible
+
+
+def test_an_estimate_reads_text_parts_too() -> None:
+    parts = [{"role": "user", "content": [{"type": "text", "text": "a" * 40}]}]
+    assert estimate(MESSAGES, "b" * 9) == estimate(parts, "b" * 9) == Tokens(14, 3)
+
+
+def test_a_provider_that_wants_long_peace_is_given_up_at_once() -> None:
+    asked = []
+
+    async def attempt() -> Reply:
+        asked.append(1)
+        raise ProviderError("busy", kind="rate_limited", retry_after=100.0)
+
+    async def main() -> None:
+        deadline = time.monotonic() + 50
+        answered = await ask_with_retries(
+            attempt, max_retries=5, deadline=deadline, may_retry=lambda: True, rng=random.Random(0)
+        )
+        assert isinstance(answered.result, ProviderError)
+        assert answered.retries == 0
+
+    asyncio.run(main())
+    assert len(asked) == 1
+
+
+def test_a_bucket_lets_its_rate_through() -> None:
+    async def main() -> float:
+        bucket = TokenBucket(6000)
+        begun = time.monotonic()
+        for _ in range(120):
+            await bucket.take()
+        return time.monotonic() - begun
+
+    assert asyncio.run(main()) >= 0.19  # 100 a second, of which one second's worth may come at once
+
+
+def test_calls_under_way_count_as_made() -> None:
+    balance = Balance(llm_calls=3, in_flight=2)
+    assert balance.exceeded(Budget(llm_calls=6), calls=1) is None
+    assert balance.exceeded(Budget(llm_calls=6), calls=2) == "llm_calls"
+
+
+def test_usd_is_unknown_for_good_once_one_call_had_no_price() -> None:
+    balance = Balance()
+    call = {"status": "ok", "prompt_tokens": 1, "completion_tokens": 1, "cached_tokens": 0}
+    for usd in (0.5, None, 0.5):
+        balance.charge(call | {"usd": usd})
+    assert balance.usd is None
+    assert balance.exceeded(Budget(usd=100.0), calls=1) == "usd"
