@@ -9,39 +9,28 @@ from __future__ import annotations
 import gc
 import json
 import os
-import random
 import select
 import signal
 import socket
 import sys
 import time
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from tracebench_core.sandbox import commands, namespaces
-from tracebench_core.sandbox.candidate import Runner
-from tracebench_core.sandbox.codec import Decoder
-from tracebench_core.sandbox.frames import read_frame
-from tracebench_core.sandbox.lockdown import Lockdown, Request, die_with
+from tracebench_core.sandbox import namespaces
+from tracebench_core.sandbox.lockdown import Lockdown, Request
+from tracebench_core.sandbox.nursery import Nursery
 from tracebench_core.sandbox.syscalls import prctl
 
 _SET_CHILD_SUBREAPER = 36
 _MESSAGE = 4096
 _GRACE = 1.0
 _WATCH = 0.25
-_AHEAD = 2
-"""How many children are forked and locked down before they are asked for."""
 _FILES = 4
 """A private folder may hold this many times the largest file."""
-_DOOR = 200
-"""The descriptor by which a spare gets its request: beyond what the template has open before its first child."""
-_SET_NAME = 15
-SPARE, CANDIDATE = b"tb-spare", b"tb-candidate"
-"""What `ps` shows."""
 
 
 @dataclass(slots=True)
@@ -58,31 +47,17 @@ class Child:
     reason: str = ""
 
 
-class Spare(NamedTuple):
-    """A locked-down child that waits for its request, and the socket over which it gets it."""
-
-    pid: int
-    box: Path
-    door: socket.socket
-
-
 class Server:
-    """Forks, watches and buries."""
+    """Takes requests, watches their children and buries them."""
 
-    def __init__(self, listener: socket.socket, *, boxes: Path, lockdown: Lockdown, apart: bool) -> None:
+    def __init__(self, listener: socket.socket, nursery: Nursery, *, sweeping: bool) -> None:
         self._listener = listener
-        self._boxes = boxes
-        self._lockdown = lockdown
-        self._apart = apart
-        self._runner = Runner()
+        self._nursery = nursery
+        self._sweeping = sweeping
         self._poll = select.poll()
         self._children: dict[int, Child] = {}
         self._waiting: dict[int, socket.socket] = {}
-        self._removers: set[int] = set()
-        self._count = 0
         self._me = os.getpid()
-        self._spares: deque[Spare] = deque()
-        self._null = os.open(os.devnull, os.O_RDONLY)
 
     def serve(self, ends: list[int]) -> None:
         """Serve until one of the descriptors `ends` becomes readable or closes."""
@@ -99,20 +74,22 @@ class Server:
             if self._children and time.monotonic() - looked > _WATCH:
                 looked = time.monotonic()
                 self._watch(looked)
-            if self._removers:
-                self._reap_removers()
-            if not ready and len(self._spares) < _AHEAD:
-                self._refill()
+            self._nursery.reap()
+            if not ready and not self._nursery.full:
+                self._nursery.refill()
 
     def _patience(self) -> float | None:
         """Return for how many milliseconds there is nothing to do but wait."""
-        if len(self._spares) < _AHEAD:
+        if not self._nursery.full:
             return 0
-        return _WATCH * 1000 if self._children or self._removers else None
+        return _WATCH * 1000 if self._children or self._nursery.removing else None
 
     def _handle(self, fd: int) -> None:
         if fd == self._listener.fileno():
-            link, _ = self._listener.accept()
+            try:
+                link, _ = self._listener.accept()
+            except OSError:  # the one who knocked has gone, or there is no descriptor to be had
+                return
             link.settimeout(0)
             self._waiting[link.fileno()] = link
             self._poll.register(link.fileno(), select.POLLIN)
@@ -152,106 +129,12 @@ class Server:
             os.close(fd)
 
     def _start(self, link: socket.socket, request: Request, fds: list[int], *, family: bool, endless: bool) -> None:
-        spare = None if family else self._dispatch(request, fds)
-        pid, box = (spare.pid, spare.box) if spare is not None else self._fork_command(request, fds)
+        pid, box = (self._nursery.fork_command if family else self._nursery.dispatch)(request, fds)
         now = time.monotonic()
         deadline = float("inf") if endless else now + request.seconds + _GRACE
         child = Child(pid, os.pidfd_open(pid), link, box, deadline, request, family)
         self._children[child.pidfd] = self._children[link.fileno()] = child
         self._poll.register(child.pidfd, select.POLLIN)
-
-    def _dispatch(self, request: Request, fds: list[int]) -> Spare:
-        """Hand a request to the child that was forked ahead."""
-        while True:
-            spare = self._spares.popleft() if self._spares else self._fork_spare()
-            try:
-                socket.send_fds(spare.door, [json.dumps(request).encode()], fds)
-            except OSError:  # the host has killed it, for want of memory: bury it and fork another
-                os.kill(spare.pid, signal.SIGKILL)
-                os.waitpid(spare.pid, 0)
-                self._remove(spare.box)
-            else:
-                return spare
-            finally:
-                spare.door.close()
-
-    def _refill(self) -> None:
-        try:
-            self._spares.append(self._fork_spare())
-        except (
-            OSError
-        ):  # no process or folder to be had at the moment: a request that comes now is refused, a later one is not
-            time.sleep(_WATCH)
-
-    def _new_box(self) -> Path:
-        self._count += 1
-        box = self._boxes / f"{self._count:x}"
-        box.mkdir(mode=0o700)
-        return box
-
-    def _fork_spare(self) -> Spare:
-        box = self._new_box()
-        door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        pid = os.fork()
-        if pid == 0:
-            try:
-                self._become_spare(box, theirs)
-            finally:
-                os._exit(70)
-        theirs.close()
-        return Spare(pid, box, door)
-
-    def _become_spare(self, box: Path, door: socket.socket) -> None:
-        """Turn this fresh child into a locked-down process that waits for its request. Nothing of the server stays open in it."""
-        die_with(self._me)
-        os.setsid()
-        prctl(_SET_NAME, SPARE)
-        for target in (0, 1, 2):
-            os.dup2(self._null, target)
-        os.dup2(door.fileno(), _DOOR)
-        os.chdir(box)
-        os.environ["HOME"] = os.environ["TMPDIR"] = str(box)
-        random.seed(0)  # Python reseeds it at every fork; numpy's state is the template's
-        if (tempfile := sys.modules.get("tempfile")) is not None:
-            tempfile.__dict__["tempdir"] = None
-        self._lockdown.enter(box, family=False)
-        os.closerange(3, _DOOR)
-        os.closerange(_DOOR + 1, 1 << 20)
-        waiting = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, _DOOR)
-        data, fds, _, _ = socket.recv_fds(waiting, _MESSAGE, 2)
-        if not fds:
-            os._exit(0)
-        channel, output = fds
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        os.close(output)
-        waiting.close()
-        prctl(_SET_NAME, CANDIDATE)
-        self._lockdown.limit(Request(*json.loads(data)), family=False)
-        self._runner.serve(channel)
-        os._exit(0)
-
-    def _fork_command(self, request: Request, fds: list[int]) -> tuple[int, Path]:
-        box = self._new_box()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                self._become_command(box, request, *fds)
-            finally:
-                os._exit(70)
-        return pid, box
-
-    def _become_command(self, box: Path, request: Request, channel: int, output: int) -> None:
-        """Turn this fresh child into the supervisor of a command, whose standard error is the channel."""
-        die_with(self._me)
-        os.setsid()
-        os.chdir(box)
-        order = read_frame(channel, decoder=Decoder(plain=True))
-        os.dup2(output, 1)
-        os.dup2(channel, 2)
-        os.close(output)
-        os.close(channel)
-        commands.run(order, box=box, lockdown=self._lockdown, request=request, apart=self._apart)
 
     def _watch(self, now: float) -> None:
         for fd, child in list(self._children.items()):
@@ -271,7 +154,7 @@ class Server:
     def _bury(self, child: Child) -> None:
         self._kill(child)
         _, status, used = os.wait4(child.pid, 0)
-        if child.family or not self._lockdown.seccomp:
+        if child.family or self._sweeping:
             self._sweep()
         self._forget(child.pidfd)
         os.close(child.pidfd)
@@ -281,7 +164,7 @@ class Server:
             "reason": child.reason,
         }
         self._forget(child.link.fileno())
-        self._remove(child.box)
+        self._nursery.remove(child.box)
         with suppress(OSError):  # the one who asked may be gone
             child.link.send(json.dumps(report).encode())
         child.link.close()
@@ -299,8 +182,7 @@ class Server:
 
     def _sweep(self) -> None:
         """End the strangers: processes whose parents died and that therefore became ours."""
-        known = {child.pid for child in self._children.values()} | self._removers
-        known |= {spare.pid for spare in self._spares}
+        known = {child.pid for child in self._children.values()} | self._nursery.pids
         while (
             strangers := {int(pid) for pid in Path(f"/proc/self/task/{self._me}/children").read_text().split()} - known
         ):
@@ -308,17 +190,6 @@ class Server:
                 os.kill(pid, signal.SIGKILL)
             for pid in strangers:
                 os.waitpid(pid, 0)
-
-    def _remove(self, box: Path) -> None:
-        try:
-            box.rmdir()
-        except OSError:
-            self._removers.add(os.posix_spawn("/bin/rm", ["rm", "-rf", "--", str(box)], os.environ))
-
-    def _reap_removers(self) -> None:
-        for pid in list(self._removers):
-            if os.waitpid(pid, os.WNOHANG)[0]:
-                self._removers.discard(pid)
 
 
 def _size(folder: Path) -> int:
@@ -352,11 +223,13 @@ def main(order: dict[str, Any]) -> None:
     _settle()
     lockdown = Lockdown(home=Path(order["home"]), path=order["own"], readable=readable)
     listener = socket.socket(fileno=order["listener"])
+    listener.settimeout(0)
     apart = namespaces.available()
     lockdown.measure()
     threads = len(list(Path("/proc/self/task").iterdir()))
     _tell({"error": "", "strong": lockdown.strong, "threads": threads})
-    server = Server(listener, boxes=Path(order["boxes"]), lockdown=lockdown, apart=apart)
+    nursery = Nursery(Path(order["boxes"]), lockdown=lockdown, apart=apart)
+    server = Server(listener, nursery, sweeping=not lockdown.seccomp)
     gc.collect()
     gc.freeze()
     server.serve([parent, 0])
