@@ -17,7 +17,9 @@ class TaskEntry(Spec):
     """One task, or a group of them, and what its evaluation is given."""
 
     id: str
+    """`suite:name`, or `suite:group` and `suite:all` for several."""
     eval_kwargs: dict[str, Any] = {}
+    """Options of the task."""
 
 
 class TrainerEntry(Spec):
@@ -25,12 +27,19 @@ class TrainerEntry(Spec):
 
     id: str
     params_variants: tuple[dict[str, Any], ...] = ({},)
+    """Settings of the trainer; each variant is a column of the matrix."""
     optimizer: str | None = None
+    """The proposer inside the trainer; the trainer's own choice when None."""
     optimizer_kwargs: dict[str, Any] = {}
+    """Settings of the proposer."""
     guide: str | None = None
+    """A scorer in place of the task's own."""
     guide_kwargs: dict[str, Any] = {}
+    """Settings of the guide."""
     logger: str | None = None
+    """A sink of each job's events; `none` for none."""
     logger_kwargs: dict[str, Any] = {}
+    """Settings of the logger."""
 
     @field_validator("params_variants")
     @classmethod
@@ -51,12 +60,17 @@ class ModelConfig(Spec):
     """How one role's model is reached."""
 
     provider: str | None = None
+    """As litellm names it; told from the model's name when None."""
     model: str | None = None
+    """The model's name at the provider; `$TRACE_LITELLM_MODEL` when None."""
     base_url: str | None = None
+    """Address of a server that speaks OpenAI's API, ending in `/v1`."""
     api_key_env: str | None = None
     """The *name* of the variable that holds the key. Keys themselves have no place in a config."""
     temperature: float | None = None
+    """Of every call that asks for none itself."""
     max_tokens: int | None = Field(default=None, gt=0)
+    """Of one completion."""
 
 
 class LLMConfig(ModelConfig):
@@ -65,13 +79,17 @@ class LLMConfig(ModelConfig):
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     roles: dict[Role, ModelConfig] = {}
+    """What differs for single roles."""
     stub: Literal["mutate", "empty"] = "mutate"
     """`mutate` perturbs the current values by the seed; `empty` proposes nothing. Neither is a language model."""
     timeout: float = Field(default=120.0, gt=0)
     """Seconds for one attempt."""
     max_retries: int = Field(default=4, ge=0)
+    """Attempts after the first, on rate limits, server errors and timeouts."""
     max_concurrency: int = Field(default=16, gt=0)
+    """Calls under way at a time, over all jobs."""
     requests_per_minute: float | None = Field(default=None, gt=0)
+    """Over all jobs; no limit when None."""
     record: bool = False
     """Keep every exchange, so that `mode: replay` can repeat the run without a model."""
     cache: Literal["off", "run", "shared"] = "off"
@@ -95,22 +113,30 @@ class SandboxConfig(Spec):
     require: Literal["process", "strong"] = "process"
     """`strong` refuses to run where neither Landlock with seccomp nor namespaces are available."""
     memory_mb: int = Field(default=2048, gt=0)
+    """Megabytes that one evaluation may use."""
 
 
 class RunConfig(Spec):
     """A run: the matrix, the budgets, the models, and where results go."""
 
     run_id: str | None = None
+    """Name of the run's folder; made of the time and a hash of the config when None."""
     runs_dir: str = "runs"
+    """The folder that holds all runs."""
     mode: Mode = "stub"
+    """`stub` asks no model, `real` does, `replay` answers from a recorded run."""
     replay_from: str | None = None
     """For `mode: replay`: the run whose recorded exchanges answer."""
     seeds: tuple[int, ...] = (123,)
+    """One job for each seed."""
     max_workers: int = Field(default=1, ge=1)
+    """Jobs at a time."""
     eval_workers: int = Field(default=1, ge=1)
     """How many examples one job evaluates at a time; changes nothing but time."""
     fail_fast: bool = False
+    """Start no further job once one has failed."""
     resume: Resume = "auto"
+    """Of a run that exists: `auto` skips what is finished, `failed` runs again what failed, `none` runs all."""
     job_timeout: float | None = Field(default=None, ge=0)
     """Seconds; 0 for no limit. When None: no limit in stub and replay mode, 600 in real mode."""
     budget: Budget = Budget()
@@ -118,17 +144,25 @@ class RunConfig(Spec):
     run_budget: Budget = Budget()
     """For all jobs together."""
     executor: str = "local"
+    """Where jobs run."""
     llm: LLMConfig = LLMConfig()
+    """How models are reached."""
     sandbox: SandboxConfig = SandboxConfig()
+    """How candidate code is held."""
     plugins: PluginsConfig = PluginsConfig()
+    """Which plugins may be used, and what they are told."""
     tags: tuple[str, ...] = ()
+    """Copied into the manifest and the summary."""
     eval_kwargs: dict[str, Any] = {}
     """Merged under each task's own, where the task knows the option."""
     trainer_kwargs: dict[str, Any] = {}
     """Merged under each variant, where the trainer knows the setting."""
     optimizer_kwargs: dict[str, Any] = {}
+    """Merged under each trainer's own, where the proposer knows the setting."""
     tasks: tuple[TaskEntry, ...] = ()
+    """What is optimised."""
     trainers: tuple[TrainerEntry, ...] = (TrainerEntry(id="PrioritySearch"),)
+    """What optimises it."""
 
     @field_validator("run_id")
     @classmethod

@@ -1,0 +1,97 @@
+"""The pages tell the truth: their commands run, their references are whole, and the shipped configs load."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from pydantic import BaseModel
+
+from tracebench_core.cli.app import app
+from tracebench_core.config import config_schema, load_config, parse_config
+from tracebench_core.config.document import parse
+from tracebench_core.config.schema import MODELS
+from tracebench_core.specs import RunConfig
+
+ROOT = Path(__file__).parents[2]
+CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+PAGES = sorted(
+    page for page in (ROOT / "docs").glob("*/*.md") if page.parent.name in {"tutorial", "how-to", "reference"}
+)
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
+YAML = re.compile(r"^```yaml\n(.*?)^```", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"^\$ (\w+=\S* )*trace-bench ")
+EXITS = re.compile(r"\s+# exits (\d+)$")
+
+
+def commands(page: Path) -> list[str]:
+    return [
+        line[2:] for block in CONSOLE.findall(page.read_text()) for line in block.splitlines() if line.startswith("$ ")
+    ]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
+def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("TRACEBENCH_")}
+    environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
+    for command in commands(page):
+        expected = int(found[1]) if (found := EXITS.search(command)) else 0
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == expected, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_configs_and_links_of_a_page_hold(page: Path) -> None:
+    text = page.read_text()
+    for block in YAML.findall(text):
+        parse_config(parse(block, origin=page.name).data, origin=page.name)
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        if (page.parent / target).resolve().parent in {p.parent for p in PAGES}:
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("model", [RunConfig, *MODELS], ids=lambda model: model.__name__)
+def test_the_config_reference_names_every_field(model: type[BaseModel]) -> None:
+    text = (ROOT / "docs/reference/config.md").read_text()
+    heading = "Run" if model is RunConfig else model.__name__
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+    assert [name for name in model.model_fields if f"| `{name}` |" not in section] == []
+
+
+def test_the_command_reference_names_every_command_and_option() -> None:
+    text = (ROOT / "docs/reference/cli.md").read_text()
+    group = typer.main.get_command(app)
+
+    for name, command in group.commands.items():  # type: ignore[attr-defined]  # typer's group
+        section = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        assert section, name
+        options = {option for parameter in command.params for option in parameter.opts if option.startswith("--")}
+        missing = [option for option in options if f"`{option}" not in text and option not in section]
+        assert not missing, f"{name}: {missing}"
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
+def test_a_shipped_config_loads_and_names_its_schema(config: Path) -> None:
+    first = config.read_text().splitlines()[0]
+    schema = first.removeprefix("# yaml-language-server: $schema=")
+
+    assert schema != first
+    assert (config.parent / schema).is_file()
+    assert load_config(config).tasks
+
+
+def test_the_shipped_schema_is_current() -> None:
+    shipped = json.loads((ROOT / "configs/schema/run-config.schema.json").read_text())
+
+    assert shipped == config_schema(), "trace-bench config schema > configs/schema/run-config.schema.json"
