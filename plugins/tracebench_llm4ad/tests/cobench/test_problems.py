@@ -19,8 +19,10 @@ from tracebench_core.specs import Feedback
 from tracebench_llm4ad.cobench import folder
 from tracebench_llm4ad.cobench.__main__ import write_folder
 from tracebench_llm4ad.cobench.catalog import SPECS, available_specs
+from tracebench_llm4ad.cobench.cutting import Cut, is_guillotine
 from tracebench_llm4ad.cobench.graphs import Salesman
 from tracebench_llm4ad.cobench.problem import Case, CoBenchOptions, Problem, deal
+from tracebench_llm4ad.cobench.routes import tree_length
 from tracebench_llm4ad.code_task import CodeTask
 from tracebench_llm4ad.heuristic import load_trusted
 
@@ -190,6 +192,17 @@ BROKEN: list[tuple[str, Callable[[dict[Any, Any]], None], str]] = [
         "not between",
     ),
     ("aircraft_landing", edit("schedule", lambda s: {k: {**v, "runway": 9} for k, v in s.items()}), "a runway"),
+    ("constrained_non_guillotine_cutting", edit("placements", lambda p: [p[0], *p]), "times|overlap"),
+    ("constrained_non_guillotine_cutting", edit("placements", lambda p: [(p[0][0], 19, 19, 0)]), "beyond"),
+    ("constrained_guillotine_cutting", edit("placements", lambda p: [(*p[0][:3], p[0][3] - 1, *p[0][4:])]), "is .* x"),
+    ("constrained_guillotine_cutting", edit("placements", lambda p: [p[0]] * 9), "times, more"),
+    ("unconstrained_guillotine_cutting", edit("placements", lambda p: [p[0], p[0]]), "twice"),
+    ("unconstrained_guillotine_cutting", edit("placements", lambda p: [{**p[0], "orientation": 1}]), "orientation"),
+    ("resource_constrained_shortest_path", edit("path", lambda p: p[1:]), "from 1 to 30"),
+    ("resource_constrained_shortest_path", edit("path", lambda p: [1, 1, *p[1:]]), "twice"),
+    ("resource_constrained_shortest_path", edit("path", lambda p: list(range(1, 31))), "no arc|uses"),
+    ("euclidean_steiner_problem", edit("steiner_points", lambda s: [(9.0, 9.0)]), "longer"),
+    ("euclidean_steiner_problem", edit("steiner_points", lambda s: [(0.5, 0.5)] * 21), "at most 20"),
     ("graph_colouring", lambda answer: answer.update(dict.fromkeys(answer, 1)), "one colour"),
     ("graph_colouring", lambda answer: answer.pop(1), "no colour"),
 ]
@@ -259,6 +272,42 @@ VALUES: list[tuple[str, str, str, Any, float]] = [
     ("common_due_date_scheduling", "1\n2\n4 1 10\n6 2 3\n", "sch.txt", {"schedule": [2, 1]}, 40),
     ("travelling_salesman_problem", "0 0 3 0 3 4 output 1 2 3 1\n", "tsp.txt", {"tour": [0, 1, 2]}, 12),
     ("graph_colouring", "c x\np edge 3 2\ne 1 2\ne 2 3\n", "g.col", {1: 1, 2: 2, 3: 1}, 2),
+    ("constrained_non_guillotine_cutting", "1\n1\n4 3\n3 2 0 2 7\n", "ngcut.txt", {"placements": [(1, 0, 0, 0)]}, 7),
+    (
+        "constrained_non_guillotine_cutting",
+        "1\n1\n4 3\n3 2 1 2 7\n",
+        "ngcut.txt",
+        {"placements": [(1, 0, 0, 1), (1, 2, 0, 1)]},
+        14,
+    ),
+    (
+        "constrained_guillotine_cutting",
+        "1\n4 3\n2 3 2 5\n",
+        "cgcut.txt",
+        {"placements": [(1, 0, 0, 2, 3, 0), (1, 2, 0, 2, 3, 0)]},
+        10,
+    ),
+    (
+        "unconstrained_guillotine_cutting",
+        "2\n4 3\n2 3 5\n2 2 4\n",
+        "gcut.txt",
+        {"placements": [{"piece_id": 2, "x": 2, "y": 1, "orientation": 0}]},
+        4,
+    ),
+    (
+        "resource_constrained_shortest_path",
+        "3 3 1\n0\n5\n1\n1\n1\n1 2 2 1\n2 3 2 1\n1 3 9 0\n",
+        "rcsp1.txt",
+        {"path": [1, 2, 3]},
+        4,
+    ),
+    (
+        "euclidean_steiner_problem",
+        "1\n4\n0 0\n2 0\n0 2\n2 2\n",
+        "estein.txt",
+        {"steiner_points": [(1, 1)]},
+        1 - 2 * 2**0.5 / 3,
+    ),
     (
         "aircraft_landing",
         "2 10\n0 5 10 20 2 3\n99999 4\n0 5 11 20 2 3\n4 99999\n",
@@ -336,3 +385,22 @@ def test_without_data_each_task_says_how_to_get_some(monkeypatch: pytest.MonkeyP
     with pytest.raises(MissingRequirementError, match="holds no files"):
         build("set_covering")
     assert available_specs()[0].requires[0].kind == "path"
+
+
+def test_a_pinwheel_is_no_guillotine_pattern_and_rows_are_one() -> None:
+    pinwheel = [Cut(0, 0, 2, 1), Cut(2, 0, 3, 2), Cut(1, 2, 3, 3), Cut(0, 1, 1, 3)]
+
+    assert not is_guillotine(pinwheel)
+    assert is_guillotine(pinwheel[:3])
+    assert is_guillotine([Cut(x, y, x + 1, y + 1) for x in range(4) for y in range(4)])
+
+
+@given(points=st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=2, max_size=12, unique=True))
+def test_a_spanning_tree_is_at_least_as_long_as_the_widest_span_and_does_not_depend_on_order(
+    points: list[tuple[int, int]],
+) -> None:
+    table = np.array(points, dtype=float)
+    span = max(np.ptp(table[:, 0]), np.ptp(table[:, 1]))
+
+    assert tree_length(table) >= span - 1e-9
+    assert tree_length(table[::-1]) == pytest.approx(tree_length(table))

@@ -39,6 +39,30 @@ ROWS = (
         "Scheduling for a common due date",
         "penalty",
     ),
+    Row(
+        "constrained_guillotine_cutting",
+        "Constrained guillotine cutting",
+        "cutting:build_constrained_guillotine",
+        "Guillotine cutting of limited pieces",
+        "value",
+        "maximize",
+    ),
+    Row(
+        "constrained_non_guillotine_cutting",
+        "Constrained non-guillotine cutting",
+        "cutting:build_non_guillotine",
+        "Cutting of limited pieces",
+        "value",
+        "maximize",
+    ),
+    Row(
+        "euclidean_steiner_problem",
+        "Euclidean Steiner problem",
+        "routes:build_steiner",
+        "Steiner points",
+        "gain",
+        "maximize",
+    ),
     Row("flow_shop_scheduling", "Flow shop scheduling", "scheduling:build_flow_shop", "Flow shop", "makespan"),
     Row(
         "generalised_assignment_problem",
@@ -76,6 +100,13 @@ ROWS = (
         "maximize",
     ),
     Row("p_median_uncapacitated", "p-median - uncapacitated", "location:build_medians", "p-median on a graph", "cost"),
+    Row(
+        "resource_constrained_shortest_path",
+        "Resource constrained shortest path",
+        "routes:build_constrained_path",
+        "Shortest path with limits",
+        "cost",
+    ),
     Row("set_covering", "Set covering", "covering:build_set_covering", "Set covering", "cost"),
     Row("set_partitioning", "Set partitioning", "covering:build_set_partitioning", "Set partitioning", "cost"),
     Row(
@@ -91,6 +122,14 @@ ROWS = (
         "location:build_uncapacitated_warehouses",
         "Warehouse location",
         "cost",
+    ),
+    Row(
+        "unconstrained_guillotine_cutting",
+        "Unconstrained guillotine cutting",
+        "cutting:build_unconstrained_guillotine",
+        "Guillotine cutting of single pieces",
+        "value",
+        "maximize",
     ),
 )
 
