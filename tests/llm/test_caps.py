@@ -7,9 +7,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.llm.conftest import Open, say
+from tests.llm.conftest import Door, Open, say
 
 from tracebench_core.errors import BudgetExhausted, ModelError
+from tracebench_core.llm.client import GatewayClient
 from tracebench_core.specs import Budget
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
