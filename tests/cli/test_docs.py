@@ -33,7 +33,7 @@ EXITS = re.compile(r"\s+# exits (\d+)$")
 
 def commands(page: Path) -> list[str]:
     return [
-        line[2:] for block in CONSOLE.findall(page.read_text()) for line in block.splitlines() if line.startswith("$ ")
+        line[2:] for block in CONSOLE.findall(page.read_text()) for line in block.splitlines() if COMMAND.match(line)
     ]
 
 
