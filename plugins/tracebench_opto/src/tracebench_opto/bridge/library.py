@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from tracebench_core.errors import MissingRequirementError
+from tracebench_opto.bridge.frames import quick_frames
 
 DEFERRED = ("litellm", "openai", "black")
 """Modules that opto imports at its top, and that this plugin never lets it use: 1.5 s and more saved."""
@@ -35,7 +36,7 @@ def load(module: str) -> Any:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                with _stand_ins():
+                with _stand_ins(), quick_frames():
                     return importlib.import_module(module)
             except ImportError:
                 _forget({*sys.modules} - before)
