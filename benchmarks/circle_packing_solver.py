@@ -1,6 +1,6 @@
-"""Pack n circles of free radius into the unit square for the largest sum of radii: SLSQP from many starts.
+"""Pack n circles of free radius into the unit square for the largest sum of radii: sequential linear programming and basin hopping.
 
-    python benchmarks/circle_packing_solver.py 26 --starts 400 --out packings.json
+    python benchmarks/circle_packing_solver.py 26 --seconds 300 --out packings.json
 
 Prints every improvement and writes `{"<n>": [[x, y, r], …]}`, merged into an existing file where it is better. The written packing is
 feasible in floating point: radii are shrunk until no pair overlaps and none leaves the square.
@@ -10,35 +10,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import linprog, minimize
-
-
-def constraints(n: int):
-    """Return the non-negative constraint function of the packing and its Jacobian, for variables (x…, y…, r…)."""
-    i, j = np.triu_indices(n, 1)
-    rows = np.arange(len(i))
-    eye = np.eye(n)
-    zero = np.zeros((n, n))
-    walls = np.vstack([np.hstack(b) for b in ((eye, zero, -eye), (-eye, zero, -eye), (zero, eye, -eye), (zero, -eye, -eye))])
-    offset = np.concatenate([np.zeros(n), np.ones(n), np.zeros(n), np.ones(n)])
-
-    def value(v):
-        x, y, r = v.reshape(3, n)
-        gaps = (x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2 - (r[i] + r[j]) ** 2
-        return np.concatenate([gaps, walls @ v + offset])
-
-    def jacobian(v):
-        x, y, r = v.reshape(3, n)
-        top = np.zeros((len(i), 3 * n))
-        top[rows, i], top[rows, j] = 2 * (x[i] - x[j]), -2 * (x[i] - x[j])
-        top[rows, n + i], top[rows, n + j] = 2 * (y[i] - y[j]), -2 * (y[i] - y[j])
-        top[rows, 2 * n + i] = top[rows, 2 * n + j] = -2 * (r[i] + r[j])
-        return np.vstack([top, walls])
-
-    return value, jacobian
+from scipy.optimize import linprog
 
 
 def start(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -75,49 +51,82 @@ def feasible(centres: np.ndarray, radii: np.ndarray) -> np.ndarray:
     return np.column_stack([centres, radii])
 
 
-def solve(n: int, rng: np.random.Generator, *, around: np.ndarray | None = None) -> np.ndarray:
-    """Return one locally best packing, shape (n, 3), from a random start or from a shaken packing."""
-    if around is None:
-        centres = start(n, rng)
-    else:
-        centres = around[:, :2] + rng.normal(0, 0.01, (n, 2))
-        moved = rng.permutation(n)[: rng.integers(1, 4)]
-        centres[moved] = rng.random((len(moved), 2))
-        centres = np.clip(centres, 0.03, 0.97)
-    value, jacobian = constraints(n)
-    gradient = np.concatenate([np.zeros(2 * n), -np.ones(n)])
-    result = minimize(
-        lambda v: -v[2 * n :].sum(),
-        np.concatenate([centres[:, 0], centres[:, 1], best_radii(centres) * 0.99]),
-        jac=lambda _: gradient,
-        constraints=[{"type": "ineq", "fun": value, "jac": jacobian}],
-        bounds=[(0, 1)] * (2 * n) + [(0, 0.5)] * n,
-        method="SLSQP",
-        options={"maxiter": 200, "ftol": 1e-12},
+def climb(centres: np.ndarray) -> np.ndarray:
+    """Return the packing that sequential linear programming reaches: all of x, y, r at once, distances linearised, in a trust region."""
+    n = len(centres)
+    i, j = np.triu_indices(n, 1)
+    eye, zero = np.eye(n), np.zeros((n, n))
+    walls = np.vstack(
+        [np.hstack(b) for b in ((-eye, zero, eye), (eye, zero, eye), (zero, -eye, eye), (zero, eye, eye))]
     )
-    centres = np.clip(result.x[: 2 * n].reshape(2, n).T, 0, 1)
+    objective = np.concatenate([np.zeros(2 * n), -np.ones(n)])
+    total, step = best_radii(centres).sum(), 0.05
+    while step > 1e-10:
+        difference = centres[i] - centres[j]
+        distance = np.hypot(*difference.T)
+        close = np.flatnonzero(distance < 0.6)
+        ux, uy = (difference[close] / np.maximum(distance[close], 1e-12)[:, None]).T
+        rows = np.arange(len(close))
+        pairs = np.zeros((len(close), 3 * n))
+        pairs[rows, i[close]], pairs[rows, j[close]] = -ux, ux
+        pairs[rows, n + i[close]], pairs[rows, n + j[close]] = -uy, uy
+        pairs[rows, 2 * n + i[close]] = pairs[rows, 2 * n + j[close]] = 1
+        x, y = centres.T
+        result = linprog(
+            objective,
+            A_ub=np.vstack([pairs, walls]),
+            b_ub=np.concatenate([distance[close], x, 1 - x, y, 1 - y]),
+            bounds=[(-step, step)] * (2 * n) + [(0, 0.5)] * n,
+        )
+        moved = np.clip(centres + result.x[: 2 * n].reshape(2, n).T, 0, 1)
+        reached = best_radii(moved).sum()
+        if reached > total + 1e-13:
+            step = step if reached > total + 1e-9 else step / 3
+            centres, total = moved, reached
+        else:
+            step /= 3
     return feasible(centres, best_radii(centres))
 
 
+def shake(packing: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the packing's centres, jittered, with up to three circles thrown elsewhere, small ones most likely."""
+    n = len(packing)
+    centres = packing[:, :2] + rng.normal(0, rng.choice([0.002, 0.01, 0.03]), (n, 2))
+    chances = 1 / (packing[:, 2] + 0.02)
+    moved = rng.choice(n, rng.integers(0, 4), replace=False, p=chances / chances.sum())
+    centres[moved] = rng.random((len(moved), 2))
+    return np.clip(centres, 0.03, 0.97)
+
+
 def main() -> None:
-    """Search and keep the best packing of each n."""
+    """Search by basin hopping with restarts, and keep the best packing of each n."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("n", type=int, nargs="+")
-    parser.add_argument("--starts", type=int, default=400)
+    parser.add_argument("--seconds", type=float, default=300, help="for each n")
+    parser.add_argument("--patience", type=int, default=60, help="shakes without a gain before a restart")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     for n in arguments.n:
         rng = np.random.default_rng([arguments.seed, n])
-        known = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
-        best = np.array(known[str(n)]) if str(n) in known else None
-        for k in range(arguments.starts):
-            packing = solve(n, rng, around=best if best is not None and rng.random() < 0.4 else None)
-            if best is None or packing[:, 2].sum() > best[:, 2].sum() + 1e-12:
-                best = packing
-                print(f"n={n} start={k} sum of radii={best[:, 2].sum():.12f}", flush=True)
-                known[str(n)] = best.tolist()
-                arguments.out.write_text(json.dumps(known, indent=1) + "\n")
+        ends = time.monotonic() + arguments.seconds
+        current, idle = climb(start(n, rng)), 0
+        while time.monotonic() < ends:
+            trial = climb(shake(current, rng) if idle < arguments.patience else start(n, rng))
+            if idle >= arguments.patience or trial[:, 2].sum() > current[:, 2].sum() + 1e-10:
+                current, idle = trial, 0
+                keep(n, current, arguments.out)
+            else:
+                idle += 1
+
+
+def keep(n: int, packing: np.ndarray, path: Path) -> None:
+    """Write the packing where it beats the file's."""
+    known = json.loads(path.read_text()) if path.exists() else {}
+    if packing[:, 2].sum() > sum(circle[2] for circle in known.get(str(n), [])) + 1e-13:
+        known[str(n)] = packing.tolist()
+        path.write_text(json.dumps(known) + "\n")
+        print(f"n={n} sum of radii={packing[:, 2].sum():.12f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -55,11 +55,11 @@ class Rules(ABC, Generic[Instance]):
     """The task's name in the catalogue, which holds the metric and its direction."""
     entry: ClassVar[str]
     """The function that the candidate must define."""
-    program: ClassVar[str]
+    program: str
     """The starting program: valid, and it scores."""
-    objective: ClassVar[str]
+    objective: str
     """The full description: arguments with shapes and units, what to return, how it is scored, what is refused."""
-    bound_source: ClassVar[str]
+    bound_source: str
     """What `bound` is and where it comes from, in a few words."""
     needs_numpy: ClassVar[bool] = True
 

@@ -1,4 +1,3 @@
-# ruff: noqa: ARG001 - the signature is the task's
 """Regret: first the customer that would lose most by missing its best facility (Martello and Toth 1981)."""
 
 

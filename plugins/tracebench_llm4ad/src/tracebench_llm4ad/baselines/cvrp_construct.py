@@ -1,4 +1,3 @@
-# ruff: noqa: ARG001, PLR0917 - the signature is the task's
 """Nearest neighbour with a sweep's preference for the depot's far side: short legs, and away from the depot first."""
 
 import numpy as np

@@ -1,4 +1,3 @@
-# ruff: noqa: ARG001, PLR0917 - the signature is the task's
 """Nearest neighbour."""
 
 import numpy as np

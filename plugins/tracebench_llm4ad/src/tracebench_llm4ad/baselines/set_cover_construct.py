@@ -1,4 +1,3 @@
-# ruff: noqa: ARG001 - the signature is the task's
 """Greedy with rarity: an element counts the more, the fewer of the remaining subsets hold it (Balas and Ho 1980, their spirit)."""
 
 

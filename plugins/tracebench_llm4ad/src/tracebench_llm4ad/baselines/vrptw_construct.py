@@ -1,4 +1,3 @@
-# ruff: noqa: ARG001, PLR0917 - the signature is the task's
 """The time-oriented nearest neighbour of Solomon (1987): distance, waiting and urgency in one measure."""
 
 import numpy as np

@@ -100,7 +100,8 @@ class AdmissibleSetEvaluator(ListedEvaluator[tuple[int, int]]):
 def all_words(n: int, w: int) -> Words:
     """Return all words of n / 3 symbols with weight w, in lexicographic order, shape (words, n / 3)."""
     words = np.array(list(itertools.product(range(len(BLOCKS)), repeat=n // 3)), dtype=np.int64)
-    return words[WEIGHTS[words].sum(axis=1) == w]
+    fitting: Words = words[WEIGHTS[words].sum(axis=1) == w]
+    return fitting
 
 
 def surviving(words: Words, new: npt.NDArray[np.int64], taken: Words) -> npt.NDArray[np.bool_]:
@@ -116,7 +117,7 @@ def surviving(words: Words, new: npt.NDArray[np.int64], taken: Words) -> npt.NDA
     return alive
 
 
-def _always_good(symbols: tuple[int, int, int]) -> bool:
+def _always_good(symbols: tuple[int, ...]) -> bool:
     orbits = [[BLOCKS[s][k:] + BLOCKS[s][:k] for k in range(3)] for s in symbols]
     return all(
         any(sorted(values) in ([0, 1, 2], [0, 0, 1], [0, 0, 2]) for values in zip(*vectors, strict=True))

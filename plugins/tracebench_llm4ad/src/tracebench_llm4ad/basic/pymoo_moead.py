@@ -46,7 +46,7 @@ times `weights` to the right shape).
 - `ideal_point` (float array, shape ({OBJECTIVES},)): the lowest value of each objective so far.
 Return a float array of shape (max(k, m),): lower is better. NaN and infinity are refused.
 The problem is DTLZ2 with {OBJECTIVES} objectives and 8 to 12 variables: its front is the part of the unit sphere with non-negative \
-coordinates. There are 28 subproblems and 30 generations unless configured otherwise.
+coordinates. There are 28 subproblems and 20 generations unless configured otherwise.
 Score: the mean hypervolume of the final solutions that no other dominates, against the reference point \
 ({REFERENCE}, {REFERENCE}, {REFERENCE}); higher is better. The whole front would have {IDEAL_HYPERVOLUME:.4f}.
 """
@@ -102,7 +102,7 @@ class MoeadEvaluator(Evaluator[Run]):
             prob_neighbor_mating=0.7,
         )
         problem = get_problem("dtlz2", n_var=instance.variables, n_obj=OBJECTIVES)
-        result = minimize(problem, algorithm, ("n_gen", self.generations), seed=instance.seed, verbose=False)
+        result = minimize(problem, algorithm, ("n_gen", self.generations), seed=instance.seed, copy_algorithm=False)
         final: npt.NDArray[np.float64] = result.pop.get("X")
         return final
 
