@@ -22,7 +22,10 @@ HANGS = {
 
         class Hangs(AlgorithmBase):
             def train(self, guide, train_dataset, **kwargs):
-                subprocess.run(["sleep", "600"])
+                child = subprocess.Popen(["sleep", "600"])
+                with open(__file__ + ".pid", "w") as file:
+                    file.write(str(child.pid))
+                child.wait()
     """
 }
 
@@ -100,6 +103,9 @@ def test_a_class_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path, mo
     folder = layouts.plant(tmp_path, layouts.V0139 | HANGS)
     [hanging] = discover(opto=folder, cache=tmp_path / "c", only="opto__trainer__algorithms__hangs__Hangs")
     assert str(hanging.verdict) == "broken: took longer than 6 s"
+    pid = int((folder / "trainer/algorithms/hangs.py.pid").read_text())
+    stat = Path(f"/proc/{pid}/stat")
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_a_damaged_or_unwritable_memory_is_done_without(tmp_path: Path) -> None:

@@ -108,6 +108,18 @@ def test_a_discovered_trainer_is_metered_archived_and_seeded(trees: Trees) -> No
     assert found["evaluations"] >= 3 + 3
 
 
+def test_what_a_trainer_left_is_measured_whole_also_when_it_looked_at_train_alone(trees: Trees) -> None:
+    script = """
+        trial = run("opto:MinibatchAlgorithm", {"num_epochs": 2}, builders.optoprime)
+        assert trial.error is None, trial.error
+        whole = {e.example for e in trial.evaluations if e.candidate == trial.best.id and e.split == "validation"}
+        print(json.dumps({"best": trial.best.id, "whole": len(whole)}))
+    """
+    found = in_newer_opto(trees, "V0139", script)
+    assert found["best"] != "c0"
+    assert found["whole"] == 3
+
+
 def test_a_trainer_that_swallows_errors_is_ended_by_its_budget(trees: Trees) -> None:
     script = """
         trial = run("opto:GEPAAlgorithmBase", {}, builders.optoprime, budget=Budget(evaluations=30))
