@@ -61,6 +61,17 @@ def test_the_lowest_arm_leaves_a_full_buffer() -> None:
     assert trial.gain() > 0
 
 
+@pytest.mark.parametrize(("noise", "again"), [(0.5, True), (0.0, False)])
+def test_an_arm_is_pulled_again_only_where_that_tells_something(noise: float, again: bool) -> None:
+    toy = build_dials(noise=noise)
+    trial = run_trial(
+        ucb_search.build(ucb_search.Settings(num_steps=30)), toy, answer=Teacher(toy.lesson, improves=0.8)
+    )
+    met = [(e.candidate, e.example) for e in trial.evaluations if e.split == "validation"]
+    assert (len(met) - len(set(met)) > 10 + 8) == again
+    assert len(met) > len(set(met))
+
+
 def test_a_streaming_search_measures_what_its_last_step_proposed() -> None:
     toy = build_number()
     settings = streaming_priority_search.Settings(num_steps=1, num_proposals=3)

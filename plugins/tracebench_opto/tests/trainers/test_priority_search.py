@@ -84,6 +84,13 @@ def test_short_bursts_stay_with_their_own_children() -> None:
     assert "c0" not in parents
 
 
+def test_memories_that_merge_after_every_step_are_one_memory() -> None:
+    merged, single = (
+        search(build_dials(), num_steps=8, memory_update_frequency=n, improves=0.5).comparable() for n in (1, 0)
+    )
+    assert merged == single
+
+
 def test_a_tiny_memory_still_searches() -> None:
     trial = search(build_number(), num_steps=5, long_term_memory_size=1)
     assert trial.best.id != "c0"
@@ -106,6 +113,14 @@ def test_a_pareto_search_keeps_both_ends_of_a_trade_off() -> None:
     points = [float(c.values["x"]) for c in trial.candidates]
     assert trial.error is None
     assert len([x for x in points if 0 <= x <= 1]) >= 2
+
+
+def test_a_pareto_search_expands_its_members_in_turn() -> None:
+    toy = build_trade_off()
+    trainer = pareto_search.build(pareto_search.Settings(num_steps=16, num_candidates=1))
+    trial = run_trial(trainer, toy, answer=Teacher(toy.lesson, improves=0.5, harms=0.5))
+    parents = [c.parents[0] for c in trial.candidates[1:]]
+    assert len(set(parents)) > 8
 
 
 @pytest.mark.parametrize("mode", ["scalar", "weighted", "pareto"])
