@@ -1,0 +1,35 @@
+# Recipes for people who work on Trace-Bench; `just` lists them.
+set positional-arguments
+
+bin := ".venv/bin"
+
+_default:
+    @just --list
+
+# run the tests, or some of them
+test *paths:
+    {{bin}}/python -m pytest -n 2 "$@"
+
+# lint, format, types, import contracts
+check:
+    {{bin}}/ruff check .
+    {{bin}}/ruff format --check .
+    {{bin}}/mypy
+    {{bin}}/lint-imports
+
+# mend what can be mended by machine
+fix:
+    {{bin}}/ruff check --fix .
+    {{bin}}/ruff format .
+
+# what CI runs
+ci:
+    bash .ci/run
+
+# the long crash test: a thousand kills
+crash kills="1000":
+    {{bin}}/python -m tests.crash.soak --kills {{kills}}
+
+# every benchmark, each a ratio against a named baseline of the same run
+bench:
+    for b in cli_start jobs planning gateway isolation; do echo "== $b"; {{bin}}/python benchmarks/$b.py; done
