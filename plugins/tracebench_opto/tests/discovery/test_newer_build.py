@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -118,6 +119,46 @@ def test_what_a_trainer_left_is_measured_whole_also_when_it_looked_at_train_alon
     found = in_newer_opto(trees, "V0139", script)
     assert found["best"] != "c0"
     assert found["whole"] == 3
+
+
+def test_a_traced_task_keeps_its_graph_under_a_discovered_trainer(trees: Trees) -> None:
+    script = """
+        from tracebench_core.builtin.tasks.simple import SimpleTask
+        from tracebench_core.specs import Example, Feedback, Parameter
+        from tracebench_core.testing import Toy
+        from tracebench_core.testing.teacher import Lesson
+        from tracebench_opto.bridge.library import load
+        trace = load("opto.trace")
+
+        class Adds(trace.Module):
+            def __init__(self):
+                self.shift = trace.node(0.0, name="shift", trainable=True)
+                self.other = trace.node(7.0, name="other", trainable=True)
+            def forward(self, x):
+                return x + self.shift
+
+        class Task(SimpleTask):
+            def trace_agent(self):
+                return Adds()
+
+        guide = lambda example, output: Feedback(score=-abs(output - example.input - 3), text="more")
+        examples = {s: tuple(Example(id=f"{s}-{i}", input=float(i)) for i in range(3)) for s in ("train", "validation")}
+        task = Task([Parameter(name="shift", initial=0.0, kind="number")], "Shift by 3.",
+                    lambda values, example, _: example.input + values["shift"], guide, examples)
+        toy = Toy("adds", task, Lesson(lambda v, _: v, lambda v, _: v), target=0)
+        trainer = load_ref(host.component("trainer", "opto:PrioritySearch").loader, owner="")(
+            load_ref(host.component("trainer", "opto:PrioritySearch").settings, owner="")(num_steps=4))
+        prompts = []
+        def answer(prompt, call):
+            prompts.append(prompt)
+            return _answer(prompt, call)
+        trial = run_trial(trainer, toy, answer=answer, optimizer=builders.optoprime)
+        assert trial.error is None, trial.error
+        print(json.dumps({"best": trial.best.values, "prompt": prompts[0]}))
+    """
+    found = in_newer_opto(trees, "V020_ALPHA", script)
+    assert found["best"] == {"shift": 1.0}
+    assert re.search(r"add\d+ = add\(x=\w+, y=shift0\)", found["prompt"])
 
 
 def test_a_trainer_that_swallows_errors_is_ended_by_its_budget(trees: Trees) -> None:
