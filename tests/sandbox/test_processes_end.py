@@ -99,6 +99,7 @@ def test_killing_the_owner_ends_the_template_and_all_below(tmp_path: Path) -> No
     owner.stdout.close()
 
     assert eventually(lambda: not any(map(is_alive, everyone)))
+    assert eventually(lambda: not (tmp_path / "s").exists())
 
 
 def test_killing_the_template_ends_its_children_and_is_told(tmp_path: Path) -> None:

@@ -6,19 +6,20 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.sandbox.codec import CodecError
-from tracebench_core.sandbox.exchange import PRINTED, Exchange, pack_order, read_answer
+from tracebench_core.sandbox.exchange import PRINTED, Exchange, code_order, pack_order, read_answer
 from tracebench_core.sandbox.frames import Inbox, Tail
 from tracebench_core.sandbox.launch import Level, ServerHandle, start_server
 from tracebench_core.sandbox.session import LocalSession
 from tracebench_core.specs.sandbox import Limits, Outcome
 
+T = TypeVar("T")
 _CODE = {"kind": "code", "endless": False}
 _COMMAND = {"kind": "command", "endless": False}
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -45,7 +46,7 @@ class SandboxClient:
     ) -> list[Outcome]:
         """See `protocols.Sandbox`. An end that is no answer (a timeout, a crash) stands for its input and for all after it."""
         limits = limits or Limits()
-        order = {"code": code, "entry": entry, "prelude": prelude, "inputs": list(inputs), "cap": limits.output_bytes}
+        order = code_order(code, entry, prelude=prelude, inputs=list(inputs), limits=limits)
         outcomes: list[Outcome] = []
         frame = pack_order(order)
         inbox = Inbox(limits.output_bytes)
@@ -55,7 +56,10 @@ class SandboxClient:
 
     def session(self, code: str, entry: str, *, limits: Limits | None = None, prelude: str = "") -> LocalSession:
         """See `protocols.Sandbox`."""
-        return LocalSession(self._open(), code=code, entry=entry, limits=limits or Limits(), prelude=prelude)
+        granted = limits or Limits()
+        return self._begin(
+            lambda address: LocalSession(address, code=code, entry=entry, limits=granted, prelude=prelude)
+        )
 
     def command(
         self,
@@ -94,14 +98,14 @@ class SandboxClient:
         """Close."""
         self.close()
 
-    def _open(self) -> str:
-        return self._address
+    def _begin(self, begin: Callable[[str], T]) -> T:
+        return begin(self._address)
 
     @contextmanager
     def _exchange(
         self, limits: Limits, *, order: dict[str, Any], inbox: Inbox | Tail, kept: int = PRINTED
     ) -> Iterator[Exchange]:
-        exchange = Exchange(self._open(), limits, order=order, inbox=inbox, kept=kept)
+        exchange = self._begin(lambda address: Exchange(address, limits, order=order, inbox=inbox, kept=kept))
         try:
             yield exchange
         finally:
@@ -127,6 +131,18 @@ class LocalSandbox(SandboxClient):
         """End the template and everything that runs in it. Idempotent; a later call starts a new one."""
         with self._lock:
             self._stop()
+
+    def _begin(self, begin: Callable[[str], T]) -> T:
+        address = self._open()
+        try:
+            return begin(address)
+        except (
+            TraceBenchError
+        ):  # the template has just died: what it was asked has not begun, so it can be asked of a new one
+            with self._lock:
+                if self._server is not None and self._server.address == address:
+                    self._stop()
+            return begin(self._open())
 
     def _open(self) -> str:
         with self._lock:

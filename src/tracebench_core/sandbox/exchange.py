@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,17 @@ class Exchange:
         for fd, sink in ((self._output, self.printed), (self._channel.fileno(), self.inbox)):
             while _readable(fd, 0) and _pump(fd, sink):  # the last words of one who has died
                 pass
+
+
+def code_order(
+    code: str, entry: str, *, prelude: str, inputs: list[Sequence[Any]] | None, limits: Limits
+) -> dict[str, Any]:
+    """Return the order to load code, and to call it on `inputs` or, without any, step by step.
+
+    Half of a surrogate pair, which a model's answer may hold and no source can, becomes a question mark.
+    """
+    source = code.encode(errors="replace").decode()
+    return {"code": source, "entry": entry, "prelude": prelude, "inputs": inputs, "cap": limits.output_bytes}
 
 
 def pack_order(message: dict[str, Any]) -> bytes:

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 Level = Literal["process", "strong"]
 _PROGRAM = (
     "import json,sys; order=json.loads(sys.argv[1]); order['own']=list(sys.path); "
-    "sys.path += [p for p in order['path'] if p not in sys.path]; "
+    "sys.path[:] = [*order['path'], *(p for p in order['own'] if p not in order['path'])]; "
     "from tracebench_core.sandbox.server import main; main(order)"
 )
 _ONE_THREAD = (

@@ -233,7 +233,16 @@ def main(order: dict[str, Any]) -> None:
     gc.collect()
     gc.freeze()
     server.serve([parent, 0])
+    _clear(Path(order["boxes"]))
     os._exit(0)
+
+
+def _clear(boxes: Path) -> None:
+    """Remove what was made for this template; its owner may have been killed, and nobody else knows of it."""
+    os.waitpid(os.posix_spawn("/bin/rm", ["rm", "-rf", "--", str(boxes)], os.environ), 0)
+    (boxes.parent / "sandbox.sock").unlink(missing_ok=True)
+    with suppress(OSError):  # somebody else's things are in it
+        boxes.parent.rmdir()
 
 
 def _settle() -> None:

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from tracebench_core.sandbox.codec import CodecError
-from tracebench_core.sandbox.exchange import Exchange, pack_order, read_answer
+from tracebench_core.sandbox.exchange import Exchange, code_order, pack_order, read_answer
 from tracebench_core.sandbox.frames import Inbox
 from tracebench_core.specs.sandbox import Limits, Outcome
 
@@ -24,7 +24,7 @@ class LocalSession:
         self._final: Outcome | None = None
         self._inbox = Inbox(limits.output_bytes)
         self._exchange = Exchange(address, limits, order={"kind": "code", "endless": True}, inbox=self._inbox)
-        order = {"code": code, "entry": entry, "prelude": prelude, "inputs": None, "cap": limits.output_bytes}
+        order = code_order(code, entry, prelude=prelude, inputs=None, limits=limits)
         loaded = self._ask(order)
         if loaded.status != "ok":
             self._finish(loaded)

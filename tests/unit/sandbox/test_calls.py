@@ -95,6 +95,13 @@ def test_an_input_that_cannot_be_sent_is_the_callers_error(sandbox: LocalSandbox
         sandbox.call("def f(x): pass", "f", object())
 
 
+def test_code_that_is_no_text_is_the_candidates_error(sandbox: LocalSandbox) -> None:
+    assert sandbox.call("\ud800", "f").status == "invalid"
+    assert sandbox.call("def f():\n    return '\ud800'", "f").value == "?"
+    with sandbox.session("x = \0", "f") as session:
+        assert session.call().status == "invalid"
+
+
 def test_large_values_travel_both_ways(sandbox: LocalSandbox) -> None:
     array = np.random.default_rng(0).random(500_000)
     outcome = sandbox.call("def f(x):\n    return x * 2", "f", array)
