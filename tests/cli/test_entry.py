@@ -23,6 +23,13 @@ def test_help_names_every_command(cli: Cli) -> None:
         assert f"\n  {command} " in done.stdout
 
 
+def test_without_arguments_the_help_is_shown(cli: Cli) -> None:
+    done = cli()
+
+    assert done.returncode == 0
+    assert done.stdout == cli("--help").stdout
+
+
 def test_version(cli: Cli) -> None:
     assert cli("--version").stdout.startswith("trace-bench ")
 

@@ -70,7 +70,6 @@ class PluginCommand(TyperGroup):
 app = typer.Typer(
     cls=LazyGroup,
     name="trace-bench",
-    no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # the rich help page costs 90 ms of imports
@@ -87,14 +86,18 @@ def _print_version(wanted: bool | None) -> None:  # noqa: FBT001 - typer calls i
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def root(
+    context: typer.Context,
+    *,
     _version: Annotated[
         bool | None, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = None,
     _debug: Annotated[bool | None, typer.Option("--debug", help="Show tracebacks. May stand anywhere.")] = None,
 ) -> None:
     """Compare LLM-as-optimizer algorithms on equal budgets."""
+    if context.invoked_subcommand is None:
+        output.line(context.get_help())
 
 
 def main() -> None:
