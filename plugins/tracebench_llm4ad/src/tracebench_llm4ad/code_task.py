@@ -18,6 +18,7 @@ from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, V
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.evaluator import Rules, Verdict
 from tracebench_llm4ad.heuristic import SandboxedHeuristic, load_trusted
+from tracebench_llm4ad.seclusion import SECLUSION
 
 PARAMETER = "program"
 PRELUDE = "import math\nimport random\nfrom typing import *\n"
@@ -83,7 +84,7 @@ class CodeTask:
     def run(self, values: Values, example: Example, context: Context) -> list[Any]:
         """Return one solution per case of the example; one session of the sandbox serves the whole batch."""
         limits = Limits(seconds=self.evaluator.timeout_seconds)
-        prelude = f"{self._prelude}{seeding(context.seed, numpy=self.evaluator.needs_numpy)}"
+        prelude = f"{SECLUSION}{self._prelude}{seeding(context.seed, numpy=self.evaluator.needs_numpy)}"
         code = str(values[PARAMETER])
         with context.sandbox.session(code, self.evaluator.entry, limits=limits, prelude=prelude) as session:
             solutions = []

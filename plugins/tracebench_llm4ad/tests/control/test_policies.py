@@ -13,6 +13,7 @@ from tracebench_llm4ad.baselines import load_baseline
 from tracebench_llm4ad.code_task import CodeTask
 from tracebench_llm4ad.control.catalog import SPECS
 from tracebench_llm4ad.heuristic import load_trusted
+from tracebench_llm4ad.seclusion import ROOT
 
 Evaluate = Callable[..., Feedback]
 NAMES = [spec.name for spec in SPECS]
@@ -136,6 +137,20 @@ ATTACKS = {
     "ends its process": (program("__import__('os')._exit(0)"), {"error", "invalid"}),
     "kills its process": (program("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), {"error", "invalid"}),
     "starts a process": (program("__import__('os').fork(); return 2"), {"error", "invalid"}),
+    "reads the suite": (program(f"open({str(ROOT / 'control' / 'car_mountain.py')!r}).read(); return 2"), {"invalid"}),
+    "reads the suite by bytes": (program(f"open({bytes(ROOT / 'options.py')!r}).read(); return 2"), {"invalid"}),
+    "lists the suite": (program(f"import os; os.listdir({str(ROOT)!r}); return 2"), {"invalid"}),
+    "looks through a link": (
+        program(f"import os; os.symlink({str(ROOT)!r}, 'x'); open('x/options.py'); return 2"),
+        {"invalid"},
+    ),
+    "looks past a folder": (
+        program(
+            f"import os; fd = os.open({str(ROOT.parent)!r}, 0); os.open('{ROOT.name}/options.py', 0, dir_fd=fd); return 2"
+        ),
+        {"invalid"},
+    ),
+    "imports the suite": (program("import tracebench_llm4ad.control.car_mountain; return 2"), {"invalid"}),
 }
 
 

@@ -19,6 +19,7 @@ from tracebench_llm4ad.science.evaluator import digits, nmse
 from tracebench_llm4ad.science.feynman_laws import FORMULAS
 from tracebench_llm4ad.science.feynman_srsd import FeynmanOptions
 from tracebench_llm4ad.science.ode_laws import MOTIONS
+from tracebench_llm4ad.seclusion import ROOT
 
 Evaluate = Callable[..., Feedback]
 NAMES = [spec.name for spec in SPECS]
@@ -137,6 +138,8 @@ REFUSED = {
     "endless loop": (program("while True: pass"), {"timeout"}),
     "endless recursion": (program("return equation(t, x, v, params)"), {"error"}),
     "ends its process": (program("__import__('os')._exit(0)"), {"error", "invalid"}),
+    "reads the suite": (program(f"open({str(ROOT / 'science' / 'oscillator2.py')!r}).read(); return x"), {"invalid"}),
+    "imports the suite": (program("import tracebench_llm4ad.science.oscillator2; return x"), {"invalid"}),
     "sorts its rows": (program("return np.sort(x)"), {"invalid"}),
     "differences its rows": (program("return np.gradient(v, np.argsort(t))"), {"invalid"}),
     "draws at random": (program("return np.random.default_rng().normal(size=len(x))"), {"invalid"}),

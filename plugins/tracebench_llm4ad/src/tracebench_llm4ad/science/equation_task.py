@@ -22,6 +22,7 @@ from tracebench_llm4ad.returned import array
 from tracebench_llm4ad.science import fitting
 from tracebench_llm4ad.science.dataset import DataSet
 from tracebench_llm4ad.science.evaluator import Answer, EquationEvaluator
+from tracebench_llm4ad.seclusion import SECLUSION
 
 FIT, PREDICT = "fit_the_equation", "predict_by_the_equation"
 DOORS = """
@@ -67,7 +68,7 @@ class EquationTask(CodeTask):
         bench = Bench(
             context=context,
             code=str(values[PARAMETER]),
-            prelude=NUMPY_PRELUDE + self._harness + seeding(context.seed, numpy=True),
+            prelude=SECLUSION + NUMPY_PRELUDE + self._harness + seeding(context.seed, numpy=True),
             limits=Limits(seconds=self.evaluator.options.timeout_seconds),
         )
         answers = []
