@@ -27,6 +27,8 @@ from tracebench_opto.trainers.specs import TRAINER_SPECS
 
 RESAMPLES = 2000
 MANY = 10_000
+TEN = 10.0
+"""Means from here on are printed without decimals."""
 
 
 class Estimate(NamedTuple):
@@ -37,7 +39,9 @@ class Estimate(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}]"
+        digits = 0 if abs(self.mean) >= TEN else 2
+        mean, low, high = (round(x, digits) + 0.0 for x in self)  # adding zero turns -0.0 into 0.0
+        return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ def fields() -> list[Field]:
     return [
         Field("number", build_number(), build_number(), Budget(evaluations=30, llm_calls=60)),
         Field("dials", calm, calm, Budget(evaluations=400, llm_calls=400)),
+        Field("slow dials", build_dials(stride=0.5), calm, Budget(evaluations=400, llm_calls=400)),
         Field("noisy dials", noisy, calm, Budget(evaluations=600, llm_calls=600)),
         Field("500 examples", many, build_dials(parameters=5), Budget(evaluations=1000, llm_calls=300)),
     ]

@@ -45,7 +45,7 @@ class SearchSettings(Spec):
     train_batch_size: int = Field(default=2, ge=1)
     """Examples of train whose feedback one proposal sees."""
     num_threads: int | None = Field(default=None, ge=1)
-    """At most this many candidates are handed over for evaluation at a time; None for no limit. Changes nothing but time."""
+    """At most this many candidates are handed over for evaluation at a time; None for no limit. Changes no result."""
     validation_size: int | None = Field(default=None, ge=1)
     """Examples of validation, or of train where there is none, on which candidates are compared. When None: all of them, or as many as
     cost a tenth of the budget of evaluations where that is less."""
