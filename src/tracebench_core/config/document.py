@@ -6,9 +6,9 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import yaml
 
@@ -47,25 +47,31 @@ for _class in (Loader, Dumper):
     _class.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+0123456789"))
 
 
-@dataclass(frozen=True, slots=True)
 class Document:
-    """What a config says, and where it says it. `origin` is the file's name as the user wrote it."""
+    """What a config says, and where it says it."""
 
-    origin: str
-    data: dict[str, Any]
-    node: Node | None = None
+    def __init__(self, origin: str, data: dict[str, Any], *, node: Node | None = None, json_text: str = "") -> None:
+        self.origin = origin
+        """The file's name as the user wrote it."""
+        self.data = data
+        self._node = node
+        self._json_text = json_text
 
     def line(self, loc: Loc) -> int | None:
         """Return the line, from 1, of the deepest part of `loc` that the file holds."""
-        if self.node is None:
+        if self._root is None:
             return None
-        line, node = 1, self.node
+        line, node = 1, self._root
         for step in loc:
             found = _child(node, step)
             if found is None:
                 break
             line, node = found
         return line
+
+    @cached_property
+    def _root(self) -> Node | None:
+        return _compose_json(self._json_text) if self._json_text else self._node
 
 
 def read(path: Path) -> Document:
@@ -99,17 +105,16 @@ def parse(text: str, *, origin: str, is_json: bool = False) -> Document:
         ConfigError: naming the line of every problem.
     """
     try:
-        node, data, twice = _load_json(text) if is_json else _load(text)
+        loaded = _load_json(text) if is_json else _load(text)
     except json.JSONDecodeError as err:
         raise ConfigError(f"`{origin}`, line {err.lineno}: not valid JSON: {err.msg}.") from err
     except (yaml.YAMLError, RecursionError, ValueError) as err:
         raise _syntax_error(err, text, origin) from err
-    if data is None:
-        data = {}
-    document = Document(origin=origin, data=data, node=node)
+    data = {} if loaded.data is None else loaded.data
+    document = Document(origin, data, node=loaded.node, json_text=text if is_json else "")
     if not isinstance(data, dict):
         report([Problem((), f"a config is a mapping of fields to values, not {render(data)}.")], document)
-    report([*twice, *unfit_for_json(data)], document)
+    report([*loaded.twice, *unfit_for_json(data)], document)
     return document
 
 
@@ -135,13 +140,25 @@ def _load(text: str) -> _Loaded:
 
 
 def _load_json(text: str) -> _Loaded:
-    """Take the values from the JSON parser, and the lines from the YAML parser where it can read the same text."""
-    data = json.loads(text) if text.strip() else None
+    """Take the values from the JSON parser. Lines, which it does not keep, cost forty times as much: only an error asks for them."""
+    repeated = False
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        built = dict(pairs)
+        repeated = repeated or len(built) < len(pairs)
+        return built
+
+    data = json.loads(text, object_pairs_hook=build) if text.strip() else None
+    return _Loaded(None, data, [*_duplicates(_compose_json(text))] if repeated else [])
+
+
+def _compose_json(text: str) -> Node | None:
+    """Read JSON with the YAML parser, for its line numbers; None where YAML has no such text."""
     try:
-        node = yaml.compose(text.replace("\t", " "), Loader)
+        return cast("Node", yaml.compose(text.replace("\t", " "), Loader))
     except yaml.YAMLError:
-        node = None
-    return _Loaded(node, data, [*_duplicates(node)])
+        return None
 
 
 def _syntax_error(err: Exception, text: str, origin: str) -> ConfigError:

@@ -35,7 +35,7 @@ def parse_config(mapping: Mapping[str, Any], *, overrides: Sequence[str] = (), o
     Raises:
         ConfigError: naming every field with a problem.
     """
-    source = Document(origin=origin, data=dict(mapping))
+    source = Document(origin, dict(mapping))
     report(document.unfit_for_json(source.data), source)
     return _build(source, overrides)
 

@@ -37,10 +37,8 @@ BOUNDS = {
 class Places(Protocol):
     """Knows where a config says what."""
 
-    @property
-    def origin(self) -> str:
-        """Return the name of the config, as the user wrote it."""
-        ...
+    origin: str
+    """The name of the config, as the user wrote it."""
 
     def line(self, loc: Loc) -> int | None:
         """Return the line of a field, from 1."""
