@@ -1,4 +1,4 @@
-"""Discovered trainers as specs and exclusions: every class that was found is one or the other, none is left out."""
+"""Discovered trainers as specs, and as exclusions where they are not to be offered: none that was found is left out."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LOADERS = "tracebench_opto.discovery.loaders"
 
 
 def trainer_specs(discovered: Sequence[Discovered]) -> list[TrainerSpec]:
-    """Return a spec for each class that is not excluded; one that cannot run says why."""
-    return [_spec(d) for d in discovered if d.verdict.status != "excluded"]
+    """Return a spec for each class, also for those that are excluded; one that cannot run says why."""
+    return [_spec(d) for d in discovered]
 
 
 def exclusions(discovered: Sequence[Discovered]) -> list[Exclusion]:
-    """Return the classes that are not offered, with the reason."""
+    """Return the classes that are listed and not offered, with the reason."""
     return [Exclusion(id=d.id, reason=d.verdict.reason) for d in discovered if d.verdict.status == "excluded"]
 
 

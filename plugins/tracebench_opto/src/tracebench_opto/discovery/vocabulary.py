@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 SYNONYMS: dict[str, tuple[str, ...]] = {
-    "num_steps": ("num_steps", "num_search_iterations", "num_iters", "max_depth"),
+    "num_steps": ("num_steps", "num_search_iterations", "num_iters", "max_depth", "steps"),
     "batch_size": ("batch_size", "train_batch_size"),
     "validation_size": ("evaluation_batch_size", "validation_dataset_size", "pareto_subset_size"),
     "test_frequency": ("test_frequency", "eval_frequency"),
