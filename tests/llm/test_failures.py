@@ -2,49 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
+from typing import NamedTuple
+
+import openai
 import pytest
 from tests.llm.conftest import KEY, Open, say
 
 from tracebench_core.errors import ModelError
+from tracebench_core.llm.client import GatewayClient
+from tracebench_core.llm.gateway_process import GatewayHandle, start_gateway
+from tracebench_core.llm.models import ROLES
+from tracebench_core.specs import Budget, LLMConfig, ModelIdentity
 from tracebench_core.testing.fake_openai import FakeOpenAI, Fault
+
+RETRIES = 2
+
+
+class Desk(NamedTuple):
+    """One gateway and one provider, for many jobs."""
+
+    server: FakeOpenAI
+    gateway: GatewayHandle
+    jobs: Iterator[int]
+
+    def client(self, *faults: Fault | None) -> GatewayClient:
+        """Return a new job's client; the provider fails as told from now on."""
+        self.server.fail_next(*faults)
+        identity = ModelIdentity(provider="openai", model="fake", base_url=self.server.base_url)
+        models = dict.fromkeys(ROLES, identity)
+        return GatewayClient(self.gateway.register(f"job{next(self.jobs)}", budget=Budget(), seed=1, models=models))
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """Run one gateway for the module: importing litellm takes seconds."""
+    with FakeOpenAI(error_text=f"the key {KEY} may not do that") as server:
+        llm = LLMConfig(
+            provider="openai", model="fake", base_url=server.base_url, api_key_env="MY_KEY", max_retries=RETRIES
+        )
+        run_dir = tmp_path_factory.mktemp("run")
+        environ = {"MY_KEY": KEY}
+        with start_gateway(llm, mode="real", run_dir=run_dir, run_budget=Budget(), environ=environ) as gateway:
+            yield Desk(server, gateway, count())
 
 
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [("401", "auth"), ("400", "request"), ("html", "malformed"), ("truncated", "malformed"), ("empty", "malformed")],
 )
-def test_what_asking_again_will_not_mend_is_asked_once(open_door: Open, fault: Fault, kind: str) -> None:
-    with FakeOpenAI(script=[fault]) as server:
-        door = open_door(mode="real", base_url=server.base_url)
-        with pytest.raises(ModelError) as failure:
-            door.client.complete(say("hi"), role="agent")
-        assert len(server.log.requests) == 1
-    record = door.client.records()[0]
+def test_what_asking_again_will_not_mend_is_asked_once(desk: Desk, fault: Fault, kind: str) -> None:
+    client = desk.client(fault)
+    with pytest.raises(ModelError) as failure:
+        client.complete(say("hi"), role="agent")
+    record = client.records()[0]
+    assert len(desk.server.log.requests) == 1
     assert failure.value.kind == kind
     assert (record.status, record.retries, record.usd) == ("error", 0, 0.0)
     assert record.error.startswith(kind)
-    assert door.client.used().llm_calls == 0
+    assert client.used().llm_calls == 0
+    client.close()
 
 
 @pytest.mark.parametrize("fault", ["429", "429-retry-after", "500", "drop"])
-def test_passing_trouble_is_retried_and_counted(open_door: Open, fault: Fault) -> None:
-    with FakeOpenAI(script=[fault, fault, None]) as server:
-        door = open_door(mode="real", base_url=server.base_url)
-        assert door.client.complete(say("hi"), role="agent")[0].text == "echo: hi"
-        assert len(server.log.requests) == 3
-    record = door.client.records()[0]
+def test_passing_trouble_is_retried_and_counted(desk: Desk, fault: Fault) -> None:
+    client = desk.client(fault, fault)
+    assert client.complete(say("hi"), role="agent")[0].text == "echo: hi"
+    record = client.records()[0]
+    assert len(desk.server.log.requests) == 3
     assert (record.status, record.retries) == ("ok", 2)
-    assert door.client.used().retries == 2
+    assert client.used().retries == 2
+    client.close()
 
 
 @pytest.mark.parametrize(("fault", "kind"), [("429", "rate_limited"), ("500", "server"), ("drop", "refused")])
-def test_lasting_trouble_ends_after_the_configured_retries(open_door: Open, fault: Fault, kind: str) -> None:
-    with FakeOpenAI(rates={fault: 1.0}) as server:
-        door = open_door(mode="real", base_url=server.base_url, max_retries=1)
-        with pytest.raises(ModelError) as failure:
-            door.client.complete(say("hi"), role="agent")
-        assert failure.value.kind == kind
-        assert len(server.log.requests) == 2
+def test_lasting_trouble_ends_after_the_configured_retries(desk: Desk, fault: Fault, kind: str) -> None:
+    client = desk.client(*[fault] * 10)
+    with pytest.raises(ModelError) as failure:
+        client.complete(say("hi"), role="agent")
+    assert failure.value.kind == kind
+    assert len(desk.server.log.requests) == 1 + RETRIES
+    client.close()
 
 
 def test_a_server_that_hangs_costs_one_timeout_an_attempt(open_door: Open) -> None:
@@ -64,35 +103,39 @@ def test_a_server_that_is_not_there_is_refused(open_door: Open) -> None:
     assert failure.value.kind == "refused"
 
 
-def test_reported_usage_is_taken_as_it_is(open_door: Open) -> None:
-    with FakeOpenAI() as server:
-        door = open_door(mode="real", base_url=server.base_url)
-        door.client.complete(say("one two three"), role="judge")
-        served = server.log.served[0]
-    record = door.client.records()[0]
+def test_reported_usage_is_taken_as_it_is(desk: Desk) -> None:
+    client = desk.client()
+    client.complete(say("one two three"), role="judge")
+    record, served = client.records()[0], desk.server.log.served[0]
     assert (record.prompt_tokens, record.completion_tokens) == (served.prompt_tokens, served.completion_tokens)
     assert not record.estimated
+    client.close()
 
 
 @pytest.mark.parametrize("fault", ["no-usage", "negative-usage", "absurd-usage"])
-def test_usage_that_cannot_be_true_is_estimated_and_marked(open_door: Open, fault: Fault) -> None:
-    with FakeOpenAI(script=[fault]) as server:
-        door = open_door(mode="real", base_url=server.base_url)
-        door.client.complete(say("one two three"), role="agent")
-    record = door.client.records()[0]
+@pytest.mark.parametrize("stream", [False, True])
+def test_usage_that_cannot_be_true_is_estimated_and_marked(desk: Desk, fault: Fault, stream: bool) -> None:
+    client = desk.client(fault)
+    endpoint = client.endpoint("agent")
+    with openai.OpenAI(base_url=endpoint.base_url, api_key=endpoint.api_key.get_secret_value()) as sdk:
+        answer = sdk.chat.completions.create(model="fake", messages=say("one two three"), stream=stream)
+        if stream:
+            list(answer)
+    record = client.records()[0]
     assert record.estimated
     assert (record.prompt_tokens, record.completion_tokens) == (4 + 4, 5)
+    client.close()
 
 
-def test_a_providers_error_text_comes_without_the_key(open_door: Open) -> None:
-    with FakeOpenAI(script=["400"], error_text=f"the key {KEY} may not do that") as server:
-        door = open_door(mode="real", base_url=server.base_url)
-        with pytest.raises(ModelError) as failure:
-            door.client.complete(say("hi"), role="agent")
-        assert server.log.keys == {KEY}
+def test_a_providers_error_text_comes_without_the_key(desk: Desk) -> None:
+    client = desk.client("400")
+    with pytest.raises(ModelError) as failure:
+        client.complete(say("hi"), role="agent")
+    assert desk.server.log.keys == {KEY}
     assert "[redacted]" in str(failure.value)
     assert KEY not in str(failure.value)
-    assert KEY not in door.client.records()[0].error
+    assert KEY not in client.records()[0].error
+    client.close()
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,12 @@ class FakeOpenAI:
         self._server.server_close()
         self._thread.join()
 
+    def fail_next(self, *faults: Fault | None) -> None:
+        """Put faults before the next requests, and begin a new log."""
+        with self._lock:
+            self._script = list(faults)
+            self.log = Log()
+
     def next_fault(self, request: dict[str, Any], key: str) -> Fault | None:
         """Log a request and decide what happens to it."""
         with self._lock:
