@@ -67,11 +67,11 @@ class AdmissibleSetEvaluator(ListedEvaluator[tuple[int, int]]):
         blocks = np.array(BLOCKS)
         ranks = np.array([number(heuristic(blocks[word].ravel().tolist(), n, w), what="a priority") for word in words])
         taken: list[int] = []
-        alive = np.ones(len(words), dtype=bool)
-        for index in np.argsort(-ranks, kind="stable"):
-            if alive[index]:
-                alive &= surviving(words, words[index], words[taken])
-                taken.append(int(index))
+        queue = np.argsort(-ranks, kind="stable")
+        while len(queue):
+            queue, first = queue[1:], int(queue[0])
+            queue = queue[surviving(words[queue], words[first], words[taken])]
+            taken.append(first)
         return [tuple(int(symbol) for symbol in words[index]) for index in taken]
 
     def judge(self, instance: tuple[int, int], solution: Any) -> Verdict:

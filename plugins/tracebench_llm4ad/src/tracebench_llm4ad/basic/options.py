@@ -61,24 +61,24 @@ class OnlineBinPackingOptions(TaskOptions):
     """Online bin packing."""
 
     n_instance: int = Field(default=2, ge=1, le=256)
-    n_items: int = Field(default=1000, ge=10, le=20_000)
+    n_items: int = Field(default=500, ge=10, le=20_000)
     capacity: int = Field(default=100, ge=100, le=100_000)
 
 
 class LocalBinPackingOptions(TaskOptions):
     """Online bin packing, the short variant."""
 
-    n_items: int = Field(default=500, ge=10, le=20_000)
+    n_items: int = Field(default=200, ge=10, le=20_000)
     capacity: int = Field(default=100, ge=100, le=100_000)
 
 
 class MoeadOptions(TaskOptions):
     """MOEA/D on DTLZ2."""
 
-    n_instance: int = Field(default=2, ge=1, le=64)
+    n_instance: int = Field(default=1, ge=1, le=64)
     n_train: int = Field(default=1, ge=1, le=64)
     n_validation: int = Field(default=1, ge=0, le=64)
-    n_test: int = Field(default=1, ge=0, le=64)
+    n_test: int = Field(default=2, ge=0, le=64)
     n_gen: int = Field(default=20, ge=2, le=1000)
     """Generations; a generation makes one offspring for each of the 28 weight vectors."""
 
