@@ -404,3 +404,23 @@ def test_a_spanning_tree_is_at_least_as_long_as_the_widest_span_and_does_not_dep
 
     assert tree_length(table) >= span - 1e-9
     assert tree_length(table[::-1]) == pytest.approx(tree_length(table))
+
+
+def test_pieces_that_overlap_or_form_a_pinwheel_are_refused() -> None:
+    owner, case = one("constrained_guillotine_cutting", "3\n3 3\n2 1 2 5\n1 2 2 5\n1 1 1 1\n")
+    problem = owner.__new__(owner)
+    overlap = [(1, 0, 0, 2, 1, 0), (2, 1, 0, 1, 2, 0)]
+    pinwheel = [(1, 0, 0, 2, 1, 0), (2, 2, 0, 1, 2, 0), (1, 1, 2, 2, 1, 0), (2, 0, 1, 1, 2, 0)]
+
+    assert problem.judge(case, {"placements": pinwheel[:3]}).value == 15
+    with pytest.raises(EvaluationFailed, match="Placements 1 and 2 overlap"):
+        problem.judge(case, {"placements": overlap})
+    with pytest.raises(EvaluationFailed, match="straight cuts"):
+        problem.judge(case, {"placements": pinwheel})
+
+
+def test_two_jobs_on_one_machine_at_once_are_refused() -> None:
+    owner, case = one("job_shop_scheduling", "Nb of jobs\n2 2 1 1 7 7\nTimes\n3 2\n2 1\nMachines\n1 2\n1 2\n")
+
+    with pytest.raises(EvaluationFailed, match="On machine 1"):
+        owner.__new__(owner).judge(case, {"start_times": [[0, 3], [2, 5]]})
