@@ -45,6 +45,6 @@ def plugin_path(tmp_path: Path) -> Callable[..., Mapping[str, str]]:
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(f"[{group}]\n{entry} = {target}\n")
         (site / f"{module}.py").write_text(source)
-        return {"PYTHONPATH": str(site)}
+        return {"PYTHONPATH": os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])}
 
     return install

@@ -113,7 +113,9 @@ def test_a_failed_job_makes_exit_1_and_can_be_tried_again(
 
     assert failed.returncode == 1
     assert "trace-bench resume runs/one --failed" in failed.stderr
-    assert "\x1b" not in cli("show", "one").stdout
+    rows = [line.split("\t") for line in cli("show", "one").stdout.splitlines()]
+    shown = cli("show", next(row[0] for row in rows if row[4] == "failed")).stdout
+    assert "out of \N{REPLACEMENT CHARACTER}[31mideas" in shown
 
     (tmp_path / "mended").touch()
     kept = cli("resume", "one", env=mine)

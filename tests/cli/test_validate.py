@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 
 Cli = Callable[..., CompletedProcess[str]]
+Install = Callable[..., Mapping[str, str]]
 CORE_ONLY = {"TRACEBENCH_PLUGINS": ""}
+BROKEN_TASK = """
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import TaskSpec
+
+def build():
+    raise OSError("no data")
+
+@hookimpl
+def tracebench_tasks():
+    return [TaskSpec(name="broken", loader="mine:build", title="Broken")]
+"""
 CONFIG = "tasks: [internal:numeric_param, internal:multi_param]\ntrainers: [NoOp, RandomSearch]\nseeds: [1, 2]\n"
 
 
@@ -44,6 +56,20 @@ def test_a_task_without_parameters_is_expected_to_be_refused(cli: Cli, config: P
 
     assert done.returncode == 0
     assert any(line.startswith("[EXPECTED] internal:non_trainable") for line in done.stdout.splitlines())
+
+
+def test_a_task_that_does_not_open_fails_and_the_others_are_still_checked(
+    cli: Cli, config: Path, plugin_path: Install
+) -> None:
+    env = plugin_path("mine", BROKEN_TASK, group="tracebench", entry="mine", target="mine")
+    config.write_text("tasks: [mine:broken, internal:numeric_param]\ntrainers: [NoOp]\n")
+
+    done = cli("validate", "--config", "c.yaml", "--strict", env={**env, "TRACEBENCH_PLUGINS": "mine"})
+
+    assert done.returncode == 1
+    assert "[FAIL] mine:broken: OSError: no data" in done.stdout.splitlines()
+    assert "[OK] internal:numeric_param" in done.stdout.splitlines()
+    assert "Traceback" not in done.stderr
 
 
 def test_bench_leaves_the_other_suites_out(cli: Cli, config: Path) -> None:
