@@ -161,6 +161,42 @@ def test_a_traced_task_keeps_its_graph_under_a_discovered_trainer(trees: Trees) 
     assert re.search(r"add\d+ = add\(x=\w+, y=shift0\)", found["prompt"])
 
 
+def test_a_candidate_that_fails_never_looks_better_than_one_that_does_not(trees: Trees) -> None:
+    script = """
+        from tracebench_core.builtin.tasks.simple import SimpleTask
+        from tracebench_core.protocols import EvaluationFailed
+        from tracebench_core.specs import Example, Feedback, Parameter
+        from tracebench_core.testing import Toy
+        from tracebench_core.testing.teacher import Lesson
+        from tracebench_opto.discovery.agents import build_agent
+        from tracebench_opto.discovery.scoring import build_guide
+
+        def guide(example, output):
+            if output > 1:
+                raise EvaluationFailed(Feedback(score=0.0, text="broke", status="error"))
+            return Feedback(score=output - 5, text="more")
+
+        class Trainer:
+            def train(self, problem):
+                agent = build_agent(problem)
+                judge = build_guide(agent.bench)
+                def score(x):
+                    agent.parameter_0000._set(x)
+                    return judge("train-0", agent("train-0").data, "train-0")[0]
+                self.scores = [score(x) for x in (2.0, 0.0, 1.0, 3.0)]
+
+        task = SimpleTask([Parameter(name="x", initial=0.0, kind="number")], "Up.", lambda v, *_: v["x"], guide)
+        trainer = Trainer()
+        trial = run_trial(trainer, Toy("t", task, Lesson(lambda v, _: v, lambda v, _: v), target=0), answer=_answer)
+        assert trial.error is None, trial.error
+        print(json.dumps({"scores": trainer.scores}))
+    """
+    early, low, high, late = in_newer_opto(trees, "V020_ALPHA", script)["scores"]
+    assert (low, high) == (-5.0, -4.0)
+    assert early < low
+    assert late < low
+
+
 def test_a_trainer_that_swallows_errors_is_ended_by_its_budget(trees: Trees) -> None:
     script = """
         trial = run("opto:GEPAAlgorithmBase", {}, builders.optoprime, budget=Budget(evaluations=30))

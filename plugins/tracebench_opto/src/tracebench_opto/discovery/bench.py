@@ -6,12 +6,17 @@ All of it returns itself when it is copied: opto copies what it is given for eac
 from __future__ import annotations
 
 import contextlib
+import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tracebench_core.builtin.intake import Intake
 from tracebench_core.protocols import Problem
 from tracebench_core.specs import Example, Values
+
+UNKNOWN = -1e9
+"""The score of a failure before anything was measured."""
 
 
 class Shared:
@@ -28,15 +33,32 @@ class Shared:
         return self
 
 
+@dataclass
+class Measured:
+    """One candidate and its scores, by example."""
+
+    values: Values
+    scores: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def mean(self) -> float:
+        """Over all measurements."""
+        return statistics.fmean(score for scores in self.scores.values() for score in scores)
+
+    def covers(self, examples: Sequence[Example]) -> bool:
+        """Tell whether each of these examples was measured."""
+        return all(e.id in self.scores for e in examples)
+
+
 class Bench(Shared):
     """What all adapters of one job share: the problem, the names of the agent's parameters in order, and the current step."""
 
     def __init__(self, problem: Problem, names: Sequence[str | None]) -> None:
         self.problem = problem
         self.names = tuple(names)
-        self.means: dict[str, tuple[Values, list[float]]] = {}
-        """By candidate: its values and its scores."""
-        self.worst = 0.0
+        self.measured: dict[str, Measured] = {}
+        """By candidate id."""
+        self._worst: float | None = None
         self._intake = Intake(problem)
         self._examples = {e.id: e for e in (*problem.validation, *problem.train)}
         self._step = contextlib.ExitStack()
@@ -71,14 +93,19 @@ class Bench(Shared):
         """End the current step, if there is one."""
         self._step.close()
 
+    @property
+    def failed(self) -> float:
+        """What a trainer is told where there is no score, for it knows nothing but scores: less than any yet."""
+        return UNKNOWN if self._worst is None else self._worst - max(1.0, abs(self._worst))
+
     def score(self, submission: Submission) -> tuple[float, str, dict[str, float]]:
-        """Evaluate a candidate on an example; where it has no score, the worst that was given yet stands in."""
+        """Evaluate a candidate on an example; where it has no score, `failed` stands in."""
         evaluation = self.problem.evaluate(submission.values, [self.example(submission.example)], origin="discovered")
         if evaluation.score is None:
-            return self.worst, evaluation.results[0].feedback.text, {}
-        _, scores = self.means.setdefault(evaluation.candidate.id, (evaluation.candidate.values, []))
-        scores.append(evaluation.score)
-        self.worst = min(self.worst, evaluation.score)
+            return self.failed, evaluation.results[0].feedback.text, {}
+        entry = self.measured.setdefault(evaluation.candidate.id, Measured(evaluation.candidate.values))
+        entry.scores.setdefault(submission.example, []).append(evaluation.score)
+        self._worst = evaluation.score if self._worst is None else min(self._worst, evaluation.score)
         return evaluation.score, evaluation.results[0].feedback.text, evaluation.metrics
 
 

@@ -17,7 +17,7 @@ class _Scorer(Shared):
         """Return score and feedback."""
         submission = getattr(response, "data", response)
         if not isinstance(submission, Submission):
-            return self.bench.worst, str(submission)
+            return self.bench.failed, str(submission)
         score, text, _metrics = self.bench.score(submission)
         return score, text
 
@@ -25,7 +25,7 @@ class _Scorer(Shared):
         """Return the score and all metrics."""
         submission = getattr(response, "data", response)
         if not isinstance(submission, Submission):
-            return {"score": self.bench.worst}
+            return {"score": self.bench.failed}
         score, _text, metrics = self.bench.score(submission)
         return {"score": score, **metrics}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,7 +50,7 @@ class DiscoveredTrainer:
             raise failure.error from failure
         finally:
             bench.end_step()
-        self._measure(problem, [bench.values(agent.parameters()), *_best(bench)])
+        _measure(problem, bench, bench.values(agent.parameters()))
 
     def _optimizer(self, problem: Problem, agent: Any) -> Any:
         proposer = problem.optimizer()
@@ -92,18 +91,16 @@ class DiscoveredTrainer:
         own = {k: v for k, v in self._settings.items() if k in accepted and v != accepted[k]}
         return {k: v for k, v in given.items() if k in accepted} | own
 
-    @staticmethod
-    def _measure(problem: Problem, candidates: Sequence[Values]) -> None:
-        measured: list[Values] = []
-        for values in candidates:
-            if values not in measured and not problem.check(values):
-                measured.append(values)
-                problem.evaluate(values, problem.validation or problem.train, origin="final")
 
-
-def _best(bench: Bench) -> list[Values]:
-    ranked = sorted(bench.means.values(), key=lambda entry: -statistics.fmean(entry[1]))
-    return [values for values, _ in ranked[:CANDIDATES_KEPT]]
+def _measure(problem: Problem, bench: Bench, left: Values) -> None:
+    """Measure what the trainer left and the best that it met, each on all examples, unless it was already."""
+    examples = problem.validation or problem.train
+    best = sorted(bench.measured.values(), key=lambda entry: -entry.mean)[:CANDIDATES_KEPT]
+    whole = [entry.values for entry in bench.measured.values() if entry.covers(examples)]
+    for values in (left, *(entry.values for entry in best)):
+        if values not in whole and not problem.check(values):
+            whole.append(values)
+            problem.evaluate(values, examples, origin="final")
 
 
 def _dataset(examples: Sequence[Example]) -> dict[str, list[str]]:
