@@ -196,6 +196,9 @@ BROKEN: list[tuple[str, Callable[[dict[Any, Any]], None], str]] = [
     ("constrained_non_guillotine_cutting", edit("placements", lambda p: [(p[0][0], 19, 19, 0)]), "beyond"),
     ("constrained_guillotine_cutting", edit("placements", lambda p: [(*p[0][:3], p[0][3] - 1, *p[0][4:])]), "is .* x"),
     ("constrained_guillotine_cutting", edit("placements", lambda p: [p[0]] * 9), "times, more"),
+    ("container_loading", edit("placements", lambda p: [p[0], p[0]]), "overlap|more than"),
+    ("container_loading", edit("placements", lambda p: [{**p[0], "z": 219}]), "out of the container"),
+    ("container_loading", edit("placements", lambda p: [{**p[0], "hswap": 2}]), "hswap"),
     ("unconstrained_guillotine_cutting", edit("placements", lambda p: [p[0], p[0]]), "twice"),
     ("unconstrained_guillotine_cutting", edit("placements", lambda p: [{**p[0], "orientation": 1}]), "orientation"),
     ("resource_constrained_shortest_path", edit("path", lambda p: p[1:]), "from 1 to 30"),
@@ -224,6 +227,7 @@ def one(name: str, text: str, *, file: str = "case.txt") -> tuple[type[Problem],
     return owner, owner.parsed(text, name=file)[0]
 
 
+PLACED = [(1, 1, 0, 0, 0, 2, 0), (1, 1, 2, 0, 0, 2, 0), (1, 1, 0, 0, 1, 2, 1)]
 VALUES: list[tuple[str, str, str, Any, float]] = [
     (
         "flow_shop_scheduling",
@@ -272,6 +276,17 @@ VALUES: list[tuple[str, str, str, Any, float]] = [
     ("common_due_date_scheduling", "1\n2\n4 1 10\n6 2 3\n", "sch.txt", {"schedule": [2, 1]}, 40),
     ("travelling_salesman_problem", "0 0 3 0 3 4 output 1 2 3 1\n", "tsp.txt", {"tour": [0, 1, 2]}, 12),
     ("graph_colouring", "c x\np edge 3 2\ne 1 2\ne 2 3\n", "g.col", {1: 1, 2: 2, 3: 1}, 2),
+    (
+        "container_loading",
+        "1\n1 99\n4 3 2\n1\n1 2 0 3 0 1 1 4\n",
+        "thpack1.txt",
+        {
+            "placements": [
+                dict(zip(("box_type", "container_id", "x", "y", "z", "v", "hswap"), p, strict=True)) for p in PLACED
+            ]
+        },
+        0.75,
+    ),
     ("constrained_non_guillotine_cutting", "1\n1\n4 3\n3 2 0 2 7\n", "ngcut.txt", {"placements": [(1, 0, 0, 0)]}, 7),
     (
         "constrained_non_guillotine_cutting",

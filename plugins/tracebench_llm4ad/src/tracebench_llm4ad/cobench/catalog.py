@@ -56,6 +56,14 @@ ROWS = (
         "maximize",
     ),
     Row(
+        "container_loading",
+        "Container loading",
+        "loading:build_container_loading",
+        "Container loading",
+        "filled",
+        "maximize",
+    ),
+    Row(
         "euclidean_steiner_problem",
         "Euclidean Steiner problem",
         "routes:build_steiner",
