@@ -58,6 +58,7 @@ class Reflective:
         self._problem = problem
         self._settings = settings
         self._intake = Intake(problem)
+        self._unanswered = False
 
     def propose(self, evaluations: Sequence[Evaluation], *, n: int = 1) -> list[Values]:
         """Return up to `n` improvements on the last of `evaluations`, from `n` independent calls with one prompt.
@@ -96,11 +97,14 @@ class Reflective:
             {} if self._settings.temperature is None else {"temperature": self._settings.temperature}
         )
         try:
-            return self._problem.complete(messages, role="optimizer", **sampling)[0].text
+            text = self._problem.complete(messages, role="optimizer", **sampling)[0].text
         except ModelError as err:
-            if err.kind != "malformed":
+            if err.kind != "malformed" or self._unanswered:  # twice in a row no completion at all: this is no model
                 raise
+            self._unanswered = True
             return ""
+        self._unanswered = False
+        return text
 
     def _messages(self, base: Values, evaluations: Sequence[Evaluation], notes: Sequence[str]) -> list[Message]:
         parameters = self._problem.parameters

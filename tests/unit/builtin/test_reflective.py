@@ -187,18 +187,26 @@ def test_a_spent_budget_passes_through() -> None:
     assert trial.spent == "llm_calls"
 
 
-def test_a_model_that_cannot_be_asked_is_an_error_and_one_that_answers_nonsense_is_not() -> None:
-    def failing(kind: str) -> Callable[[str, int], str]:
-        def answer(prompt: str, call: int) -> str:
-            raise ModelError("no", kind=kind)
+@pytest.mark.parametrize("kind", ["refused", "malformed"])
+def test_a_model_that_never_answers_is_an_error(kind: str) -> None:
+    def answer(prompt: str, call: int) -> str:
+        raise ModelError("no", kind=kind)
 
-        return answer
+    _, trial = propose(answer)
 
-    _, refused = propose(failing("refused"))
-    assert isinstance(refused.error, ModelError)
-    found, malformed = propose(failing("malformed"))
-    assert malformed.error is None
-    assert found == [[]]
+    assert isinstance(trial.error, ModelError)
+
+
+def test_one_answer_that_is_no_completion_is_asked_for_again() -> None:
+    def answer(prompt: str, call: int) -> str:
+        if call == 0:
+            raise ModelError("no", kind="malformed")
+        return values_reply(heat=0.1)
+
+    found, trial = propose(answer)
+
+    assert trial.error is None
+    assert found[0][0]["heat"] == 0.1
 
 
 def test_the_prompt_shows_values_feedback_worst_first_and_history() -> None:
