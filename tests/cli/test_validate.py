@@ -47,6 +47,9 @@ def test_strict_expands_the_matrix(cli: Cli, config: Path) -> None:
     assert done.returncode == 0
     assert "[OK] matrix: 8 jobs expanded deterministically" in done.stdout.splitlines()
     assert done.stdout.count("internal:multi_param x RandomSearch (seed=2)") == 1
+    manifest = config.parent / done.stdout.splitlines()[-1].removeprefix("[OK] manifest written: ")
+    assert json.loads(manifest.read_text())["run_id"] == manifest.parent.parent.name
+    assert "8 ok" in cli("resume", str(manifest.parent.parent), env=CORE_ONLY).stderr
 
 
 def test_a_task_without_parameters_is_expected_to_be_refused(cli: Cli, config: Path) -> None:

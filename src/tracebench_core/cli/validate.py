@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,12 +56,25 @@ def validate(
         else:
             reason = f": {check.message}" if check.message else ""
             output.line(output.safe(f"[{check.level}] {check.subject}{reason}"))
+    manifest = str(_write_manifest(host, settings, root)) if strict and not failed else None
     if as_json:
-        output.document("validation", ok=not failed, checks=checks)
+        output.document("validation", ok=not failed, checks=checks, manifest=manifest)
+    elif manifest is not None:
+        output.line(f"[OK] manifest written: {manifest}")
     if failed:
         output.note(f"Some checks failed. When they are mended:  trace-bench validate --config {config}")
         raise typer.Exit(FAILED)
     output.note(f"Next:  trace-bench run --config {config}")
+
+
+def _write_manifest(host: PluginHost, config: RunConfig, root: Path | None) -> Path:
+    """Write what would be run into a run directory of its own, from which `resume` could run it; return the manifest."""
+    from tracebench_core.engine.plan import make_plan
+    from tracebench_core.engine.rundir import open_run_dir
+
+    plan = make_plan(config.model_copy(update={"run_id": None}), host, environ=os.environ)
+    with open_run_dir(plan, host, root=root, environ=os.environ) as layout:
+        return layout.manifest
 
 
 def _only(host: PluginHost, config: RunConfig, suites: list[str]) -> RunConfig:
