@@ -20,7 +20,7 @@ Equation = Callable[..., Any]
 
 N_PARAMS = 10
 STARTS = 5
-POINT_EVALUATIONS, PATH_EVALUATIONS = 400, 150
+POINT_EVALUATIONS, PATH_EVALUATIONS = 400, 80
 """Of residuals, at most, in one descent."""
 SUBSTEPS = 4
 HUGE = 1e12
