@@ -86,6 +86,13 @@ def test_a_wrong_answer_is_refused_with_words_or_earns_no_more_than_the_start(
         assert len(feedback.text) > 40
 
 
+def test_the_right_shape_full_of_nan_is_refused(task: CodeTask, evaluate: Evaluate) -> None:
+    entry = task.evaluator.entry
+    source = START + "def {entry}(*args):\n    return np.full(np.shape(_start(*args)), np.nan)\n"
+    feedback = evaluate(task, source.replace("{program}", task.evaluator.program).replace("{entry}", entry))
+    assert feedback.status == "invalid"
+
+
 @pytest.mark.parametrize("source", BREAKS.values(), ids=BREAKS)
 def test_a_broken_program_gets_a_status_and_words(task: CodeTask, source: str, evaluate: Evaluate) -> None:
     feedback = evaluate(task, source.replace("{entry}", task.evaluator.entry))
