@@ -51,6 +51,7 @@ def main() -> None:
     threading.Thread(target=_wait_for_end, args=(server,), daemon=True).start()
     listener = socket.socket(fileno=settings.socket_fd)
     asyncio.run(server.serve(sockets=[listener]))
+    os._exit(0)  # nothing is buffered, and the libraries behind providers take seconds to take leave
 
 
 def _wait_for_end(server: uvicorn.Server) -> None:
