@@ -110,7 +110,9 @@ def test_each_optimizer_improves_a_code_task_and_a_traced_task_in_real_mode(tmp_
         assert done.returncode == 0, done.stdout + done.stderr
     [table] = (tmp_path / "runs").glob("*/results.csv")
     rows = [*csv.DictReader(table.read_text().splitlines())]
-    best = {(row["task_id"], row["optimizer"].split()[0]): (row["status"], float(row["score_val_best"])) for row in rows}
+    best = {
+        (row["task_id"], row["optimizer"].split()[0]): (row["status"], float(row["score_val_best"])) for row in rows
+    }
     tasks = ("internal:code_param", "greetings:hello")
     assert best == {(task, name): ("ok", 1.0) for task in tasks for name in OPTIMIZERS}
     assert len(server.log.served) == sum(int(row["llm_calls"]) for row in rows)

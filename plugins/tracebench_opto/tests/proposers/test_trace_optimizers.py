@@ -97,11 +97,14 @@ def test_a_malformed_reply_costs_one_call_and_is_recorded(
     assert run.metrics == {"proposal_malformed": 1.0}
 
 
-def test_a_completion_that_is_none_costs_one_call(propose: Callable[..., Any]) -> None:
-    run = propose(builders.optoprime, ModelError("no completion", kind="malformed"))
-    assert run.error is None
-    assert run.proposals == [[]]
-    assert len(run.prompts) == 1
+def test_a_completion_that_is_none_costs_one_call_and_two_in_a_row_are_an_error(propose: Callable[..., Any]) -> None:
+    nothing = ModelError("no completion", kind="malformed")
+    once = propose(builders.optoprime, nothing, suggestion(heat_x0=0.1), nothing, suggestion(heat_x0=0.2), rounds=4)
+    assert once.error is None
+    assert [len(found) for found in once.proposals] == [0, 1, 0, 1]
+    twice = propose(builders.optoprime, nothing, rounds=3)
+    assert isinstance(twice.error, ModelError)
+    assert len(twice.prompts) == 2
 
 
 def test_a_model_that_cannot_be_asked_is_asked_once_and_the_error_gets_through(propose: Callable[..., Any]) -> None:

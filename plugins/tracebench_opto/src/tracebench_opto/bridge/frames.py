@@ -28,7 +28,7 @@ def quick_frames() -> Iterator[None]:
             return None
         return slow(thing, _filename)
 
-    inspect.getmodule = quick
+    inspect.getmodule = quick  # type: ignore[assignment]  # the first argument has the name of a builtin there
     try:
         yield
     finally:

@@ -30,7 +30,7 @@ class TraceModel:
 
     Raises:
         BudgetExhausted: as the problem does.
-        ModelFailure: when the model cannot be asked. A completion that is none becomes an empty text.
+        ModelFailure: when the model cannot be asked. A completion that is none becomes an empty text; two in a row are no model.
     """
 
     def __init__(self, problem: Problem, *, role: Role = "optimizer", max_tokens: int | None = None) -> None:
@@ -38,6 +38,7 @@ class TraceModel:
         self._role = role
         self._max_tokens = max_tokens
         self._turn = threading.Lock()
+        self._unanswered = False
 
     def __call__(self, messages: Sequence[Message] = (), *, n: int | None = 1, **options: Any) -> Any:
         """Ask the model; of the options, only a temperature is passed on."""
@@ -55,9 +56,11 @@ class TraceModel:
         try:
             completions = self._problem.complete(messages, role=self._role, n=n, **sampling)
         except ModelError as err:
-            if err.kind != "malformed":
+            if err.kind != "malformed" or self._unanswered:
                 raise ModelFailure(err) from err
+            self._unanswered = True
             return [""] * n
+        self._unanswered = False
         return [c.text.replace("TERMINATE", ESCAPED) for c in completions]
 
 

@@ -51,6 +51,9 @@ class TraceProposer:
         self._recipe = recipe
         self._settings = settings
         self._intake = Intake(problem)
+        self._cls = getattr(library.load("opto.optimizers"), recipe.name)
+        model = CreatingModel if _only_creates(self._cls) else TraceModel
+        self._model = model(problem, max_tokens=settings.max_tokens)
 
     def propose(self, evaluations: Sequence[Evaluation], *, n: int = 1) -> list[Values]:
         """Return up to `n` improvements on the last of `evaluations`, from `n` independent steps of the optimizer.
@@ -87,11 +90,9 @@ class TraceProposer:
 
     def opto(self, nodes: Sequence[Any], *, wrap: Callable[[Any], Any]) -> Any:
         """Return the optimizer of opto itself over parameter nodes; `wrap` makes its class fit for use."""
-        cls = getattr(library.load("opto.optimizers"), self._recipe.name)
-        model = CreatingModel if _only_creates(cls) else TraceModel
-        optimizer = wrap(cls)(
+        optimizer = wrap(self._cls)(
             [*nodes],
-            llm=model(self._problem, max_tokens=self._settings.max_tokens),
+            llm=self._model,
             log=False,
             **constructor_arguments(self._settings),
         )
