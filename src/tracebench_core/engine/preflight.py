@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tracebench_core.engine.plan import Plan
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.llm.models import missing_key
+from tracebench_core.specs import TaskSpec, TrainerSpec
 
 
 def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
@@ -17,7 +18,7 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
         ConfigError: for a cap in USD on a model without a price.
     """
     config = plan.config
-    specs = [*plan.trainers.values(), *plan.tasks.values()]
+    specs: list[TrainerSpec | TaskSpec] = [*plan.trainers.values(), *plan.tasks.values()]
     if any(spec.uses_model for spec in specs):
         missing = missing_key(config.llm, mode=config.mode, environ=environ)
         if missing is not None:

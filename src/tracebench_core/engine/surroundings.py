@@ -15,7 +15,7 @@ from tracebench_core.engine.meter import SharedCounter
 from tracebench_core.engine.plan import Plan
 from tracebench_core.llm.credentials import without_secrets
 from tracebench_core.plugins import PluginHost
-from tracebench_core.specs import Axis, Component, ExecutorSetting, JobOrder, JobSpec, SharedLimits, TaskSpec
+from tracebench_core.specs import Axis, Component, ExecutorSetting, JobOrder, JobSpec, SharedLimits, TaskSpec, TrainerSpec
 from tracebench_core.store.layout import RunLayout
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Surroundings:
             self._sandboxes[modules] = server
 
     def _open_gateway(self) -> None:
-        specs = [*self._plan.trainers.values(), *self._plan.tasks.values()]
+        specs: list[TrainerSpec | TaskSpec] = [*self._plan.trainers.values(), *self._plan.tasks.values()]
         if not any(spec.uses_model for spec in specs):
             return
         from tracebench_core.llm.gateway_process import start_gateway  # noqa: PLC0415 - runs without a model need none

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -182,7 +182,7 @@ def test_an_unknown_name_gets_the_nearest(install_plugin: Any) -> None:
 
 def test_a_wrapper_sees_the_job_and_may_change_its_result() -> None:
     class Wrapper:
-        seen: list[Path] = []
+        seen: ClassVar[list[Path]] = []
 
         @hookimpl(wrapper=True)
         def tracebench_run_job(self, job_dir: Path) -> Any:
@@ -206,7 +206,7 @@ def test_an_observer_that_raises_is_left_out_and_hurts_nobody(caplog: pytest.Log
             raise ValueError("no")
 
     class Good:
-        seen: list[Path] = []
+        seen: ClassVar[list[Path]] = []
 
         @hookimpl
         def tracebench_run_started(self, run_dir: Path) -> None:
