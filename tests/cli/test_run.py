@@ -95,6 +95,24 @@ def test_json_is_one_object_a_line(cli: Cli, config: Path) -> None:
     assert [line["event"] for line in lines] == ["run_started", "job_started", "job_finished", "run_finished"]
 
 
+def test_a_terminal_gets_a_live_table(config: Path, tmp_path: Path) -> None:
+    command = f"{Path(sys.executable).with_name('trace-bench')} run --config c.yaml"
+    done = subprocess.run(
+        ["script", "-qec", command, "/dev/null"],
+        cwd=tmp_path,
+        env={**os.environ, **CORE_ONLY, "NO_COLOR": "1", "TERM": "xterm"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert "Run complete: one" in done.stdout
+    assert "RandomSearch" in done.stdout
+
+
 def test_flags_win_over_overrides_and_the_file(cli: Cli, config: Path, tmp_path: Path) -> None:
     arguments = ["--runs-dir", "else where", "--job-timeout", "50", "--logger", "off", "--limit", "1"]
     done = cli("run", "--config", "c.yaml", "-o", "runs_dir=other", "-o", "seeds=[5]", *arguments, env=CORE_ONLY)

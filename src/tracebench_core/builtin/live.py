@@ -24,7 +24,6 @@ class LiveReporter:
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream)
-        self._live = Live(console=self._console, refresh_per_second=4, get_renderable=self._draw)
         self._title = ""
         self._jobs = 0
         self._done = 0
@@ -32,6 +31,7 @@ class LiveReporter:
         self._rows: dict[tuple[str, str], dict[str, int]] = {}
         self._best: dict[tuple[str, str], float] = {}
         self._last: deque[str] = deque(maxlen=LAST)
+        self._live = Live(console=self._console, refresh_per_second=4, get_renderable=self._draw)  # draws at once
 
     def run_started(self, run_dir: Path, jobs: int) -> None:
         """Begin to draw."""

@@ -32,18 +32,14 @@ def document(kind: str, **fields: Any) -> None:
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Write a table to stdout: laid out on a terminal, tab-separated with one header line elsewhere."""
+    cells = [[flat(cell) for cell in row] for row in (headers, *rows)]
     if not sys.stdout.isatty():
-        for row in (headers, *rows):
-            line("\t".join(flat(cell) for cell in row))
+        for row in cells:
+            line("\t".join(row))
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    layout = Table(*headers, box=None, pad_edge=False)
-    for row in rows:
-        layout.add_row(*(Text(safe(cell)) for cell in row))
-    Console().print(layout)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def safe(text: str) -> str:

@@ -59,23 +59,12 @@ def _show_run(run: Run, *, as_json: bool) -> None:
 
 def _row(result: JobResult) -> tuple[str, ...]:
     used = result.used
-    calls = "-" if result.status == "not_run" else str(used.llm_calls)
-    evaluations = "-" if result.status == "not_run" else str(used.evaluations)
-    return (
-        result.job_id,
-        result.task_id,
-        result.trainer_id,
-        str(result.seed),
-        result.status,
-        output.number(result.score_val_initial),
-        output.number(result.score_val_best),
-        output.number(result.score_test),
-        evaluations,
-        calls,
-        "-" if result.status == "not_run" else str(used.tokens),
-        output.number(used.usd),
-        output.number(result.time_seconds),
-    )
+    what = (result.job_id, result.task_id, result.trainer_id, str(result.seed), result.status)
+    if result.status == "not_run":
+        return (*what, *["-"] * (len(COLUMNS) - len(what)))
+    scores = (result.score_val_initial, result.score_val_best, result.score_test)
+    counts = (str(used.evaluations), str(used.llm_calls), str(used.tokens))
+    return (*what, *map(output.number, scores), *counts, output.number(used.usd), output.number(result.time_seconds))
 
 
 def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
