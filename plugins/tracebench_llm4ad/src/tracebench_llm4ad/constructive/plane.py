@@ -25,7 +25,7 @@ class Tree:
     degrees: npt.NDArray[np.int64]
 
 
-def held_karp_bound(distance: Floats, *, steps: int = 100) -> float:
+def held_karp_bound(distance: Floats, *, steps: int = 200) -> float:
     """Return a lower bound on the shortest closed tour: 1-trees under sub-gradient ascent (Held and Karp 1970, 1971)."""
     size = len(distance)
     weights = np.zeros(size)
@@ -36,7 +36,7 @@ def held_karp_bound(distance: Floats, *, steps: int = 100) -> float:
         tree = _one_tree(changed)
         best = max(best, tree.length - 2 * float(weights.sum()))
         weights += pace * (tree.degrees - 2)
-        pace *= 0.93
+        pace *= 0.97
     return best
 
 
