@@ -27,9 +27,10 @@ from tracebench_core.specs.events import (
     JobStarted,
     Scored,
 )
+from tracebench_core.store.commit import commit
 from tracebench_core.store.files import FileSystem, installed
 from tracebench_core.store.fsck import check_run
-from tracebench_core.store.journal import Journal, finished_jobs
+from tracebench_core.store.journal import EndRecord, Journal, finished_jobs
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.lock import RunLock
 from tracebench_core.store.manifest import write_manifest
@@ -144,6 +145,14 @@ class CrashingFileSystem(FileSystem):
         folder = self._folder(path)
         self._step(lambda: setattr(folder, "synced", dict(folder.live)))
 
+    def sync_all(self, paths) -> None:
+        for path in paths:
+            node = self._node(path)
+            if isinstance(node, FolderNode):
+                self.sync_folder(path)
+            else:
+                self._step(lambda node=node: setattr(node, "synced", node.live))
+
     def _step(self, do, *, torn=None) -> None:
         if self._crashed:
             raise Crash
@@ -237,11 +246,10 @@ class Engine:
         journal.job_started(job.job_id)
         self.executed.append(job.job_id)
         layout.fresh()
-        write_job_meta(layout, job, status="running")
         writer = EventWriter(layout, clock=lambda: NOON, monotonic=lambda: 0.0)
         for event in _events(job):
             writer.write(event)
-        writer.close(durable=self.careless != "events not flushed")
+        writer.close(durable=False)
         events = read_events(layout).events
         result = reduce_job(events)
         if self.careless == "journal first":
@@ -249,9 +257,12 @@ class Engine:
             self.declared.append(job.job_id)
         write_states(layout, events, writer.blobs)
         write_job_meta(layout, job, status=result.status)
-        stored = write_result(layout, result, durable=self.careless != "result not flushed")
-        if self.careless != "journal first":
+        stored = write_result(layout, result, durable=False)
+        if self.careless == "not flushed":
             journal.job_finished(job.job_id, result.status, digest=stored.digest)
+            self.declared.append(job.job_id)
+        elif self.careless != "journal first":
+            commit(layout.run, [EndRecord(job.job_id, result.status, stored.digest)], journal=journal)
             self.declared.append(job.job_id)
         tables.add(job, result)
 
@@ -363,9 +374,7 @@ def test_a_crash_at_any_operation_loses_and_repeats_nothing_that_was_declared_fi
     assert outcome.failures == []
 
 
-@pytest.mark.parametrize(
-    "careless", ["journal first", "result not flushed", "events not flushed", "folders not flushed"]
-)
+@pytest.mark.parametrize("careless", ["journal first", "not flushed", "folders not flushed"])
 def test_a_careless_order_of_writing_does_not_pass(root, careless):
     outcome = _crash_everywhere(root, careless=careless, modes=("names lost",), again=False)
     assert outcome.failures

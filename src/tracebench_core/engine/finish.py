@@ -81,13 +81,12 @@ def finish_job(order: JobOrder, doors: Doors, leftover: Leftover) -> None:
     )
 
 
-def conclude(layout: JobLayout, job: JobSpec) -> JobResult:
-    """Reduce a job's events to its states, its last metadata and its durable result, in this order."""
-    events = read_events(layout).events
+def conclude(layout: JobLayout, job: JobSpec, *, events: Sequence[Event]) -> JobResult:
+    """Reduce a job's events to its states, its metadata and its result, in this order. Flushing is the commit's."""
     write_states(layout, events, BlobStore(layout.blobs))
     result = reduce_job(events, job=job)
     write_job_meta(layout, job, status=result.status)
-    write_result(layout, result)
+    write_result(layout, result, durable=False)
     return result
 
 
@@ -96,8 +95,8 @@ def conclude_lost(layout: JobLayout, job: JobSpec, *, detail: str) -> JobResult:
     files.make_dir(layout.path)
     writer = EventWriter(layout)
     recorder = Recorder(writer.write)
-    if not Leftover(read_events(layout).events, BlobStore(layout.blobs)).finished:
+    if not any(isinstance(event, JobFinished) for event in read_events(layout).events):
         recorder.error("JobDied", detail, traceback="", fatal=True)
         recorder.finished("failed", "error", used=BudgetState(), seconds=0.0)
-    writer.close()
-    return conclude(layout, job)
+    writer.close(durable=False)
+    return conclude(layout, job, events=read_events(layout).events)

@@ -1,7 +1,12 @@
-"""Run a plan: schedule its jobs on an executor, declare each finished once, keep the derived files true, continue after any end."""
+"""Run a plan: schedule its jobs on an executor, declare each finished once, keep the derived files true, continue after any end.
+
+The main thread schedules. Ended jobs go to the committer's thread, which flushes them to disk, declares them finished, and only then
+tells tables and reporter.
+"""
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import resource
@@ -9,23 +14,26 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from tracebench_core.engine.committer import Committer
 from tracebench_core.engine.finish import conclude_lost
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.surroundings import Surroundings
+from tracebench_core.errors import RunDirError
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.protocols import Executor, JobEnd, Reporter
 from tracebench_core.specs import JobOrder, JobResult, JobSpec, JobStatus, Resume
-from tracebench_core.store.journal import Journal
+from tracebench_core.store.commit import commit
+from tracebench_core.store.journal import EndRecord, Journal
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.meta import write_files_index
 from tracebench_core.store.recovery import settle
-from tracebench_core.store.results import read_result
+from tracebench_core.store.results import StoredResult, read_result
 from tracebench_core.store.summary import RunEnd
 from tracebench_core.store.tables import TableWriter
 
@@ -64,20 +72,22 @@ class Runner:
         self._resume = resume
         self._statuses: dict[str, JobStatus] = {}
         self._stopped_by = ""
+        self._telling = threading.Lock()
         self._started = time.monotonic()
 
     def run(self, surroundings: Callable[[], Surroundings]) -> RunSummary:
         """Run what is to be run; `surroundings` opens gateway and sandboxes only when there is something to run."""
         tables = TableWriter(self._layout, self._plan.jobs)
-        with Journal(self._layout) as journal:
-            todo = self._todo(journal, tables)
-            self._reporter.run_started(self._layout.path, len(self._plan.jobs))
-            self._host.observe("tracebench_run_started", run_dir=self._layout.path)
-            if todo:
-                self._run_jobs(todo, journal=journal, tables=tables, open_surroundings=surroundings)
-        summary = self._summary()
-        tables.finish(RunEnd(summary.exit_code, time.monotonic() - self._started, _cpu_seconds()))
-        write_files_index(self._layout)
+        with disk_errors_explained(self._layout):
+            with Journal(self._layout) as journal:
+                todo = self._todo(journal, tables)
+                self._reporter.run_started(self._layout.path, len(self._plan.jobs))
+                self._host.observe("tracebench_run_started", run_dir=self._layout.path)
+                if todo:
+                    self._run_jobs(todo, journal=journal, tables=tables, open_surroundings=surroundings)
+            summary = self._summary()
+            tables.finish(RunEnd(summary.exit_code, time.monotonic() - self._started, _cpu_seconds()))
+            write_files_index(self._layout)
         self._reporter.run_finished(self._layout.path, summary.counts)
         self._host.observe("tracebench_run_finished", run_dir=self._layout.path)
         return summary
@@ -106,44 +116,74 @@ class Runner:
             executor: Executor = load_ref(
                 self._host.component("executor", self._plan.config.executor).loader, owner=self._plan.config.executor
             )()
-            ends = executor.run(self._orders(todo, around, journal), setting=around.setting)
+
+            def conclude(ended: Sequence[JobEnd]) -> None:
+                self._conclude(ended, by_id=by_id, around=around, journal=journal, tables=tables)
+
+            committer = Committer(conclude)
+            ends = executor.run(self._orders(todo, around, committer, journal=journal), setting=around.setting)
             try:
                 for end in ends:
-                    self._conclude(by_id[end.order.job.job_id], end, around=around, journal=journal, tables=tables)
+                    committer.put(end)
             except KeyboardInterrupt:
                 self._stopped_by = "interrupt"
             finally:
                 ends.close()
+                committer.close()
 
-    def _orders(self, todo: list[JobSpec], around: Surroundings, journal: Journal) -> Iterator[JobOrder]:
+    def _orders(
+        self, todo: list[JobSpec], around: Surroundings, committer: Committer, *, journal: Journal
+    ) -> Iterator[JobOrder]:
         for job in todo:
+            if self._plan.config.fail_fast:
+                committer.drain()  # what the last job was decides whether there is a next one
             if self._stopped_by:
                 return
             if axis := around.spent():
                 self._stopped_by = f"run budget:{axis}"
                 return
-            journal.job_started(job.job_id)
-            self._reporter.job_started(job)
+            with self._telling:
+                journal.job_started(job.job_id)
+                self._reporter.job_started(job)
             yield around.order(job)
 
     def _conclude(
-        self, job: JobSpec, end: JobEnd, *, around: Surroundings, journal: Journal, tables: TableWriter
+        self,
+        ended: Sequence[JobEnd],
+        *,
+        by_id: Mapping[str, JobSpec],
+        around: Surroundings,
+        journal: Journal,
+        tables: TableWriter,
     ) -> None:
+        """Declare jobs finished that have ended since the last time, and tell everybody. Called in the committer's thread."""
+        finished = [
+            (by_id[end.order.job.job_id], self._stored_result(by_id[end.order.job.job_id], end))
+            for end in ended
+            if end.exit != "cancelled"
+        ]
+        records = [EndRecord(job.job_id, stored.result.status, stored.digest) for job, stored in finished]
+        commit(self._layout, records, journal=journal)
+        for job, stored in finished:
+            around.release(job)
+            self._take(job, stored.result, tables=tables)
+        tables.maybe_write(time.monotonic())
+
+    def _stored_result(self, job: JobSpec, end: JobEnd) -> StoredResult:
         layout = self._layout.job(job.job_id)
-        if end.exit == "cancelled":
-            return
+        if end.exit == "lost":
+            raise OSError(errno.EIO, f"job {job.job_id}: {end.detail}", str(layout.path))
         if end.exit != "done":
             conclude_lost(layout, job, detail=end.detail)
-        stored = read_result(layout)
-        result: JobResult = stored.result
-        if result.stop_reason.startswith("run budget"):
-            self._stopped_by = self._stopped_by or result.stop_reason
-        around.release(job)
-        journal.job_finished(job.job_id, result.status, digest=stored.digest)
+        return read_result(layout)
+
+    def _take(self, job: JobSpec, result: JobResult, *, tables: TableWriter) -> None:
         self._statuses[job.job_id] = result.status
         tables.add(job, result)
-        tables.maybe_write(time.monotonic())
-        self._reporter.job_finished(job, result)
+        with self._telling:
+            self._reporter.job_finished(job, result)
+        if result.stop_reason.startswith("run budget"):
+            self._stopped_by = self._stopped_by or result.stop_reason
         if result.status == "failed" and self._plan.config.fail_fast:
             self._stopped_by = self._stopped_by or "fail_fast"
 
@@ -156,6 +196,19 @@ class Runner:
             stopped_by=self._stopped_by,
             statuses=self._statuses,
         )
+
+
+@contextmanager
+def disk_errors_explained(layout: RunLayout) -> Iterator[None]:
+    """Turn what the file system refuses the runner into one sentence; what was declared finished before stays finished."""
+    try:
+        yield
+    except OSError as err:
+        where = err.filename or layout.path
+        raise RunDirError(
+            f"The run stopped, because `{where}` cannot be used: {err.strerror}. What is finished is kept.",
+            hint=f"df -h {layout.path}; trace-bench resume {layout.path}",
+        ) from err
 
 
 @contextmanager

@@ -7,13 +7,16 @@ line, and readers skip and count what does not parse. Tests install a `FileSyste
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 TEMPORARY_SUFFIX = ".tmp"
+FLUSHES_AT_ONCE = 16
 _numbers = count()
 
 
@@ -56,6 +59,26 @@ class FileSystem:
         finally:
             os.close(fd)
 
+    def sync_all(self, paths: Sequence[Path]) -> None:
+        """Make files' bytes and folders' names durable, side by side: file systems flush many together about as fast as one."""
+        if len(paths) < 2:  # noqa: PLR2004 - one needs no company
+            for path in paths:
+                _sync_path(path)
+        else:
+            list(self._flushers.map(_sync_path, paths))
+
+    @cached_property
+    def _flushers(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(FLUSHES_AT_ONCE, thread_name_prefix="flush")
+
+
+def _sync_path(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
 
 _system = FileSystem()
 
@@ -78,14 +101,21 @@ def boot_id() -> str:
 
 def make_dir(path: Path) -> None:
     """Create a folder and its missing parents; an existing one is fine."""
+    make_new_dir(path)
+
+
+def make_new_dir(path: Path) -> bool:
+    """Create a folder and its missing parents; return whether it is new."""
     try:
         _system.mkdir(path)
     except FileExistsError:
         if not path.is_dir():
             raise
+        return False
     except FileNotFoundError:
         make_dir(path.parent)
-        make_dir(path)
+        return make_new_dir(path)
+    return True
 
 
 def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False, sync_name: bool = True) -> None:
@@ -130,6 +160,11 @@ def move(source: Path, target: Path) -> None:
 def sync_folder(path: Path) -> None:
     """Make the names inside a folder durable."""
     _system.sync_folder(path)
+
+
+def sync_all(paths: Sequence[Path]) -> None:
+    """Make existing files' bytes and existing folders' names durable, together."""
+    _system.sync_all(paths)
 
 
 def sync_file(path: Path) -> None:

@@ -75,14 +75,14 @@ class JobLayout:
         An earlier attempt moves, whole and in one rename, to `attempts/<job_id>.<n>` of the run: what it paid for stays readable, and
         a job's folder never mixes two attempts. An earlier end record of the job then no longer fits its (missing) result.
         """
-        if self.path.is_dir() and any(self.path.iterdir()):
+        if not files.make_new_dir(self.path) and any(self.path.iterdir()):
             attempts = self.run.attempts
             files.make_dir(attempts)
             taken = [int(path.suffix[1:]) for path in attempts.glob(f"{self.job_id}.*") if path.suffix[1:].isdigit()]
             files.move(self.path, attempts / f"{self.job_id}.{max(taken, default=0) + 1}")
             files.sync_folder(attempts)
             files.sync_folder(self.run.path)
-        files.make_dir(self.path)
+            files.make_dir(self.path)
         return self
 
 

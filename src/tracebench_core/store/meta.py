@@ -37,10 +37,10 @@ def write_environment(layout: RunLayout, *, git: GitState, secrets: Iterable[str
 def write_job_meta(layout: JobLayout, job: JobSpec, *, status: str, extra: dict[str, Any] | None = None) -> None:
     """Write `job_meta.json`: the job as it was planned, its status (`running` until it ends), and what `extra` adds.
 
-    Like the states, it is durable once `results.json` is.
+    Not flushed: the job's commit does that.
     """
     content = {**job.model_dump(mode="json"), **(extra or {}), "status": status}
-    files.write_whole(layout.meta, _json(content), durable=status != "running", sync_name=False)
+    files.write_whole(layout.meta, _json(content))
 
 
 @dataclass(frozen=True, slots=True)

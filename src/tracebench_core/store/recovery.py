@@ -10,13 +10,15 @@ from pathlib import Path
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobStatus
-from tracebench_core.specs.events import Event
+from tracebench_core.specs.events import CandidateSeen, Event, JobFinished
 from tracebench_core.store import files
 from tracebench_core.store.blobs import BlobStore
+from tracebench_core.store.commit import commit
 from tracebench_core.store.journal import EndRecord, Journal, end_records, is_settled
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.reader import read_events
-from tracebench_core.store.results import read_result
+from tracebench_core.store.reduce import reduce_job
+from tracebench_core.store.results import read_result, result_bytes
 from tracebench_core.store.states import stale_states
 
 
@@ -35,8 +37,8 @@ def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = N
     """Decide which of `job_ids` are finished.
 
     A job with an end record is finished when its `results.json` has the bytes that the record names by SHA-256; for a record that names
-    none, when the file parses, is of that job and has that status. A job without an end record is adopted when its `results.json`
-    parses and is of that job: it was put there whole and durable, only the record is missing.
+    none, when the file parses, is of that job and has that status. A job without an end record is adopted when its events are complete
+    and reduce to exactly its `results.json`: only its commit is missing.
 
     With `journal`, which only the holder of the run's lock may pass, the missing records are written and temporary files of a runner
     that was cut short are removed from the run's own folders (those of a job move away with its attempt). When the machine was started
@@ -64,7 +66,7 @@ def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = N
             if declared is None:
                 adopted.append(end)
     if journal is not None:
-        journal.jobs_finished(adopted)
+        commit(layout, adopted, journal=journal)
         _sweep(layout.path, layout.meta)
         if not is_settled(layout):
             for job in map(layout.job, finished):
@@ -97,15 +99,29 @@ def _verified(job: JobLayout, declared: EndRecord | None) -> EndRecord | None:
     Raises:
         RunDirError: when the job is declared finished and its result does not bear it out.
     """
-    try:
-        stored = read_result(job)
-    except RunDirError:
-        if declared is None:
-            return None
-        raise
-    if declared is not None and declared.status != stored.result.status:
+    if declared is None:
+        return _borne_out(job)
+    stored = read_result(job)
+    if declared.status != stored.result.status:
         raise RunDirError(f"the journal says `{declared.status}`, `results.json` says `{stored.result.status}`")
     return EndRecord(job.job_id, stored.result.status, stored.digest)
+
+
+def _borne_out(job: JobLayout) -> EndRecord | None:
+    """Return the end of a job whose events, blobs included, demand the result that lies there; None for any other."""
+    try:
+        stored = read_result(job)
+        log = read_events(job)
+        if log.unreadable or not any(isinstance(event, JobFinished) for event in log.events):
+            return None
+        blobs = BlobStore(job.blobs)
+        for event in log.events:
+            if isinstance(event, CandidateSeen):
+                blobs.expand(event.values)
+        demanded = content_hash(result_bytes(reduce_job(log.events)))
+    except RunDirError:
+        return None
+    return EndRecord(job.job_id, stored.result.status, stored.digest) if demanded == stored.digest else None
 
 
 def _check_digest(path: str, digest: str) -> None:

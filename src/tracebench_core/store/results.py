@@ -29,7 +29,7 @@ def result_bytes(result: JobResult) -> bytes:
 def write_result(layout: JobLayout, result: JobResult, *, durable: bool = True) -> StoredResult:
     """Write `results.json`; with `durable` it and the job's folder survive a power cut once this returns.
 
-    Call it after the events are durable (`EventWriter.close`) and before the journal's end record, which names the digest.
+    A job's process leaves that to the job's commit, which names the digest in the journal.
     """
     data = result_bytes(result)
     files.write_whole(layout.results, data, durable=durable)

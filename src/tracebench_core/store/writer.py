@@ -59,7 +59,8 @@ class EventWriter:
                     "mono": round(self._monotonic() - self._zero, 6),
                 }
             )
-            self._log.append(_line(written))
+            line, written = _encode(written)
+            self._log.append(line)
             self._seq += 1
         return written
 
@@ -76,11 +77,13 @@ class EventWriter:
         self._log.close()
 
 
-def _line(event: Event) -> bytes:
+def _encode(event: E) -> tuple[bytes, E]:
+    """Return an event's line, and the event as that line reads back."""
     try:
-        return event.model_dump_json().encode()
+        return event.model_dump_json().encode(), event
     except PydanticSerializationError:  # a lone surrogate, which no UTF-8 text can hold
-        return type(event).model_validate(_printable(event.model_dump())).model_dump_json().encode()
+        printable = type(event).model_validate(_printable(event.model_dump()))
+        return printable.model_dump_json().encode(), printable
 
 
 def _printable(value: JsonValue) -> JsonValue:

@@ -3,6 +3,7 @@ import json
 import pytest
 from tests.unit.store.samples import job_spec, whole_job
 
+from tracebench_core.specs.events import CandidateSeen, JobFinished
 from tracebench_core.store.files import FileSystem, installed
 from tracebench_core.store.journal import EndRecord, Journal, end_records, finished_jobs, is_settled
 from tracebench_core.store.layout import RunLayout
@@ -20,11 +21,13 @@ def run(tmp_path):
 
 
 def finish(run, job_id, status="ok"):
-    """Leave a job's durable result, and return its digest."""
-    result = reduce_job(whole_job(job_spec(job_id=job_id))).model_copy(update={"status": status})
-    layout = run.job(job_id)
-    layout.path.mkdir()
-    return write_result(layout, result).digest
+    """Leave a job's events and result, and return the result's digest."""
+    layout = run.job(job_id).fresh()
+    writer = EventWriter(layout)
+    for event in whole_job(job_spec(job_id=job_id)):
+        writer.write(event.model_copy(update={"status": status}) if isinstance(event, JobFinished) else event)
+    writer.close()
+    return write_result(layout, reduce_job(read_events(layout).events)).digest
 
 
 def test_only_end_records_count(run):
@@ -124,6 +127,26 @@ def test_a_result_that_is_missing_torn_or_not_the_declared_one_is_distrusted(run
     settled = settle(run.path, ["aa"])
     assert settled.finished == {}
     assert words in settled.distrusted["aa"]
+
+
+@pytest.mark.parametrize("lost", ["events", "end", "blob"])
+def test_a_result_without_an_end_record_that_its_events_do_not_bear_out_is_not_adopted(run, lost):
+    layout = run.job("aa").fresh()
+    writer = EventWriter(layout)
+    for event in whole_job(job_spec(job_id="aa")):
+        writer.write(event)
+    writer.write(CandidateSeen(id="c2", parents=(), origin="", values={"x": "long " * 500}, step=None))
+    writer.close()
+    write_result(layout, reduce_job(read_events(layout).events))
+    assert settle(run.path, ["aa"]).finished == {"aa": "ok"}
+    match lost:
+        case "events":
+            layout.events.write_bytes(b"")
+        case "end":
+            layout.events.write_bytes(layout.events.read_bytes()[:-40])
+        case "blob":
+            next(layout.blobs.glob("*/*")).write_bytes(b"")
+    assert settle(run.path, ["aa"]).finished == {}
 
 
 def test_a_damaged_result_without_an_end_record_is_just_not_finished(run):

@@ -159,7 +159,7 @@ class TemplateProcess:
 
 def _finish_of(order: JobOrder, message: dict[str, Any]) -> JobOrder | None:
     """Return the order that scores what an ended job had found; None when the job needs no more work."""
-    if order.phase == "finish" or message["exit"] in {"done", "cancelled"}:
+    if order.phase == "finish" or message["exit"] in {"done", "cancelled", "lost"}:
         return None
     ended = "timeout" if message["exit"] == "timeout" else message["detail"]
     return order.model_copy(update={"phase": "finish", "ended": ended})

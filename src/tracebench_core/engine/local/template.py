@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -22,11 +23,14 @@ from typing import Any, NoReturn
 
 from tracebench_core.engine.local import kernel
 from tracebench_core.engine.local.wire import Wire
+from tracebench_core.specs import JobOrder
 
-RunChild = Callable[[str], int]
-"""Runs one job from its order's JSON; returns the exit code of the job's process."""
+RunChild = Callable[[JobOrder], int]
+"""Runs one job; returns the exit code of the job's process."""
 DONE = 0
 STOPPED = 10
+DISK_REFUSED = 11
+"""The job's files could not be written."""
 
 
 @dataclass(slots=True)
@@ -96,9 +100,12 @@ class Template:
 
     def _start(self, message: dict[str, Any]) -> None:
         me = os.getpid()
+        order = JobOrder.model_validate_json(
+            message["start"]
+        )  # here, where its code is warm, rather than in every child
         pid = os.fork()
         if pid == 0:
-            self._become_child(message["start"], parent=me)
+            self._become_child(order, parent=me)
         limit = message["timeout"]
         child = Child(
             job_id=message["job"],
@@ -110,7 +117,7 @@ class Template:
         )
         self._children[child.pidfd] = child
 
-    def _become_child(self, order: str, *, parent: int) -> NoReturn:
+    def _become_child(self, order: JobOrder, *, parent: int) -> NoReturn:
         code = 1
         try:
             os.setsid()
@@ -151,12 +158,13 @@ class Template:
         os.close(child.pidfd)
         kernel.kill_group(child.pid)
         kernel.kill_children(keep={c.pid for c in self._children.values()})
-        if child.workdir.exists():
-            shutil.rmtree(child.workdir, ignore_errors=True)
+        _remove_folder(child.workdir)
         if code == DONE:
             end = "done"
         elif child.ended:
             end = child.ended
+        elif code == DISK_REFUSED:
+            end = "lost"
         else:
             end = "died"
         self._wire.send({"end": child.job_id, "exit": end, "detail": _describe(code)})
@@ -171,9 +179,18 @@ def preload(modules: Iterable[str]) -> None:
             sys.stderr.write(f"not preloaded: {name}: {type(err).__name__}: {err}\n")
 
 
+def _remove_folder(path: Path) -> None:
+    with suppress(OSError):
+        path.rmdir()  # most are empty
+        return
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def _describe(code: int | None) -> str:
     if code is None:
         return "the process vanished"
+    if code == DISK_REFUSED:
+        return "its files could not be written"
     if code < 0:
         return f"the process was killed by {signal.Signals(-code).name}"
     return f"the process ended with exit code {code}"
