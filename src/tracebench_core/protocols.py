@@ -84,7 +84,7 @@ class Context(Protocol):
 
     @property
     def seed(self) -> int:
-        """Depends on the job's seed, the example, and how often this candidate met it."""
+        """Depends on the job's seed, the candidate, the example, and how often the two have met."""
         ...
 
     @property

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from tracebench_core.engine.meter import Meter
 from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.values import breach
+from tracebench_core.errors import BudgetExhausted
 from tracebench_core.ids import derive_seed
 from tracebench_core.protocols import Guide, Optimizer, Sandbox, Task
 from tracebench_core.specs import (
@@ -82,6 +84,8 @@ class MeteredProblem:
         self._steps = 0
         self._step_best: float | None = None
         self._last = self._archive.best
+        self._unseen: set[str] = set()
+        self._taken = 0
 
     @property
     def best(self) -> Candidate:
@@ -188,7 +192,7 @@ class MeteredProblem:
     def _admit(self, values: Values, parents: tuple[str, ...], origin: str) -> Candidate:
         candidate, new = self._archive.admit(values, parents=parents, origin=origin)
         if new:
-            self._recorder.candidate(candidate)
+            self._unseen.add(candidate.id)
         return candidate
 
     def _refuse_foreign(self, batch: Sequence[Example]) -> None:
@@ -197,23 +201,34 @@ class MeteredProblem:
                 raise ValueError(f"`{example.id}` is no example of this problem's train or validation split")
 
     def _run(self, pairs: Sequence[tuple[Candidate, Example]]) -> list[ExampleResult]:
-        why = {c.id: self.check(c.values) for c, _ in pairs}
         if self._setup.workers <= 1 or len(pairs) <= 1:
-            return [self._take(c, self._measure(c, e, why[c.id], self._context(c, e))) for c, e in pairs]
-        results: list[ExampleResult] = []
+            return [self._take(candidate, self._granted(candidate, example)()) for candidate, example in pairs]
+        spent: BudgetExhausted | None = None
+        futures: list[Future[ExampleResult]] = []
         with ThreadPoolExecutor(max_workers=self._setup.workers) as pool:
-            futures = [pool.submit(self._measure, c, e, why[c.id], self._context(c, e)) for c, e in pairs]
             try:
-                for (candidate, _), future in zip(pairs, futures, strict=True):
-                    results.append(self._take(candidate, future.result()))
+                for candidate, example in pairs:
+                    futures.append(pool.submit(self._granted(candidate, example)))
+            except BudgetExhausted as err:
+                spent = err
+            try:
+                results = [self._take(pair[0], future.result()) for pair, future in zip(pairs, futures, strict=False)]
             finally:
                 pool.shutdown(cancel_futures=True)
+        if spent is not None:
+            raise spent
         return results
 
-    def _measure(self, candidate: Candidate, example: Example, why: str, context: EvaluationContext) -> ExampleResult:
+    def _granted(self, candidate: Candidate, example: Example) -> Callable[[], ExampleResult]:
+        """Have one evaluation granted, in the order of the batch, and return what measures it, in any thread."""
         self.budget.grant_evaluation()
+        context = self._context(candidate, example)
+        return partial(self._measure, candidate, example, context)
+
+    def _measure(self, candidate: Candidate, example: Example, context: EvaluationContext) -> ExampleResult:
+        self.budget.check_time()
         split = self._split[example.id]
-        if why:
+        if why := self.check(candidate.values):
             return refused(example, split=split, why=why)
         return evaluate_example(
             self._task, candidate.values, example=example, split=split, guide=self._setup.guide, context=context
@@ -223,7 +238,7 @@ class MeteredProblem:
         repeat = self._met[candidate.id, example.id]
         self._met[candidate.id, example.id] += 1
         return EvaluationContext(
-            seed=derive_seed(self.seed, "evaluation", example.id, repeat),
+            seed=derive_seed(self.seed, "evaluation", candidate.id, example.id, repeat),
             sandbox=self._setup.sandbox,
             workdir=self._setup.workdir,
             models=self._setup.models,
@@ -231,10 +246,15 @@ class MeteredProblem:
         )
 
     def _take(self, candidate: Candidate, result: ExampleResult) -> ExampleResult:
+        if candidate.id in self._unseen:
+            self._unseen.remove(candidate.id)
+            self._recorder.candidate(candidate)
         self._last = candidate
+        self._taken += 1
         self._recorder.evaluation(candidate.id, result)
         if self._archive.record(candidate, result, failure_score=self._setup.failure_score):
             score = self._archive.best_score
             if score is not None:
-                self._recorder.best(self._archive.best.id, score, self.budget.used())
+                used = self.budget.used().model_copy(update={"evaluations": self._taken})
+                self._recorder.best(self._archive.best.id, score, used)
         return result

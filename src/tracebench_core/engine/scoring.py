@@ -56,7 +56,7 @@ class Scorer:
         results = []
         for example in examples:
             context = EvaluationContext(
-                seed=derive_seed(self.seed, "scoring", example.id),
+                seed=derive_seed(self.seed, "scoring", candidate.id, example.id),
                 sandbox=self.sandbox,
                 workdir=self.workdir,
                 models=self.models,

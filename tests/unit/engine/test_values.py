@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tracebench_core.engine.values import breach
+from tracebench_core.specs import Parameter
+
+NUMBER = Parameter(name="n", initial=1, kind="number", minimum=0, maximum=10)
+TEXT = Parameter(name="t", initial="a", kind="text", max_length=5)
+CODE = Parameter(name="c", initial="def f(x): ...", kind="code", signature="def f(x):")
+CHOICE = Parameter(name="k", initial="a", kind="choice", choices=("a", "b"))
+DATA = Parameter(name="d", initial={"a": 1}, kind="json")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        (NUMBER, 0), (NUMBER, 10.0), (TEXT, "hello"), (CODE, "import math\ndef f(y): return y"), (CODE, "def f(x: broken"),
+        (CHOICE, "b"), (DATA, {"b": []}),
+    ],
+)  # fmt: skip
+def test_what_may_be_evaluated(parameter: Parameter, value: Any) -> None:
+    assert breach([parameter], {parameter.name: value}) == ""
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "words"),
+    [
+        (NUMBER, -1, "at least 0"),
+        (NUMBER, 11, "at most 10"),
+        (NUMBER, True, "finite number"),
+        (NUMBER, float("nan"), "finite number"),
+        (NUMBER, "3", "finite number"),
+        (TEXT, "too long", "at most 5 characters"),
+        (TEXT, None, "must be text, not null"),
+        (CODE, "def g(x): return x", "must define `def f(x):`"),
+        (CHOICE, "c", "must be one of ['a', 'b']"),
+        (DATA, [1], "must be an object, not a list"),
+    ],
+)
+def test_what_may_not_be_evaluated_is_told_in_words(parameter: Parameter, value: Any, words: str) -> None:
+    assert words in breach([parameter], {parameter.name: value})
+
+
+def test_missing_and_unknown_names_are_told() -> None:
+    assert breach([NUMBER], {}) == "`n` is missing."
+    assert "There is no parameter `m`" in breach([NUMBER], {"n": 1, "m": 2})
