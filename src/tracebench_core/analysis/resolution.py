@@ -1,0 +1,74 @@
+"""How small a difference between two trainers a number of seeds can tell, and how many seeds a smaller one takes.
+
+Two independent groups of equally many seeds, compared by a two-sided t test. With the standard deviation s of a score over seeds, the
+smallest difference that is found with the wished power is (t[1 - alpha/2, v] + t[power, v]) * s * sqrt(2/n), v = 2n - 2
+(J. H. Zar, Biostatistical Analysis, 5th ed., eq. 8.24). The central t quantiles make it exact to about 1 % from 5 seeds on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tracebench_core.store.student import quantile
+
+ALPHA = 0.05
+POWER = 0.8
+MOST_SEEDS = 100_000
+FEWEST = 2
+"""Seeds below which there is no spread to compare with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The standard deviation of a score over seeds, pooled over groups of jobs that differ in their seed alone."""
+
+    deviation: float
+    freedom: int
+    """Degrees of freedom that it stands on."""
+
+
+def smallest_difference(seeds: int, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
+    """Return the smallest difference that so many seeds per trainer can resolve, in standard deviations; None for fewer than two."""
+    if seeds < FEWEST:
+        return None
+    freedom = 2 * seeds - 2
+    return (quantile(1 - alpha / 2, df=freedom) + quantile(power, df=freedom)) * math.sqrt(2 / seeds)
+
+
+def seeds_to_resolve(difference: float, *, alpha: float = ALPHA, power: float = POWER) -> int | None:
+    """Return the fewest seeds per trainer that resolve a difference, given in standard deviations; None above 100,000.
+
+    Raises:
+        ValueError: when the difference is not positive.
+    """
+    if difference <= 0:
+        raise ValueError(f"a difference to resolve is positive, not {difference}")
+
+    def is_enough(seeds: int) -> bool:
+        found = smallest_difference(seeds, alpha=alpha, power=power)
+        return found is not None and found <= difference
+
+    low, high = FEWEST - 1, FEWEST
+    while not is_enough(high):
+        low, high = high, 2 * high
+        if high > MOST_SEEDS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
+def pooled_spread(groups: Iterable[Sequence[float]]) -> Spread | None:
+    """Return the pooled standard deviation of groups of scores; None when no group has two."""
+    squares: list[float] = []
+    freedom = 0
+    for scores in groups:
+        if len(scores) < FEWEST:
+            continue
+        mean = math.fsum(scores) / len(scores)
+        squares += [(score - mean) ** 2 for score in scores]
+        freedom += len(scores) - 1
+    return Spread(math.sqrt(math.fsum(squares) / freedom), freedom) if freedom else None

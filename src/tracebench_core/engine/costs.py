@@ -1,0 +1,84 @@
+"""What a plan's jobs declare of their cost: the sizes of their tasks, and what their trainers expect to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tracebench_core.engine.opening import open_task, settings_model
+from tracebench_core.engine.plan import Plan
+from tracebench_core.ids import canonical_json
+from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.specs import CostEstimate, JobSpec, TaskShape, TrainerSpec
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSize:
+    """How large an opened task is."""
+
+    shape: TaskShape
+    test: int
+    uses_model: bool
+    """Its program or its guide asks a model."""
+
+    @property
+    def scoring(self) -> int:
+        """The most evaluations that the engine's own scoring makes of it: initial, best and final candidate; two of them on test."""
+        return 3 * (self.shape.validation or self.shape.train) + 2 * self.test
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What is known of a job before it runs; what is not, with the reason."""
+
+    size: TaskSize | None
+    cost: CostEstimate | None
+    unknown: str = ""
+
+
+def declared_costs(plan: Plan, host: PluginHost) -> dict[str, Declared]:
+    """Return by job id what the job's task and trainer declare. Opens every task of the plan once; a broken one costs only its own jobs."""
+    sizes: dict[bytes, TaskSize | str] = {}
+    known: dict[bytes, Declared] = {}
+    found: dict[str, Declared] = {}
+    for job in plan.jobs:
+        task = canonical_json([job.task_id, job.eval_kwargs])
+        if task not in sizes:
+            sizes[task] = _size(job, plan, host)
+        column = canonical_json([job.task_id, job.eval_kwargs, job.trainer_id, job.settings])
+        if column not in known:
+            known[column] = _declared(plan.trainers[job.trainer_id], job.settings, sizes[task])
+        found[job.job_id] = known[column]
+    return found
+
+
+def _size(job: JobSpec, plan: Plan, host: PluginHost) -> TaskSize | str:
+    try:
+        opened = open_task(host, job.task_id, eval_kwargs=job.eval_kwargs)
+    except (Exception, SystemExit) as err:  # noqa: BLE001 - a task's loader may raise anything; its jobs are of unknown cost
+        return f"`{job.task_id}` cannot be opened: {err}"
+    splits = opened.task.splits
+    shape = TaskShape(
+        parameters=len(opened.task.parameters),
+        train=len(splits.get("train", ())),
+        validation=len(splits.get("validation", ())),
+    )
+    return TaskSize(shape, test=len(opened.test), uses_model=plan.tasks[job.task_id].uses_model)
+
+
+def _declared(spec: TrainerSpec, settings: Mapping[str, Any], size: TaskSize | str) -> Declared:
+    if isinstance(size, str):
+        return Declared(None, None, size)
+    if spec.cost is None:
+        return Declared(size, None, f"`{spec.name}` declares no cost")
+    try:
+        estimate: Callable[[Any, TaskShape], CostEstimate] = load_ref(spec.cost, owner=spec.name)
+        return Declared(size, estimate(settings_model(spec, settings) if spec.settings else dict(settings), size.shape))
+    except (Exception, SystemExit) as err:  # noqa: BLE001 - a plugin's cost model may raise anything; the run does not need it
+        return Declared(size, None, f"the cost model of `{spec.name}` failed: {err}")
+
+
+def reasons(declared: Iterable[Declared]) -> list[str]:
+    """Return why costs are not known, each reason once."""
+    return list(dict.fromkeys(d.unknown for d in declared if d.unknown))
