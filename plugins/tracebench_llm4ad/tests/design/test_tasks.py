@@ -42,7 +42,7 @@ def test_a_known_heuristic_scores_between_the_start_and_the_bound(task: CodeTask
         evaluate(task, load_baseline(task.spec.name), example=example).metrics["normalised"] for example in examples
     ]
     assert sum(scale) >= 0
-    assert max(scale) <= 1
+    assert max(scale) <= 1 + 1e-9
 
 
 def test_no_instance_is_in_two_splits(task: CodeTask) -> None:
