@@ -110,7 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("n", type=int, nargs="+")
     parser.add_argument("--seconds", type=float, default=300, help="for each n")
-    parser.add_argument("--patience", type=int, default=25, help="shakes without a gain before a restart")
+    parser.add_argument("--patience", type=int, default=40, help="shakes without a gain before a restart")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
