@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from tracebench_core.engine.committer import Committer
 from tracebench_core.engine.finish import conclude_lost
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.surroundings import Surroundings
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, TraceBenchError
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.protocols import Executor, JobEnd, Reporter
 from tracebench_core.specs import JobOrder, JobResult, JobSpec, JobStatus, Resume
@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 
 FINISHED: frozenset[JobStatus] = frozenset({"ok", "failed", "timeout"})
 """What `--resume auto` does not run again."""
+MOST_ROUNDS = 5
+"""How often what broke under a job may be the reason to run it again."""
 GOOD: frozenset[JobStatus] = frozenset({"ok"})
 
 
@@ -121,15 +123,32 @@ class Runner:
                 self._conclude(ended, by_id=by_id, around=around, journal=journal, tables=tables)
 
             committer = Committer(conclude)
-            ends = executor.run(self._orders(todo, around, committer, journal=journal), setting=around.setting)
             try:
-                for end in ends:
-                    committer.put(end)
+                rounds = 0
+                while todo:
+                    ends = executor.run(self._orders(todo, around, committer, journal=journal), setting=around.setting)
+                    todo = self._follow(ends, around=around, committer=committer)
+                    rounds += 1
+                    if todo and rounds == MOST_ROUNDS:
+                        raise TraceBenchError("The sandbox keeps ending on its own.", hint="trace-bench doctor")
             except KeyboardInterrupt:
                 self._stopped_by = "interrupt"
             finally:
-                ends.close()
                 committer.close()
+
+    def _follow(self, ends: Generator[JobEnd], *, around: Surroundings, committer: Committer) -> list[JobSpec]:
+        """Hand over jobs as they end; return those that are to be run again, because what they stood on broke."""
+        again = []
+        try:
+            for end in ends:
+                if around.is_spoiled(end.order.job):
+                    log.warning("job %s is run again: its sandbox server died under it", end.order.job.job_id)
+                    again.append(end.order.job)
+                else:
+                    committer.put(end)
+        finally:
+            ends.close()
+        return again
 
     def _orders(
         self, todo: list[JobSpec], around: Surroundings, committer: Committer, *, journal: Journal

@@ -6,21 +6,31 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from tracebench_core.engine.keeper import Keeper, KeptSandbox
 from tracebench_core.engine.meter import SharedCounter
 from tracebench_core.engine.plan import Plan
 from tracebench_core.llm.credentials import without_secrets
 from tracebench_core.plugins import PluginHost
-from tracebench_core.specs import Axis, Component, ExecutorSetting, JobOrder, JobSpec, SharedLimits, TaskSpec, TrainerSpec
+from tracebench_core.specs import (
+    Axis,
+    BudgetState,
+    Component,
+    ExecutorSetting,
+    JobOrder,
+    JobSpec,
+    SharedLimits,
+    TaskSpec,
+    TrainerSpec,
+)
 from tracebench_core.store.layout import RunLayout
 
 if TYPE_CHECKING:
     from tracebench_core.llm.gateway_process import GatewayHandle
-    from tracebench_core.sandbox import ServerHandle
 
 JOB_MODULES = (
     "tracebench_core.engine.job",
@@ -44,7 +54,9 @@ class Surroundings:
         self._environ = without_secrets(environ, plan.config.llm)
         self._stack = ExitStack()
         self._gateway: GatewayHandle | None = None
-        self._sandboxes: dict[tuple[str, ...], ServerHandle] = {}
+        self._sandboxes: dict[tuple[str, ...], KeptSandbox] = {}
+        self._keeper = Keeper(())
+        self._deaths_at_start: dict[str, int] = {}
         self._limits = SharedLimits()
 
     def __enter__(self) -> Surroundings:
@@ -53,6 +65,8 @@ class Surroundings:
         try:
             self._open_sandboxes(private)
             self._open_gateway()
+            self._keeper = Keeper([*self._sandboxes.values(), *filter(None, [self._gateway])])
+            self._stack.callback(self._keeper.close)
         except BaseException:
             self._stack.close()
             raise
@@ -93,7 +107,8 @@ class Surroundings:
         access = None
         if self._gateway is not None:
             access = self._gateway.register(job.job_id, budget=job.budget, seed=job.seed, models=job.models)
-        server = self._sandboxes.get(self._plan.tasks[job.task_id].sandbox or ())
+        server = self._server_of(job)
+        self._deaths_at_start[job.job_id] = server.deaths if server else 0
         return JobOrder(
             job=job,
             run_dir=str(self._layout.path.resolve()),
@@ -109,7 +124,16 @@ class Surroundings:
     def release(self, job: JobSpec) -> None:
         """Forget a finished job's calls in the gateway."""
         if self._gateway is not None:
-            self._gateway.release(job.job_id)
+            with suppress(OSError):  # a gateway that is just being started again has forgotten them anyway
+                self._gateway.release(job.job_id)
+
+    def is_spoiled(self, job: JobSpec) -> bool:
+        """Tell whether the job's sandbox server died while the job ran, so that a death may have passed for a measurement."""
+        server = self._server_of(job)
+        if server is None:
+            return False
+        self._keeper.look()
+        return server.deaths != self._deaths_at_start[job.job_id]
 
     def spent(self) -> Axis | None:
         """Return the axis on which the run's budget is spent, if it is."""
@@ -120,12 +144,22 @@ class Surroundings:
         if self._limits.counter is not None:
             counted["evaluations"] = SharedCounter(self._limits.counter).value()
         if self._gateway is not None and (cap.llm_calls, cap.tokens, cap.usd) != (None, None, None):
-            used = self._gateway.run_used()
+            used = self._run_used(self._gateway)
             counted |= {"llm_calls": used.llm_calls, "tokens": used.tokens, "usd": used.usd}
         caps = cap.caps()
         return next(
             (a for a, amount in counted.items() if a in caps and amount is not None and amount >= caps[a]), None
         )
+
+    def _run_used(self, gateway: GatewayHandle) -> BudgetState:
+        try:
+            return gateway.run_used()
+        except ConnectionError:  # it was killed while it was asked
+            self._keeper.look()
+            return gateway.run_used()
+
+    def _server_of(self, job: JobSpec) -> KeptSandbox | None:
+        return self._sandboxes.get(self._plan.tasks[job.task_id].sandbox or ())
 
     def _used_components(self) -> dict[str, Component]:
         found: dict[str, Component] = dict(self._plan.trainers)
@@ -135,14 +169,10 @@ class Surroundings:
 
     def _open_sandboxes(self, private: Path) -> None:
         needed = {spec.sandbox for spec in self._plan.tasks.values() if spec.sandbox is not None}
-        if not needed:
-            return
-        from tracebench_core.sandbox import start_server  # noqa: PLC0415 - many runs need none
-
         for i, modules in enumerate(sorted(needed)):
             folder = private / f"sandbox-{i}"
             folder.mkdir(mode=0o700)
-            server = start_server(preload=modules, require=self._plan.config.sandbox.require, directory=folder)
+            server = KeptSandbox(modules, self._plan.config.sandbox, folder=folder)
             self._stack.callback(server.close)
             self._sandboxes[modules] = server
 

@@ -41,6 +41,7 @@ class LocalExecutor:
     def __init__(self, entry: str) -> None:
         self._entry = entry
         self._template: TemplateProcess | None = None
+        self._cancelled: set[str] = set()
 
     def run(self, orders: Iterator[JobOrder], *, setting: ExecutorSetting) -> Generator[LocalEnd]:
         """Run orders as workers are free; yield each job's end once nothing of it is running any more."""
@@ -59,6 +60,8 @@ class LocalExecutor:
                 if not active:
                     return
                 for message in self._live.wait():
+                    if message["exit"] == "cancelled" and message["end"] not in self._cancelled:
+                        continue  # the template was told to end by somebody else: its jobs go to the next one
                     order = active.pop(message["end"])
                     finishing = _finish_of(order, message)
                     if finishing is None:
@@ -81,6 +84,7 @@ class LocalExecutor:
 
     def cancel(self, job_id: str) -> None:
         """Ask one running job to end."""
+        self._cancelled.add(job_id)
         self._live.send({"cancel": job_id})
 
     @property

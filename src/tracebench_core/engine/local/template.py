@@ -189,6 +189,8 @@ def _remove_folder(path: Path) -> None:
 def _describe(code: int | None) -> str:
     if code is None:
         return "the process vanished"
+    if code == STOPPED:
+        return "the process was told to end by SIGTERM"
     if code == DISK_REFUSED:
         return "its files could not be written"
     if code < 0:
