@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from tracebench_core.analysis.estimate import Estimator, Known, RunEstimate, estimate_run
+from tracebench_core.analysis.history import History, read_history
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.config import load_config
+from tracebench_core.engine.costs import Declared, declared_costs, reasons
 from tracebench_core.engine.doctor import Diagnosis, diagnose
 from tracebench_core.engine.evaluation import evaluate_values
 from tracebench_core.engine.plan import Plan, make_plan
@@ -18,6 +22,7 @@ from tracebench_core.engine.rundir import open_run_dir, reopen_run_dir, stored_p
 from tracebench_core.engine.runner import Runner, RunSummary
 from tracebench_core.engine.surroundings import Surroundings
 from tracebench_core.engine.validation import Check, validate_config
+from tracebench_core.llm.prices import PriceTable
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.protocols import Reporter
 from tracebench_core.specs import Feedback, Resume, RunConfig, Split
@@ -28,11 +33,13 @@ from tracebench_core.store.reader import Run, load_run
 __all__ = [
     "Check",
     "Diagnosis",
+    "Forecast",
     "Plan",
     "Run",
     "RunConfig",
     "RunSummary",
     "diagnose",
+    "estimate",
     "evaluate_task",
     "load_config",
     "load_run",
@@ -52,6 +59,34 @@ def plan(config: RunConfig, *, root: Path | None = None, host: PluginHost | None
         NothingSelectedError: when no task is selected.
     """
     return make_plan(config, host or open_host(root=root, plugins=config.plugins), environ=os.environ)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a config means and is expected to use."""
+
+    plan: Plan
+    run: RunEstimate
+    history: History
+    unknown: tuple[str, ...]
+    """Why some jobs' cost is not known."""
+
+
+def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Forecast:
+    """Estimate a run from what its trainers declare and from the past runs in `runs_dir`. Opens every task once, asks no model.
+
+    Raises:
+        ConfigError: for what cannot be resolved.
+        NothingSelectedError: when no task is selected.
+    """
+    used = host or open_host(root=root, plugins=config.plugins)
+    planned = make_plan(config, used, environ=os.environ)
+    declared = declared_costs(planned, used)
+    history = read_history(Path(config.runs_dir), planned.jobs)
+    estimator = Estimator(history, PriceTable(config.llm.prices), eval_workers=config.eval_workers)
+    jobs = {job.job_id: estimator.job(job, _known(declared[job.job_id])) for job in planned.jobs}
+    expected = estimate_run(jobs, run_budget=config.run_budget, workers=config.max_workers)
+    return Forecast(planned, expected, history, tuple(reasons(declared.values())))
 
 
 def validate(
@@ -127,6 +162,13 @@ def evaluate_task(
     """
     host = open_host(root=root)
     return evaluate_values(host, task_id, values, split=split, eval_kwargs=eval_kwargs, seed=seed)
+
+
+def _known(declared: Declared) -> Known:
+    size = declared.size
+    if size is None:
+        return Known(shape=None, scoring=0, uses_model=False, cost=declared.cost)
+    return Known(shape=size.shape, scoring=size.scoring, uses_model=size.uses_model, cost=declared.cost)
 
 
 def _run(

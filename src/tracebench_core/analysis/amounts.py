@@ -60,9 +60,9 @@ class Estimate:
     high: Amounts
 
     def on(self, axis: Axis) -> Range | None:
-        """Return one axis as a range; None when any level does not know it."""
+        """Return one axis as a range, least first (a cap on one axis can end the dear level earlier); None when a level does not know it."""
         values = [getattr(getattr(self, level), axis) for level in LEVELS]
-        return None if None in values else Range(low=values[0], likely=values[1], high=values[2])
+        return None if None in values else Range(low=min(values), likely=values[1], high=max(values))
 
     def each(self, change: Callable[[Amounts], Amounts]) -> Estimate:
         """Return every level changed."""

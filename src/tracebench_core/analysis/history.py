@@ -74,8 +74,12 @@ class History:
     """How many past jobs were read."""
 
     def spread(self, task: TaskKey, mode: Mode) -> Spread | None:
-        """Return the spread of a task's scores over seeds, pooled over the trainers that were run on it."""
-        return pooled_spread(self.scores.get((task, mode), {}).values())
+        """Return the spread of a task's scores over seeds, pooled over the trainers that were run on it.
+
+        A trainer whose seeds all score alike (one that changes nothing) says nothing of the others, and is left out while any varies.
+        """
+        groups = [*self.scores.get((task, mode), {}).values()]
+        return pooled_spread([g for g in groups if len(set(g)) > 1]) or pooled_spread(groups)
 
     def work(self, job: JobSpec) -> list[WorkDone]:
         """Return what past jobs used that had the same task, trainer and settings and ended by themselves."""

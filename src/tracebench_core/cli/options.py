@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
+
+if TYPE_CHECKING:
+    from tracebench_core.specs import Budget
 
 ConfigFile: TypeAlias = Annotated[Path, typer.Option("--config", metavar="FILE", help="A run config, YAML or JSON.")]
 Root: TypeAlias = Annotated[
@@ -27,6 +30,18 @@ Overrides: TypeAlias = Annotated[
 MaxWorkers: TypeAlias = Annotated[
     int | None, typer.Option("--max-workers", "--n-concurrent", min=0, metavar="N", help="Jobs at a time.")
 ]
+MaxEvaluations: TypeAlias = Annotated[int | None, typer.Option(min=0, metavar="N", help="At most N evaluations.")]
+MaxCalls: TypeAlias = Annotated[int | None, typer.Option(min=0, metavar="N", help="At most N model calls.")]
+MaxTokens: TypeAlias = Annotated[int | None, typer.Option(min=0, metavar="N", help="At most N tokens.")]
+MaxUsd: TypeAlias = Annotated[float | None, typer.Option(min=0, metavar="USD", help="At most this much money.")]
+MaxSeconds: TypeAlias = Annotated[float | None, typer.Option(min=0, metavar="S", help="At most this long.")]
+
+
+def budget_of(**caps: float | None) -> Budget:
+    """Return the budget that the `--max-…` options mean."""
+    from tracebench_core.specs import Budget
+
+    return Budget.model_validate(caps)
 
 
 def suite_names(bench: str | None) -> list[str]:
