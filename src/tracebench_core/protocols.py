@@ -152,6 +152,10 @@ class BudgetView(Protocol):
         """Return what is left on an axis, never negative; None when the axis is free (or, for usd, the price unknown)."""
         ...
 
+    def refusal(self) -> tuple[str, str] | None:
+        """Return axis and scope (`job` or `run`) of the cap that first turned a call away, also a foreign client's; None while none did."""
+        ...
+
 
 class Optimizer(Protocol):
     """The proposer inside a trainer (OptoPrime, OPRO, TextGrad, …)."""

@@ -19,6 +19,7 @@ from tracebench_core.engine.problem import MeteredProblem, Setup
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.scoring import Scorer
 from tracebench_core.errors import BudgetExhausted, MissingRequirementError, TraceBenchError, UsageError
+from tracebench_core.llm.access import Refusal
 from tracebench_core.plugins import PluginHost
 from tracebench_core.protocols import Optimizer, Problem, Sandbox
 from tracebench_core.specs import Candidate, JobOrder, JobSpec, JobStatus
@@ -49,6 +50,7 @@ def train_job(order: JobOrder, doors: Doors) -> None:
     reason = "error"
     opened: OpenTask | None = None
     problem: MeteredProblem | None = None
+    spent: Refusal | None = None
     spec = doors.host.task(job.task_id)
     doors.recorder.started(job, versions=_versions(job), objectives=spec.objectives)
     try:
@@ -56,21 +58,22 @@ def train_job(order: JobOrder, doors: Doors) -> None:
         problem = MeteredProblem(opened.task, _setup(order, doors, meter=meter, opened=opened))
         trainer = build_trainer(doors.host, job.trainer_id, job.settings)
         meter.restart()
+        doors.models.start_clock()
         trainer.train(problem)
         status, reason = "ok", "completed"
-    except BudgetExhausted as spent:
-        status, reason = (
-            ("ok", f"budget:{spent.axis}") if spent.scope == "job" else ("cancelled", f"run budget:{spent.axis}")
-        )
-        cap = getattr(job.budget, spent.axis) if spent.scope == "job" else None
-        doors.recorder.budget(spent.axis, scope=spent.scope, cap=cap, used=meter.used())
+        spent = meter.refusal()
+    except BudgetExhausted as err:
+        spent = Refusal(err.axis, err.scope)  # type: ignore[arg-type]  # the error takes any axis by name
     except JobStopped:
         raise
     except MissingRequirementError as err:
         status, reason = "skipped", f"requirement: {err} {err.hint}".strip()
     except BaseException as err:  # noqa: BLE001 - whatever a trainer raises, SystemExit included, is the job's outcome
-        record_error(doors.recorder, err, fatal=True)
+        spent = meter.refusal()  # a foreign client's own exception at a refused call is the end of a budget, too
+        record_error(doors.recorder, err, fatal=spent is None)
     meter.stop()
+    if spent is not None:
+        status, reason = _end_of_budget(job, spent, doors=doors, meter=meter)
     doors.recorder.calls(doors.models)
     if opened is not None and problem is not None and _worth_scoring(status, problem):
         _score(job, doors, opened=opened, problem=problem)
@@ -102,6 +105,13 @@ def record_error(recorder: Recorder, err: BaseException, *, fatal: bool) -> None
     message = f"{err} ({err.hint})" if isinstance(err, TraceBenchError) and err.hint else str(err)
     trace = "".join(traceback.format_exception(err))[-TRACEBACK_CHARACTERS:]
     recorder.error(type(err).__name__, message or describe_error(err), traceback=trace, fatal=fatal)
+
+
+def _end_of_budget(job: JobSpec, spent: Refusal, *, doors: Doors, meter: Meter) -> tuple[JobStatus, str]:
+    """Record the cap that was reached; the job's own ends it well, the run's cuts it short."""
+    cap = getattr(job.budget, spent.axis) if spent.scope == "job" else None
+    doors.recorder.budget(spent.axis, scope=spent.scope, cap=cap, used=meter.used())
+    return ("ok", f"budget:{spent.axis}") if spent.scope == "job" else ("cancelled", f"run budget:{spent.axis}")
 
 
 def _worth_scoring(status: JobStatus, problem: MeteredProblem) -> bool:

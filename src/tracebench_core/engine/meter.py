@@ -7,9 +7,10 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from tracebench_core.errors import BudgetExhausted
+from tracebench_core.llm.access import Refusal, Scope
 from tracebench_core.specs import Axis, Budget, BudgetState, SharedLimits, Usage
 
 COUNTER_BYTES = 8
@@ -20,6 +21,10 @@ class ModelUsage(Protocol):
 
     def used(self) -> Usage:
         """Return what the job's training calls have used up to now."""
+        ...
+
+    def refusal(self) -> Refusal | None:
+        """Return the cap that first turned a call away."""
         ...
 
 
@@ -65,6 +70,7 @@ class Meter:
         self._started = clock()
         self._stopped: float | None = None
         self._evaluations = 0
+        self._refusal: Refusal | None = None
         self._lock = threading.Lock()
 
     def grant_evaluation(self) -> None:
@@ -76,13 +82,13 @@ class Meter:
         with self._lock:
             self._check_time()
             if self.caps.evaluations is not None and self._evaluations >= self.caps.evaluations:
-                raise BudgetExhausted("evaluations")
+                self._refuse("evaluations", "job")
             if (
                 self._counter is not None
                 and self._shared.evaluations is not None
                 and not self._counter.take(self._shared.evaluations)
             ):
-                raise BudgetExhausted("evaluations", scope="run")
+                self._refuse("evaluations", "run")
             self._evaluations += 1
 
     def check_time(self) -> None:
@@ -113,6 +119,10 @@ class Meter:
             seconds=self.seconds(),
         )
 
+    def refusal(self) -> Refusal | None:
+        """Return the cap that first turned away an evaluation or a model call, a foreign client's included; None while none did."""
+        return self._refusal or (self._models.refusal() if self._models else None)
+
     def remaining(self, axis: Axis) -> float | None:
         """Return what is left on an axis, never negative; None where it is free or unknown."""
         cap = getattr(self.caps, axis)
@@ -121,6 +131,10 @@ class Meter:
 
     def _check_time(self) -> None:
         if self.caps.seconds is not None and self.seconds() >= self.caps.seconds:
-            raise BudgetExhausted("seconds")
+            self._refuse("seconds", "job")
         if self._shared.deadline is not None and time.monotonic() >= self._shared.deadline:
-            raise BudgetExhausted("seconds", scope="run")
+            self._refuse("seconds", "run")
+
+    def _refuse(self, axis: Axis, scope: Scope) -> NoReturn:
+        self._refusal = self._refusal or Refusal(axis, scope)
+        raise BudgetExhausted(axis, scope=scope)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tracebench_core.errors import ModelError
-from tracebench_core.llm.access import Phase
+from tracebench_core.llm.access import Phase, Refusal
 from tracebench_core.specs import Completion, Endpoint, Message, Role, Usage
 from tracebench_core.specs.events import LLMCall
 
@@ -37,6 +37,14 @@ class Models(Protocol):
         """Return what the training calls have used up to now."""
         ...
 
+    def refusal(self) -> Refusal | None:
+        """Return the cap that first turned a training call away, a foreign client's included; None while none did."""
+        ...
+
+    def start_clock(self) -> None:
+        """Begin to count the cap in seconds: training starts now."""
+        ...
+
 
 class NoModels:
     """Stands where a job was given no door to models: a trainer that uses none, or a program that only evaluates."""
@@ -58,3 +66,10 @@ class NoModels:
     def used(self) -> Usage:
         """Return zero."""
         return Usage()
+
+    def refusal(self) -> Refusal | None:
+        """Return None: nobody asked."""
+        return None
+
+    def start_clock(self) -> None:
+        """Do nothing: no call is timed."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tracebench_core.engine.plan import Plan
-from tracebench_core.errors import MissingRequirementError
-from tracebench_core.llm.models import missing_key
+from tracebench_core.errors import ConfigError, MissingRequirementError
+from tracebench_core.llm.models import missing_key, resolve_models
+from tracebench_core.llm.prices import unpriced_models
 from tracebench_core.specs import TaskSpec, TrainerSpec
 
 
@@ -26,6 +27,7 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
                 f"Mode `real` needs `{missing.variable}` for provider `{missing.provider}`, and it is not set.",
                 hint=f"export {missing.variable}=…   (or `mode: stub` for a run without a model)",
             )
+        refuse_unpriced(plan, environ=environ)
     if config.sandbox.require == "strong" and any(spec.sandbox is not None for spec in plan.tasks.values()):
         from tracebench_core.sandbox import isolation  # noqa: PLC0415 - asked only when it is demanded
 
@@ -35,3 +37,17 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
                 "The config demands `sandbox.require: strong`, and this machine offers only a process of its own.",
                 hint="trace-bench doctor",
             )
+
+
+def refuse_unpriced(plan: Plan, *, environ: Mapping[str, str]) -> None:
+    """Raise ConfigError when money is capped, per job or per run, and a model's price is unknown: such a cap cannot be kept."""
+    config = plan.config
+    field = next((name for name in ("budget", "run_budget") if getattr(config, name).usd is not None), None)
+    if field is None:
+        return
+    models = plan.jobs[0].models if plan.jobs else resolve_models(config.llm, mode=config.mode, environ=environ)
+    for identity in unpriced_models(config.llm, models):
+        raise ConfigError(
+            f"`{field}.usd` cannot be kept: the price of `{identity.provider}/{identity.model}` is unknown.",
+            hint=f"give it in `llm.prices`:  {{{identity.model}: {{prompt: 0.5, completion: 1.5}}}}   (USD per million tokens)",
+        )

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from tracebench_core.specs import ModelIdentity, Role
+from tracebench_core.specs import Axis, ModelIdentity, Role
 from tracebench_core.specs.base import Spec
 
 Phase = Literal["training", "scoring"]
 """`training` is capped by the job's budget; `scoring` is the engine's own final measurement, metered and not capped."""
 PHASES: tuple[Phase, ...] = ("training", "scoring")
+
+
+Scope = Literal["job", "run"]
+
+
+class Refusal(NamedTuple):
+    """The cap that turned a call away, and whose it is."""
+
+    axis: Axis
+    scope: Scope
 
 
 class JobAccess(Spec):

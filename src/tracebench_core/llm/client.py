@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from tracebench_core.errors import BudgetExhausted, ModelError
-from tracebench_core.llm.access import JobAccess, Phase
+from tracebench_core.llm.access import JobAccess, Phase, Refusal
 from tracebench_core.specs import Completion, Endpoint, Message, Role, Usage
 from tracebench_core.specs.events import LLMCall
 
@@ -69,6 +69,11 @@ class GatewayClient:
     def used(self) -> Usage:
         """Return what the training calls have used up to now, of all roles together."""
         return Usage(**self._get("/ledger/used")["used"])
+
+    def refusal(self) -> Refusal | None:
+        """Return the cap that first turned one of this job's training calls away; None while none did."""
+        refused = self._get("/ledger/used")["refusal"]
+        return Refusal(*refused) if refused else None
 
     def overshoot(self) -> dict[str, float]:
         """Return how far training is past its caps, by axis; only calls under way can do that."""

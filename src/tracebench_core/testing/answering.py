@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracebench_core.errors import BudgetExhausted, ModelError
-from tracebench_core.llm.access import Phase
-from tracebench_core.specs import Budget, Completion, Endpoint, Message, Role, Usage
+from tracebench_core.llm.access import Phase, Refusal
+from tracebench_core.specs import Axis, Budget, Completion, Endpoint, Message, Role, Usage
 from tracebench_core.specs.events import LLMCall
 
 CHARACTERS_PER_TOKEN = 4
@@ -26,19 +26,21 @@ class AnsweringModels:
         self._caps = caps
         self._records: list[LLMCall] = []
         self._used = Usage()
+        self._refusal: Refusal | None = None
         self.failed = 0
 
     def complete(
         self, messages: Sequence[Message], *, role: Role, phase: Phase = "training", n: int = 1, **sampling: Any
     ) -> list[Completion]:
-        """Ask the function, `n` times.
+        """Ask the function, `n` times: as at the gateway, `n` completions are `n` calls, and as many prompts.
 
         Raises:
             BudgetExhausted: when a cap was reached before this call.
             ModelError: when the function raised one.
         """
         del sampling
-        self._demand()
+        if phase == "training":
+            self._demand(n)
         prompt = "\n\n".join(str(m["content"]) for m in messages)
         try:
             texts = [self._answer(prompt, self._used.llm_calls + self.failed + i) for i in range(n)]
@@ -50,22 +52,7 @@ class AnsweringModels:
                 )
             )
             raise
-        sent, received = _tokens(prompt), sum(map(_tokens, texts))
-        cost = (sent + received) * USD_PER_TOKEN
-        usage = Usage(llm_calls=1, prompt_tokens=sent, completion_tokens=received, usd=cost)
-        self._used = self._used + usage
-        self._note(
-            LLMCall(
-                call=len(self._records),
-                role=role,
-                model="in-process",
-                phase=phase,
-                status="ok",
-                prompt_tokens=sent,
-                completion_tokens=received,
-                usd=cost,
-            )
-        )
+        usage = sum((self._charge(prompt, text, role=role, phase=phase) for text in texts), Usage())
         return [
             Completion(text=text, model="in-process", usage=usage if i == 0 else Usage())
             for i, text in enumerate(texts)
@@ -87,12 +74,44 @@ class AnsweringModels:
         """Return what was used."""
         return self._used
 
-    def _demand(self) -> None:
-        used = {"llm_calls": self._used.llm_calls, "tokens": self._used.tokens, "usd": self._used.usd or 0.0}
+    def refusal(self) -> Refusal | None:
+        """Return the cap that first turned a call away."""
+        return self._refusal
+
+    def start_clock(self) -> None:
+        """Do nothing: a trial's seconds are counted where evaluations are granted."""
+
+    def _demand(self, calls: int) -> None:
+        used: dict[Axis, float] = {
+            "llm_calls": self._used.llm_calls + calls - 1,
+            "tokens": self._used.tokens,
+            "usd": self._used.usd or 0.0,
+        }
         for axis, amount in used.items():
             cap = getattr(self._caps, axis)
             if cap is not None and amount >= cap:
+                self._refusal = self._refusal or Refusal(axis, "job")
                 raise BudgetExhausted(axis)
+
+    def _charge(self, prompt: str, text: str, *, role: Role, phase: Phase) -> Usage:
+        sent, received = _tokens(prompt), _tokens(text)
+        cost = (sent + received) * USD_PER_TOKEN
+        usage = Usage(llm_calls=1, prompt_tokens=sent, completion_tokens=received, usd=cost)
+        if phase == "training":
+            self._used = self._used + usage
+        self._note(
+            LLMCall(
+                call=len(self._records),
+                role=role,
+                model="in-process",
+                phase=phase,
+                status="ok",
+                prompt_tokens=sent,
+                completion_tokens=received,
+                usd=cost,
+            )
+        )
+        return usage
 
     def _note(self, record: LLMCall) -> None:
         self._records.append(record)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracebench_core.llm.access import Phase
+from tracebench_core.llm.access import Phase, Refusal
 from tracebench_core.specs import Axis, Budget, BudgetState, Usage
 
 CHARGED = frozenset({"ok"})
@@ -92,6 +92,8 @@ class Account:
     capped: Balance = field(default_factory=Balance)
     records: list[dict[str, Any]] = field(default_factory=list)
     """One per finished call, in the order of `call`, which counts from 1."""
+    refusal: Refusal | None = None
+    """The cap that first turned a training call away."""
     asked: Counter[str] = field(default_factory=Counter)
     """How often each request was asked."""
 
@@ -107,6 +109,8 @@ class Account:
         self.records.append(record)
         if record["phase"] == "training":
             self.capped.charge(record)
+            if record["status"] == "refused" and self.refusal is None:
+                self.refusal = refusal_of(record["error"])
 
 
 class Accounts:
@@ -130,15 +134,15 @@ class Accounts:
         self._released.add((job_id, attempt))
         self._open.pop((job_id, attempt), None)
 
-    def refusal(self, account: Account, budget: Budget, *, phase: Phase, calls: int) -> tuple[Axis, str] | None:
+    def refusal(self, account: Account, budget: Budget, *, phase: Phase, calls: int) -> Refusal | None:
         """Return the axis and scope (`job` or `run`) that forbid `calls` more calls, or None: then they are under way."""
         if phase == "training":
             axis = account.capped.exceeded(budget, calls=calls)
             if axis is not None:
-                return axis, "job"
+                return Refusal(axis, "job")
             axis = self.run.exceeded(self.run_budget, calls=calls)
             if axis is not None:
-                return axis, "run"
+                return Refusal(axis, "run")
         self._move(account, phase, calls)
         return None
 
@@ -157,3 +161,14 @@ class Accounts:
         self.run.in_flight += calls
         if phase == "training":
             account.capped.in_flight += calls
+
+
+def refusal_text(refusal: Refusal) -> str:
+    """Return a refusal in the words of the ledger."""
+    return f"{refusal.scope} budget reached: {refusal.axis}"
+
+
+def refusal_of(text: str) -> Refusal | None:
+    """Return the refusal that the ledger's words stand for."""
+    scope, reached, axis = text.partition(" budget reached: ")
+    return Refusal(axis, scope) if reached else None  # type: ignore[arg-type]  # written by `refusal_text`

@@ -85,7 +85,7 @@ class Routes:
     async def _used(self, request: Request, caller: Caller) -> Response:
         balance = caller.account.capped
         overshoot = balance.overshoot(caller.claims.budget)
-        return JSONResponse({"used": balance.usage(), "overshoot": overshoot})
+        return JSONResponse({"used": balance.usage(), "overshoot": overshoot, "refusal": caller.account.refusal})
 
     async def _start_clock(self, request: Request, caller: Caller) -> Response:
         account = caller.account

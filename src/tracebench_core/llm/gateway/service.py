@@ -7,11 +7,12 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from tracebench_core.llm.access import Refusal
 from tracebench_core.llm.cassette.cache import CallCache
 from tracebench_core.llm.cassette.recorder import Recorder
 from tracebench_core.llm.credentials import redact
 from tracebench_core.llm.exchange import ChatRequest, Metered, OnDelta, Provider, ProviderError, Reply, Tokens
-from tracebench_core.llm.gateway.accounts import Account, Accounts
+from tracebench_core.llm.gateway.accounts import Account, Accounts, refusal_text
 from tracebench_core.llm.gateway.ledger import Ledger
 from tracebench_core.llm.gateway.limits import Limits
 from tracebench_core.llm.gateway.meter import estimate, measure
@@ -19,7 +20,6 @@ from tracebench_core.llm.gateway.retry import ask_with_retries
 from tracebench_core.llm.gateway.settings import GatewaySettings
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.llm.tokens import Claims
-from tracebench_core.specs import Axis
 
 MOST_REFUSALS_KEPT = 1_000
 """Refused calls of one job that are filed one by one; a client that loops on is only counted."""
@@ -30,10 +30,9 @@ LONGEST_CALL = 3_600.0
 class Refused(Exception):  # noqa: N818 - the call is refused; nothing went wrong
     """A cap forbids the call."""
 
-    def __init__(self, axis: Axis, scope: str) -> None:
-        super().__init__(f"{scope} budget reached: {axis}")
-        self.axis = axis
-        self.scope = scope
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal_text(refusal))
+        self.axis, self.scope = refusal
 
 
 class Service:
@@ -73,14 +72,13 @@ class Service:
         refusal = self.accounts.refusal(account, claims.budget, phase=claims.phase, calls=calls)
         if refusal is None:
             return
-        axis, scope = refusal
         if account.capped.refused < MOST_REFUSALS_KEPT:
-            record = self._record(claims, "refused", error=f"{scope} budget reached: {axis}")
+            record = self._record(claims, "refused", error=refusal_text(refusal))
             self.accounts.file(account, record)
             self.ledger.append("llm_call", job_id=claims.job_id, attempt=claims.attempt, **record)
         else:
             account.capped.refused += 1
-        raise Refused(axis, scope)
+        raise Refused(refusal)
 
     def is_unpriced(self, claims: Claims) -> bool:
         """Tell whether a cap in USD holds for a call whose price nobody knows."""
