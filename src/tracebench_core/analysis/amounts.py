@@ -60,7 +60,7 @@ class Estimate:
     high: Amounts
 
     def on(self, axis: Axis) -> Range | None:
-        """Return one axis as a range, least first (a cap on one axis can end the dear level earlier); None when a level does not know it."""
+        """Return one axis as a range, least first: a cap on another axis can end the dear level earlier. None where not known."""
         values = [getattr(getattr(self, level), axis) for level in LEVELS]
         return None if None in values else Range(low=min(values), likely=values[1], high=max(values))
 

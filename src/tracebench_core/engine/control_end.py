@@ -1,0 +1,45 @@
+"""The end of a job that a person cancelled: what it had found is kept and nothing more is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tracebench_core.engine.finish import conclude
+from tracebench_core.engine.recorder import Recorder
+from tracebench_core.specs import JobResult, JobSpec
+from tracebench_core.specs.events import EvaluationDone, Event, JobFinished, LLMCall
+from tracebench_core.store import files
+from tracebench_core.store.layout import JobLayout
+from tracebench_core.store.metering import Meter
+from tracebench_core.store.reader import read_events
+from tracebench_core.store.writer import EventWriter
+
+CallsAfter = Callable[[int], Sequence[LLMCall]]
+"""The job's model calls with numbers above a given one, as the gateway metered them."""
+
+
+def conclude_cancelled(layout: JobLayout, job: JobSpec, *, reason: str, calls_after: CallsAfter) -> JobResult:
+    """End the log of a cancelled job, with the calls that its process could not write any more, and reduce it."""
+    files.make_dir(layout.path)
+    events: list[Event] = list(read_events(layout).events)
+    if not any(isinstance(event, JobFinished) for event in events):
+        writer = EventWriter(layout)
+        last = max((event.call for event in events if isinstance(event, LLMCall)), default=0)
+        events += [writer.write(call) for call in calls_after(last)]
+        seconds = max((event.mono for event in events), default=0.0)
+        Recorder(writer.write).finished(
+            "cancelled", f"cancelled: {reason}", used=_metered(events).used(seconds=seconds), seconds=seconds
+        )
+        writer.close(durable=False)
+    return conclude(layout, job, events=read_events(layout).events)
+
+
+def _metered(events: Sequence[Event]) -> Meter:
+    meter = Meter()
+    for event in events:
+        match event:
+            case EvaluationDone():
+                meter.add_evaluation(event)
+            case LLMCall():
+                meter.add_call(event)
+    return meter
