@@ -10,7 +10,7 @@ from tracebench_core.engine.plan import choose_tasks, make_plan
 from tracebench_core.engine.preflight import refuse_unpriced
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import PluginHost, load_ref
-from tracebench_core.specs import RunConfig
+from tracebench_core.specs import RunConfig, TaskSpec, TrainerSpec
 
 
 class Check(NamedTuple):
@@ -33,7 +33,8 @@ def validate_config(
         else:
             yield _open(host, choice.id, choice.options, trainable=choice.spec.trainable)
     plan = make_plan(config, host, environ=environ)
-    if any(spec.uses_model for spec in (*plan.trainers.values(), *plan.tasks.values())):
+    specs: list[TrainerSpec | TaskSpec] = [*plan.trainers.values(), *plan.tasks.values()]
+    if any(spec.uses_model for spec in specs):
         refuse_unpriced(plan, environ=environ)
     if not strict:
         return

@@ -94,11 +94,11 @@ def test_a_failed_call_is_recorded_and_not_charged() -> None:
         models.endpoint("agent")
 
 
-def test_several_completions_are_one_call_with_its_usage_once() -> None:
+def test_n_completions_are_n_calls_with_their_usage_once() -> None:
     models = AnsweringModels(lambda _, call: str(call), caps=Budget())
     texts = models.complete(MESSAGE, role="optimizer", n=3)
     assert [c.text for c in texts] == ["0", "1", "2"]
-    assert sum(c.usage.llm_calls for c in texts) == models.used().llm_calls == 1
+    assert sum(c.usage.llm_calls for c in texts) == models.used().llm_calls == 3
 
 
 def test_the_teacher_improves_as_often_as_it_says() -> None:
