@@ -5,15 +5,15 @@ Simple baselines match elaborate pipelines surprisingly often (arXiv 2602.16805)
 
 from __future__ import annotations
 
-from tracebench_core.builtin.mutation import mutate
 from tracebench_core.builtin.settings import (
     BestOfNSettings,
     NoOpSettings,
     RandomSearchSettings,
     SequentialRefineSettings,
 )
+from tracebench_core.llm.stub.mutate import mutate
 from tracebench_core.protocols import Problem
-from tracebench_core.specs import Evaluation
+from tracebench_core.specs import Evaluation, Values
 
 
 class NoOp:
@@ -40,11 +40,14 @@ class RandomSearch:
         for _ in range(self.settings.num_steps):
             with problem.step():
                 parent = problem.best
-                proposals = [
-                    mutate(problem.parameters, parent.values, rng=problem.rng, scale=self.settings.scale)
-                    for _ in range(self.settings.num_proposals)
-                ]
+                proposals = [self._changed(problem, parent.values) for _ in range(self.settings.num_proposals)]
                 problem.evaluate_many(proposals, parents=[parent], origin="random change")
+
+    @staticmethod
+    def _changed(problem: Problem, values: Values) -> Values:
+        parameter = problem.rng.choice(problem.parameters)
+        changed = mutate(values[parameter.name], problem.rng, hint=parameter.model_dump(mode="json"))
+        return {**values, parameter.name: changed}
 
 
 class BestOfN:

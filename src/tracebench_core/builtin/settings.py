@@ -28,8 +28,6 @@ class RandomSearchSettings(TrainerSettings):
     num_steps: int = Field(default=10, ge=1)
     num_proposals: int = Field(default=2, ge=1)
     """Candidates per step."""
-    scale: float = Field(default=0.3, gt=0)
-    """Standard deviation of a number's change, relative to its size (absolute below 1)."""
 
 
 class BestOfNSettings(TrainerSettings):
