@@ -152,6 +152,10 @@ class BudgetView(Protocol):
         """Return what is left on an axis, never negative; None when the axis is free (or, for usd, the price unknown)."""
         ...
 
+    def check_time(self) -> None:
+        """Raise BudgetExhausted when the time of the job or of the run is over; every evaluation and call checks it anyway."""
+        ...
+
     def refusal(self) -> tuple[str, str] | None:
         """Return axis and scope (`job` or `run`) of the cap that first turned a call away, also a foreign client's; None while none did."""
         ...
@@ -307,9 +311,14 @@ class JobEnd(Protocol):
 class Executor(Protocol):
     """Runs jobs, each in a process of its own, and says how each ended."""
 
-    def run(self, orders: Iterator[JobOrder], *, setting: ExecutorSetting) -> Generator[JobEnd]:
+    def run(self, orders: Iterator[JobOrder | None], *, setting: ExecutorSetting) -> Generator[JobEnd]:
         """Take orders lazily from the iterator while workers are free; yield each job's end as it comes.
 
+        An order of None says that no job may start at present: go on with those that run, and ask again within moments.
         Closing the generator ends every job that still runs; nothing of them is left when it returns.
         """
+        ...
+
+    def cancel(self, job_id: str) -> None:
+        """End one job that was ordered, from any thread; its end is told as `cancelled`."""
         ...

@@ -17,9 +17,6 @@ from tracebench_core.store.clock import timestamp, utc_now
 from tracebench_core.store.files import AppendLog
 from tracebench_core.store.layout import RunLayout
 
-HELD_SECONDS = 0.1
-"""How often a paused run looks whether it may go on."""
-
 
 class Canceller(Protocol):
     """What ends running jobs: the run's executor."""

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from tracebench_core.engine.finish import conclude
 from tracebench_core.engine.recorder import Recorder
-from tracebench_core.specs import JobResult, JobSpec
+from tracebench_core.specs import JobOrder, JobResult, JobSpec
 from tracebench_core.specs.events import EvaluationDone, Event, JobFinished, LLMCall
 from tracebench_core.store import files
 from tracebench_core.store.layout import JobLayout
 from tracebench_core.store.metering import Meter
 from tracebench_core.store.reader import read_events
 from tracebench_core.store.writer import EventWriter
+
+
+@dataclass(frozen=True, slots=True)
+class NeverStarted:
+    """The end of a job that was cancelled before it began; see `JobEnd`."""
+
+    order: JobOrder
+    exit: Literal["cancelled"] = "cancelled"
+    detail: str = ""
+
 
 CallsAfter = Callable[[int], Sequence[LLMCall]]
 """The job's model calls with numbers above a given one, as the gateway metered them."""

@@ -6,7 +6,6 @@ tells tables and reporter.
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import resource
@@ -21,10 +20,12 @@ from pathlib import Path
 from types import FrameType
 
 from tracebench_core.engine.committer import Committer
+from tracebench_core.engine.control import RunControl, open_channel
+from tracebench_core.engine.control_end import NeverStarted, conclude_cancelled
 from tracebench_core.engine.finish import conclude_lost
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.surroundings import Surroundings
-from tracebench_core.errors import RunDirError, TraceBenchError
+from tracebench_core.errors import RunDirError
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.protocols import Executor, JobEnd, Reporter
 from tracebench_core.specs import JobOrder, JobResult, JobSpec, JobStatus, Resume
@@ -41,9 +42,10 @@ log = logging.getLogger(__name__)
 
 FINISHED: frozenset[JobStatus] = frozenset({"ok", "failed", "timeout"})
 """What `--resume auto` does not run again."""
-MOST_ROUNDS = 5
-"""How often what broke under a job may be the reason to run it again."""
+MOST_BREAKS = 3
+"""How often what broke under a job is a reason to run it again; after that it may be the job that breaks it."""
 GOOD: frozenset[JobStatus] = frozenset({"ok"})
+UNFINISHED: tuple[JobStatus, ...] = ("failed", "timeout", "cancelled")
 
 
 @dataclass
@@ -54,7 +56,7 @@ class RunSummary:
     counts: dict[str, int]
     exit_code: int
     stopped_by: str = ""
-    """`interrupt`, `fail_fast`, `run budget:<axis>`, or nothing."""
+    """`interrupt`, `cancelled: <reason>`, `fail_fast`, `run budget:<axis>`, or nothing."""
     statuses: dict[str, JobStatus] = field(default_factory=dict)
 
     @property
@@ -73,7 +75,9 @@ class Runner:
         self._reporter = reporter
         self._resume = resume
         self._statuses: dict[str, JobStatus] = {}
+        self._control = RunControl(layout, (job.job_id for job in plan.jobs))
         self._stopped_by = ""
+        self._breaks: Counter[str] = Counter()
         self._telling = threading.Lock()
         self._started = time.monotonic()
 
@@ -103,6 +107,7 @@ class Runner:
         kept = GOOD if self._resume == "failed" else FINISHED
         self._statuses = {i: s for i, s in settled.finished.items() if s in kept}
         tables.load(self._statuses)
+        self._control.finished_before(iter(self._statuses))
         return [job for job in self._plan.jobs if job.job_id not in self._statuses]
 
     def _run_jobs(
@@ -114,23 +119,24 @@ class Runner:
         open_surroundings: Callable[[], Surroundings],
     ) -> None:
         by_id = {job.job_id: job for job in todo}
-        with terminated_is_interrupted(), open_surroundings() as around:
+        with (
+            terminated_is_interrupted(),
+            open_surroundings() as around,
+            open_channel(self._layout, self._control, log.warning),
+        ):
             executor: Executor = load_ref(
                 self._host.component("executor", self._plan.config.executor).loader, owner=self._plan.config.executor
             )()
+            self._control.executor = executor
 
             def conclude(ended: Sequence[JobEnd]) -> None:
                 self._conclude(ended, by_id=by_id, around=around, journal=journal, tables=tables)
 
             committer = Committer(conclude)
             try:
-                rounds = 0
                 while todo:
                     ends = executor.run(self._orders(todo, around, committer, journal=journal), setting=around.setting)
                     todo = self._follow(ends, around=around, committer=committer)
-                    rounds += 1
-                    if todo and rounds == MOST_ROUNDS:
-                        raise TraceBenchError("The sandbox keeps ending on its own.", hint="trace-bench doctor")
             except KeyboardInterrupt:
                 self._stopped_by = "interrupt"
             finally:
@@ -141,9 +147,12 @@ class Runner:
         again = []
         try:
             for end in ends:
-                if around.is_spoiled(end.order.job):
-                    log.warning("job %s is run again: its sandbox server died under it", end.order.job.job_id)
-                    again.append(end.order.job)
+                job = end.order.job
+                broke = end.exit == "lost" or around.is_spoiled(job)
+                if broke and self._breaks[job.job_id] < MOST_BREAKS:
+                    self._breaks[job.job_id] += 1
+                    log.warning("job %s is run again: its template or its sandbox server died under it", job.job_id)
+                    again.append(job)
                 else:
                     committer.put(end)
         finally:
@@ -152,19 +161,28 @@ class Runner:
 
     def _orders(
         self, todo: list[JobSpec], around: Surroundings, committer: Committer, *, journal: Journal
-    ) -> Iterator[JobOrder]:
+    ) -> Iterator[JobOrder | None]:
         for job in todo:
             if self._plan.config.fail_fast:
                 committer.drain()  # what the last job was decides whether there is a next one
+            while self._control.is_paused and not self._stopped_by:
+                yield None
+            self._stopped_by = self._stopped_by or self._control.stopped_by
             if self._stopped_by:
                 return
+            if self._control.reason(job.job_id) is not None:
+                self._layout.job(job.job_id).fresh()
+                committer.put(NeverStarted(JobOrder(job=job, run_dir=str(self._layout.path))))
+                continue
             if axis := around.spent():
                 self._stopped_by = f"run budget:{axis}"
                 return
             with self._telling:
                 journal.job_started(job.job_id)
                 self._reporter.job_started(job)
-            yield around.order(job)
+            order = around.order(job)
+            self._control.started(job.job_id)
+            yield order
 
     def _conclude(
         self,
@@ -176,11 +194,13 @@ class Runner:
         tables: TableWriter,
     ) -> None:
         """Declare jobs finished that have ended since the last time, and tell everybody. Called in the committer's thread."""
-        finished = [
-            (by_id[end.order.job.job_id], self._stored_result(by_id[end.order.job.job_id], end))
-            for end in ended
-            if end.exit != "cancelled"
-        ]
+        finished = []
+        for end in ended:
+            job = by_id[end.order.job.job_id]
+            stored = self._stored_result(job, end, around=around)
+            self._control.ended(job.job_id, finished=stored is not None)
+            if stored is not None:
+                finished.append((job, stored))
         records = [EndRecord(job.job_id, stored.result.status, stored.digest) for job, stored in finished]
         commit(self._layout, records, journal=journal)
         for job, stored in finished:
@@ -188,10 +208,15 @@ class Runner:
             self._take(job, stored.result, tables=tables)
         tables.maybe_write(time.monotonic())
 
-    def _stored_result(self, job: JobSpec, end: JobEnd) -> StoredResult:
+    def _stored_result(self, job: JobSpec, end: JobEnd, *, around: Surroundings) -> StoredResult | None:
+        """Return an ended job's result; None when it was stopped with the run, so that it is to be run again."""
         layout = self._layout.job(job.job_id)
-        if end.exit == "lost":
-            raise OSError(errno.EIO, f"job {job.job_id}: {end.detail}", str(layout.path))
+        if end.exit == "cancelled":
+            reason = self._control.reason(job.job_id)
+            if reason is None:
+                return None
+            conclude_cancelled(layout, job, reason=reason, calls_after=lambda last: around.calls(job, after=last))
+            return read_result(layout)
         if end.exit != "done":
             conclude_lost(layout, job, detail=end.detail)
         return read_result(layout)
@@ -248,12 +273,12 @@ def terminated_is_interrupted() -> Iterator[None]:
 
 
 def exit_code(counts: Mapping[JobStatus, int], *, stopped_by: str) -> int:
-    """Return the exit code that a run's counts mean: 0 ok, 1 failed jobs, 5 run budget reached, 130 interrupted."""
-    if stopped_by == "interrupt":
+    """Return the exit code that a run's counts mean: 0 ok, 1 failed or cancelled jobs, 5 run budget reached, 130 interrupted."""
+    if stopped_by == "interrupt" or stopped_by.startswith("cancelled"):
         return 130
     if stopped_by.startswith("run budget"):
         return 5
-    return 1 if counts.get("failed", 0) or counts.get("timeout", 0) else 0
+    return 1 if any(counts.get(status, 0) for status in UNFINISHED) else 0
 
 
 def _cpu_seconds() -> float:

@@ -27,6 +27,7 @@ from tracebench_core.specs import (
     TaskSpec,
     TrainerSpec,
 )
+from tracebench_core.specs.events import LLMCall
 from tracebench_core.store.layout import RunLayout
 
 if TYPE_CHECKING:
@@ -120,6 +121,10 @@ class Surroundings:
             root=str(self._root) if self._root else None,
             limits=self._limits,
         )
+
+    def calls(self, job: JobSpec, *, after: int) -> list[LLMCall]:
+        """Return a job's metered calls with numbers above `after`."""
+        return [] if self._gateway is None else self._gateway.records(job.job_id, after)
 
     def release(self, job: JobSpec) -> None:
         """Forget a finished job's calls in the gateway."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 import subprocess
@@ -19,6 +20,8 @@ from tracebench_core.specs import ExecutorSetting, JobOrder
 log = logging.getLogger(__name__)
 
 MOST_RESTARTS = 3
+HELD_SECONDS = 0.1
+"""How often a run that starts nothing at present is asked again."""
 FINISH_SECONDS = 600.0
 """How long scoring what an ended job had found may take at most."""
 
@@ -43,7 +46,7 @@ class LocalExecutor:
         self._template: TemplateProcess | None = None
         self._cancelled: set[str] = set()
 
-    def run(self, orders: Iterator[JobOrder], *, setting: ExecutorSetting) -> Generator[LocalEnd]:
+    def run(self, orders: Iterator[JobOrder | None], *, setting: ExecutorSetting) -> Generator[LocalEnd]:
         """Run orders as workers are free; yield each job's end once nothing of it is running any more."""
         active: dict[str, JobOrder] = {}
         again: deque[JobOrder] = deque()
@@ -51,41 +54,59 @@ class LocalExecutor:
         self._open(setting)
         try:
             while True:
-                while (
-                    len(active) < setting.workers
-                    and (order := again.popleft() if again else next(orders, None)) is not None
-                ):
-                    active[order.job.job_id] = order
-                    self._live.start(order)
-                if not active:
+                held = self._fill(active, again, orders, workers=setting.workers)
+                if not active and not held:
                     return
-                for message in self._live.wait():
+                for message in self._live.wait(HELD_SECONDS if held else None):
                     if message["exit"] == "cancelled" and message["end"] not in self._cancelled:
                         continue  # the template was told to end by somebody else: its jobs go to the next one
                     order = active.pop(message["end"])
+                    if message["exit"] == "unwritable":
+                        raise OSError(errno.EIO, message["detail"], f"{setting.run_dir}/jobs/{order.job.job_id}")
                     finishing = _finish_of(order, message)
                     if finishing is None:
                         yield LocalEnd(order, message["exit"], message["detail"])
                     else:
                         again.append(finishing)
+                    restarts = 0
                 if self._live.is_gone:
                     restarts += 1
                     if restarts > MOST_RESTARTS:
                         raise TraceBenchError(
                             "The process that holds the jobs keeps ending.", hint=f"cat {setting.run_dir}/template.log"
                         )
-                    log.warning("the job template ended; its %d jobs are started again", len(active))
-                    again.extend(active.values())
-                    active.clear()
+                    log.warning("the job template ended, and its %d jobs with it", len(active))
                     self._close()
                     self._open(setting)
+                    yield from [
+                        LocalEnd(order, "lost", "the process ended with its template") for order in active.values()
+                    ]
+                    active.clear()
         finally:
             self._close()
 
+    def _fill(
+        self, active: dict[str, JobOrder], again: deque[JobOrder], orders: Iterator[JobOrder | None], *, workers: int
+    ) -> bool:
+        """Start jobs while workers are free; return whether there may be more later, though none may start at present."""
+        while len(active) < workers:
+            try:
+                order = again.popleft() if again else next(orders)
+            except StopIteration:
+                return False
+            if order is None:
+                return True
+            active[order.job.job_id] = order
+            self._live.start(order)
+            if order.job.job_id in self._cancelled:  # asked before there was anything to end
+                self.cancel(order.job.job_id)
+        return False
+
     def cancel(self, job_id: str) -> None:
-        """Ask one running job to end."""
+        """Ask one running job to end, from any thread."""
         self._cancelled.add(job_id)
-        self._live.send({"cancel": job_id})
+        if self._template is not None:
+            self._template.send({"cancel": job_id})
 
     @property
     def _live(self) -> TemplateProcess:
@@ -144,10 +165,11 @@ class TemplateProcess:
         """Tell the template something."""
         self._wire.send(message)
 
-    def wait(self) -> list[dict[str, Any]]:
-        """Return the ends of jobs, waiting for the next one; an empty list when the template is gone."""
+    def wait(self, timeout: float | None = None) -> list[dict[str, Any]]:
+        """Return the ends of jobs, waiting for the next one; an empty list when the template is gone, or the seconds are over."""
         while not self._wire.closed:
-            if ends := [m for m in self._wire.receive(timeout=None) if "end" in m]:
+            ends = [m for m in self._wire.receive(timeout=timeout) if "end" in m]
+            if ends or timeout is not None:
                 return ends
         return []
 
@@ -163,7 +185,7 @@ class TemplateProcess:
 
 def _finish_of(order: JobOrder, message: dict[str, Any]) -> JobOrder | None:
     """Return the order that scores what an ended job had found; None when the job needs no more work."""
-    if order.phase == "finish" or message["exit"] in {"done", "cancelled", "lost"}:
+    if order.phase == "finish" or message["exit"] in {"done", "cancelled"}:
         return None
     ended = "timeout" if message["exit"] == "timeout" else message["detail"]
     return order.model_copy(update={"phase": "finish", "ended": ended})

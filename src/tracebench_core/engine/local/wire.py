@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import select
 import socket
+import threading
 from typing import Any
 
 CHUNK = 1 << 16
@@ -15,6 +16,7 @@ class Wire:
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
+        self._sending = threading.Lock()
         self._buffer = bytearray()
         self._messages: list[dict[str, Any]] = []
         self.closed = False
@@ -24,9 +26,10 @@ class Wire:
         return self._socket.fileno()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send one message; a peer that is gone is noticed on the next receive."""
+        """Send one message, from any thread; a peer that is gone is noticed on the next receive."""
         try:
-            self._socket.sendall(json.dumps(message).encode() + b"\n")
+            with self._sending:
+                self._socket.sendall(json.dumps(message).encode() + b"\n")
         except (BrokenPipeError, ConnectionResetError):
             self.closed = True
 
