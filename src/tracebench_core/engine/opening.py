@@ -100,7 +100,8 @@ def settings_model(spec: Component, settings: Mapping[str, Any]) -> BaseModel:
 
 
 def _demand(id_: str, spec: TaskSpec | Component) -> None:
-    if isinstance(spec, Component) and spec.broken:
-        raise PluginError(f"`{id_}` is broken: {spec.broken}.", hint="trace-bench list-trainers --all")
+    if spec.broken:
+        hint = "trace-bench list-trainers --all" if isinstance(spec, Component) else "trace-bench list-tasks --json"
+        raise PluginError(f"`{id_}` is broken: {spec.broken}.", hint=hint)
     if missing := unmet_requirement(spec.requires):
         raise MissingRequirementError(f"`{id_}` needs the {missing.kind} `{missing.name}`.", hint=missing.hint)

@@ -41,7 +41,7 @@ class Catalog:
     @staticmethod
     def availability(spec: TaskSpec | Component) -> str:
         """Return why a task or component cannot run on this machine, or nothing."""
-        if isinstance(spec, Component) and spec.broken:
+        if spec.broken:
             return f"broken: {spec.broken}"
         missing = unmet_requirement(spec.requires)
         return f"needs: {missing.kind} `{missing.name}` ({missing.hint})" if missing else ""

@@ -100,6 +100,8 @@ class TaskSpec(Spec):
     failure_score: float | None = None
     """What an example counts for that could not be measured (wrong, timed out); None leaves the candidate without a score."""
     requires: tuple[Requirement, ...] = ()
+    broken: str = ""
+    """Why a task that was found on disk cannot be built; it stays listed, and is never run."""
     preload: tuple[str, ...] = ()
     """Modules worth importing once, before jobs fork."""
     sandbox: tuple[str, ...] | None = None
