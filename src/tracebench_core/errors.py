@@ -41,6 +41,10 @@ class PluginError(TraceBenchError):
     exit_code = 3
 
 
+class ProgramError(TraceBenchError):
+    """A program that a job started cannot run, or ended badly."""
+
+
 class PluginConflictError(PluginError):
     """Two plugins, or one plugin twice, claim one id."""
 

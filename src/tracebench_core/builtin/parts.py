@@ -47,6 +47,12 @@ def tracebench_trainers() -> list[TrainerSpec]:
             cost="tracebench_core.builtin.settings:sequential_refine_cost",
             citation="Sequential refinement baseline, arXiv 2602.16805",
         ),
+        TrainerSpec(
+            name="Command",
+            title="A program of your own, in any environment, that optimises through the job's door",
+            loader="tracebench_core.builtin.command:Command",
+            settings="tracebench_core.builtin.command:CommandSettings",
+        ),
     ]
 
 

@@ -1,0 +1,117 @@
+"""What a foreign program may ask of its job's problem, as JSON in and JSON out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from tracebench_core.ids import derive_seed
+from tracebench_core.protocols import Problem
+from tracebench_core.specs import Budget, Candidate, Evaluation, Example
+
+Call = Callable[..., Any]
+
+
+class DoorCalls:
+    """Methods by their name on the wire; every argument is checked by the problem itself."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._examples = {e.id: e for e in (*problem.train, *problem.validation)}
+        self._scores: dict[str, float | None] = {}
+        self._step: ExitStack | None = None
+        self._calls: Mapping[str, Call] = {
+            "evaluate": self._evaluate,
+            "best": self._best,
+            "budget": self._budget,
+            "check": problem.check,
+            "endpoint": self._endpoint,
+            "step": self._begin_step,
+            "step_end": self.end_step,
+            "log": problem.log,
+            "decide": self._decide,
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a program is told when it opens the door. References stay here: the guide compares, not the program."""
+        problem = self._problem
+        return {
+            "parameters": [p.model_dump(mode="json") for p in problem.parameters],
+            "initial": problem.initial,
+            "objective": problem.objective,
+            "objectives": [o.model_dump(mode="json") for o in problem.objectives],
+            "train": [{"id": e.id, "input": e.input} for e in problem.train],
+            "validation": [{"id": e.id, "input": e.input} for e in problem.validation],
+            "seed": problem.seed,
+            "rng": derive_seed(problem.seed, "trainer"),
+        }
+
+    def call(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Answer one request.
+
+        Raises:
+            BudgetExhausted: when a cap is reached.
+            ValueError: for a method, an example or an argument that does not exist.
+        """
+        if method not in self._calls:
+            raise ValueError(f"the door knows no `{method}`")
+        return self._calls[method](**params)
+
+    def end_step(self) -> None:
+        """End the step that is open, if one is."""
+        if self._step is not None:
+            step, self._step = self._step, None
+            step.close()
+
+    def _evaluate(
+        self,
+        candidates: Sequence[Mapping[str, Any]],
+        examples: Sequence[str] | None = None,
+        parents: Sequence[str] = (),
+        origin: str = "",
+    ) -> list[dict[str, Any]]:
+        batch = None if examples is None else [self._example(name) for name in examples]
+        found = self._problem.evaluate_many([dict(c) for c in candidates], batch, parents=parents, origin=origin)
+        self._scores.update({e.candidate.id: e.score for e in found})
+        return [_as_json(evaluation) for evaluation in found]
+
+    def _example(self, name: str) -> Example:
+        if name not in self._examples:
+            raise ValueError(f"`{name}` is no example of this problem's train or validation split")
+        return self._examples[name]
+
+    def _best(self) -> dict[str, Any]:
+        best = self._problem.best
+        return {"id": best.id, "values": best.values, "score": self._scores.get(best.id)}
+
+    def _budget(self) -> dict[str, Any]:
+        view = self._problem.budget
+        used = view.used().model_dump()
+        return {"caps": view.caps.model_dump(), "used": {axis: used[axis] for axis in Budget.model_fields}}
+
+    def _endpoint(self, role: str) -> dict[str, str]:
+        door = self._problem.endpoint(role)  # type: ignore[arg-type]  # an unknown role is refused there
+        return {"base_url": door.base_url, "api_key": door.api_key.get_secret_value(), "model": door.model}
+
+    def _begin_step(self) -> int:
+        self.end_step()
+        self._step = ExitStack()
+        return self._step.enter_context(self._problem.step())
+
+    def _decide(self, candidate: str, verdict: Any, reason: str = "") -> None:
+        self._problem.decide(Candidate(id=candidate, values={}), verdict, reason)
+
+
+def _as_json(evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "candidate": evaluation.candidate.id,
+        "results": [
+            [r.example, r.split, f.score, f.text, f.status, f.metrics, r.seconds]
+            for r in evaluation.results
+            for f in (r.feedback,)
+        ],
+        "score": evaluation.score,
+        "status": evaluation.status,
+        "metrics": evaluation.metrics,
+    }

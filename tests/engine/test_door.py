@@ -1,0 +1,260 @@
+"""The door: a trainer in another process, another environment, another language meets the same problem and the same budget."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import venv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracebench_core import api
+from tracebench_core.config import parse_config
+from tracebench_core.engine.door import CLIENT_FOLDER, Door
+from tracebench_core.engine.foreign import tracebench_client
+from tracebench_core.specs import JobResult
+from tracebench_core.testing import run_trial
+from tracebench_core.testing.toys import build_number
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "foreign_trainer" / "trainer.py"
+HEAD = "import tracebench_client, time, os, sys\nproblem = tracebench_client.connect()\n"
+NUMPY = "numpy==2.2.6"
+"""Another numpy than this environment's."""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., tuple[JobResult, Path]]:
+    """Run a config with a program as trainer; returns its one result and its job folder."""
+
+    def run(source: str | Path, *, python: str = sys.executable, **config: Any) -> tuple[JobResult, Path]:
+        path = source if isinstance(source, Path) else tmp_path / "program.py"
+        if isinstance(source, str):
+            path.write_text(HEAD + source)
+        params = {"argv": [python, str(path)], "grace": 1.0, **config.pop("params", {})}
+        summary = api.run(
+            parse_config(
+                {
+                    "tasks": ["internal:numeric_param"],
+                    "trainers": [{"id": "Command", "params": params}],
+                    "runs_dir": str(tmp_path / "runs"),
+                    **config,
+                }
+            ),
+            stream=io.StringIO(),
+        )
+        (result,) = api.load_run(summary.run_dir).results.values()
+        return result, summary.run_dir / "jobs" / result.job_id
+
+    return run
+
+
+def test_a_program_optimises_through_the_door_and_is_measured_by_the_engine(program: Any) -> None:
+    result, folder = program(
+        """
+first = problem.evaluate(problem.initial, origin="initial")
+with problem.step() as index:
+    better = problem.evaluate_many([{"x": 2.0}, {"x": 3.0}], parents=[problem.best()], origin="guess")
+    problem.decide(better[1].candidate, "accepted", "closer")
+    problem.log("index", index)
+assert problem.best().values == {"x": 3.0} and problem.best().id == better[1].candidate
+assert problem.check({"x": "three"}) and not problem.check({"x": 1.0})
+assert problem.budget()["used"]["evaluations"] == 3 * len(problem.train)
+"""
+    )
+    assert (result.status, result.stop_reason) == ("ok", "completed"), (folder / "stdout.log").read_text()
+    assert (result.score_val_initial, result.score_val_best) == (-3.0, 0.0)
+    assert [step.index for step in result.steps] == [0]
+    kinds = [json.loads(line)["kind"] for line in (folder / "events.jsonl").read_text().splitlines()]
+    assert {"decision", "metric", "candidate", "evaluation"} <= set(kinds)
+
+
+def test_a_spent_budget_ends_the_program_by_an_exception_that_except_exception_misses(program: Any) -> None:
+    result, folder = program(
+        """
+for n in range(100):
+    try:
+        problem.evaluate({"x": float(n)})
+    except Exception:
+        print("swallowed")
+""",
+        budget={"evaluations": 5},
+    )
+    assert (result.status, result.stop_reason, result.used.evaluations) == ("ok", "budget:evaluations", 5)
+    assert result.score_val_best == 0.0
+    assert "swallowed" not in (folder / "stdout.log").read_text()
+
+
+@pytest.mark.parametrize("budget", [{"evaluations": 3}, {"seconds": 1.0}])
+def test_a_program_that_goes_on_against_a_spent_budget_is_cut_off(program: Any, budget: dict[str, float]) -> None:
+    result, _ = program(
+        """
+while True:
+    try:
+        problem.evaluate({"x": 2.5})
+    except BaseException:
+        pass
+    time.sleep(0.01)
+""",
+        budget=budget,
+    )
+    (axis,) = budget
+    assert (result.status, result.stop_reason) == ("ok", f"budget:{axis}")
+    assert result.used.evaluations <= budget.get("evaluations", result.used.evaluations)
+    assert result.score_val_best == -0.5
+
+
+def test_a_program_that_never_asks_is_cut_off_when_its_time_is_over(program: Any) -> None:
+    result, _ = program("time.sleep(600)", budget={"seconds": 0.5})
+    assert (result.status, result.stop_reason) == ("ok", "budget:seconds")
+    assert result.used.seconds < 60
+
+
+def test_a_program_is_ended_with_its_job_and_so_is_what_it_started(program: Any, tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    result, _ = program(
+        f"""
+import subprocess
+child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+open({str(note)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
+problem.evaluate({{"x": 1.0}})
+time.sleep(600)
+""",
+        job_timeout=3,
+    )
+    assert result.status == "timeout"
+    assert result.score_val_best == -2.0
+    assert not [pid for pid in note.read_text().split() if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_program_that_fails_fails_its_job_in_words(program: Any) -> None:
+    result, folder = program("problem.evaluate(problem.initial)\nsys.exit('no idea')")
+    assert result.status == "failed"
+    assert result.error is not None
+    assert (result.error.type, "exit code 1" in result.error.message) == ("ProgramError", True)
+    assert "no idea" in (folder / "stdout.log").read_text()
+
+
+def test_a_program_that_is_not_there_fails_its_job_in_words(program: Any) -> None:
+    result, _ = program("", python="/not/there")
+    assert result.error is not None
+    assert "cannot be started" in result.error.message
+
+
+def test_models_are_behind_the_same_door(program: Any) -> None:
+    result, _ = program(
+        """
+import json, urllib.request
+door = problem.endpoint("optimizer")
+assert (door.base_url, door.api_key, door.model) == tuple(os.environ[n] for n in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "TRACEBENCH_MODEL"))
+while True:
+    body = json.dumps({"model": door.model, "messages": [{"role": "user", "content": "hi"}]}).encode()
+    headers = {"Authorization": "Bearer " + door.api_key}
+    urllib.request.urlopen(urllib.request.Request(door.base_url + "/chat/completions", body, headers)).read()
+""",
+        budget={"llm_calls": 3},
+    )
+    assert (result.status, result.stop_reason, result.used.llm_calls) == ("ok", "budget:llm_calls", 3)
+    assert result.usage["optimizer"].refused == 1
+
+
+def test_the_example_runs_in_another_environment_with_another_numpy(program: Any, tmp_path: Path) -> None:
+    home = tmp_path / "other"
+    venv.create(home, with_pip=True, symlinks=True)
+    installed = subprocess.run(
+        [home / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", NUMPY],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    result, folder = program(EXAMPLE, python=str(home / "bin" / "python"), budget={"evaluations": 60})
+    said = (folder / "stdout.log").read_text()
+    assert (result.status, result.stop_reason, result.used.evaluations) == ("ok", "budget:evaluations", 60), said
+    assert result.score_val_initial is not None
+    assert result.score_val_best is not None
+    assert result.score_val_best > result.score_val_initial
+    expected = NUMPY.partition("==")[2] if installed.returncode == 0 else "absent"
+    assert f"numpy {expected}" in said
+
+
+@contextmanager
+def served() -> Iterator[Door]:
+    """Yield a door that another thread serves."""
+    ready, done = threading.Event(), threading.Event()
+    doors: list[Door] = []
+
+    class Serve:
+        def train(self, problem: Any) -> None:
+            with Door(problem) as door:
+                doors.append(door)
+                ready.set()
+                door.serve(until=done.is_set)
+
+    thread = threading.Thread(target=lambda: run_trial(Serve(), build_number(), answer=lambda *_: ""))
+    thread.start()
+    try:
+        assert ready.wait(10)
+        yield doors[0]
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_nobody_enters_without_the_token() -> None:
+    with served() as door:
+        path, _, _ = door.address.partition("#")
+        with pytest.raises(tracebench_client.DoorError, match="token"):
+            tracebench_client.connect(f"{path}#guess")
+        with socket.socket(socket.AF_UNIX) as stranger, stranger.makefile("rb") as lines:
+            stranger.connect(path)
+            stranger.sendall(b'["best",{}]\n')
+            assert json.loads(lines.readline())[0] == "error"
+        assert Path(path).parent.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "request_line", [b"nonsense", b"[1]", b'["evaluate",{"candidates":3}]', b'["evaluate",{}]', b'["fly",{}]']
+)
+def test_what_is_no_request_is_refused_in_words_and_the_door_stays_open(request_line: bytes) -> None:
+    with served() as door:
+        problem = tracebench_client.connect(door.address)
+        problem._socket.sendall(request_line + b"\n")
+        kind, words = json.loads(problem._lines.readline())
+        assert (kind, bool(words)) == ("error", True)
+        with pytest.raises(tracebench_client.DoorError, match="no example"):
+            problem.evaluate(problem.initial, ["not an example"])
+        assert problem.evaluate(problem.initial).status == "ok"
+        problem.close()
+
+
+def test_several_programs_may_share_a_door() -> None:
+    with served() as door:
+        one, two = tracebench_client.connect(door.address), tracebench_client.connect(door.address)
+        assert one.evaluate(one.initial).score == two.evaluate(two.initial).score
+        one.close()
+        assert two.best().id == "c0"
+        two.close()
+
+
+def test_the_client_is_one_file_that_needs_nothing_of_ours() -> None:
+    code = "import sys, tracebench_client; print([m for m in sys.modules if m.startswith('tracebench_core')])"
+    environ = {"PYTHONPATH": str(CLIENT_FOLDER), "PATH": os.environ["PATH"]}
+    done = subprocess.run([sys.executable, "-S", "-c", code], env=environ, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_closed_door_is_said_so() -> None:
+    with served() as door:
+        problem = tracebench_client.connect(door.address)
+    with pytest.raises(tracebench_client.DoorError, match="door is"):
+        problem.best()
+    problem.close()
