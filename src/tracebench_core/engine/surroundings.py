@@ -52,7 +52,7 @@ class Surroundings:
         self._host = host
         self._layout = layout
         self._root = root
-        self._environ = without_secrets(environ, plan.config.llm)
+        self._environ = without_secrets(environ, plan.config.llm) | {"TRACEBENCH_HOME": str(Path.cwd())}
         self._stack = ExitStack()
         self._gateway: GatewayHandle | None = None
         self._sandboxes: dict[tuple[str, ...], KeptSandbox] = {}
