@@ -13,6 +13,7 @@ from tracebench_core.analysis.estimate import Estimator, Known, RunEstimate, est
 from tracebench_core.analysis.history import History, read_history
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.config import load_config
+from tracebench_core.engine.control_resume import record_resume, refuse_unknown_error, with_run_budget
 from tracebench_core.engine.costs import Declared, declared_costs, reasons
 from tracebench_core.engine.doctor import Diagnosis, diagnose
 from tracebench_core.engine.evaluation import evaluate_values
@@ -25,7 +26,7 @@ from tracebench_core.engine.validation import Check, validate_config
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.protocols import Reporter
-from tracebench_core.specs import Feedback, Resume, RunConfig, Split
+from tracebench_core.specs import Budget, Feedback, Resume, RunConfig, Split
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
 from tracebench_core.store.reader import Run, load_run
@@ -127,24 +128,35 @@ def resume(
     run_dir: str | Path,
     *,
     failed: bool = False,
+    error_type: str | None = None,
+    run_budget: Budget | None = None,
     max_workers: int | None = None,
     reporter: str = "plain",
     stream: TextIO | None = None,
 ) -> RunSummary:
-    """Continue a run: what is finished stays, and with `failed` what failed is run again.
+    """Continue a run: what is finished stays, and with `failed` what failed (with `error_type`, with that error) is run again.
+
+    The caps that `run_budget` sets take the place of the run's own.
 
     Raises:
         RunDirError: when the folder is no run, or another process works on it.
+        UsageError: when the run has spent a new cap already, or no job failed with `error_type`.
     """
     layout, config, root = reopen_run_dir(Path(run_dir))
     if max_workers is not None:
         config = config.model_copy(update={"max_workers": max_workers})
+    if run_budget is not None:
+        config = with_run_budget(config, run_budget, layout=layout)
+    if error_type is not None:
+        refuse_unknown_error(layout, error_type)
     host = open_host(root=root, plugins=config.plugins)
     with RunLock(layout):
+        record_resume(layout, failed=failed, error_type=error_type, run_budget=run_budget)
         stored = stored_plan(layout, config, host)
         refuse_unready(stored, environ=os.environ)
-        mode: Resume = "failed" if failed else "auto"
-        return _run(stored, host, layout, root=root, mode=mode, reporter=_reporter(host, reporter, stream))
+        mode: Resume = "failed" if failed or error_type is not None else "auto"
+        shown = _reporter(host, reporter, stream)
+        return _run(stored, host, layout, root=root, mode=mode, reporter=shown, error_type=error_type)
 
 
 def evaluate_task(
@@ -172,9 +184,16 @@ def _known(declared: Declared) -> Known:
 
 
 def _run(
-    plan_: Plan, host: PluginHost, layout: RunLayout, *, root: Path | None, mode: Resume, reporter: Reporter
+    plan_: Plan,
+    host: PluginHost,
+    layout: RunLayout,
+    *,
+    root: Path | None,
+    mode: Resume,
+    reporter: Reporter,
+    error_type: str | None = None,
 ) -> RunSummary:
-    runner = Runner(plan_, host, layout, reporter=reporter, resume=mode)
+    runner = Runner(plan_, host, layout, reporter=reporter, resume=mode, error_type=error_type)
     return runner.run(lambda: Surroundings(plan_, host, layout, root=root, environ=os.environ))
 
 

@@ -30,6 +30,11 @@ def document(kind: str, **fields: Any) -> None:
     line(json.dumps(data, indent=2 if sys.stdout.isatty() else None, allow_nan=False))
 
 
+def record(event: str, **fields: Any) -> None:
+    """Write one JSON object of a stream to stdout, on one line."""
+    line(json.dumps({"schema_version": SCHEMA_VERSION, "event": event, **fields}, allow_nan=False))
+
+
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Write a table to stdout: laid out on a terminal, tab-separated with one header line elsewhere."""
     cells = [[flat(cell) for cell in row] for row in (headers, *rows)]

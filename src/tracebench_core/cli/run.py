@@ -12,7 +12,20 @@ import typer
 
 from tracebench_core.cli import output
 from tracebench_core.cli.locate import find_run
-from tracebench_core.cli.options import AsJson, ConfigFile, MaxWorkers, Overrides, Root, RunsDir
+from tracebench_core.cli.options import (
+    AsJson,
+    ConfigFile,
+    MaxCalls,
+    MaxEvaluations,
+    MaxSeconds,
+    MaxTokens,
+    MaxUsd,
+    MaxWorkers,
+    Overrides,
+    Root,
+    RunsDir,
+    budget_of,
+)
 
 if TYPE_CHECKING:
     from tracebench_core.api import RunSummary
@@ -59,6 +72,9 @@ def run(
         typer.Option(metavar="NAME", help="The logger of all trainers; `none` for none, `config` as written."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N jobs of the matrix.")] = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return at once; the run goes on when the terminal is closed.")
+    ] = False,
     override: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
@@ -66,6 +82,10 @@ def run(
     from tracebench_core import api
     from tracebench_core.config import load_config
 
+    if detach:
+        from tracebench_core.cli.detach import run_detached
+
+        run_detached(sys.argv[1:], runs_dir=_runs_dir(config, override, runs_dir), as_json=as_json)
     flags = {"runs_dir": runs_dir, "max_workers": max_workers, "job_timeout": job_timeout, "resume": resume_mode}
     changes = [f"{field}={json.dumps(value)}" for field, value in flags.items() if value is not None]
     settings = load_config(config, overrides=[*(override or ()), *changes])
@@ -86,21 +106,41 @@ def resume(
     name: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the id of one in `--runs-dir`.")],
     *,
     failed: Annotated[bool, typer.Option("--failed", help="Run jobs again that failed or timed out.")] = False,
+    error_type: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of those, only the ones that failed with this type of error.")
+    ] = None,
+    max_evaluations: MaxEvaluations = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_usd: MaxUsd = None,
+    max_seconds: MaxSeconds = None,
     max_workers: MaxWorkers = None,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Continue a run. What is finished is verified and skipped."""
+    """Continue a run. What is finished is verified and skipped. A cap that is given replaces that of the run's own budget."""
     from tracebench_core import api
 
+    caps = budget_of(
+        evaluations=max_evaluations, llm_calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds
+    )
     summary = api.resume(
         find_run(name, runs_dir=runs_dir),
         failed=failed,
+        error_type=error_type,
+        run_budget=caps if caps.caps() else None,
         max_workers=max_workers,
         reporter=reporter_name(as_json=as_json),
         stream=sys.stdout if as_json else sys.stderr,
     )
     finish(summary, as_json=as_json)
+
+
+def _runs_dir(config: Path, override: list[str] | None, runs_dir: str | None) -> Path:
+    from tracebench_core.config import load_config
+
+    settings = load_config(config, overrides=override or ())
+    return Path(settings.runs_dir if runs_dir is None else runs_dir)
 
 
 def with_logger(config: RunConfig, name: str) -> RunConfig:
@@ -132,6 +172,8 @@ def finish(summary: RunSummary, *, as_json: bool) -> None:
             "Files index": run_dir / "meta" / "files_index.json",
         }
         state = "interrupted" if summary.exit_code == INTERRUPTED else "complete"
+        if summary.stopped_by.startswith("cancelled"):
+            state = summary.stopped_by
         output.line(f"Run {state}: {summary.run_id}")
         for name, path in files.items():
             if path.exists():

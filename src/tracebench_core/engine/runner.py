@@ -68,12 +68,23 @@ class RunSummary:
 class Runner:
     """One process of a run: from what is finished already to what can be finished now."""
 
-    def __init__(self, plan: Plan, host: PluginHost, layout: RunLayout, *, reporter: Reporter, resume: Resume) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        host: PluginHost,
+        layout: RunLayout,
+        *,
+        reporter: Reporter,
+        resume: Resume,
+        error_type: str | None = None,
+    ) -> None:
+        """`error_type` narrows `resume="failed"` to the jobs that failed with this type of error."""
         self._plan = plan
         self._host = host
         self._layout = layout
         self._reporter = reporter
         self._resume = resume
+        self._error_type = error_type
         self._statuses: dict[str, JobStatus] = {}
         self._control = RunControl(layout, (job.job_id for job in plan.jobs))
         self._stopped_by = ""
@@ -104,11 +115,18 @@ class Runner:
         settled = settle(self._layout.path, (job.job_id for job in self._plan.jobs), journal=journal)
         for job_id, why in settled.distrusted.items():
             log.warning("job %s is run again: %s", job_id, why)
-        kept = GOOD if self._resume == "failed" else FINISHED
-        self._statuses = {i: s for i, s in settled.finished.items() if s in kept}
+        self._statuses = {i: s for i, s in settled.finished.items() if self._is_kept(i, s)}
         tables.load(self._statuses)
         self._control.finished_before(iter(self._statuses))
         return [job for job in self._plan.jobs if job.job_id not in self._statuses]
+
+    def _is_kept(self, job_id: str, status: JobStatus) -> bool:
+        if self._resume != "failed" or status not in FINISHED:
+            return status in FINISHED
+        if status in GOOD or self._error_type is None:
+            return status in GOOD
+        error = read_result(self._layout.job(job_id)).result.error
+        return error is None or error.type != self._error_type
 
     def _run_jobs(
         self,

@@ -125,6 +125,11 @@ class RunLayout:
         return self.path / "control.jsonl"
 
     @property
+    def run_log(self) -> Path:
+        """What a detached runner says."""
+        return self.path / "run.log"
+
+    @property
     def lock(self) -> Path:
         return self.path / ".lock"
 

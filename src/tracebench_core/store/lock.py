@@ -68,6 +68,21 @@ class RunLock:
             time.sleep(0.02)
 
 
+def holder_of(layout: RunLayout) -> int | None:
+    """Return the process that works on a run at present, None when none does. Never waits, and never keeps a runner from starting."""
+    try:
+        fd = os.open(layout.lock, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder(fd)
+    finally:
+        os.close(fd)
+    return None
+
+
 def _try_lock(fd: int) -> bool:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -54,7 +54,7 @@ class IndexedFile:
 
 
 def write_files_index(layout: RunLayout) -> None:
-    """List every file of the run with its size and SHA-256, one line each; the index itself, the lock and temporary files are left out."""
+    """List every file of the run with its size and SHA-256, one line each, but for those that `iter_paths` leaves out."""
     files.make_dir(layout.meta)
     files.write_whole(layout.files_index, _index_lines(iter_files(layout)))
 
@@ -70,8 +70,8 @@ def iter_files(layout: RunLayout) -> Iterator[IndexedFile]:
 
 
 def iter_paths(layout: RunLayout) -> Iterator[Path]:
-    """Yield the paths of a run's files, by name within each folder, without the index, the lock and temporary files."""
-    left_out = {layout.files_index, layout.lock}
+    """Yield the paths of a run's files, by name within each folder, without the index, the lock, the log and temporary files."""
+    left_out = {layout.files_index, layout.lock, layout.run_log}  # the log goes on after the index is written
     for folder, folders, names in os.walk(layout.path):
         folders.sort()
         for name in sorted(names):

@@ -1,0 +1,8 @@
+"""`python -m tracebench_core.cli`: the `trace-bench` command where no script is installed."""
+
+from __future__ import annotations
+
+from tracebench_core.cli.app import main
+
+if __name__ == "__main__":
+    main()
