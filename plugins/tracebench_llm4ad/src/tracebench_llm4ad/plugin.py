@@ -7,6 +7,7 @@ from typing import Any
 
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import SuiteSpec, TaskSpec
+from tracebench_llm4ad.adapters import catalog as adapters
 from tracebench_llm4ad.catalog import SPECS
 from tracebench_llm4ad.cobench.catalog import available_specs
 from tracebench_llm4ad.cobench.folder import configure
@@ -15,8 +16,8 @@ from tracebench_llm4ad.table import CITATION
 
 @hookimpl
 def tracebench_configure(settings: Mapping[str, Any]) -> None:
-    """Take the folder that holds the data of CO-Bench."""
-    configure(settings)
+    """Take the root: a tree of foreign tasks, else the folder that holds the data of CO-Bench."""
+    configure(settings, root_is_tree=adapters.configure(settings))
 
 
 @hookimpl
@@ -33,4 +34,5 @@ def tracebench_suite() -> SuiteSpec:
 @hookimpl
 def tracebench_tasks() -> tuple[TaskSpec, ...]:
     """Return all tasks; those whose extra is missing say so through their requirements."""
-    return (*SPECS, *available_specs())
+    own = (*SPECS, *available_specs())
+    return (*own, *adapters.rooted_specs([spec.name for spec in own]))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 
-SECLUSION = f"""
+_HOOK = """
 def _seclude(root):
     import os
     import sys
@@ -27,6 +27,12 @@ def _seclude(root):
     sys.addaudithook(refuse)
 
 
-_seclude({str(ROOT)!r})
-del _seclude
 """
+
+
+def seclude(root: Path) -> str:
+    """Return source that puts everything below a folder out of Python's reach."""
+    return f"{_HOOK}_seclude({str(root)!r})\ndel _seclude\n"
+
+
+SECLUSION = seclude(ROOT)

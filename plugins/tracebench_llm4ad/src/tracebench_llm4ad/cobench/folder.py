@@ -18,10 +18,10 @@ SUFFIXES = frozenset({"", ".txt", ".col", ".tsp", ".dat"})
 _configured: dict[str, Path] = {}
 
 
-def configure(settings: Mapping[str, Any]) -> None:
-    """Take the plugin's settings: its root folder, or its option `cobench_data`."""
+def configure(settings: Mapping[str, Any], *, root_is_tree: bool = False) -> None:
+    """Take the plugin's settings: its option `cobench_data`, or its root folder unless that is a tree of foreign tasks."""
     _configured.clear()
-    place = settings.get("root") or (settings.get("options") or {}).get("cobench_data")
+    place = (settings.get("options") or {}).get("cobench_data") or (None if root_is_tree else settings.get("root"))
     if place:
         _configured["folder"] = Path(place).expanduser()
 

@@ -1,0 +1,107 @@
+"""The tasks of a root as specs, and the look-up of one by its loader's name."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from tracebench_core.specs import Objective, Requirement, TaskSpec
+from tracebench_llm4ad.adapters.known import CONVERSES_TOO_MUCH, CORRECTED, VECTORS
+from tracebench_llm4ad.adapters.tree import INSTALLED, Found, find_tasks
+from tracebench_llm4ad.cobench.folder import requirement
+
+SUFFIX = "@root"
+EXTRAS = {"gymnasium": "gym", "pymoo": "pymoo", "sympy": "sympy", "scipy": "scipy", "numba": "numba"}
+
+_configured: dict[str, Found] = {}
+
+
+def configure(settings: Mapping[str, Any]) -> bool:
+    """Take the plugin's settings (`root`, or its option `root`); return whether tasks were found there."""
+    _configured.clear()
+    place = settings.get("root") or (settings.get("options") or {}).get("root")
+    for found in find_tasks(place) if place else []:
+        name = re.sub(r"\W", "_", found.key)
+        _configured[f"task_{name}" if f"task_{name}" not in _configured else f"task_{name}_{len(_configured)}"] = found
+    return bool(_configured)
+
+
+def found_as(attribute: str) -> Found | None:
+    """Return the task that a spec's loader names."""
+    return _configured.get(attribute)
+
+
+def rooted_specs(own: Collection[str]) -> tuple[TaskSpec, ...]:
+    """Return the root's tasks; one whose name is in `own` is offered as `<key>@root`."""
+    taken = set(own)
+    specs = []
+    for attribute, found in _configured.items():
+        name = found.key if found.key not in taken else f"{found.key}{SUFFIX}"
+        if name in taken:
+            continue
+        taken.add(name)
+        specs.append(_spec(found, name=name, attribute=attribute))
+    return tuple(specs)
+
+
+def place_of_evaluation(found: Found) -> tuple[str, str]:
+    """Return `apart` or `together`, and why it is the latter."""
+    if found.takes_text:
+        return "together", "its evaluator runs the program's text itself"
+    if found.own_guide:
+        return "together", "it brings a guide of its own, which runs the program's text"
+    if reason := CONVERSES_TOO_MUCH.get(found.short):
+        return "together", reason
+    return "apart", ""
+
+
+def _spec(found: Found, *, name: str, attribute: str) -> TaskSpec:
+    correction = CORRECTED.get(found.short)
+    where, why = place_of_evaluation(found)
+    notes = [f"From `{found.folder}`; one set of instances, nothing is held out."]
+    if where == "together":
+        notes.append(f"The score is computed in the sandboxed process where the candidate runs: {why}.")
+    if correction:
+        notes.append(f"Corrected: the tree {correction.words}.")
+    return TaskSpec(
+        name=name,
+        loader=f"{__package__}.found:{attribute}",
+        title=found.short.replace("_", " ").capitalize(),
+        description=" ".join(notes),
+        groups=("all", "root"),
+        tags=("root", found.layout, where),
+        options=f"{__package__}.options:ForeignOptions",
+        metric=correction.metric if correction else "score",
+        direction=correction.direction if correction else "maximize",
+        objectives=tuple(Objective(metric=m, direction="maximize") for m in VECTORS.get(found.short, ())),
+        requires=_requirements(found),
+        broken=found.broken,
+        preload=("numpy",),
+        sandbox=("math", "random", "numpy"),
+        licence="the tree's own",
+        source=f"{found.folder} (sha256 {digest(found)})",
+    )
+
+
+def _requirements(found: Found) -> tuple[Requirement, ...]:
+    needs = [Requirement(kind="module", name=name, hint=_install(name)) for name in found.modules]
+    if found.fetches:
+        needs.append(requirement(found.fetches))
+    return tuple(needs)
+
+
+def _install(module: str) -> str:
+    return f'pip install "tracebench-llm4ad[{EXTRAS[module]}]"' if module in EXTRAS else f"pip install {module}"
+
+
+def digest(found: Found) -> str:
+    """Return the first digits of the SHA-256 of the task's Python files: which evaluator it was."""
+    total = hashlib.sha256()
+    for path in sorted(found.folder.glob("*.py")):
+        total.update(path.name.encode() + b"\0" + path.read_bytes())
+    return total.hexdigest()[:16]
+
+
+__all__ = ["INSTALLED", "configure", "digest", "found_as", "place_of_evaluation", "rooted_specs"]

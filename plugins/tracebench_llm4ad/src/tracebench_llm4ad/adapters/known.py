@@ -1,0 +1,37 @@
+"""What is known of tasks by the last part of their names: objectives that are inverted, scores that are vectors, ways of evaluation."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+
+class Correction(NamedTuple):
+    """A score whose sign upstream is wrong: the quantity itself is never negative, so that its size is the native metric."""
+
+    metric: str
+    direction: Literal["maximize", "minimize"]
+    words: str
+
+
+CORRECTED = {
+    "knapsack_construct": Correction(
+        "value",
+        "maximize",
+        "returns minus the total value, so that taking nothing would be the best; the value counts here",
+    ),
+    "pymoo_moead": Correction(
+        "hypervolume", "maximize", "returns minus the hypervolume, although more is better; the hypervolume counts here"
+    ),
+}
+
+VECTORS: dict[str, tuple[str, ...]] = {
+    "online_bin_packing_2O": ("quality", "speed"),
+    "tsp_gls_2O": ("quality", "speed"),
+}
+"""Names of the components, all of which are maximised as they are returned."""
+
+WRITTEN_BACK = {"qap_construct": 0}
+"""Tasks whose evaluator expects the function to change one of its arguments, a list, in place; with the argument's position."""
+
+CONVERSES_TOO_MUCH: dict[str, str] = {}
+"""Tasks that are evaluated together by default, with the reason: a call for each would take longer than the task's time limit."""

@@ -1,0 +1,114 @@
+"""The evaluator's process: loads one foreign task, then forks a child for each evaluation, whose calls of the candidate it passes on.
+
+Trusted like the suite itself: no candidate runs here. Started as `python -m tracebench_llm4ad.adapters.server FD`. Messages are frames of
+the sandbox's codec: `order` in, `facts` or `broken` out; then `evaluate` in, any number of `call` out and `value` in, one `report` out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from tracebench_core.sandbox.codec import CodecError, Decoder, Encoder
+from tracebench_core.sandbox.frames import read_frame, write_frame
+from tracebench_llm4ad.adapters.runtime.loading import Foreign, load
+
+CAP = 1 << 30
+_SET_PDEATHSIG = 1
+
+
+class Door:
+    """The conversation with the process that started this one."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def send(self, message: Any) -> None:
+        """Send one message."""
+        write_frame(self._fd, Encoder(CAP).pack(message))
+
+    def receive(self) -> Any:
+        """Wait for one message."""
+        return read_frame(self._fd, decoder=Decoder(plain=False))
+
+
+class PassedOn:
+    """Stands for the candidate's function: the arguments go out as data, the value comes back as data."""
+
+    def __init__(self, door: Door, names: list[str], *, written_back: int | None) -> None:
+        self._door = door
+        self._names = names
+        self._written_back = written_back
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Ask for the function's value; a failure never returns: the other side ends this process."""
+        given = [*args, *(kwargs[name] for name in self._names[len(args) :] if name in kwargs)]
+        if len(given) != len(args) + len(kwargs):
+            raise TypeError(f"the evaluator uses keyword arguments that the function does not have: {sorted(kwargs)}")
+        self._door.send({"call": given})
+        value = self._door.receive()["value"]
+        if self._written_back is None:
+            return value
+        value, changed = value
+        given[self._written_back][:] = changed
+        return value
+
+
+def main() -> None:
+    """Load the task and serve evaluations until the other side closes."""
+    door = Door(int(sys.argv[1]))
+    try:
+        order = door.receive()
+        foreign = load(order)
+    except EOFError:
+        return
+    except BaseException as err:  # noqa: BLE001 - whatever a foreign module raises is the answer
+        door.send({"broken": _told(err)})
+        return
+    door.send({"facts": foreign.facts})
+    me = os.getpid()
+    while True:
+        try:
+            request = door.receive()
+        except EOFError:
+            return
+        child = os.fork()
+        if child == 0:
+            _evaluate(foreign, request, door, parent=me)
+        _, status = os.waitpid(child, 0)
+        if status:
+            door.send({"report": {"crashed": f"The evaluator's process ended with status {status}."}})
+
+
+def _evaluate(foreign: Foreign, request: Mapping[str, Any], door: Door, *, parent: int) -> None:
+    ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
+    try:
+        function: Any = PassedOn(door, request["names"], written_back=request["written_back"])
+        report = foreign.evaluate(foreign.facts["program"], function, seed=request["seed"], repeats=request["repeats"])
+    except (EOFError, BrokenPipeError):
+        os._exit(0)
+    except CodecError as err:
+        report = {
+            "crashed": f"An argument of the function {err}: this task can only be evaluated with `where: together`."
+        }
+    except BaseException as err:  # noqa: BLE001 - an evaluator that fails on what the candidate returned
+        report = {"error": _told(err)}
+    door.send({"report": report})
+    os._exit(0)
+
+
+def _told(err: BaseException) -> str:
+    frames = traceback.extract_tb(err.__traceback__)[-1:]
+    place = "".join(f" (line {frame.lineno} of `{os.path.basename(frame.filename)}`)" for frame in frames)  # noqa: PTH119 - a name for people
+    return f"{type(err).__name__}: {err}{place}"
+
+
+if __name__ == "__main__":
+    main()
