@@ -8,20 +8,20 @@ import sys
 import tracebench_client
 
 try:
-    import numpy
+    import numpy as np
 except ImportError:
-    numpy = None
+    np = None
 
 problem = tracebench_client.connect()
-print(f"python {sys.version.split()[0]}, numpy {numpy.__version__ if numpy else 'absent'}", flush=True)
+print(f"python {sys.version.split()[0]}, numpy {np.__version__ if np else 'absent'}", flush=True)
 
 
 def neighbours(values, scale, count):
     """Return `count` copies of `values` with every number moved by a normal step."""
-    if numpy is None:
+    if np is None:
         return [{name: value + problem.rng.gauss(0, scale) for name, value in values.items()} for _ in range(count)]
-    steps = numpy.random.default_rng(problem.rng.randrange(2**32)).normal(scale=scale, size=(count, len(values)))
-    return [dict(zip(values, numpy.array(list(values.values())) + step)) for step in steps]
+    steps = np.random.default_rng(problem.rng.randrange(2**32)).normal(scale=scale, size=(count, len(values)))
+    return [dict(zip(values, np.array(list(values.values())) + step)) for step in steps]
 
 
 problem.evaluate(problem.initial, origin="initial")

@@ -20,6 +20,7 @@ from tracebench_core.llm.gateway.app import Routes
 from tracebench_core.llm.gateway.assembly import build_service
 from tracebench_core.llm.gateway.privacy import forbid_inspection
 from tracebench_core.llm.gateway.settings import GatewaySettings
+from tracebench_core.llm.models import ROLES, role_config
 
 PARENT_CHECK_SECONDS = 1.0
 LARGEST_HEADERS = 256 * 1024
@@ -46,12 +47,17 @@ def main() -> None:
         backlog=1024,
     )
     server = uvicorn.Server(config)
-    if settings.mode == "real":  # the first call should not wait for it
+    if settings.mode == "real" and _needs_litellm(settings):  # the first call should not wait for it
         threading.Thread(target=import_module, args=("litellm",), daemon=True).start()
     threading.Thread(target=_wait_for_end, args=(server,), daemon=True).start()
     listener = socket.socket(fileno=settings.socket_fd)
     asyncio.run(server.serve(sockets=[listener]))
     os._exit(0)  # nothing is buffered, and the libraries behind providers take seconds to take leave
+
+
+def _needs_litellm(settings: GatewaySettings) -> bool:
+    """Guess by the config alone; whoever is wrong waits for an import, and nothing else."""
+    return any(role_config(settings.llm, role).base_url is None for role in ROLES)
 
 
 def _wait_for_end(server: uvicorn.Server) -> None:

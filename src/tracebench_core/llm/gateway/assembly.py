@@ -8,7 +8,7 @@ from tracebench_core.llm.cassette.cache import CallCache
 from tracebench_core.llm.cassette.recorder import Recorder
 from tracebench_core.llm.exchange import Provider
 from tracebench_core.llm.gateway.ledger import Ledger
-from tracebench_core.llm.gateway.providers.litellm import LiteLLMProvider
+from tracebench_core.llm.gateway.providers.real import RealProvider
 from tracebench_core.llm.gateway.providers.replay import ReplayProvider
 from tracebench_core.llm.gateway.providers.stub import StubProvider
 from tracebench_core.llm.gateway.service import Service
@@ -38,7 +38,7 @@ def _provider(settings: GatewaySettings) -> Provider:
         if settings.replay_from is None:
             raise ValueError("mode `replay` needs `replay_from`")
         return ReplayProvider(settings.replay_from / LLM_FOLDER)
-    return LiteLLMProvider(settings.llm, environ=settings.environ)
+    return RealProvider(settings.llm, environ=settings.environ)
 
 
 def _cache(settings: GatewaySettings, folder: Path) -> CallCache | None:

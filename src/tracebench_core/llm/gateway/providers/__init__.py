@@ -1,1 +1,1 @@
-"""What can stand behind the gateway: litellm, the stub model, or a recording."""
+"""What can stand behind the gateway: real models, the stub model, or a recording."""

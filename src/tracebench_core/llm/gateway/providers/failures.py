@@ -45,10 +45,13 @@ def _kind(error: Exception) -> str:
 
 
 def _retry_after(error: Any) -> float | None:
-    """Return `Retry-After` in seconds: a number, or the date of RFC 9110, section 10.2.3."""
     response = getattr(error, "response", None)
     headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None) or {}
-    value = headers.get("retry-after")
+    return retry_after_seconds(headers.get("retry-after"))
+
+
+def retry_after_seconds(value: str | None) -> float | None:
+    """Return `Retry-After` in seconds: a number, or the date of RFC 9110, section 10.2.3."""
     if not value:
         return None
     try:

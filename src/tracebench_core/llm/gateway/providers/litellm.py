@@ -9,11 +9,9 @@ from typing import Any
 
 from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply, Tokens
 from tracebench_core.llm.gateway.providers.failures import as_provider_error
-from tracebench_core.llm.models import key_variable, role_config
-from tracebench_core.specs import LLMConfig, ModelIdentity
-
-NO_KEY = "none"
-"""Sent to servers that ask for no key: the client library behind litellm insists on one."""
+from tracebench_core.llm.gateway.providers.keys import provider_key
+from tracebench_core.llm.gateway.providers.pieces import StreamedMessage
+from tracebench_core.specs import LLMConfig
 
 
 class LiteLLMProvider:
@@ -48,7 +46,7 @@ class LiteLLMProvider:
             model=f"{identity.provider}/{identity.model}",
             messages=request.messages,
             base_url=identity.base_url,
-            api_key=self._key(request, identity),
+            api_key=provider_key(self._llm, request, environ=self._environ),
             num_retries=0,
             max_retries=0,
             timeout=self._llm.timeout,
@@ -59,24 +57,18 @@ class LiteLLMProvider:
 
     async def _stream(self, request: ChatRequest, on_delta: OnDelta) -> Reply:
         stream = await self._complete(request, stream=True, stream_options={"include_usage": True})
-        texts: list[str] = []
-        tools: dict[int, dict[str, Any]] = {}
+        streamed = StreamedMessage()
         finish_reason = ""
         async for chunk in stream:
             for choice in chunk.choices:
-                delta = {k: v for k, v in choice.delta.model_dump(exclude_none=True).items() if k in DELTA_FIELDS}
-                texts.append(delta.get("content") or "")
-                for call in delta.get("tool_calls") or ():
-                    _merge_tool_call(tools, call)
+                await streamed.add(choice.delta.model_dump(exclude_none=True), on_delta)
                 finish_reason = choice.finish_reason or finish_reason
-                if delta.get("content") or delta.get("tool_calls"):
-                    await on_delta(delta)
-        message: dict[str, Any] = {"role": "assistant", "content": "".join(texts)}
-        if tools:
-            message["tool_calls"] = [tools[index] for index in sorted(tools)]
+        message = streamed.whole()
         # litellm puts its own count where the provider sent none; what was really sent is in the raw chunks.
         sent = [usage for chunk in stream.chunks if (usage := getattr(chunk, "usage", None)) is not None]
-        if not (message["content"] or tools or sent):  # litellm makes an empty answer of a body that is no stream
+        if not (
+            message["content"] or message.get("tool_calls") or sent
+        ):  # litellm makes an empty answer of a body that is no stream
             raise ProviderError("the answer is no stream of completions", kind="malformed")
         return Reply(message, finish_reason or "stop", reported=_tokens(sent[-1]) if sent else None)
 
@@ -92,12 +84,6 @@ class LiteLLMProvider:
             reported=_tokens(getattr(response, "usage", None)),
         )
 
-    def _key(self, request: ChatRequest, identity: ModelIdentity) -> str | None:
-        variable = key_variable(role_config(self._llm, request.role), identity)
-        if variable is None:
-            return self._environ.get("OPENAI_API_KEY", NO_KEY) if identity.base_url else None
-        return self._environ.get(variable)
-
     @cached_property
     def _litellm(self) -> Any:
         import litellm  # noqa: PLC0415 - two seconds that only real mode pays
@@ -110,18 +96,6 @@ class LiteLLMProvider:
         """Import litellm beside the event loop, and not on an attempt's time."""
         if "_litellm" not in vars(self):
             await asyncio.to_thread(lambda: self._litellm)
-
-
-DELTA_FIELDS = frozenset({"role", "content", "tool_calls"})
-
-
-def _merge_tool_call(tools: dict[int, dict[str, Any]], piece: dict[str, Any]) -> None:
-    """Add one streamed piece of a tool call to the whole."""
-    whole = tools.setdefault(piece.get("index") or 0, {"type": "function", "function": {"name": "", "arguments": ""}})
-    if piece.get("id"):
-        whole["id"] = piece["id"]
-    for name in ("name", "arguments"):
-        whole["function"][name] += (piece.get("function") or {}).get(name) or ""
 
 
 def _tokens(usage: Any) -> Tokens | None:

@@ -1,0 +1,176 @@
+"""Servers that speak OpenAI's API, asked without litellm, which costs milliseconds of CPU a call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply, Tokens
+from tracebench_core.llm.gateway.providers.failures import LONGEST_MESSAGE, retry_after_seconds
+from tracebench_core.llm.gateway.providers.keys import provider_key
+from tracebench_core.llm.gateway.providers.pieces import StreamedMessage
+from tracebench_core.llm.models import LOOPBACK
+from tracebench_core.specs import LLMConfig, ModelIdentity
+
+if TYPE_CHECKING:
+    import aiohttp
+
+SPEAKING = frozenset({"openai", "openrouter", "hosted_vllm", "vllm", "lm_studio", "llamafile", "ollama", "ollama_chat"})
+"""Providers whose address, where it ends in `/v1`, is OpenAI's API and nothing more."""
+OPENROUTER = "https://openrouter.ai/api/v1"
+OPENAI_HOST = "api.openai.com"
+"""Left to litellm, which knows how parameters are called for each of its models."""
+OK, TOO_MANY = 200, 429
+KINDS = {401: "auth", 403: "auth", 408: "timeout", TOO_MANY: "rate_limited"}
+DONE = b"[DONE]"
+
+
+def direct_address(identity: ModelIdentity) -> str | None:
+    """Return the address at which a model is asked directly, or None where litellm must ask."""
+    if identity.provider not in SPEAKING:
+        return None
+    url = (identity.base_url or (OPENROUTER if identity.provider == "openrouter" else "")).rstrip("/")
+    return url if url.endswith("/v1") and urlsplit(url).hostname != OPENAI_HOST else None
+
+
+class DirectProvider:
+    """Asks `POST {base_url}/chat/completions`, one attempt a call, over kept connections."""
+
+    def __init__(self, llm: LLMConfig, *, environ: Mapping[str, str]) -> None:
+        self._llm = llm
+        self._environ = environ
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+
+    async def ask(self, request: ChatRequest, *, on_delta: OnDelta | None = None) -> Reply:
+        """Return the model's answer.
+
+        Raises:
+            ProviderError: with the kind of failure.
+        """
+        import aiohttp  # noqa: PLC0415 - only real mode needs it
+
+        url = direct_address(request.identity)
+        if url is None:
+            raise ProviderError(f"`{request.identity.provider}` cannot be asked directly", kind="request")
+        try:
+            async with (
+                asyncio.timeout(self._llm.timeout),
+                self._post(url, request, stream=on_delta is not None) as answer,
+            ):
+                if answer.status != OK:
+                    raise _failure(answer, await answer.text(errors="replace"))
+                if on_delta is None:
+                    return _reply(await answer.read())
+                return await _stream(answer.content.iter_any(), on_delta)
+        except TimeoutError as err:
+            raise ProviderError(f"no answer within {self._llm.timeout:g} s", kind="timeout") from err
+        except aiohttp.ClientError as err:
+            raise ProviderError(f"{type(err).__name__}: {err}"[:LONGEST_MESSAGE], kind="refused") from err
+
+    def _post(self, url: str, request: ChatRequest, *, stream: bool) -> Any:  # aiohttp's own context manager
+        body: dict[str, Any] = {"model": request.identity.model, "messages": request.messages, **request.sampling}
+        if stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        key = provider_key(self._llm, request, environ=self._environ)
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        session = self._session(is_local=urlsplit(url).hostname in LOOPBACK)
+        return session.post(f"{url}/chat/completions", data=json.dumps(body).encode(), headers=headers)
+
+    def _session(self, *, is_local: bool) -> aiohttp.ClientSession:
+        """Return the session for servers on this machine, which no proxy stands before, or for all others."""
+        import aiohttp  # noqa: PLC0415
+
+        if is_local not in self._sessions:
+            self._sessions[is_local] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                timeout=aiohttp.ClientTimeout(),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=not is_local,
+            )
+        return self._sessions[is_local]
+
+
+def _failure(answer: aiohttp.ClientResponse, body: str) -> ProviderError:
+    status = answer.status
+    kind = KINDS.get(status) or ("server" if status >= 500 else "request")  # noqa: PLR2004 - HTTP's own line
+    return ProviderError(
+        f"HTTP {status}: {_words(body)}"[:LONGEST_MESSAGE],
+        kind=kind,
+        status_code=status,
+        retry_after=retry_after_seconds(answer.headers.get("Retry-After")),
+    )
+
+
+def _words(body: str) -> str:
+    try:
+        return str(json.loads(body)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return body.strip()
+
+
+def _reply(body: bytes) -> Reply:
+    try:
+        data = json.loads(body)
+        choice = data["choices"][0]
+        message = choice["message"]
+        kept = {name: message[name] for name in ("role", "content", "tool_calls") if message.get(name) is not None}
+        finish_reason = choice.get("finish_reason")
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as err:
+        raise ProviderError(
+            f"the answer is no completion: {body[:200].decode(errors='replace')}", kind="malformed"
+        ) from err
+    return Reply(
+        {"role": "assistant", "content": ""} | kept, finish_reason or "stop", reported=_tokens(data.get("usage"))
+    )
+
+
+async def _stream(pieces: AsyncIterator[bytes], on_delta: OnDelta) -> Reply:
+    message, finish_reason, usage, ended = StreamedMessage(), "", None, False
+    async for event in _events(pieces):
+        if event is None:
+            ended = True
+            break
+        if "error" in event:
+            raise ProviderError(f"the stream broke: {event['error']}"[:LONGEST_MESSAGE], kind="server")
+        usage = event.get("usage") or usage
+        for choice in event.get("choices") or ():
+            await message.add(choice.get("delta") or {}, on_delta)
+            finish_reason = choice.get("finish_reason") or finish_reason
+    if not (ended or finish_reason):
+        raise ProviderError("the answer is no whole stream of completions", kind="malformed")
+    return Reply(message.whole(), finish_reason or "stop", reported=_tokens(usage))
+
+
+async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any] | None]:
+    """Yield the data of server-sent events, and None for the last one."""
+    waiting = b""
+    async for piece in pieces:
+        *lines, waiting = (waiting + piece).split(b"\n")
+        for line in lines:
+            if not line.startswith(b"data:"):
+                continue
+            data = line[5:].strip()
+            if data == DONE:
+                yield None
+                return
+            try:
+                event = json.loads(data)
+            except ValueError as err:
+                raise ProviderError(f"an event of the stream is no JSON: {data[:200]!r}", kind="malformed") from err
+            if isinstance(event, dict):
+                yield event
+
+
+def _tokens(usage: Any) -> Tokens | None:
+    """Return the provider's count, whatever it says; None where it sent none that is one."""
+    if not isinstance(usage, dict):
+        return None
+    details = usage.get("prompt_tokens_details")
+    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens") or 0
+    cached = (details.get("cached_tokens") if isinstance(details, dict) else 0) or 0
+    if not (isinstance(prompt, int) and isinstance(completion, int) and isinstance(cached, int)):
+        return None
+    return Tokens(prompt=prompt, completion=completion, cached=cached) if prompt or completion else None
