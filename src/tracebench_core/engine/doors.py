@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracebench_core.engine.job import Doors
 from tracebench_core.engine.models import Models, NoModels
+from tracebench_core.engine.patient import PatientSandbox
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import PluginHost, load_ref
@@ -17,6 +18,9 @@ from tracebench_core.specs import JobOrder, JobSpec, Limits, Outcome, SandboxCon
 from tracebench_core.specs.events import Event
 from tracebench_core.store.layout import JobLayout
 from tracebench_core.store.writer import EventWriter
+
+if TYPE_CHECKING:
+    from tracebench_core.sandbox import LocalSandbox
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +86,8 @@ class LazySandbox:
         self._config = config
         self._address = address
         self._preload = preload
-        self._sandbox: Any = None
+        self._sandbox: Sandbox | None = None
+        self._owned: LocalSandbox | None = None
 
     def call(self, code: str, entry: str, *args: Any, limits: Limits | None = None, prelude: str = "") -> Outcome:
         """See `Sandbox`."""
@@ -111,9 +116,9 @@ class LazySandbox:
 
     def close(self) -> None:
         """End or disconnect the sandbox if it was used."""
-        if self._sandbox is not None:
-            self._sandbox.close()
-            self._sandbox = None
+        if self._owned is not None:
+            self._owned.close()
+        self._sandbox = self._owned = None
 
     def _limits(self, limits: Limits | None) -> Limits:
         return limits or Limits(memory_mb=self._config.memory_mb)
@@ -123,11 +128,10 @@ class LazySandbox:
             from tracebench_core.sandbox import connect, open_sandbox  # noqa: PLC0415 - most jobs never need it
 
             if self._address is not None:
-                self._sandbox = connect(self._address)
+                self._sandbox = PatientSandbox(connect(self._address))
             else:
-                self._sandbox = open_sandbox(preload=self._preload, require=self._config.require)
-        opened: Sandbox = self._sandbox
-        return opened
+                self._sandbox = self._owned = open_sandbox(preload=self._preload, require=self._config.require)
+        return self._sandbox
 
 
 def _models(order: JobOrder) -> Models:

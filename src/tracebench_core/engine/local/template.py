@@ -164,7 +164,7 @@ class Template:
         elif child.ended:
             end = child.ended
         elif code == DISK_REFUSED:
-            end = "lost"
+            end = "unwritable"
         else:
             end = "died"
         self._wire.send({"end": child.job_id, "exit": end, "detail": _describe(code)})
@@ -192,7 +192,7 @@ def _describe(code: int | None) -> str:
     if code == STOPPED:
         return "the process was told to end by SIGTERM"
     if code == DISK_REFUSED:
-        return "its files could not be written"
+        return "its files cannot be written"
     if code < 0:
         return f"the process was killed by {signal.Signals(-code).name}"
     return f"the process ended with exit code {code}"

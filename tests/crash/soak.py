@@ -1,0 +1,224 @@
+"""Kill processes of a run at random moments, resume it to its end, and compare it with a run that nobody disturbed.
+
+`python -m tests.crash.soak --kills 1000` is the long form; the short one is `test_random_kills.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.crash.processes import kill, tree, wait_until_gone
+
+from tracebench_core.store.compare import without_times
+from tracebench_core.store.fsck import check_run
+from tracebench_core.store.journal import EndRecord, end_records
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.reader import load_run
+
+VICTIMS = ("runner", "template", "job", "gateway", "sandbox")
+"""Not the candidate: killed from outside, it is a candidate that crashed, and is measured as one."""
+TIMED_COLUMNS = {"run_id", "time_seconds", "started_at", "ended_at"}
+ORPHAN_SECONDS = 5.0
+MOST_ATTEMPTS = 60
+COMMAND = str(Path(sys.executable).parent / "trace-bench")
+
+
+def matrix(seeds: int) -> dict[str, Any]:
+    """Return a config of 6 quick jobs a seed: numbers and sandboxed code, with a model (the stub) and without."""
+    return {
+        "mode": "stub",
+        "tasks": ["internal:numeric_param", "internal:code_param"],
+        "trainers": [
+            "NoOp",
+            {"id": "BestOfN", "params_variants": [{"n": 3}]},
+            {"id": "SequentialRefine", "params_variants": [{"num_steps": 3}]},
+        ],
+        "seeds": list(range(seeds)),
+        "max_workers": 2,
+    }
+
+
+@dataclass
+class Tally:
+    """What was done to runs, and what was found wrong with them."""
+
+    runs: int = 0
+    jobs: int = 0
+    kills: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+class Patient:
+    """One run that is disturbed until it has had its kills, and then left to finish."""
+
+    def __init__(
+        self, folder: Path, *, config: dict[str, Any], rng: random.Random, victims: Sequence[str] = VICTIMS
+    ) -> None:
+        self.folder = folder
+        self._victims = victims
+        self.token = f"soak-{os.getpid()}-{rng.getrandbits(40):x}"
+        self.run_dir = folder / "runs" / "r"
+        self._rng = rng
+        self._config = folder / "config.yaml"
+        folder.mkdir(parents=True)
+        self._config.write_text(yaml.safe_dump({**config, "run_id": "r", "runs_dir": str(folder / "runs")}))
+        (folder / self.token).mkdir()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start the run, or resume it when it had begun."""
+        begun = (self.run_dir / "meta" / "manifest.json").exists()
+        argv = ["resume", str(self.run_dir), "--failed"] if begun else ["run", "--config", str(self._config)]
+        with (self.folder / "told.log").open("ab") as told:
+            return subprocess.Popen(
+                [COMMAND, *argv],
+                stdout=told,
+                stderr=told,
+                start_new_session=True,
+                env={**os.environ, "SOAK": self.token, "TMPDIR": str(self.folder / self.token)},
+            )
+
+    def disturb(self, tally: Tally, *, kills: int, span: float) -> None:
+        """Kill `kills` processes, each within `span` seconds of the last, and let the run come to its end."""
+        declared: dict[str, EndRecord] = {}
+        left = kills
+        for _ in range(MOST_ATTEMPTS):
+            process = self.start()
+            while left > 0 and process.poll() is None:
+                time.sleep(self._rng.uniform(0, span))
+                victim = self._strike(process.pid)
+                if victim:
+                    tally.kills[victim] += 1
+                    left -= 1
+                if victim == "runner":
+                    break
+            code = process.wait()
+            if orphans := wait_until_gone(self.token, seconds=ORPHAN_SECONDS):
+                tally.problems.append(f"left running: {orphans}")
+            declared = self._still_declared(declared, tally)
+            if code == 0:  # finished, perhaps before all kills were dealt
+                return
+        tally.problems.append(
+            f"not finished after {MOST_ATTEMPTS} resumes: {(self.folder / 'told.log').read_text()[-800:]}"
+        )
+
+    def _strike(self, pid: int) -> str:
+        present = tree(pid)
+        kinds = [kind for kind in self._victims if kind in present.values()]
+        if not kinds:
+            return ""
+        kind = self._rng.choice(kinds)
+        target = self._rng.choice([p for p, k in present.items() if k == kind])
+        return kind if kill(target) else ""
+
+    def _still_declared(self, before: dict[str, EndRecord], tally: Tally) -> dict[str, EndRecord]:
+        now = end_records(self.run_dir) if self.run_dir.is_dir() else {}
+        for job_id, end in before.items():
+            if end.status == "ok" and now.get(job_id) != end:
+                tally.problems.append(f"job {job_id} was declared ok, and then {now.get(job_id)}")
+        return now
+
+
+def derived(run_dir: Path) -> dict[str, Any]:
+    """Return what follows from a run's events, without times: results, states, tables."""
+    run = load_run(run_dir)
+    found: dict[str, Any] = {}
+    for job_id, result in run.results.items():
+        found[f"{job_id}/results"] = without_times(result)
+        for path in sorted(run.layout.job(job_id).artifacts.rglob("*")):
+            if path.is_file():
+                found[f"{job_id}/{path.name}"] = path.read_bytes()
+    with run.layout.results_csv.open() as table:
+        found["results.csv"] = [
+            {k: v for k, v in row.items() if k not in TIMED_COLUMNS} for row in csv.DictReader(table)
+        ]
+    found["leaderboard.csv"] = run.layout.leaderboard_csv.read_bytes()
+    summary = json.loads(run.layout.summary.read_bytes())
+    found["summary.json"] = {k: v for k, v in summary.items() if k not in {"run_id", "wall_seconds", "cpu_seconds"}}
+    return found
+
+
+def examine(run_dir: Path, *, undisturbed: dict[str, Any], tally: Tally) -> None:
+    """Compare a finished run with the undisturbed one, and count how often each job was declared ok."""
+    found = derived(run_dir)
+    for name in sorted(found.keys() | undisturbed.keys()):
+        if found.get(name) != undisturbed.get(name):
+            tally.problems.append(f"{name} differs: {str(found.get(name))[:300]} != {str(undisturbed.get(name))[:300]}")
+    oks: Counter[str] = Counter()
+    for path in RunLayout(run_dir).journals():
+        for line in path.read_bytes().splitlines():
+            record = json.loads(line) if line.endswith(b"}") else {}
+            if record.get("kind") == "job_finished" and record["status"] == "ok":
+                oks[record["job"]] += 1
+    jobs = load_run(run_dir).jobs
+    tally.problems += [f"job {j.job_id} was declared ok {oks[j.job_id]} times" for j in jobs if oks[j.job_id] != 1]
+    tally.problems += [f"fsck: {f.code} {f.path} {f.message}" for f in check_run(run_dir) if f.mended_by != "nothing"]
+
+
+def soak(
+    folder: Path, *, config: dict[str, Any], kills: int, seeds: int, seed: int = 0, victims: Sequence[str] = VICTIMS
+) -> Tally:
+    """Disturb runs until `kills` kills were dealt and at least `seeds` runs have been through it."""
+    calm = Patient(folder / "calm", config=config, rng=random.Random("calm"))
+    started = time.monotonic()
+    if code := calm.start().wait():
+        raise RuntimeError(f"the undisturbed run ended with {code}: {(calm.folder / 'told.log').read_text()[-2000:]}")
+    length = time.monotonic() - started
+    undisturbed = derived(calm.run_dir)
+    tally = Tally()
+    share = max(1, kills // seeds)
+    while tally.kills.total() < kills or tally.runs < seeds:
+        rng = random.Random(f"{seed}:{tally.runs}")
+        patient = Patient(folder / f"run{tally.runs}", config=config, rng=rng, victims=victims)
+        before = len(tally.problems)
+        patient.disturb(tally, kills=share, span=min(2.0, length / 2))
+        tally.runs += 1
+        tally.jobs += len(undisturbed["results.csv"])
+        if len(tally.problems) == before:
+            examine(patient.run_dir, undisturbed=undisturbed, tally=tally)
+        if len(tally.problems) > before:
+            tally.problems[before:] = [f"run {tally.runs - 1}: {problem}" for problem in tally.problems[before:]]
+    return tally
+
+
+def main() -> int:
+    """Run the long form and say how it went."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--seeds", type=int, default=50, help="runs at the least")
+    parser.add_argument("--jobs", type=int, default=60, help="jobs of the matrix, rounded to six")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--victims", nargs="+", default=VICTIMS, choices=VICTIMS)
+    parser.add_argument("--folder", type=Path, help="keep the runs here")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="soak-") as temporary:
+        folder = chosen.folder or Path(temporary)
+        tally = soak(
+            Path(folder),
+            config=matrix(max(1, chosen.jobs // 6)),
+            kills=chosen.kills,
+            seeds=chosen.seeds,
+            seed=chosen.seed,
+            victims=chosen.victims,
+        )
+    dealt = ", ".join(f"{n} {kind}" for kind, n in tally.kills.most_common())
+    print(f"{tally.kills.total()} kills ({dealt}) over {tally.runs} runs of {tally.jobs} jobs in all")
+    print("\n".join(tally.problems) or "nothing lost, nothing twice, nobody left, every derived file as undisturbed")
+    return 1 if tally.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
