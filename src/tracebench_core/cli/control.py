@@ -171,6 +171,9 @@ def _target(name: str, runs_dir: str | None) -> tuple[Path, str | None]:
     try:
         return find_run(name, runs_dir=runs_dir), None
     except UsageError as err:
-        from tracebench_core.engine.control_find import no_such_run
+        from tracebench_core.engine.control_find import nearest_live_run
 
-        raise no_such_run(name) from err
+        near = nearest_live_run(name)
+        if near is None:
+            raise
+        raise UsageError(f"There is no run `{name}`. Did you mean `{near}`?", hint="trace-bench ps") from err

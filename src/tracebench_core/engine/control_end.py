@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from tracebench_core.engine.finish import conclude
@@ -11,6 +12,7 @@ from tracebench_core.engine.recorder import Recorder
 from tracebench_core.specs import JobOrder, JobResult, JobSpec
 from tracebench_core.specs.events import EvaluationDone, Event, JobFinished, LLMCall
 from tracebench_core.store import files
+from tracebench_core.store.clock import utc_now
 from tracebench_core.store.layout import JobLayout
 from tracebench_core.store.metering import Meter
 from tracebench_core.store.reader import read_events
@@ -38,12 +40,20 @@ def conclude_cancelled(layout: JobLayout, job: JobSpec, *, reason: str, calls_af
         writer = EventWriter(layout)
         last = max((event.call for event in events if isinstance(event, LLMCall)), default=0)
         events += [writer.write(call) for call in calls_after(last)]
-        seconds = max((event.mono for event in events), default=0.0)
+        seconds = _seconds_since_start(events)
         Recorder(writer.write).finished(
             "cancelled", f"cancelled: {reason}", used=_metered(events).used(seconds=seconds), seconds=seconds
         )
         writer.close(durable=False)
     return conclude(layout, job, events=read_events(layout).events)
+
+
+def _seconds_since_start(events: Sequence[Event]) -> float:
+    """Return how long the job has run, by the time of day: its own clock went with its process."""
+    if not events:
+        return 0.0
+    passed = (utc_now() - datetime.fromisoformat(events[0].t)).total_seconds()
+    return round(max(events[-1].mono, passed), 6)
 
 
 def _metered(events: Sequence[Event]) -> Meter:

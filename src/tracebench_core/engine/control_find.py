@@ -9,7 +9,7 @@ from typing import Any
 from tracebench_core.engine.control_channel import ask
 from tracebench_core.engine.control_registry import RunEntry, entries, forget, read_entry
 from tracebench_core.errors import RunDirError, UsageError
-from tracebench_core.ids import did_you_mean
+from tracebench_core.ids import nearest
 from tracebench_core.store.journal import finished_jobs
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import holder_of
@@ -82,10 +82,9 @@ def find_live_job(job_id: str) -> Path | None:
     return runs[0] if runs else None
 
 
-def no_such_run(name: str) -> UsageError:
-    """Return the error for a name that is neither a run nor a job under way."""
-    known = [entry.run_id for entry in entries()]
-    return UsageError(f"There is no run or job `{name}` under way.{did_you_mean(name, known)}", hint="trace-bench ps")
+def nearest_live_run(name: str) -> str | None:
+    """Return the id of the run under way that `name` was most likely meant to be, or None."""
+    return nearest(name, [entry.run_id for entry in entries()])
 
 
 def _by_entry(entry: RunEntry) -> LiveRun | None:

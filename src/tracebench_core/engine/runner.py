@@ -250,6 +250,7 @@ class Runner:
             self._stopped_by = self._stopped_by or "fail_fast"
 
     def _summary(self) -> RunSummary:
+        self._stopped_by = self._stopped_by or self._control.stopped_by
         counts: Counter[JobStatus] = Counter(self._statuses.get(job.job_id, "not_run") for job in self._plan.jobs)
         return RunSummary(
             run_dir=self._layout.path,
