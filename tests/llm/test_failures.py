@@ -26,26 +26,27 @@ class Desk(NamedTuple):
     server: FakeOpenAI
     gateway: GatewayHandle
     jobs: Iterator[int]
+    provider: str
 
     def client(self, *faults: Fault | None) -> GatewayClient:
         """Return a new job's client; the provider fails as told from now on."""
         self.server.fail_next(*faults)
-        identity = ModelIdentity(provider="openai", model="fake", base_url=self.server.base_url)
+        identity = ModelIdentity(provider=self.provider, model="fake", base_url=self.server.base_url)
         models = dict.fromkeys(ROLES, identity)
         return GatewayClient(self.gateway.register(f"job{next(self.jobs)}", budget=Budget(), seed=1, models=models))
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """Run one gateway for the module: importing litellm takes seconds."""
+@pytest.fixture(scope="module", params=["openai", "custom_openai"], ids=["direct", "litellm"])
+def desk(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Desk]:
+    """Run one gateway for each way to ask: importing litellm takes seconds."""
     with FakeOpenAI(error_text=f"the key {KEY} may not do that") as server:
         llm = LLMConfig(
-            provider="openai", model="fake", base_url=server.base_url, api_key_env="MY_KEY", max_retries=RETRIES
+            provider=request.param, model="fake", base_url=server.base_url, api_key_env="MY_KEY", max_retries=RETRIES
         )
         run_dir = tmp_path_factory.mktemp("run")
         environ = {"MY_KEY": KEY}
         with start_gateway(llm, mode="real", run_dir=run_dir, run_budget=Budget(), environ=environ) as gateway:
-            yield Desk(server, gateway, count())
+            yield Desk(server, gateway, count(), request.param)
 
 
 @pytest.mark.parametrize(
