@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.protocols import EvaluationFailed, Sandbox
-from tracebench_core.specs import Limits
+from tracebench_core.specs import Feedback, Limits
 from tracebench_llm4ad.adapters import runtime
 from tracebench_llm4ad.adapters.runtime.together import MARK
 from tracebench_llm4ad.adapters.tree import Found
@@ -40,8 +40,12 @@ def evaluate_together(found: Found, order: Mapping[str, Any], *, sandbox: Sandbo
     outcome = sandbox.command([sys.executable, "-W", "ignore", "-m", f"{PACKAGE}.together"], files=files, limits=limits)
     printed = outcome.value["stdout"] if isinstance(outcome.value, dict) else ""
     lines = [line.removeprefix(MARK) for line in printed.splitlines() if line.startswith(MARK)]
-    if outcome.status != "ok" or not lines:
+    if outcome.status != "ok":
         raise EvaluationFailed(explain(outcome))
+    if not lines:
+        last = outcome.value["stderr"].strip().splitlines()[-1:]
+        text = " ".join(["The evaluation ended without a report; the program may not end its process.", *last])
+        raise EvaluationFailed(Feedback(score=0.0, status="error", text=text))
     return _checked(lines[-1])
 
 
