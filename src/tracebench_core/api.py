@@ -194,7 +194,7 @@ def _run(
     error_type: str | None = None,
 ) -> RunSummary:
     runner = Runner(plan_, host, layout, reporter=reporter, resume=mode, error_type=error_type)
-    return runner.run(lambda: Surroundings(plan_, host, layout, root=root, environ=os.environ))
+    return runner.run(lambda: Surroundings(plan_, host, layout, root=root, environ=os.environ, reuse=mode != "none"))
 
 
 def _reporter(host: PluginHost, name: str, stream: TextIO | None) -> Reporter:

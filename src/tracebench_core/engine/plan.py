@@ -164,7 +164,8 @@ def _refuse_unheard(config: RunConfig, tasks: Sequence[TaskChoice], trainers: Se
 def _expand(
     config: RunConfig, tasks: Sequence[TaskChoice], trainers: Sequence[TrainerChoice], environ: Mapping[str, str]
 ) -> Iterator[JobSpec]:
-    models = resolve_models(config.llm, mode=config.mode, environ=environ)
+    models = resolve_models(config.llm, mode=config.mode, environ=environ, replay_from=config.replay_from)
+    every_field = set(JobSpec.model_fields)  # one set for all jobs: a set for each takes most of their memory
     shared = {
         "mode": config.mode,
         "stub": config.llm.stub if config.mode == "stub" else None,
@@ -190,6 +191,7 @@ def _expand(
                 digest = identity.copy()
                 digest.update(b"#%d" % seed)
                 yield JobSpec.model_construct(
+                    every_field,
                     **fields,
                     job_id=digest.hexdigest()[:JOB_ID_DIGITS],
                     seed=seed,

@@ -46,9 +46,18 @@ class Surroundings:
     """Opened around the jobs of one runner process; closing it leaves no process behind."""
 
     def __init__(
-        self, plan: Plan, host: PluginHost, layout: RunLayout, *, root: Path | None, environ: Mapping[str, str]
+        self,
+        plan: Plan,
+        host: PluginHost,
+        layout: RunLayout,
+        *,
+        root: Path | None,
+        environ: Mapping[str, str],
+        reuse: bool = True,
     ) -> None:
+        """`reuse`: of a recorded run, jobs that run again go through their finished calls for nothing."""
         self._plan = plan
+        self._reuse = reuse
         self._host = host
         self._layout = layout
         self._root = root
@@ -190,6 +199,11 @@ class Surroundings:
         config = self._plan.config
         replay = Path(config.replay_from) if config.replay_from else None
         self._gateway = start_gateway(
-            config.llm, mode=config.mode, run_dir=self._layout.path, run_budget=config.run_budget, replay_from=replay
+            config.llm,
+            mode=config.mode,
+            run_dir=self._layout.path,
+            run_budget=config.run_budget,
+            replay_from=replay,
+            reuse=self._reuse,
         )
         self._stack.callback(self._gateway.close)

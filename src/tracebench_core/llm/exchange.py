@@ -47,6 +47,8 @@ class Metered:
     estimated: bool = False
     retries: int = 0
     cached: bool = False
+    reused: bool = False
+    """An earlier attempt at the job made this call and paid for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,12 +226,14 @@ def start_gateway(
     run_dir: Path,
     run_budget: Budget,
     replay_from: Path | None = None,
+    reuse: bool = True,
     seed: int = 0,
     environ: Mapping[str, str] | None = None,
 ) -> GatewayHandle:
     """Start the run's gateway and return at once: calls made before it is up wait for it.
 
     Args:
+        reuse: of a recorded run, answer a job that runs again with what its earlier attempts were answered.
         environ: where provider keys are taken from; this process's own environment by default.
 
     Raises:
@@ -249,6 +251,7 @@ def start_gateway(
         run_dir=run_dir.absolute(),
         run_budget=run_budget,
         replay_from=replay_from.absolute() if replay_from else None,
+        reuse=reuse,
         seed=seed,
         token_secret=secrets.token_hex(32),
         admin_token=secrets.token_hex(32),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple, get_args
 from urllib.parse import urlsplit
 
@@ -47,15 +48,27 @@ def role_config(llm: LLMConfig, role: Role) -> ModelConfig:
     return ModelConfig(**default | own)
 
 
-def resolve_models(llm: LLMConfig, *, mode: Mode, environ: Mapping[str, str]) -> dict[Role, ModelIdentity]:
+def resolve_models(
+    llm: LLMConfig, *, mode: Mode, environ: Mapping[str, str], replay_from: str | None = None
+) -> dict[Role, ModelIdentity]:
     """Return who answers each role.
 
     A model that the config leaves open is `$TRACE_LITELLM_MODEL`, else `$DEFAULT_LITELLM_MODEL`, else a small OpenAI
-    model, through OpenRouter where only its key is set. In stub mode every role is answered by `stub`.
+    model, through OpenRouter where only its key is set. In stub mode every role is answered by `stub`. In replay mode a role
+    whose model the config leaves open is answered by the recorded one, and always where the stub was recorded.
+
+    Raises:
+        RunDirError: when `replay_from` holds no recording that can be read.
     """
     if mode == "stub":
         return dict.fromkeys(ROLES, STUB)
-    return {role: _resolve(role_config(llm, role), environ) for role in ROLES}
+    resolved = {role: _resolve(role_config(llm, role), environ) for role in ROLES}
+    if mode == "replay" and replay_from is not None:
+        from tracebench_core.llm.cassette.player import recorded_models  # noqa: PLC0415 - for replays alone
+
+        found = recorded_models(Path(replay_from))
+        resolved |= {role: m for role, m in found.items() if m == STUB or role_config(llm, role).model is None}
+    return resolved
 
 
 def missing_key(llm: LLMConfig, *, mode: Mode, environ: Mapping[str, str]) -> MissingKey | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.llm.cassette.blobs import Blobs
@@ -39,7 +39,7 @@ class Player:
         self._by_seed: dict[tuple[int, str, int], Entry] = {}
         self._by_request: dict[tuple[str, int], Entry] = {}
         self._entries: list[Entry] = []
-        for entry in _entries(self._path):
+        for entry in entries(self._path):
             digest, occurrence = entry["digest"], entry["occurrence"]
             # A job that ran twice is answered as it was the last time: that is the try that its results are from.
             self._by_job[entry["job_id"], digest, occurrence] = entry
@@ -62,20 +62,12 @@ class Player:
         )
         if entry is None:
             raise ProviderError(self._explain_miss(request), kind="replay_miss")
-        metered = _metered(entry["metered"])
+        metered = metered_as_kept(entry)
         if "error" in entry:
             error = entry["error"]
             raise ProviderError(error["message"], kind=error["kind"], status_code=error["status_code"], metered=metered)
         content = json.loads(self._content(entry["reply"]))
         return Reply(content["message"], content["finish_reason"], metered=metered)
-
-    def models(self) -> dict[Role, ModelIdentity]:
-        """Return who answered each role when the recording was made."""
-        found: dict[Role, ModelIdentity] = {}
-        for entry in self._entries:
-            if entry["role"] not in found:
-                found[entry["role"]] = ModelIdentity(**json.loads(self._blobs.get(entry["request"]))["model"])
-        return found
 
     def _explain_miss(self, request: ChatRequest) -> str:
         times = sum(entry["digest"] == request.digest for entry in self._by_request.values())
@@ -99,15 +91,27 @@ def check_recording(run_dir: Path) -> None:
     Raises:
         RunDirError: saying what is wrong with it.
     """
-    next(_entries(run_dir / LLM_FOLDER / CALLS_FILE), None)
+    next(entries(run_dir / LLM_FOLDER / CALLS_FILE), None)
 
 
 def recorded_models(run_dir: Path) -> dict[Role, ModelIdentity]:
-    """Return who answered each role in a recorded run, so that its replay can ask in the same names."""
-    return Player(run_dir / LLM_FOLDER).models()
+    """Return who answered each role in a recorded run, so that its replay can ask in the same names.
+
+    Raises:
+        RunDirError: when the run has no recording that can be read.
+    """
+    folder = run_dir / LLM_FOLDER
+    blobs = Blobs(folder / BLOBS_FOLDER)
+    found: dict[Role, ModelIdentity] = {}
+    for entry in entries(folder / CALLS_FILE):
+        if entry["role"] not in found:
+            found[entry["role"]] = ModelIdentity(**json.loads(blobs.get(entry["request"]))["model"])
+            if len(found) == len(get_args(Role)):
+                break
+    return found
 
 
-def _entries(path: Path) -> Iterator[Entry]:
+def entries(path: Path) -> Iterator[Entry]:
     """Yield the recorded calls. A torn last line is what a crash leaves; damage before it is not forgiven."""
     if not path.is_file():
         raise RunDirError(
@@ -140,7 +144,9 @@ def _check_version(line: bytes, path: Path) -> None:
         )
 
 
-def _metered(kept: dict[str, Any]) -> Metered:
+def metered_as_kept(entry: Entry) -> Metered:
+    """Return what a recorded call cost when it was made."""
+    kept = entry["metered"]
     return Metered(**kept | {"tokens": Tokens(**kept["tokens"])})
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from tracebench_core.ids import canonical_json
 from tracebench_core.llm.cassette.blobs import Blobs
@@ -13,6 +14,8 @@ from tracebench_core.llm.exchange import ChatRequest, Metered, ProviderError, Re
 
 CALLS_FILE, BLOBS_FOLDER = "calls.jsonl", "blobs"
 CASSETTE_VERSION = 1
+LONGEST_LINE = 1 << 20
+"""Bytes; texts are in blobs, so that a line is far shorter."""
 
 
 class Recorder:
@@ -22,16 +25,13 @@ class Recorder:
         folder.mkdir(parents=True, exist_ok=True)
         self._blobs = Blobs(folder / BLOBS_FOLDER)
         self._fd = os.open(folder / CALLS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        size = os.fstat(self._fd).st_size
-        if size == 0:
+        _cut_torn_line(self._fd)
+        if os.fstat(self._fd).st_size == 0:
             self._write({"cassette": CASSETTE_VERSION})
-        elif os.pread(self._fd, 1, size - 1) != b"\n":
-            os.write(self._fd, b"\n")
 
-    def keep(self, request: ChatRequest, outcome: Reply | ProviderError, metered: Metered) -> str:
-        """Record one exchange; returns the name of the reply's blob, empty for a failure."""
-        reply_hash = ""
-        line = {
+    def keep(self, request: ChatRequest, outcome: Reply | ProviderError, metered: Metered) -> dict[str, Any]:
+        """Record one exchange and return its line; `reply` names the reply's blob, and a failure has none."""
+        line: dict[str, Any] = {
             "job_id": request.job_id,
             "seed": request.seed,
             "role": request.role,
@@ -44,12 +44,20 @@ class Recorder:
             line["error"] = {"kind": outcome.kind, "message": str(outcome), "status_code": outcome.status_code}
         else:
             content = {"message": outcome.message, "finish_reason": outcome.finish_reason}
-            line["reply"] = reply_hash = self._blobs.put(canonical_json(content))
+            line["reply"] = self._blobs.put(canonical_json(content))
         self._write(line)
-        return reply_hash
+        return line
 
     def _write(self, line: dict[str, object]) -> None:
         os.write(self._fd, json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
+
+
+def _cut_torn_line(fd: int) -> None:
+    """Remove what a crash left of a last line: its call was never answered, and a reader trusts every line but the last."""
+    size = os.fstat(fd).st_size
+    tail = os.pread(fd, LONGEST_LINE, max(0, size - LONGEST_LINE))
+    if tail and not tail.endswith(b"\n"):
+        os.ftruncate(fd, size - len(tail) + tail.rfind(b"\n") + 1)
 
 
 def request_content(request: ChatRequest) -> dict[str, object]:

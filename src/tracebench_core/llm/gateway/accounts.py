@@ -146,16 +146,20 @@ class Accounts:
         self._move(account, phase, calls)
         return None
 
-    def end(self, account: Account, record: dict[str, Any]) -> None:
+    def end(self, account: Account, record: dict[str, Any], *, is_paid: bool = True) -> None:
         """File a call that was under way."""
         self._move(account, record["phase"], -1)
-        self.file(account, record)
+        self.file(account, record, is_paid=is_paid)
 
-    def file(self, account: Account | None, record: dict[str, Any]) -> None:
-        """File a call: one just refused, or one read back from the ledger. A released job's call counts for the run alone."""
+    def file(self, account: Account | None, record: dict[str, Any], *, is_paid: bool = True) -> None:
+        """File a call: one just refused, or one read back from the ledger. A released job's call counts for the run alone.
+
+        What an earlier attempt has paid for counts for the job again, so that its caps hold where they held then, and not for the run.
+        """
         if account is not None:
             account.add(record)
-        self.run.charge(record)
+        if is_paid:
+            self.run.charge(record)
 
     def _move(self, account: Account, phase: Phase, calls: int) -> None:
         self.run.in_flight += calls

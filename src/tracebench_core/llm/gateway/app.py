@@ -116,8 +116,7 @@ class Routes:
 
     async def _release(self, request: Request) -> Response:
         job_id, attempt = request.path_params["job_id"], request.path_params["attempt"]
-        self._service.accounts.release(job_id, attempt)
-        self._service.ledger.append("release", job_id=job_id, attempt=attempt)
+        self._service.release(job_id, attempt)
         self._known = {token: c for token, c in self._known.items() if (c.job_id, c.attempt) != (job_id, attempt)}
         return JSONResponse({})
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tracebench_core.llm.cassette.cache import CallCache
 from tracebench_core.llm.cassette.recorder import Recorder
+from tracebench_core.llm.cassette.reuse import Finished
 from tracebench_core.llm.exchange import Provider
 from tracebench_core.llm.gateway.ledger import Ledger
 from tracebench_core.llm.gateway.providers.real import RealProvider
@@ -22,12 +23,14 @@ SHARED_CACHE = ".llm-cache.sqlite"
 def build_service(settings: GatewaySettings) -> Service:
     """Return the service for these settings, with the ledger's accounts restored."""
     folder = settings.run_dir / LLM_FOLDER
+    is_recorded = settings.llm.record and settings.mode != "replay"
     return Service(
         settings,
         provider=_provider(settings),
         ledger=Ledger(folder / LEDGER_FILE),
-        recorder=Recorder(folder) if settings.llm.record and settings.mode != "replay" else None,
+        recorder=Recorder(folder) if is_recorded else None,
         cache=_cache(settings, folder),
+        finished=Finished(folder) if is_recorded and settings.reuse else None,
     )
 
 

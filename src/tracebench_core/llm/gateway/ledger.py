@@ -40,7 +40,8 @@ class Ledger:
                 continue
             account = accounts.account(job_id, attempt)
             if kind == "llm_call":
-                accounts.file(account, {k: v for k, v in line.items() if k not in {"v", "t"}})
+                record = {k: v for k, v in line.items() if k not in {"v", "t", "reused"}}
+                accounts.file(account, record, is_paid=not line.get("reused"))
             if account is None:
                 continue
             if kind == "clock":

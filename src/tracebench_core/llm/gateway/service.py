@@ -10,12 +10,14 @@ from typing import Any
 from tracebench_core.llm.access import Refusal
 from tracebench_core.llm.cassette.cache import CallCache
 from tracebench_core.llm.cassette.recorder import Recorder
+from tracebench_core.llm.cassette.reuse import Finished
 from tracebench_core.llm.credentials import redact
 from tracebench_core.llm.exchange import ChatRequest, Metered, OnDelta, Provider, ProviderError, Reply, Tokens
 from tracebench_core.llm.gateway.accounts import Account, Accounts, refusal_text
 from tracebench_core.llm.gateway.ledger import Ledger
 from tracebench_core.llm.gateway.limits import Limits
 from tracebench_core.llm.gateway.meter import estimate, measure
+from tracebench_core.llm.gateway.providers.pieces import send_in_pieces
 from tracebench_core.llm.gateway.retry import ask_with_retries
 from tracebench_core.llm.gateway.settings import GatewaySettings
 from tracebench_core.llm.prices import PriceTable
@@ -46,6 +48,7 @@ class Service:
         ledger: Ledger,
         recorder: Recorder | None,
         cache: CallCache | None,
+        finished: Finished | None = None,
     ) -> None:
         self.settings = settings
         self.accounts = Accounts(settings.run_budget, started=settings.started)
@@ -55,6 +58,7 @@ class Service:
         self._provider = provider
         self._recorder = recorder
         self._cache = cache
+        self._finished = finished
         self._secrets = tuple(settings.environ.values())
         self._rng = random.Random(settings.seed)  # noqa: S311 - jitter
         real = settings.mode == "real"
@@ -79,6 +83,13 @@ class Service:
         else:
             account.capped.refused += 1
         raise Refused(refusal)
+
+    def release(self, job_id: str, attempt: str) -> None:
+        """Forget an attempt that has ended: its keys open nothing from now on."""
+        self.accounts.release(job_id, attempt)
+        self.ledger.append("release", job_id=job_id, attempt=attempt)
+        if self._finished:
+            self._finished.forget(job_id)
 
     def is_unpriced(self, claims: Claims) -> bool:
         """Tell whether a cap in USD holds for a call whose price nobody knows."""
@@ -122,6 +133,11 @@ class Service:
         on_delta: OnDelta | None,
         streamed: list[str],
     ) -> tuple[Reply | ProviderError, Metered | None]:
+        earlier = self._finished.reply(request) if self._finished else None
+        if earlier is not None and earlier.metered is not None:
+            if on_delta is not None:
+                await send_in_pieces(earlier.message, on_delta)
+            return earlier, replace(earlier.metered, reused=True)
         cached = self._cache.get(request) if self._cache else None
         if cached is not None:
             if on_delta is not None:
@@ -177,7 +193,9 @@ class Service:
         seconds: float,
     ) -> None:
         failed = isinstance(outcome, ProviderError)
-        reply_hash = self._recorder.keep(request, outcome, metered) if self._recorder else ""
+        kept = self._recorder.keep(request, outcome, metered) if self._recorder and not metered.reused else {}
+        if self._finished and kept:
+            self._finished.add(kept)
         record = self._record(
             claims,
             "error" if failed else "ok",
@@ -191,10 +209,11 @@ class Service:
             estimated=metered.estimated,
             error=f"{outcome.kind}: {outcome}" if isinstance(outcome, ProviderError) else "",
             request_hash=request.digest,
-            reply_hash=reply_hash,
+            reply_hash=kept.get("reply", ""),
         )
-        self.accounts.end(account, record)
-        self.ledger.append("llm_call", job_id=claims.job_id, attempt=claims.attempt, **record)
+        self.accounts.end(account, record, is_paid=not metered.reused)
+        marks = {"reused": True} if metered.reused else {}
+        self.ledger.append("llm_call", job_id=claims.job_id, attempt=claims.attempt, **record, **marks)
 
     def _record(self, claims: Claims, status: str, **fields: Any) -> dict[str, Any]:
         empty = {"prompt_tokens": 0, "completion_tokens": 0, "cached_tokens": 0, "usd": 0.0, "request_hash": ""}

@@ -16,6 +16,8 @@ class GatewaySettings(Spec):
     run_dir: Path
     run_budget: Budget
     replay_from: Path | None
+    reuse: bool = True
+    """Of a recorded run: answer a job that runs again with what its earlier attempts were answered."""
     seed: int
     token_secret: str
     """Hex; signs the jobs' keys."""
