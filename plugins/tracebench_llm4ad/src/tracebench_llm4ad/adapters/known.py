@@ -33,5 +33,8 @@ VECTORS: dict[str, tuple[str, ...]] = {
 WRITTEN_BACK = {"qap_construct": 0}
 """Tasks whose evaluator expects the function to change one of its arguments, a list, in place; with the argument's position."""
 
+MENDED_PROGRAMS = {"feynman_srsd": (r"\bx\[", "xs[")}
+"""Starting programs that use a name which is not defined: what is replaced, by what."""
+
 CONVERSES_TOO_MUCH = {"bp_2d_construct": "it hands over whole grids so often that passing them on takes minutes"}
 """Tasks that are evaluated together by default, with the reason: a call for each would take longer than the task's time limit."""

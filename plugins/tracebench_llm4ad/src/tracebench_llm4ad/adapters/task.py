@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from tracebench_core.protocols import Context, EvaluationFailed, Guide
 from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
 from tracebench_llm4ad.adapters.catalog import place_of_evaluation
 from tracebench_llm4ad.adapters.describing import describe
-from tracebench_llm4ad.adapters.known import CORRECTED, VECTORS, WRITTEN_BACK
+from tracebench_llm4ad.adapters.known import CORRECTED, MENDED_PROGRAMS, VECTORS, WRITTEN_BACK
 from tracebench_llm4ad.adapters.options import ForeignOptions
 from tracebench_llm4ad.adapters.process import Overdue, Pool
 from tracebench_llm4ad.adapters.together import evaluate_together
@@ -60,7 +61,9 @@ class ForeignTask:
         }
         self._pool = Pool(self._order, key=found.key)
         with self._pool.borrowed() as process:
-            self.facts = process.facts
+            self.facts = dict(process.facts)
+        if mend := MENDED_PROGRAMS.get(found.short):
+            self.facts["program"] = re.sub(*mend, self.facts["program"])
         self.where = options.where or place_of_evaluation(found)[0]
         if self.facts["kind"] == "guide":
             self.where = "together"
