@@ -219,6 +219,11 @@ class Runner:
             self._control.ended(job.job_id, finished=stored is not None)
             if stored is not None:
                 finished.append((job, stored))
+        if not self._layout.manifest.exists():
+            raise RunDirError(
+                f"Run directory `{self._layout.path}` was deleted while the run went on, and what was finished with it.",
+                hint="trace-bench run --config FILE",
+            )
         records = [EndRecord(job.job_id, stored.result.status, stored.digest) for job, stored in finished]
         commit(self._layout, records, journal=journal)
         for job, stored in finished:
