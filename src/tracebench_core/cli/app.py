@@ -11,7 +11,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tracebench_core.cli import config, control, doctor, fsck, listing, output, plan, recap, run, show, validate
+from tracebench_core.cli import (
+    config,
+    control,
+    doctor,
+    fsck,
+    listing,
+    output,
+    plan,
+    recap,
+    replay,
+    run,
+    show,
+    validate,
+)
 from tracebench_core.errors import PluginError, TraceBenchError
 
 COMMANDS = "tracebench.commands"
@@ -76,7 +89,7 @@ app = typer.Typer(
     epilog=GOLDEN_PATH,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (listing, validate, plan, run, control, show, recap, config, fsck, doctor):
+for _module in (listing, validate, plan, run, replay, control, show, recap, config, fsck, doctor):
     _module.register(app)
 
 

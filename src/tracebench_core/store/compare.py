@@ -1,10 +1,29 @@
-"""Two results apart from when and how fast they were measured."""
+"""Two results, or two runs, apart from when and how fast they were measured."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from tracebench_core.specs import JobResult
+from tracebench_core.ids import canonical_json
+from tracebench_core.specs import JobResult, JobSpec
+from tracebench_core.store.reader import Run
+
+IDENTITY = ("job_id", "mode")
+"""Of a result, what a replay changes beside the times: a job's id contains its mode and its model."""
+WHAT_IS_RUN = {
+    "task_id", "trainer_id", "settings", "optimizer", "optimizer_kwargs", "guide", "guide_kwargs", "eval_kwargs", "seed", "budget",
+}  # fmt: skip
+"""Of a job, what makes it the same one in another mode."""
+
+
+class Difference(NamedTuple):
+    """One field in which a job of two runs differs; `field` is `job` for a job that only one of them has."""
+
+    job: JobSpec
+    field: str
+    one: Any
+    other: Any
 
 
 def without_times(result: JobResult) -> dict[str, Any]:
@@ -19,3 +38,27 @@ def without_times(result: JobResult) -> dict[str, Any]:
     if data["error"] is not None:
         del data["error"]["traceback"]
     return data
+
+
+def without_identity(result: JobResult) -> dict[str, Any]:
+    """Return a result as JSON data without its times, and without what another mode changes."""
+    return {name: value for name, value in without_times(result).items() if name not in IDENTITY}
+
+
+def differences(one: Run, other: Run) -> Iterator[Difference]:
+    """Yield where jobs of two runs differ, apart from times and identity; jobs are paired by what they run."""
+    theirs = {_key(job): other.results[job.job_id] for job in other.jobs}
+    for job in one.jobs:
+        result = theirs.pop(_key(job), None)
+        if result is None:
+            yield Difference(job, "job", job.job_id, None)
+            continue
+        ours, yours = without_identity(one.results[job.job_id]), without_identity(result)
+        yield from (Difference(job, name, ours[name], yours[name]) for name in ours if ours[name] != yours[name])
+    for job in other.jobs:
+        if _key(job) in theirs:
+            yield Difference(job, "job", None, job.job_id)
+
+
+def _key(job: JobSpec) -> bytes:
+    return canonical_json(job.model_dump(mode="json", include=WHAT_IS_RUN))

@@ -1,0 +1,105 @@
+"""`replay`: repeat a recorded run without a model, and say whether it came out the same."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracebench_core.cli import output
+from tracebench_core.cli.locate import DEFAULT_RUNS_DIR, find_run, is_run
+from tracebench_core.cli.options import AsJson, MaxWorkers, RunsDir
+from tracebench_core.cli.run import finish, reporter_name
+from tracebench_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracebench_core.store.compare import Difference
+
+DEMO = Path(__file__).with_name("demo.zip")
+"""A recorded run: `docs/how-to/record-and-replay.md` says how it is made."""
+DIFFERENT = 4
+SHOWN = 20
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(replay)
+
+
+def replay(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="A recorded run: its directory, or its id in `--runs-dir`.")
+    ] = None,
+    *,
+    demo: Annotated[bool, typer.Option("--demo", help="Replay the small recorded run that comes with us.")] = False,
+    runs_dir: RunsDir = None,
+    max_workers: MaxWorkers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a recorded run again, from its recording: no model, no key, no cost. Exits with 4 when it comes out differently."""
+    from tracebench_core import api
+    from tracebench_core.engine.replay import replay_of
+    from tracebench_core.store.compare import differences
+
+    recorded = unpack_demo(Path(runs_dir or DEFAULT_RUNS_DIR)) if demo else _named(name, runs_dir)
+    again = replay_of(recorded, runs_dir=runs_dir, max_workers=max_workers)
+    summary = api.run(
+        again.config,
+        root=again.root,
+        limit=again.jobs,
+        reporter=reporter_name(as_json=as_json),
+        stream=sys.stdout if as_json else sys.stderr,
+    )
+    found = list(differences(api.load_run(recorded), api.load_run(summary.run_dir)))
+    _tell(found, recorded=recorded, replayed=summary.run_dir, as_json=as_json)
+    if found:
+        raise typer.Exit(DIFFERENT)
+    finish(summary, as_json=as_json)
+
+
+def unpack_demo(runs_dir: Path) -> Path:
+    """Return the demo's run directory in `runs_dir`, made on first use."""
+    run_dir = runs_dir / "demo"
+    if not is_run(run_dir):
+        with zipfile.ZipFile(DEMO) as archive:
+            archive.extractall(runs_dir)
+    return run_dir
+
+
+def _named(name: str | None, runs_dir: str | None) -> Path:
+    if name is None:
+        raise UsageError("Name a recorded run.", hint="trace-bench replay --demo")
+    return find_run(name, runs_dir=runs_dir)
+
+
+def _tell(found: list[Difference], *, recorded: Path, replayed: Path, as_json: bool) -> None:
+    if as_json:
+        rows = [
+            {
+                "task": d.job.task_id,
+                "trainer": d.job.trainer_id,
+                "seed": d.job.seed,
+                "field": d.field,
+                "recorded": d.one,
+                "replayed": d.other,
+            }
+            for d in found
+        ]
+        output.document("replay", recorded=str(recorded), replayed=str(replayed), differences=rows)
+        return
+    if not found:
+        output.note("The same results as recorded, apart from times and the jobs' ids.")
+        return
+    jobs = len({difference.job.job_id for difference in found})
+    output.note(f"{jobs} jobs came out differently than recorded:")
+    for d in found[:SHOWN]:
+        told = f"{d.job.task_id} x {d.job.trainer_id}, seed {d.job.seed}: {d.field} was {_short(d.one)}, is {_short(d.other)}"
+        output.note(f"  {output.safe(told)}")
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"  # noqa: PLR2004 - characters that fit on a line

@@ -1,0 +1,39 @@
+"""The config that repeats a recorded run without a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tracebench_core.engine.rundir import reopen_run_dir
+from tracebench_core.llm.cassette.player import check_recording
+from tracebench_core.specs import RunConfig
+from tracebench_core.store.manifest import iter_jobs
+
+
+class Replay(NamedTuple):
+    """What to run: the first `jobs` jobs of the config's matrix, as many as were recorded."""
+
+    config: RunConfig
+    jobs: int
+    root: Path | None
+
+
+def replay_of(run_dir: Path, *, runs_dir: str | None = None, max_workers: int | None = None) -> Replay:
+    """Return how a recorded run is repeated; `runs_dir` holds the replay, by default beside the recording.
+
+    Raises:
+        RunDirError: when the folder is no run, or was not recorded, or the recording cannot be read.
+    """
+    layout, config, root = reopen_run_dir(run_dir)
+    check_recording(layout.path)
+    changes = {
+        "mode": "replay",
+        "replay_from": str(layout.path.resolve()),
+        "run_id": None,
+        "runs_dir": runs_dir or str(layout.path.parent),
+        "resume": "auto",
+        "llm": config.llm.model_copy(update={"record": False, "cache": "off"}),
+        "max_workers": max_workers or config.max_workers,
+    }
+    return Replay(config.model_copy(update=changes), sum(1 for _ in iter_jobs(layout)), root)
