@@ -75,7 +75,7 @@ class ControlServer:
             with connection:
                 try:
                     self._serve_one(connection)
-                except (OSError, ValueError) as err:
+                except (OSError, ValueError, TypeError) as err:
                     log.debug("a request on the control channel failed: %s", err)
 
     def _serve_one(self, connection: socket.socket) -> None:
@@ -99,7 +99,7 @@ def ask(address: str, request: dict[str, Any]) -> dict[str, Any]:
 
     Raises:
         OSError: when nobody answers there.
-        ValueError: when what answers does not speak our language.
+        ValueError, TypeError: when what answers does not speak our language.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(PATIENCE)

@@ -32,7 +32,12 @@ def known(**changes: Any) -> Known:
         llm_calls=Range(low=10, likely=10, high=20),
         proposals=Range(low=0, likely=10, high=10),
     )
-    fields = {"shape": TaskShape(parameters=1, train=4, validation=0), "scoring": 0, "uses_model": False, "cost": cost}
+    fields: dict[str, Any] = {
+        "shape": TaskShape(parameters=1, train=4, validation=0),
+        "scoring": 0,
+        "uses_model": False,
+        "cost": cost,
+    }
     return Known(**fields | changes)
 
 

@@ -54,7 +54,8 @@ def run_order(order: JobOrder, host: PluginHost) -> int:
     if order.phase == "train":
         layout.fresh()
     _enter(layout)
-    signal.signal(signal.SIGTERM, _stop)
+    for asked in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(asked, _stop)
     try:
         if order.phase == "train":
             host.run_job(
@@ -107,5 +108,6 @@ def _enter(layout: JobLayout) -> None:
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for asked in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(asked, signal.SIG_IGN)
     raise JobStopped

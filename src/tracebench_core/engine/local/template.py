@@ -60,8 +60,8 @@ class Template:
     def serve(self) -> None:
         """Serve until the runner says so or is gone."""
         kernel.adopt_orphans()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, lambda *_: self._stop())
+        for asked in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(asked, lambda *_: self._stop())
         gc.collect()
         gc.freeze()
         self._wire.send({"ready": True})
