@@ -99,7 +99,7 @@ class Patient:
             process = self.start()
             while left > 0 and process.poll() is None:
                 time.sleep(self._rng.uniform(0, span))
-                victim = self._strike(process.pid)
+                victim = self._strike(process)
                 if victim:
                     tally.kills[victim] += 1
                     left -= 1
@@ -115,14 +115,15 @@ class Patient:
             f"not finished after {MOST_ATTEMPTS} resumes: {(self.folder / 'told.log').read_text()[-800:]}"
         )
 
-    def _strike(self, pid: int) -> str:
-        present = tree(pid)
-        kinds = [kind for kind in self._victims if kind in present.values()]
-        if not kinds:
-            return ""
-        kind = self._rng.choice(kinds)
-        target = self._rng.choice([p for p, k in present.items() if k == kind])
-        return kind if kill(target) else ""
+    def _strike(self, process: subprocess.Popen[bytes]) -> str:
+        """Choose whom to kill, wait for a moment at which there is one, and kill it; return its kind, or nothing."""
+        kind = self._rng.choice(self._victims)
+        while process.poll() is None:
+            present = [pid for pid, its in tree(process.pid).items() if its == kind]
+            if present:
+                return kind if kill(self._rng.choice(present)) else ""
+            time.sleep(0.01)
+        return ""
 
     def _still_declared(self, before: dict[str, EndRecord], tally: Tally) -> dict[str, EndRecord]:
         now = end_records(self.run_dir) if self.run_dir.is_dir() else {}
