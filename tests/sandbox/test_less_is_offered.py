@@ -17,12 +17,12 @@ SCRIPT = """
 import errno, json, os, struct, sys, time
 from pathlib import Path
 from tracebench_core.sandbox import isolation, open_sandbox, seccomp
+from tracebench_core.sandbox.syscalls import prctl
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.specs import Limits
 
-hidden = seccomp.number("landlock_create_ruleset")
-step = seccomp._step
-seccomp._Program(step(0x20, 0) + step(0x15, hidden, no=1) + seccomp._refuse(errno.ENOSYS)).install()
+prctl(38, 1)
+seccomp._Program(seccomp._assemble({"landlock_create_ruleset": seccomp._refuse(errno.ENOSYS)})).install()
 said = {"level": isolation().level, "abi": isolation().landlock_abi}
 try:
     with open_sandbox(require="strong") as sandbox:

@@ -37,7 +37,7 @@ OWNER = (
 
 
 def below(pid: int) -> set[int]:
-    """Return the living descendants of a process, without the child that is forked ahead and waits."""
+    """Return the living descendants of a process."""
     found: set[int] = set()
     waiting = [pid]
     while waiting:
@@ -48,14 +48,7 @@ def below(pid: int) -> set[int]:
             continue
         waiting += kids
         found |= kids
-    return {pid for pid in found if is_alive(pid) and not is_spare(pid)}
-
-
-def is_spare(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text() == "tb-spare\n"
-    except OSError:
-        return False
+    return {pid for pid in found if is_alive(pid)}
 
 
 def is_alive(pid: int) -> bool:

@@ -46,7 +46,7 @@ class SandboxClient:
     ) -> list[Outcome]:
         """See `protocols.Sandbox`. An end that is no answer (a timeout, a crash) stands for its input and for all after it."""
         limits = limits or Limits()
-        order = code_order(code, entry, prelude=prelude, inputs=list(inputs), limits=limits)
+        order = code_order(code, entry, prelude=prelude, inputs=[list(args) for args in inputs], limits=limits)
         outcomes: list[Outcome] = []
         frame = pack_order(order)
         inbox = Inbox(limits.output_bytes)

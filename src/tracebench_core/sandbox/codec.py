@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 HEADER = struct.Struct("<II")
 _TAG = "!"
+_MARK = b'"!"'
 _WORD = 1 << 63
 _MAX_HEX = 3500
 """Digits of an integer in base 16: fewer than Python itself agrees to print in base 10."""
@@ -174,9 +175,10 @@ class Decoder:
         self.blocks = blocks
         try:
             raw = _loads(text.decode())
-            if b"\\ud" in text.lower():  # an encoder escapes no character: this may be half of a pair
+            if b"\\" in text and b"\\ud" in text.lower():  # an encoder escapes no character: this may be half of a pair
                 _dumps(raw).encode()
-            return self._decode(raw, 0)
+            plain = _MARK not in text and text.count(b"[") + text.count(b"{") < _MAX_DEPTH
+            return raw if plain else self._decode(raw, 0)
         except CodecError:
             raise
         except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, MemoryError) as err:

@@ -42,8 +42,8 @@ def run(order: dict[str, Any], *, box: Path, lockdown: Lockdown, request: Reques
 
 def _become(order: dict[str, Any], box: Path, lockdown: Lockdown, request: Request) -> None:
     try:
+        lockdown.enter_family(box)
         lockdown.limit(request, family=True)
-        lockdown.enter(box, family=True)
         os.execve(order["argv"][0], order["argv"], order["env"] | {"HOME": str(box), "TMPDIR": str(box)})  # noqa: S606
     except OSError as err:
         os.write(2, f"{order['argv'][0]}: {err.strerror}\n".encode())

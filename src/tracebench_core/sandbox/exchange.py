@@ -8,7 +8,6 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -133,7 +132,7 @@ class Exchange:
 
 
 def code_order(
-    code: str, entry: str, *, prelude: str, inputs: list[Sequence[Any]] | None, limits: Limits
+    code: str, entry: str, *, prelude: str, inputs: list[list[Any]] | None, limits: Limits
 ) -> dict[str, Any]:
     """Return the order to load code, and to call it on `inputs` or, without any, step by step.
 

@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tracebench_core.sandbox.syscalls import AUDIT_ARCH, checked, libc, number, prctl, syscall
+from tracebench_core.sandbox.syscalls import AUDIT_ARCH, checked, direct, libc, number, syscall
 
 _VERSION = 1
 _PATH_BENEATH = 1
-_NO_NEW_PRIVS = 38
+_RESTRICT_SELF = number("landlock_restrict_self") or 0
 _EXECUTE, _WRITE, _READ, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _TRUNCATE, _IOCTL = 1 << 14, 1 << 15
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
@@ -70,18 +70,16 @@ def grants(paths: Iterable[Path], *, version: int, execute: bool = False, write:
     return found
 
 
-def restrict(shared: Iterable[Grant], *, own: Path, version: int, execute: bool = False) -> None:
-    """Confine this process, for good, to the shared files, its own folder and its own `/proc` entry.
-
-    No TCP from ABI 4 on, no signal to others from ABI 6 on.
-    """
+def build(granted: Iterable[Grant], *, version: int) -> int:
+    """Return a ruleset: the granted files and no others; no TCP from ABI 4 on, no signal to others from ABI 6 on."""
     attributes = struct.pack("=QQQ", _known(version), 0b11 if version >= 4 else 0, 0b11 if version >= 6 else 0)  # noqa: PLR2004
     size = 24 if version >= 6 else 16 if version >= 4 else 8  # noqa: PLR2004
     ruleset = syscall("landlock_create_ruleset", attributes, size, 0)
-    mine = grants((own,), version=version, write=True, execute=execute) + grants((Path("/proc/self"),), version=version)
-    add, number_of_it = _add_rule, number("landlock_add_rule") or 0
-    for grant in (*shared, *mine):
-        checked(add(number_of_it, ruleset, _PATH_BENEATH, grant.rule, 0), "landlock_add_rule")
-    prctl(_NO_NEW_PRIVS, 1)
-    syscall("landlock_restrict_self", ruleset, 0)
-    os.close(ruleset)
+    for grant in granted:
+        checked(_add_rule(number("landlock_add_rule") or 0, ruleset, _PATH_BENEATH, grant.rule, 0), "landlock_add_rule")
+    return ruleset
+
+
+def enter(ruleset: int) -> None:
+    """Confine this process, for good, to a ruleset. It, or its parent, must have given up new privileges."""
+    direct(_RESTRICT_SELF, a=ruleset)

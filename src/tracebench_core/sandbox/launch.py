@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import IO, Literal
 
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
+from tracebench_core.sandbox.reach import site_folders
+from tracebench_core.sandbox.withheld import withheld_packages
 
 log = logging.getLogger(__name__)
 
 Level = Literal["process", "strong"]
 _PROGRAM = (
-    "import json,sys; order=json.loads(sys.argv[1]); order['own']=list(sys.path); "
-    "sys.path[:] = [*order['path'], *(p for p in order['own'] if p not in order['path'])]; "
+    "import json,sys; order=json.loads(sys.argv[1]); "
+    "sys.path[:] = [*order['path'], *(p for p in sys.path if p not in order['path'])]; "
     "from tracebench_core.sandbox.server import main; main(order)"
 )
 _ONE_THREAD = (
@@ -96,14 +98,15 @@ def start_server(
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         _bind(listener, address)
         listener.listen(_BACKLOG)
+        path = [entry for entry in sys.path if Path(entry).is_absolute()]
         order = {
             "parent": os.getpid(),
             "listener": listener.fileno(),
             "boxes": str(boxes.resolve()),
             "preload": list(preload),
-            "path": [entry for entry in sys.path if Path(entry).is_absolute()],
+            "path": path,
+            "withheld": withheld_packages([*path, *site_folders()]),
             "readable": [str(path) for path in readable],
-            "home": str(Path.home()),
         }
         process = subprocess.Popen(  # noqa: S603 - our own interpreter
             [sys.executable, "-s", "-P", "-c", _PROGRAM, json.dumps(order)],

@@ -1,4 +1,4 @@
-"""The lockdown of one forked child: everything that is prepared once in the server, and the steps that the child takes itself."""
+"""The lockdown of one forked child: everything that is prepared once in the template, and the steps that the child takes itself."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import resource
 import signal
 import struct
 import sys
-import sysconfig
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tracebench_core.sandbox import landlock, seccomp
-from tracebench_core.sandbox.syscalls import checked, libc, prctl
+from tracebench_core.sandbox.reach import Reach, carve, libraries
+from tracebench_core.sandbox.syscalls import direct, number, prctl
 
-_SET_PDEATHSIG = 1
+_SET_PDEATHSIG, _NO_NEW_PRIVS = 1, 38
+_PRCTL, _CAPSET = number("prctl") or 0, number("capset") or 0
 _CAPABILITY_VERSION_3 = 0x20080522
 _MAX_FILES = 256
 _MB = 1 << 20
 
-SYSTEM = [
+SYSTEM = (
     "/usr",
     "/lib",
     "/lib64",
@@ -36,7 +36,7 @@ SYSTEM = [
     "/dev/urandom",
     "/dev/random",
     "/dev/zero",
-]
+)
 PROGRAMS = ("/usr", "/bin", "/lib", "/lib64", "/etc/alternatives")
 DEVICES = ("/dev/null",)
 
@@ -52,39 +52,55 @@ class Request(NamedTuple):
 class Lockdown:
     """The mechanisms of this host, opened and assembled before any fork."""
 
-    def __init__(self, *, home: Path, path: Sequence[str], readable: Sequence[Path] = ()) -> None:
+    def __init__(self, reach: Reach) -> None:
         self.landlock = landlock.abi()
         self.seccomp = seccomp.available()
         self._filters = seccomp.Filters() if self.seccomp else None
         self._alone: list[landlock.Grant] = []
         self._family: list[landlock.Grant] = []
         if self.landlock:
-            data = [*map(Path, SYSTEM), *interpreter_paths(home, path), *readable]
-            programs = [*data, *map(Path, PROGRAMS), Path(sys.prefix), Path(sys.base_prefix)]
+            system = [*map(Path, SYSTEM), *libraries(), Path(sys.base_prefix, "lib"), Path(sys.prefix, "pyvenv.cfg")]
+            programs = [*system, *map(Path, PROGRAMS), Path(sys.prefix), Path(sys.base_prefix)]
+            data = {*carve(system, holes=reach.holes(whole=True)), *carve(reach.readable, holes=set())}
+            some = {*carve(programs, holes=reach.holes(whole=False)), *carve(reach.readable, holes=set())}
             devices = landlock.grants(map(Path, DEVICES), version=self.landlock, write=True)
-            self._alone = devices + landlock.grants(_outermost(data), version=self.landlock)
-            self._family = devices + landlock.grants(_outermost(programs), version=self.landlock, execute=True)
-        self._address_space = 0
+            self._alone = devices + landlock.grants(carve(data, holes=set()), version=self.landlock)
+            self._family = devices + landlock.grants(carve(some, holes=set()), version=self.landlock, execute=True)
+        self._no_capabilities = _no_capabilities()
+        self._address_space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        prctl(_NO_NEW_PRIVS, 1)
 
     @property
     def strong(self) -> bool:
         """Whether files, network and other processes are out of reach, and not only out of sight."""
         return bool(self.landlock and self.seccomp)
 
-    def measure(self) -> None:
-        """Note how much address space the template takes; call it once, when everything is imported."""
-        self._address_space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    def confinement(self, box: Path) -> int:
+        """Return the ruleset of a candidate whose private folder is `box`: an open descriptor, -1 where there is no Landlock."""
+        if not self.landlock:
+            return -1
+        own = landlock.grants((box,), version=self.landlock, write=True)
+        ruleset = landlock.build([*self._alone, *own], version=self.landlock)
+        os.close(own[0].fd)
+        return ruleset
 
-    def enter(self, box: Path, *, family: bool) -> None:
-        """Confine the calling process, for good, to `box`; then only `limit` is left to be called."""
+    def enter(self, confinement: int) -> None:
+        """Confine the calling process, for good, to itself and its private folder."""
         if self.landlock:
-            shared = self._family if family else self._alone
-            landlock.restrict(shared, own=box, version=self.landlock, execute=family)
-        _drop_capabilities()
-        if self._filters is not None and family:
-            self._filters.family()
-        elif self._filters is not None:
+            landlock.enter(confinement)
+        self._drop_capabilities()
+        if self._filters is not None:
             self._filters.alone()
+
+    def enter_family(self, box: Path) -> None:
+        """Confine the calling process and those it will start, for good, to programs, `box` and its own `/proc` entry."""
+        if self.landlock:
+            own = landlock.grants((box,), version=self.landlock, write=True, execute=True)
+            mine = landlock.grants((Path("/proc/self"),), version=self.landlock)
+            landlock.enter(landlock.build([*self._family, *own, *mine], version=self.landlock))
+        self._drop_capabilities()
+        if self._filters is not None:
+            self._filters.family()
 
     def limit(self, request: Request, *, family: bool) -> None:
         """Limit what the calling process may use; without capabilities, no limit can be raised again."""
@@ -95,37 +111,20 @@ class Lockdown:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
         resource.setrlimit(resource.RLIMIT_NOFILE, (_MAX_FILES, _MAX_FILES))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    def _drop_capabilities(self) -> None:
+        """Give up every capability, so that not even root can raise its limits again (capset(2))."""
+        header, data = self._no_capabilities
+        direct(_CAPSET, a=ctypes.addressof(header), b=ctypes.addressof(data))
 
 
 def die_with(parent: int) -> None:
     """Have the kernel kill this process when the thread that forked it ends; leave at once if that is already so."""
-    prctl(_SET_PDEATHSIG, signal.SIGKILL)
+    direct(_PRCTL, a=_SET_PDEATHSIG, b=signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)
 
 
-def interpreter_paths(home: Path, path: Sequence[str]) -> list[Path]:
-    """Return what Python code needs to read: the interpreter, its libraries and its own `path`, less what is the user's own."""
-    known = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    libraries = [Path(sys.base_prefix, "lib"), Path(sys.prefix, "pyvenv.cfg"), Path(sys.executable)]
-    candidates = [*map(Path, known), *libraries, *(Path(entry) for entry in path if Path(entry).is_absolute())]
-    return [place for place in dict.fromkeys(candidates) if not _is_private(place, home)]
-
-
-def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths, links resolved, that lie beneath no other: a rule covers all below it."""
-    found = {path.resolve() for path in paths}
-    return sorted(path for path in found if not found.intersection(path.parents))
-
-
-def _is_private(path: Path, home: Path) -> bool:
-    if path in {home, *home.parents}:
-        return True
-    return path.is_dir() and any((path / name).exists() for name in (".env", ".git", ".ssh"))
-
-
-def _drop_capabilities() -> None:
-    """Give up every capability, so that not even root can raise its limits again (capset(2))."""
+def _no_capabilities() -> tuple[ctypes.Array[ctypes.c_char], ctypes.Array[ctypes.c_char]]:
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
-    checked(libc.capset(ctypes.c_char_p(header), ctypes.c_char_p(bytes(24))), "capset")
+    return ctypes.create_string_buffer(header, len(header)), ctypes.create_string_buffer(24)

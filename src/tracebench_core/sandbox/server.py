@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.sandbox import namespaces
+from tracebench_core.sandbox.boxes import Box, Boxes
+from tracebench_core.sandbox.children import Children
 from tracebench_core.sandbox.lockdown import Lockdown, Request
-from tracebench_core.sandbox.nursery import Nursery
+from tracebench_core.sandbox.reach import Reach
 from tracebench_core.sandbox.syscalls import prctl
 
 _SET_CHILD_SUBREAPER = 36
@@ -40,7 +42,7 @@ class Child:
     pid: int
     pidfd: int
     link: socket.socket
-    box: Path
+    box: Box
     deadline: float
     request: Request
     family: bool
@@ -50,9 +52,10 @@ class Child:
 class Server:
     """Takes requests, watches their children and buries them."""
 
-    def __init__(self, listener: socket.socket, nursery: Nursery, *, sweeping: bool) -> None:
+    def __init__(self, listener: socket.socket, children: Children, *, boxes: Boxes, sweeping: bool) -> None:
         self._listener = listener
-        self._nursery = nursery
+        self._forks = children
+        self._boxes = boxes
         self._sweeping = sweeping
         self._poll = select.poll()
         self._children: dict[int, Child] = {}
@@ -74,15 +77,11 @@ class Server:
             if self._children and time.monotonic() - looked > _WATCH:
                 looked = time.monotonic()
                 self._watch(looked)
-            self._nursery.reap()
-            if not ready and not self._nursery.full:
-                self._nursery.refill()
+            self._boxes.reap()
 
     def _patience(self) -> float | None:
         """Return for how many milliseconds there is nothing to do but wait."""
-        if not self._nursery.full:
-            return 0
-        return _WATCH * 1000 if self._children or self._nursery.removing else None
+        return _WATCH * 1000 if self._children or self._boxes.removers else None
 
     def _handle(self, fd: int) -> None:
         if fd == self._listener.fileno():
@@ -129,7 +128,12 @@ class Server:
             os.close(fd)
 
     def _start(self, link: socket.socket, request: Request, fds: list[int], *, family: bool, endless: bool) -> None:
-        pid, box = (self._nursery.fork_command if family else self._nursery.dispatch)(request, fds)
+        box = self._boxes.take(family=family)
+        try:
+            pid = (self._forks.fork_command if family else self._forks.fork_candidate)(box, request, fds)
+        except OSError:
+            self._boxes.give_back(box)
+            raise
         now = time.monotonic()
         deadline = float("inf") if endless else now + request.seconds + _GRACE
         child = Child(pid, os.pidfd_open(pid), link, box, deadline, request, family)
@@ -142,7 +146,7 @@ class Server:
                 continue
             if now > child.deadline:
                 self._kill(child)
-            elif _size(child.box) > _FILES * max(child.request.file_mb, 1) << 20:
+            elif _size(child.box.path) > _FILES * max(child.request.file_mb, 1) << 20:
                 child.reason = f"wrote more than {_FILES * child.request.file_mb} MB of files"
                 self._kill(child)
 
@@ -164,7 +168,7 @@ class Server:
             "reason": child.reason,
         }
         self._forget(child.link.fileno())
-        self._nursery.remove(child.box)
+        self._boxes.give_back(child.box)
         with suppress(OSError):  # the one who asked may be gone
             child.link.send(json.dumps(report).encode())
         child.link.close()
@@ -182,7 +186,7 @@ class Server:
 
     def _sweep(self) -> None:
         """End the strangers: processes whose parents died and that therefore became ours."""
-        known = {child.pid for child in self._children.values()} | self._nursery.pids
+        known = {child.pid for child in self._children.values()} | self._boxes.removers
         while (
             strangers := {int(pid) for pid in Path(f"/proc/self/task/{self._me}/children").read_text().split()} - known
         ):
@@ -210,31 +214,42 @@ def main(order: dict[str, Any]) -> None:
     if os.getppid() != order["parent"]:
         return
     prctl(_SET_CHILD_SUBREAPER, 1)
-    readable = [Path(__file__).parents[1], *(Path(path) for path in order["readable"])]
+    ends = [parent, _set_aside_stdin()]
     try:
         for name in order["preload"]:
-            module = import_module(name)
-            readable += [Path(path) for path in getattr(module, "__path__", [])] or [
-                Path(module.__file__ or os.devnull)
-            ]
+            import_module(name)
     except BaseException as err:  # noqa: BLE001 - a module may do anything when imported; the starter is told
         _tell({"error": f"cannot preload `{name}`: {type(err).__name__}: {err}"})
         return
     _settle()
-    lockdown = Lockdown(home=Path(order["home"]), path=order["own"], readable=readable)
+    reach = Reach(order["preload"], withheld=order["withheld"], readable=map(Path, order["readable"]))
+    lockdown = Lockdown(reach)
     listener = socket.socket(fileno=order["listener"])
     listener.settimeout(0)
-    apart = namespaces.available()
-    lockdown.measure()
+    children = Children(lockdown, apart=namespaces.available())
+    boxes = Boxes(Path(order["boxes"]), lockdown=lockdown)
+    server = Server(listener, children, boxes=boxes, sweeping=not lockdown.seccomp)
     threads = len(list(Path("/proc/self/task").iterdir()))
     _tell({"error": "", "strong": lockdown.strong, "threads": threads})
-    nursery = Nursery(Path(order["boxes"]), lockdown=lockdown, apart=apart)
-    server = Server(listener, nursery, sweeping=not lockdown.seccomp)
+    reach.forget()
+    root = Path(order["boxes"])
+    order.clear()
+    del sys.argv[1:]
+    children.warm_up()
     gc.collect()
     gc.freeze()
-    server.serve([parent, 0])
-    _clear(Path(order["boxes"]))
+    server.serve(ends)
+    _clear(root)
     os._exit(0)
+
+
+def _set_aside_stdin() -> int:
+    """Return the descriptor that closes when the owner ends; 0 becomes `/dev/null`, which the children may keep."""
+    owner = os.dup(0)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    return owner
 
 
 def _clear(boxes: Path) -> None:

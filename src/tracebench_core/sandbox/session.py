@@ -35,7 +35,7 @@ class LocalSession:
             if self._final is not None:
                 return self._final
             self._count += 1
-            return self._ask({"n": self._count, "entry": entry, "args": args})
+            return self._ask({"n": self._count, "entry": entry, "args": list(args)})
 
     def close(self) -> None:
         """See `protocols.Session`."""

@@ -1,0 +1,92 @@
+"""From a fresh fork of the template to a locked-down candidate, or to the supervisor of a command."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import random
+import socket
+import sys
+
+from tracebench_core.sandbox import commands
+from tracebench_core.sandbox.boxes import Box
+from tracebench_core.sandbox.candidate import Runner
+from tracebench_core.sandbox.codec import Decoder, Encoder
+from tracebench_core.sandbox.frames import read_frame
+from tracebench_core.sandbox.lockdown import Lockdown, Request, die_with
+
+_CHANNEL = 3
+_LAST = 1 << 20
+_ROUNDS = 20
+_WARM_UP = {"code": "def f(x):\n    return x\n", "entry": "f", "prelude": "", "inputs": [[1.5]], "cap": _LAST}
+
+
+class Children:
+    """Forks the template's children. Use it from the main thread only: they die with the thread that forked them.
+
+    Descriptor 0 of the template is `/dev/null`, and so is a candidate's.
+    """
+
+    def __init__(self, lockdown: Lockdown, *, apart: bool) -> None:
+        self._lockdown = lockdown
+        self._apart = apart
+        self._runner = Runner()
+        self._me = os.getpid()
+
+    def warm_up(self) -> None:
+        """Run a candidate of our own here: what Python and the loader settle on first use, no child has to settle in pages of its own."""
+        order = Encoder(_LAST).pack(_WARM_UP)
+        shown = sys.stdout, sys.stderr
+        for _ in range(_ROUNDS):
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                ours.sendall(order)
+                Runner().serve(theirs.fileno())
+        sys.stdout, sys.stderr = shown
+        linecache.clearcache()
+
+    def fork_candidate(self, box: Box, request: Request, fds: list[int]) -> int:
+        """Fork a candidate's process, whose answers go over the first descriptor and whose output goes to the second."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._become_candidate(box.confinement, request, *fds)
+            finally:
+                os._exit(70)
+        return pid
+
+    def _become_candidate(self, confinement: int, request: Request, channel: int, output: int) -> None:
+        """Lock this fresh child down and run the candidate. Little is done here: each page that it writes to must be copied."""
+        die_with(self._me)
+        os.setsid()
+        self._lockdown.limit(request, family=False)
+        self._lockdown.enter(confinement)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.dup2(channel, _CHANNEL)
+        os.closerange(_CHANNEL + 1, _LAST)
+        random.seed(0)  # Python reseeds it at every fork; numpy's state is the template's
+        self._runner.serve(_CHANNEL)
+        os._exit(0)
+
+    def fork_command(self, box: Box, request: Request, fds: list[int]) -> int:
+        """Fork the supervisor of a command."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._become_command(box, request, *fds)
+            finally:
+                os._exit(70)
+        return pid
+
+    def _become_command(self, box: Box, request: Request, channel: int, output: int) -> None:
+        """Turn this fresh child into the supervisor of a command, whose standard error is the channel."""
+        die_with(self._me)
+        os.setsid()
+        os.chdir(box.path)
+        order = read_frame(channel, decoder=Decoder(plain=True))
+        os.dup2(output, 1)
+        os.dup2(channel, 2)
+        os.close(output)
+        os.close(channel)
+        commands.run(order, box=box.path, lockdown=self._lockdown, request=request, apart=self._apart)
