@@ -21,9 +21,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pydantic import BaseModel
+
 from tracebench_core.engine.local import kernel
 from tracebench_core.engine.local.wire import Wire
 from tracebench_core.specs import JobOrder
+from tracebench_core.specs.base import Spec
 
 RunChild = Callable[[JobOrder], int]
 """Runs one job; returns the exit code of the job's process."""
@@ -62,6 +65,7 @@ class Template:
         kernel.adopt_orphans()
         for asked in (signal.SIGTERM, signal.SIGINT):
             signal.signal(asked, lambda *_: self._stop())
+        build_specs()
         gc.collect()
         gc.freeze()
         self._wire.send({"ready": True})
@@ -177,6 +181,13 @@ def preload(modules: Iterable[str]) -> None:
             import_module(name)
         except (Exception, SystemExit) as err:  # noqa: BLE001 - the job that needs it reports it with its own words
             sys.stderr.write(f"not preloaded: {name}: {type(err).__name__}: {err}\n")
+
+
+def build_specs(base: type[BaseModel] = Spec) -> None:
+    """Build the validators of all specs, which are built at first use: here once, rather than in every child."""
+    for spec in base.__subclasses__():
+        spec.model_rebuild()
+        build_specs(spec)
 
 
 def _remove_folder(path: Path) -> None:
