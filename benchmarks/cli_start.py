@@ -9,6 +9,7 @@ cached, in a folder of the benchmark's own, as it is wherever the package is ins
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -21,10 +22,10 @@ GOALS = {"--help": 1.2, "list-tasks": 1.8}
 
 def cpu_seconds(argv: list[str], environ: dict[str, str]) -> float:
     """Run a command and return the CPU seconds of its process."""
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, env=environ)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main() -> None:

@@ -29,6 +29,10 @@ class RunDirError(UsageError):
     """A run directory is missing, foreign, newer than this reader, or in use by another process."""
 
 
+class OutputError(TraceBenchError):
+    """Standard output cannot be written."""
+
+
 class MissingRequirementError(TraceBenchError):
     """An extra, a tool or a key that the run needs is not here."""
 

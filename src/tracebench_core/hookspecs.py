@@ -6,26 +6,29 @@ names what to import as `"package.module:attribute"`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pluggy
 
-from tracebench_core.specs import (
-    Exclusion,
-    ExecutorSpec,
-    GuideSpec,
-    JobResult,
-    JobSpec,
-    LoggerSpec,
-    OptimizerSpec,
-    ReporterSpec,
-    SuiteSpec,
-    TaskSpec,
-    TrainerSpec,
-)
-from tracebench_core.specs.events import Event
+if TYPE_CHECKING:  # annotations only: a plugin imports the specs that it uses
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+    from typing import Any
+
+    from tracebench_core.specs import (
+        Exclusion,
+        ExecutorSpec,
+        GuideSpec,
+        JobResult,
+        JobSpec,
+        LoggerSpec,
+        OptimizerSpec,
+        ReporterSpec,
+        SuiteSpec,
+        TaskSpec,
+        TrainerSpec,
+    )
+    from tracebench_core.specs.events import Event
 
 PROJECT = "tracebench"
 hookspec = pluggy.HookspecMarker(PROJECT)

@@ -57,4 +57,4 @@ def test_listing_imports_nothing_heavy(command: str) -> None:
     imported = imported_by(CLI.format(arguments=[command]))
 
     assert "pluggy" in imported
-    assert not HEAVY & imported
+    assert not (HEAVY | {"packaging", "rich", "yaml"}) & imported

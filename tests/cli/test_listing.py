@@ -160,3 +160,17 @@ def test_a_reader_that_leaves_early_is_told_nothing() -> None:
 
     assert "Traceback" not in done.stderr
     assert "bug of ours" not in done.stderr
+
+
+def test_a_limit_to_a_plugin_that_is_not_installed_is_refused(cli: Cli) -> None:
+    done = cli("list-tasks", env={"TRACEBENCH_PLUGINS": "optoo"})
+
+    assert done.returncode == 2
+    assert "`TRACEBENCH_PLUGINS` names `optoo`" in done.stderr
+
+
+def test_a_pattern_without_a_match_says_so(cli: Cli) -> None:
+    done = cli("list-tasks", "--pattern", "nothing*", env=CORE_ONLY)
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "No task matches `nothing*`." in done.stderr

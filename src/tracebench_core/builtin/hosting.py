@@ -6,6 +6,8 @@ import os
 from importlib import import_module
 from pathlib import Path
 
+from tracebench_core.errors import UsageError
+from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import PluginHost, discover
 from tracebench_core.specs import PluginsConfig
 
@@ -21,12 +23,22 @@ def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None)
     """Return a host with the core's own parts registered and every installed plugin found, none of them loaded yet.
 
     `TRACEBENCH_PLUGINS=a,b` limits which installed plugins are found; `TRACEBENCH_STRICT_PLUGINS=1` makes a failing one an error.
+
+    Raises:
+        UsageError: when `TRACEBENCH_PLUGINS` names what is not installed.
     """
     limited = os.environ.get("TRACEBENCH_PLUGINS")
     enabled = None if limited is None else {name.strip() for name in limited.split(",") if name.strip()}
+    records = discover(enabled)
+    for name in sorted(enabled or ()):
+        if name not in records and name not in BUILTIN:
+            raise UsageError(
+                f"`TRACEBENCH_PLUGINS` names `{name}`, and no such plugin is installed.{did_you_mean(name, records)}",
+                hint="env -u TRACEBENCH_PLUGINS trace-bench plugins",
+            )
     config = plugins or PluginsConfig()
     host = PluginHost(
-        discover(enabled),
+        records,
         root=root,
         options=config.options,
         exclude=config.exclude,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
@@ -10,20 +11,40 @@ from typing import TextIO
 from tracebench_core.specs import JobResult, JobSpec
 
 SCHEMA_VERSION = 1
+log = logging.getLogger(__name__)
+
+
+class Outlet:
+    """Lines to a stream, each at once. It falls silent when the stream fails: a run does not end because nobody watches it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream: TextIO | None = stream
+
+    def write(self, line: str) -> None:
+        """Write one line."""
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+        except OSError as err:
+            self._stream = None
+            if not isinstance(err, BrokenPipeError):
+                log.warning("progress is no longer shown: %s", err.strerror)
 
 
 class PlainReporter:
     """One line when a job ends, and a summary."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._outlet = Outlet(stream)
         self._jobs = 0
         self._done = 0
 
     def run_started(self, run_dir: Path, jobs: int) -> None:
         """Say where the run lies."""
         self._jobs = jobs
-        self._say(f"run {run_dir.name}: {jobs} jobs in {run_dir}")
+        self._outlet.write(f"run {run_dir.name}: {jobs} jobs in {run_dir}")
 
     def job_started(self, job: JobSpec) -> None:
         """Starts are not worth a line."""
@@ -31,22 +52,18 @@ class PlainReporter:
     def job_finished(self, job: JobSpec, result: JobResult) -> None:
         """Say how a job ended."""
         self._done += 1
-        self._say(f"[{self._done}/{self._jobs}] {outcome(job, result)}")
+        self._outlet.write(f"[{self._done}/{self._jobs}] {outcome(job, result)}")
 
     def run_finished(self, run_dir: Path, counts: Mapping[str, int]) -> None:
         """Say how many jobs ended how."""
-        self._say(f"run {run_dir.name}: " + ", ".join(f"{n} {status}" for status, n in counts.items()))
-
-    def _say(self, line: str) -> None:
-        self._stream.write(line + "\n")
-        self._stream.flush()
+        self._outlet.write(f"run {run_dir.name}: " + ", ".join(f"{n} {status}" for status, n in counts.items()))
 
 
 class JsonReporter:
     """One JSON object per change."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._outlet = Outlet(stream)
 
     def run_started(self, run_dir: Path, jobs: int) -> None:
         """Write `run_started`."""
@@ -73,8 +90,7 @@ class JsonReporter:
         self._write({"event": "run_finished", "run_dir": str(run_dir), "counts": dict(counts)})
 
     def _write(self, record: dict[str, object]) -> None:
-        self._stream.write(json.dumps({"schema_version": SCHEMA_VERSION, **record}) + "\n")
-        self._stream.flush()
+        self._outlet.write(json.dumps({"schema_version": SCHEMA_VERSION, **record}))
 
 
 def outcome(job: JobSpec, result: JobResult) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 import traceback
 from importlib.metadata import EntryPoint, entry_points, version
@@ -118,11 +117,12 @@ def main() -> None:
     arguments = sys.argv[1:]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in options
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    output.open_streams()
     try:
-        app(args=[a for a in options if a != "--debug"] + arguments[len(options) :])
+        try:
+            app(args=[a for a in options if a != "--debug"] + arguments[len(options) :])
+        finally:
+            output.flush()
     except TraceBenchError as err:
         if debug:
             traceback.print_exc()

@@ -58,6 +58,6 @@ def _advise(left: list[Finding], run_dir: Path) -> None:
     if not left:
         output.note(f"`{run_dir}` is consistent.")
     if "repair" in ways:
-        output.note(f"Rebuild from events:  trace-bench fsck {run_dir} --repair")
+        output.note(f"Rebuild from events:  {output.command('fsck', run_dir, '--repair')}")
     if "resume" in ways:
-        output.note(f"Run again what is lost:  trace-bench resume {run_dir}")
+        output.note(f"Run again what is lost:  {output.command('resume', run_dir)}")

@@ -38,6 +38,8 @@ def list_tasks(
     if not as_json:
         for id_ in ids:
             output.line(id_)
+        if not ids:
+            output.note(f"No task matches `{pattern}`." if pattern is not None else "No task is offered.")
         return
     tasks = []
     for id_ in ids:

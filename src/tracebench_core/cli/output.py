@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
+
+from tracebench_core.errors import OutputError
 
 SCHEMA_VERSION = 1
 """Of every JSON document on stdout. It rises when a field changes its meaning or goes; new fields may come at any time."""
@@ -14,9 +20,38 @@ SCHEMA_VERSION = 1
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
+def open_streams() -> None:
+    """Make both streams take every text, also where a shell closed them (`>&-`) or set an old encoding."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for as long as the process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flush() -> None:
+    """Write out what stdout still holds. That its reader has left, as in `| head`, is no error.
+
+    Raises:
+        OutputError: it cannot be written for another reason.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as err:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter's own flush succeeds
+        if not isinstance(err, BrokenPipeError):
+            raise _unwritable(err) from err
+
+
 def line(text: str) -> None:
     """Write one line of data to stdout."""
-    sys.stdout.write(f"{text}\n")
+    try:
+        sys.stdout.write(f"{text}\n")
+    except BrokenPipeError:  # typer ends the command quietly
+        raise
+    except OSError as err:
+        raise _unwritable(err) from err
 
 
 def note(text: str) -> None:
@@ -47,6 +82,11 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
+def command(*words: object) -> str:
+    """Return `trace-bench` and some words as a line that can be typed, whatever spaces they hold."""
+    return shlex.join(["trace-bench", *map(str, words)])
+
+
 def safe(text: str) -> str:
     """Return text without control characters: what a model wrote must not drive the terminal."""
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
@@ -60,3 +100,7 @@ def flat(text: str) -> str:
 def number(value: float | None) -> str:
     """Return a number as tables show it; what was not measured is a dash, never 0."""
     return "-" if value is None else f"{value:.6g}"
+
+
+def _unwritable(err: OSError) -> OutputError:
+    return OutputError(f"Standard output cannot be written: {err.strerror}.", hint="df -h")

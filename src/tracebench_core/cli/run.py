@@ -187,7 +187,7 @@ def next_command(summary: RunSummary) -> str:
     counts = summary.counts
     told = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "no job"
     if counts.get("not_run"):
-        return f"{told}. Continue:  trace-bench resume {summary.run_dir}"
+        return f"{told}. Continue:  {output.command('resume', summary.run_dir)}"
     if any(counts.get(status) for status in UNFINISHED):
-        return f"{told}. Try those again:  trace-bench resume {summary.run_dir} --failed"
-    return f"{told}. Look:  trace-bench show {summary.run_dir}"
+        return f"{told}. Try those again:  {output.command('resume', summary.run_dir, '--failed')}"
+    return f"{told}. Look:  {output.command('show', summary.run_dir)}"

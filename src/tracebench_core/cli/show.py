@@ -54,7 +54,9 @@ def _show_run(run: Run, *, as_json: bool) -> None:
     output.note(f"{run.run_id}: {', '.join(f'{n} {status}' for status, n in counts.items()) or 'no job'}")
     output.table(COLUMNS, [_row(result) for result in results])
     if results:
-        output.note(f"One of them:  trace-bench show {run.layout.job(results[0].job_id).path}")
+        output.note(f"One of them:  {output.command('show', run.layout.job(results[0].job_id).path)}")
+    if counts.get("not_run"):
+        output.note(f"Continue:  {output.command('resume', run.layout.path)}")
 
 
 def _row(result: JobResult) -> tuple[str, ...]:

@@ -62,9 +62,9 @@ def validate(
     elif manifest is not None:
         output.line(f"[OK] manifest written: {manifest}")
     if failed:
-        output.note(f"Some checks failed. When they are mended:  trace-bench validate --config {config}")
+        output.note(f"Some checks failed. When they are mended:  {output.command('validate', '--config', config)}")
         raise typer.Exit(FAILED)
-    output.note(f"Next:  trace-bench run --config {config}")
+    output.note(f"Next:  {output.command('run', '--config', config)}")
 
 
 def _write_manifest(host: PluginHost, config: RunConfig, root: Path | None) -> Path:

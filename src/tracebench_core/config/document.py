@@ -113,7 +113,7 @@ def parse(text: str, *, origin: str, is_json: bool = False) -> Document:
     data = {} if loaded.data is None else loaded.data
     document = Document(origin, data, node=loaded.node, json_text=text if is_json else "")
     if not isinstance(data, dict):
-        report([Problem((), f"a config is a mapping of fields to values, not {render(data)}.")], document)
+        report([Problem((), f"must be a mapping of fields to values, not {render(data)}.")], document)
     report([*loaded.twice, *unfit_for_json(data)], document)
     return document
 

@@ -97,8 +97,8 @@ def _sentence(problem: Problem, line: int | None, origin: str) -> str:
     where = f"`{origin}`" if line is None else f"`{origin}`, line {line}"
     if problem.override is not None:
         where = f"`-o {problem.override}`"
-    name = f"`{dotted(problem.loc)}` " if problem.loc else ""
-    return f"{where}: {name}{problem.text}"
+    name = f"`{dotted(problem.loc)}`" if problem.loc else "the config"
+    return f"{where}: {name} {problem.text}"
 
 
 def describe(error: Mapping[str, Any], known: Iterable[str]) -> str:

@@ -64,7 +64,7 @@ def reopen_run_dir(path: Path) -> Reopened:
         raise RunDirError(f"Run directory `{path}` does not exist.", hint="ls runs")
     head = read_head(layout)
     try:
-        config = RunConfig.model_validate(yaml.safe_load(layout.config_snapshot.read_text()))
+        config = RunConfig.model_validate(yaml.safe_load(layout.config_snapshot.read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError) as err:
         raise RunDirError(f"`{layout.config_snapshot}` cannot be read: {err}") from err
     return Reopened(layout, config, Path(head["root"]) if head.get("root") else None)

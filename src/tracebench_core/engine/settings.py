@@ -72,11 +72,14 @@ def _validated(ref: str, values: Mapping[str, Any], *, owner: str, where: str) -
     try:
         return model.model_validate_json(text, strict=True).model_dump(mode="json")
     except ValidationError as err:
-        raise ConfigError(f"{where}: {'; '.join(_words(e, model, owner) for e in err.errors())}.") from err
+        words = " ".join(_words(e, model, owner) for e in err.errors())
+        raise ConfigError(
+            f"{where}: {words}", hint=f"settings of `{owner}`: {', '.join(model.model_fields) or 'none'}"
+        ) from err
 
 
 def _words(error: Any, model: type[BaseModel], owner: str) -> str:
     field = ".".join(str(part) for part in error["loc"]) or "settings"
     if error["type"] == "extra_forbidden":
-        return f"`{owner}` has no setting `{field}`.{did_you_mean(field, model.model_fields)}".rstrip(".")
-    return f"`{field}` of `{owner}`: {error['msg']}, not {error['input']!r:.60}"
+        return f"`{owner}` has no setting `{field}`.{did_you_mean(field, model.model_fields)}"
+    return f"`{field}` of `{owner}`: {error['msg']}, not {error['input']!r:.60}."

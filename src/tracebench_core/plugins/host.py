@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import redirect_stdout
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
+from pydantic import BaseModel
 
 from tracebench_core import hookspecs
 from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins.catalog import KINDS, Catalog, Kind
 from tracebench_core.plugins.discovery import PluginRecord, core_version, read_index
-from tracebench_core.specs import Component, Exclusion, JobResult, JobSpec, SuiteSpec, TaskSpec
+from tracebench_core.specs import Component, Exclusion, SuiteSpec, TaskSpec
+
+if TYPE_CHECKING:
+    from tracebench_core.specs import JobResult, JobSpec
 
 log = logging.getLogger(__name__)
+S = TypeVar("S", bound=BaseModel)
 
 
 class PluginHost:
@@ -66,10 +74,11 @@ class PluginHost:
         if record.status != "found" or record.entry_point is None:
             return record
         try:
-            module = record.entry_point.load()
-            self._pm.register(module, name=name)
-            self._reject_unknown_hooks(module)
-            self._collect(name)
+            with redirect_stdout(sys.stderr):  # stdout is data
+                module = record.entry_point.load()
+                self._reject_unknown_hooks(module)
+                self._pm.register(module, name=name)
+                self._collect(name)
         except (Exception, SystemExit) as err:
             if self._pm.has_plugin(name):
                 self._pm.unregister(name=name)
@@ -101,7 +110,7 @@ class PluginHost:
         if spec is None:
             if record.status != "loaded":
                 raise PluginError(
-                    f"Task `{task_id}`: plugin `{suite}` is {record.status}: {record.error}.",
+                    f"Task `{task_id}`: plugin `{suite}` is not loaded: {record.error}",
                     hint="trace-bench plugins",
                 )
             raise UsageError(
@@ -198,15 +207,39 @@ class PluginHost:
             if isinstance(suite, SuiteSpec):
                 self._catalog.suites[name] = suite
         for specs in self._only("tracebench_tasks", name)():
-            self._catalog.add_tasks(name, specs)
+            self._catalog.add_tasks(name, _all_of(TaskSpec, specs, hook="tracebench_tasks"))
         for kind in KINDS:
             for components in self._only(f"tracebench_{kind}s", name)():
-                self._catalog.add_components(kind, name, components)
+                specs = _all_of(Component, components, hook=f"tracebench_{kind}s")
+                self._catalog.add_components(kind, name, specs)
         for exclusions in self._only("tracebench_exclusions", name)():
-            self._catalog.exclude(exclusions)
+            self._catalog.exclude(_all_of(Exclusion, exclusions, hook="tracebench_exclusions"))
 
     def _reject_unknown_hooks(self, module: object) -> None:
+        known = {
+            n: [*signature(getattr(hookspecs, n)).parameters] for n in dir(hookspecs) if n.startswith("tracebench_")
+        }
         for attribute in dir(module):
-            if self._pm.parse_hookimpl_opts(module, attribute) and not hasattr(hookspecs, attribute):
-                known = [n for n in dir(hookspecs) if n.startswith("tracebench_")]
+            if not self._pm.parse_hookimpl_opts(module, attribute):
+                continue
+            if attribute not in known:
                 raise PluginError(f"it implements an unknown hook `{attribute}`.{did_you_mean(attribute, known)}")
+            for argument in signature(getattr(module, attribute)).parameters:
+                if argument not in known[attribute]:
+                    offered = ", ".join(f"`{name}`" for name in known[attribute]) or "none"
+                    raise PluginError(f"its `{attribute}` takes `{argument}`; the hook's arguments: {offered}.")
+
+
+def _all_of(kind: type[S], returned: Any, *, hook: str) -> list[S]:
+    """Return what a hook returned as a list of specs of one kind.
+
+    Raises:
+        PluginError: it is something else.
+    """
+    if isinstance(returned, Iterable) and not isinstance(returned, BaseModel):
+        specs = [*returned]
+        wrong = next((spec for spec in specs if not isinstance(spec, kind)), None)
+        if wrong is None:
+            return specs
+        returned = wrong
+    raise PluginError(f"its `{hook}` returned a `{type(returned).__name__}`, not a list of `{kind.__name__}`.")

@@ -29,7 +29,7 @@ def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
     record = host.records[suite]
     if record.status != "loaded":
         raise PluginError(
-            f"Task `{written}`: plugin `{suite}` is {record.status}: {record.error}.", hint="trace-bench plugins"
+            f"Task `{written}`: plugin `{suite}` is not loaded: {record.error}", hint="trace-bench plugins"
         )
     if rest == "all" and suite in host.catalog().suites:
         raise NothingSelectedError(
@@ -60,9 +60,12 @@ def _suite_by_alias(host: PluginHost, prefix: str) -> str:
         if prefix in spec.aliases:
             return suite
     known = [*host.records, *(alias for spec in suites.values() for alias in spec.aliases)]
+    near = did_you_mean(prefix, known)
     raise UsageError(
-        f"No plugin provides the suite `{prefix}`.{did_you_mean(prefix, known)}",
-        hint=f"pip install tracebench-{prefix}",
+        f"No plugin provides the suite `{prefix}`.{near}",
+        hint="trace-bench list-suites"
+        if near
+        else f"trace-bench plugins   (if it is missing: pip install tracebench-{prefix})",
     )
 
 

@@ -1,48 +1,54 @@
-"""The data that crosses boundaries: frozen pydantic models, no I/O."""
+"""The data that crosses boundaries: frozen pydantic models, no I/O. A module is imported when one of its names is first used."""
 
-from tracebench_core.specs.base import Axis, Mode, Ref, Role, Spec, Split, Values
-from tracebench_core.specs.feedback import Candidate, Evaluation, ExampleResult, Feedback, FeedbackStatus
-from tracebench_core.specs.job import (
-    Budget,
-    BudgetState,
-    ErrorInfo,
-    FrontPoint,
-    JobResult,
-    JobSpec,
-    JobStatus,
-    ModelIdentity,
-    StepResult,
-    Usage,
-)
-from tracebench_core.specs.llm import Completion, Endpoint, Message
-from tracebench_core.specs.order import ExecutorSetting, JobOrder, SharedLimits
-from tracebench_core.specs.run import (
-    LLMConfig,
-    ModelConfig,
-    PluginsConfig,
-    Price,
-    Resume,
-    RunConfig,
-    SandboxConfig,
-    TaskEntry,
-    TrainerEntry,
-)
-from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
-from tracebench_core.specs.task import Example, Objective, Parameter, Requirement, SuiteSpec, TaskSpec, TaskVersion
-from tracebench_core.specs.trainer import (
-    Component,
-    CostEstimate,
-    Exclusion,
-    ExecutorSpec,
-    GuideSpec,
-    LoggerSpec,
-    OptimizerSpec,
-    Range,
-    ReporterSpec,
-    Source,
-    TaskShape,
-    TrainerSpec,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tracebench_core.specs.base import Axis, Mode, Ref, Role, Spec, Split, Values
+    from tracebench_core.specs.feedback import Candidate, Evaluation, ExampleResult, Feedback, FeedbackStatus
+    from tracebench_core.specs.job import (
+        Budget,
+        BudgetState,
+        ErrorInfo,
+        FrontPoint,
+        JobResult,
+        JobSpec,
+        JobStatus,
+        ModelIdentity,
+        StepResult,
+        Usage,
+    )
+    from tracebench_core.specs.llm import Completion, Endpoint, Message
+    from tracebench_core.specs.order import ExecutorSetting, JobOrder, SharedLimits
+    from tracebench_core.specs.run import (
+        LLMConfig,
+        ModelConfig,
+        PluginsConfig,
+        Price,
+        Resume,
+        RunConfig,
+        SandboxConfig,
+        TaskEntry,
+        TrainerEntry,
+    )
+    from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
+    from tracebench_core.specs.task import Example, Objective, Parameter, Requirement, SuiteSpec, TaskSpec, TaskVersion
+    from tracebench_core.specs.trainer import (
+        Component,
+        CostEstimate,
+        Exclusion,
+        ExecutorSpec,
+        GuideSpec,
+        LoggerSpec,
+        OptimizerSpec,
+        Range,
+        ReporterSpec,
+        Source,
+        TaskShape,
+        TrainerSpec,
+    )
 
 __all__ = [
     "Axis",
@@ -105,3 +111,24 @@ __all__ = [
     "Usage",
     "Values",
 ]
+
+_HOMES = {
+    "base": "Axis Mode Ref Role Spec Split Values",
+    "feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus",
+    "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity StepResult Usage",
+    "llm": "Completion Endpoint Message",
+    "order": "ExecutorSetting JobOrder SharedLimits",
+    "run": "LLMConfig ModelConfig PluginsConfig Price Resume RunConfig SandboxConfig TaskEntry TrainerEntry",
+    "sandbox": "Limits Outcome OutcomeStatus",
+    "task": "Example Objective Parameter Requirement SuiteSpec TaskSpec TaskVersion",
+    "trainer": "Component CostEstimate Exclusion ExecutorSpec GuideSpec LoggerSpec "
+    "OptimizerSpec Range ReporterSpec Source TaskShape TrainerSpec",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:  # what stands under TYPE_CHECKING is what type checkers see
+    if name not in _HOME:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return value

@@ -23,4 +23,4 @@ class Spec(BaseModel):
     In JSON, numbers that JSON lacks are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`; a float field reads them back.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings", defer_build=True)

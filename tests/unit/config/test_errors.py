@@ -69,7 +69,7 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
             "trainers: [{id: X, params: {optimizer_kwargs: 3}}]",
             "`trainers[0].params.optimizer_kwargs` must be a mapping, not `3`.",
         ),
-        ("- a\n- b", "a config is a mapping of fields to values, not a list."),
+        ("- a\n- b", "the config must be a mapping of fields to values, not a list."),
         ("eval_kwargs: {1: a}", "`eval_kwargs` has the key `1`: keys are text, write it in quotes."),
         ("eval_kwargs: {a: .nan}", "`eval_kwargs.a` is nan: numbers in a config are finite."),
         ("eval_kwargs: {a: !!binary aGk=}", "`eval_kwargs.a` is a bytes, which a config cannot hold."),

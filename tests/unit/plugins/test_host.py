@@ -117,6 +117,11 @@ def test_settings_reach_a_plugin_when_it_loads(install_plugin: Any) -> None:
             "from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_tasks(): raise OSError('no disk')",
             "no disk",
         ),
+        (
+            "from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_trainers(): return 3",
+            "its `tracebench_trainers` returned a `int`, not a list of `Component`",
+        ),
+        (GOOD.replace("[TaskSpec(", "['x', TaskSpec("), "its `tracebench_tasks` returned a `str`"),
         (GOOD.replace('name="u"', 'name="t"'), "twice"),
     ],
 )
@@ -145,6 +150,28 @@ def test_version_skew_is_told_before_import(install_plugin: Any) -> None:
 
     assert host.records["old"].status == "incompatible"
     assert "<0.1" in host.records["old"].error
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fits"),
+    [
+        ("tracebench-core<0.2,>=0.1", True),
+        ("tracebench-core<0.1.0", False),
+        ("Tracebench_Core >=0.1.0, <1.0", True),
+        ("tracebench-core>=0.2", False),
+        ("tracebench-core~=0.1.0", True),
+        ("tracebench-core!=0.1.0", False),
+        ("tracebench-core==0.1.*", True),
+        ("tracebench-core", True),
+        ("tracebench-core-extra>=9", True),
+        ("tracebench-core[opto]>=9; python_version>='3'", False),
+        ("tracebench-core >>> nonsense", True),
+    ],
+)
+def test_every_way_to_want_a_version_of_the_core_is_understood(install_plugin: Any, wanted: str, fits: bool) -> None:
+    install_plugin("picky", "", requires=wanted)
+
+    assert discover({"picky"})["picky"].status == ("found" if fits else "incompatible")
 
 
 def test_two_plugins_that_claim_one_trainer_are_both_named(install_plugin: Any) -> None:
