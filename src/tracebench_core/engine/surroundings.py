@@ -83,7 +83,7 @@ class Surroundings:
         cap = self._plan.config.run_budget
         self._limits = SharedLimits(
             evaluations=cap.evaluations,
-            counter=str(self._layout.path / "evaluations.count") if cap.evaluations is not None else None,
+            counter=str(self._layout.path.resolve() / "evaluations.count") if cap.evaluations is not None else None,
             deadline=time.monotonic() + cap.seconds if cap.seconds is not None else None,
         )
         return self
