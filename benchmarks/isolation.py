@@ -1,12 +1,15 @@
 """What isolation costs, in one run and as ratios: `python benchmarks/isolation.py [--quick]`.
 
-The bare fork is the floor: the same interpreter with the same imports forks, runs the same candidate and sends the same JSON through a
-pipe, with no limit, no lockdown and no client. Figures are the least mean of interleaved blocks, because the machine may be shared.
+The bare fork is the floor: a process with the template's imports and environment forks, the child compiles and runs the same candidate and
+sends the same JSON through a pipe, the parent reads it and waits for the child. It is timed inside that process: no client, no socket, no
+limit, no lockdown. Figures are the least of interleaved blocks, because the machine may be shared; processor time is that of all processes
+that take part, as the kernel accounts it.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -25,24 +28,32 @@ HUNG = {
     "ignored SIGTERM": "import signal\ndef f():\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    while True: pass\n",
 }
 FLOOR = """
-import gc, json, os, sys, numpy
+import gc, json, os, resource, sys, time, numpy
 import tracebench_core.sandbox.server
 gc.collect(); gc.freeze()
 code = sys.argv[1]
+def used():
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in spent)
 for line in sys.stdin:
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        namespace = {}
-        exec(compile(code, "<candidate>", "exec"), namespace)
-        os.write(write, json.dumps(namespace["f"](int(line))).encode())
-        os._exit(0)
-    os.close(write)
-    answer = os.read(read, 65536)
-    os.close(read)
-    os.waitpid(pid, 0)
-    print(answer.decode(), flush=True)
+    times = int(line)
+    start, before = time.perf_counter(), used()
+    for _ in range(times):
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            namespace = {}
+            exec(compile(code, "<candidate>", "exec"), namespace)
+            os.write(write, json.dumps(namespace["f"](41)).encode())
+            os._exit(0)
+        os.close(write)
+        assert os.read(read, 65536) == b"42"
+        os.close(read)
+        os.waitpid(pid, 0)
+    print(json.dumps([time.perf_counter() - start, used() - before]), flush=True)
 """
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+TIMES = 100
 
 
 def timed(work: Callable[[], object], *, times: int) -> float:
@@ -59,34 +70,41 @@ def resident(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("Rss:")) / 1024
 
 
+def used_by(pid: int) -> float:
+    """Return the processor seconds of a process and of its ended children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) * TICK
+
+
 def measure_evaluations(sandbox: LocalSandbox, *, blocks: int) -> None:
-    """Compare an evaluation with the bare fork."""
-    environment = {
-        "PATH": "/usr/bin:/bin",
-        "OPENBLAS_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-    }
+    """Compare evaluations back to back with bare forks, in milliseconds on the clock and of processors."""
+    environment = Path(f"/proc/{sandbox.template_pid}/environ").read_text().strip("\0").split("\0")
+    python_path = os.pathsep.join(filter(None, sys.path))
     with subprocess.Popen(
-        [sys.executable, "-c", FLOOR, CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-s", "-P", "-c", FLOOR, CODE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(entry.split("=", 1) for entry in environment) | {"PYTHONPATH": python_path},
     ) as floor:
         assert floor.stdin is not None
         assert floor.stdout is not None
-
-        def bare() -> None:
-            floor.stdin.write("41\n")  # type: ignore[union-attr]
-            floor.stdin.flush()  # type: ignore[union-attr]
-            assert floor.stdout.readline() == "42\n"  # type: ignore[union-attr]
-
-        def isolated() -> None:
-            assert sandbox.call(CODE, "f", 41).value == 42
-
-        bare()
-        isolated()
-        pairs = [(timed(bare, times=40), timed(isolated, times=40)) for _ in range(blocks)]
+        bare, ours = [], []
+        for _ in range(blocks):
+            floor.stdin.write(f"{TIMES}\n")
+            floor.stdin.flush()
+            bare.append([seconds / TIMES * 1000 for seconds in json.loads(floor.stdout.readline())])
+            before = time.process_time() + used_by(sandbox.template_pid)
+            clock = timed(lambda: sandbox.call(CODE, "f", 41).value, times=TIMES)
+            time.sleep(0.05)
+            used = time.process_time() + used_by(sandbox.template_pid) - before
+            ours.append([clock, used / TIMES * 1000])
         floor.stdin.close()
-    least, ours = min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
-    print(f"bare fork                      {least:8.3f} ms   x1.00")
-    print(f"isolated evaluation            {ours:8.3f} ms   x{ours / least:.2f}   (goal: x1.20, 4 ms)")
+    for column, name in enumerate(("clock", "processors")):
+        least, mine = min(row[column] for row in bare), min(row[column] for row in ours)
+        goal = "   (goal: x1.20, 4 ms)" if not column else ""
+        print(f"bare fork, {name:20s}{least:8.3f} ms   x1.00")
+        print(f"isolated evaluation, {name:10s}{mine:8.3f} ms   x{mine / least:.2f}{goal}")
 
 
 def measure_inputs(sandbox: LocalSandbox, *, blocks: int) -> None:

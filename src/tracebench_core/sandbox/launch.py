@@ -143,6 +143,7 @@ def _environment() -> dict[str, str]:
         "LANG": "C.UTF-8",
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "LD_BIND_NOW": "1",  # what the loader binds here, no child binds in pages of its own
     }
     return scrubbed | dict.fromkeys(_ONE_THREAD, "1")
 
