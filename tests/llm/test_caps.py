@@ -112,9 +112,11 @@ def test_a_call_under_way_ends_with_the_jobs_time(open_door: Open) -> None:
         door = open_door(mode="real", base_url=server.base_url, budget=Budget(seconds=600), timeout=500)
         door.gateway.wait_ready()
         door.client.start_clock(elapsed=597)
-        with pytest.raises(ModelError) as failure:
+        with pytest.raises(BudgetExhausted) as stop:
             door.client.complete(say("hi"), role="agent")
-    assert failure.value.kind == "timeout"
+    assert (stop.value.axis, stop.value.scope) == ("seconds", "job")
+    assert door.client.refusal() == ("seconds", "job")
+    assert [record.status for record in door.client.records()] == ["error"]
 
 
 def test_the_engines_own_scoring_is_metered_and_not_capped(open_door: Open) -> None:

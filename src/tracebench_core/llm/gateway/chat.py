@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 from starlette.requests import Request
@@ -89,6 +89,8 @@ async def _whole(service: Service, caller: Caller, requests: list[ChatRequest]) 
     for outcome in outcomes:
         if isinstance(outcome, ProviderError):
             return failed(outcome)
+        if isinstance(outcome, Refused):
+            return refused(outcome, close=False)
         if isinstance(outcome, BaseException):
             raise outcome
         answers.append(outcome)
@@ -116,6 +118,10 @@ def _usage(costs: list[Metered]) -> dict[str, Any]:
     }
 
 
+Piece: TypeAlias = dict[str, Any] | ProviderError | Refused | None
+"""What a stream is made of; None ends it."""
+
+
 class _Stream:
     """Server-sent events from one or more calls at once; pieces are queued as they come."""
 
@@ -124,20 +130,23 @@ class _Stream:
         self._caller = caller
         self._asked = asked
         self._head = _head("chat.completion.chunk", caller.claims.model.model)
-        self._queue: asyncio.Queue[dict[str, Any] | ProviderError | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[Piece] = asyncio.Queue()
         self._task = asyncio.create_task(self._run(requests))
 
-    async def first(self) -> dict[str, Any] | ProviderError | None:
+    async def first(self) -> Piece:
         """Wait for the first piece: until then, a failure still has a status code of its own."""
         return await self._queue.get()
 
-    async def events(self, first: dict[str, Any] | ProviderError | None) -> AsyncIterator[bytes]:
+    async def events(self, first: Piece) -> AsyncIterator[bytes]:
         """Yield the events, the first piece included."""
         piece = first
         try:
             while piece is not None:
                 if isinstance(piece, ProviderError):
                     yield _event(error_body(str(piece), kind=piece.kind, kind_of_failure=piece.kind))
+                    return
+                if isinstance(piece, Refused):
+                    yield _event(error_body(str(piece), kind="insufficient_quota", axis=piece.axis, scope=piece.scope))
                     return
                 yield _event(piece)
                 piece = await self._queue.get()
@@ -150,7 +159,7 @@ class _Stream:
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         costs = []
         for outcome in outcomes:
-            if isinstance(outcome, ProviderError):
+            if isinstance(outcome, ProviderError | Refused):
                 await self._queue.put(outcome)
                 return
             if isinstance(outcome, BaseException):
@@ -179,6 +188,8 @@ async def _streamed(stream: _Stream) -> Response:
     first = await stream.first()
     if isinstance(first, ProviderError):
         return failed(first)
+    if isinstance(first, Refused):
+        return refused(first, close=False)
     return StreamingResponse(stream.events(first), media_type="text/event-stream")
 
 

@@ -103,6 +103,7 @@ class Service:
 
         Raises:
             ProviderError: with the providers' secrets out of its text.
+            Refused: when the job's time ended while the model was asked.
         """
         begun = time.monotonic()
         streamed: list[str] = []
@@ -122,6 +123,9 @@ class Service:
                 metered = self._cost_of_failure(request, outcome, streamed)
             self._settle(account, claims, request, outcome, metered, seconds=time.monotonic() - begun)
         if isinstance(outcome, ProviderError):
+            if self._is_out_of_time(account, claims):
+                account.refusal = account.refusal or Refusal("seconds", "job")
+                raise Refused(account.refusal) from outcome
             raise outcome
         return outcome, metered
 
@@ -173,6 +177,10 @@ class Service:
         if seconds is None:
             return time.monotonic() + LONGEST_CALL
         return time.monotonic() + min(LONGEST_CALL, seconds - account.capped.seconds())
+
+    def _is_out_of_time(self, account: Account, claims: Claims) -> bool:
+        seconds = claims.budget.seconds if claims.phase == "training" else None
+        return seconds is not None and account.capped.seconds() >= seconds
 
     def _cost_of_failure(self, request: ChatRequest, outcome: Reply | ProviderError, streamed: list[str]) -> Metered:
         """Return what a call without an answer cost: nothing, or an estimate of what was streamed before it broke."""

@@ -1,0 +1,156 @@
+"""Caps against five kinds of client: `python benchmarks/caps.py`.
+
+Every client asks until something stops it, each on every axis of the budget, against a fake server on this machine. The table says
+what was capped, what was spent by the engine's own count, and by how much the cap was passed: by calls under way, and no more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tracebench_core import api
+from tracebench_core.config import parse_config
+from tracebench_core.specs import Axis, JobResult
+from tracebench_core.testing.fake_openai import FakeOpenAI, Served
+
+ANSWER = '{"reasoning": "closer", "values": {"x": %s}}'
+PRICE = {"fake": {"prompt": 1.0, "completion": 2.0}}
+CAPS: Mapping[Axis, float] = {"evaluations": 7, "llm_calls": 5, "tokens": 2_000, "usd": 0.002, "seconds": 4.0}
+HEAD = """
+import itertools, os
+import tracebench_client
+problem = tracebench_client.connect()
+def report(n):
+    problem.evaluate({"x": n / 100})
+"""
+LOOPS = {
+    "openai SDK loop": """
+import openai
+client = openai.OpenAI()
+for n in itertools.count():
+    client.chat.completions.create(model=os.environ["TRACEBENCH_MODEL"], messages=[{"role": "user", "content": f"question {n} " * 20}])
+    report(n)
+""",
+    "litellm loop": """
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+import litellm
+for n in itertools.count():
+    litellm.completion(model="openai/" + os.environ["TRACEBENCH_MODEL"], messages=[{"role": "user", "content": f"question {n} " * 20}])
+    report(n)
+""",
+    "curl loop, deaf to 402": """
+import json, subprocess
+for n in itertools.count():
+    body = {"messages": [{"role": "user", "content": f"question {n} " * 20}]}
+    subprocess.run(["curl", "-s", "-o", "/dev/null", os.environ["OPENAI_BASE_URL"] + "/chat/completions", "-d", json.dumps(body),
+                    "-H", "Authorization: Bearer " + os.environ["OPENAI_API_KEY"]])
+    try:
+        report(n)
+    except BaseException:
+        pass
+""",
+    "foreign trainer": """
+import json, urllib.request
+endpoint = problem.endpoint("optimizer")
+for n in itertools.count():
+    with problem.step():
+        body = json.dumps({"messages": [{"role": "user", "content": f"question {n} " * 20}]}).encode()
+        request = urllib.request.Request(endpoint.base_url + "/chat/completions", body, {"Authorization": "Bearer " + endpoint.api_key})
+        urllib.request.urlopen(request).read()
+        problem.evaluate_many([{"x": n / 100}, {"x": n / 50}])
+""",
+}
+SEARCH = {"id": "PrioritySearch", "optimizer": "Reflective", "params": {"num_steps": 10_000}}
+
+
+class Row(NamedTuple):
+    """One client on one axis."""
+
+    client: str
+    axis: Axis
+    cap: float
+    result: JobResult
+    served: tuple[Served, ...]
+
+    @property
+    def spent(self) -> float:
+        """What was used on the axis; an unknown price would show as NaN."""
+        amount = getattr(self.result.used, self.axis)
+        return float("nan") if amount is None else float(amount)
+
+    @property
+    def refused(self) -> int:
+        """How many calls were turned away."""
+        return sum(usage.refused for usage in self.result.usage.values())
+
+    @property
+    def overshoot(self) -> float:
+        """How far past the cap."""
+        return max(0.0, self.spent - self.cap)
+
+
+def trainers(folder: Path, *, search: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every client with the trainer that it is in a config."""
+    if search:
+        yield "PrioritySearch", SEARCH
+    for name, source in LOOPS.items():
+        path = folder / f"loop_{name.split()[0]}.py"
+        path.write_text(HEAD + source)
+        yield name, {"id": "Command", "params": {"argv": [sys.executable, str(path)], "grace": 1.0}}
+
+
+def measure(folder: Path, axis: Axis, *, client: str, trainer: Mapping[str, Any]) -> Row:
+    """Run one client against one cap."""
+    numbers = iter(range(10**9))
+
+    def reply(_: object) -> str:
+        x = next(numbers) / 1000
+        return ANSWER % x
+
+    with FakeOpenAI(reply=reply, delay=0.01) as server:
+        config = {
+            "mode": "real",
+            "tasks": ["internal:numeric_param"],
+            "trainers": [dict(trainer)],
+            "runs_dir": str(folder / "runs"),
+            "llm": {"model": "fake", "base_url": server.base_url, "prices": PRICE},
+            "budget": {axis: CAPS[axis]},
+            "job_timeout": 60,
+        }
+        summary = api.run(parse_config(config), stream=io.StringIO())
+        (result,) = api.load_run(summary.run_dir).results.values()
+        return Row(client, axis, CAPS[axis], result, tuple(server.log.served))
+
+
+def table(rows: Iterator[Row], write: Callable[[str], object]) -> None:
+    """Write the rows."""
+    write(
+        f"{'client':<24}{'axis':<13}{'cap':>8}{'spent':>12}{'overshoot':>12}{'served':>8}{'refused':>9}  stop reason\n"
+    )
+    for row in rows:
+        numbers = f"{row.cap:>8g}{row.spent:>12.6g}{row.overshoot:>12.3g}{len(row.served):>8}{row.refused:>9}"
+        write(f"{row.client:<24}{row.axis:<13}{numbers}  {row.result.status}, {row.result.stop_reason}\n")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--no-search", action="store_true", help="leave out the trainer that needs the extra `opto`")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        clients = list(trainers(folder, search=not args.no_search))
+        table(
+            (measure(folder, axis, client=client, trainer=trainer) for client, trainer in clients for axis in CAPS),
+            sys.stdout.write,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Caps on every axis, against every kind of client: a search of ours, the openai SDK, litellm, curl, a foreign trainer."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.caps import CAPS, LOOPS, Row, measure, trainers
+
+from tracebench_core import api
+from tracebench_core.config import parse_config
+from tracebench_core.errors import ConfigError, UsageError
+from tracebench_core.specs import Axis
+from tracebench_core.testing.fake_openai import FakeOpenAI
+
+AXES: tuple[Axis, ...] = tuple(CAPS)
+REPLY = json.dumps({"reasoning": "closer", "values": {"x": 2.5}})
+
+
+def row(folder: Path, client: str, axis: Axis) -> Row:
+    if client.startswith("curl") and shutil.which("curl") is None:
+        pytest.skip("curl is not here")
+    if client == "PrioritySearch":
+        try:
+            api.open_host().component("trainer", client)
+        except UsageError:
+            pytest.skip("the plugin with our searches is not installed")
+    return measure(folder, axis, client=client, trainer=dict(trainers(folder, search=True))[client])
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("client", ["PrioritySearch", *LOOPS])
+def test_a_cap_ends_the_job_well_and_is_passed_by_calls_under_way_alone(
+    tmp_path: Path, client: str, axis: Axis
+) -> None:
+    found = row(tmp_path, client, axis)
+    assert (found.result.status, found.result.stop_reason) == ("ok", f"budget:{axis}"), found.result.error
+    dearest = {
+        "tokens": max((s.prompt_tokens + s.completion_tokens for s in found.served), default=0),
+        "usd": max((s.prompt_tokens + 2 * s.completion_tokens for s in found.served), default=0) / 1e6,
+        "seconds": 30.0,
+    }
+    assert found.spent >= found.cap
+    assert found.overshoot <= dearest.get(axis, 0.0)
+    assert found.result.overshoot.get(axis, 0.0) == pytest.approx(found.overshoot)
+    # A call that is under way when the time ends is given up; the server may still answer it.
+    given_up = len(found.served) - found.result.used.llm_calls
+    assert given_up in ({0, 1} if axis == "seconds" else {0})
+    counted = found.served[: found.result.used.llm_calls]
+    assert found.result.used.tokens == sum(s.prompt_tokens + s.completion_tokens for s in counted)
+
+
+def real(server: FakeOpenAI, runs: Path, **fields: Any) -> dict[str, Any]:
+    return {
+        "mode": "real",
+        "tasks": ["internal:numeric_param"],
+        "trainers": [{"id": "SequentialRefine", "params": {"num_steps": 50}}],
+        "runs_dir": str(runs),
+        "llm": {"model": "fake", "base_url": server.base_url},
+        **fields,
+    }
+
+
+@pytest.mark.parametrize(
+    "cap", [{"llm_calls": 9}, {"tokens": 4000}, {"usd": 0.004}, {"seconds": 3.0}], ids=lambda c: next(iter(c))
+)
+def test_a_runs_cap_stops_the_run_in_the_middle_of_a_job(tmp_path: Path, cap: dict[str, float]) -> None:
+    with FakeOpenAI(reply=lambda _: REPLY, delay=0.05) as server:
+        priced = {"model": "fake", "base_url": server.base_url, "prices": {"fake": {"prompt": 1, "completion": 1}}}
+        config = real(server, tmp_path, run_budget=cap, seeds=list(range(8)), max_workers=2, llm=priced)
+        summary = api.run(parse_config(config), stream=io.StringIO())
+        served = len(server.log.served)
+    (axis,) = cap
+    results = api.load_run(summary.run_dir).results.values()
+    assert (summary.exit_code, summary.stopped_by) == (5, f"run budget:{axis}")
+    assert {"not_run", "cancelled"} <= {r.status for r in results}
+    assert {r.stop_reason for r in results if r.status == "cancelled"} == {f"run budget:{axis}"}
+    if axis == "llm_calls":
+        assert served == 9
+
+
+@pytest.mark.parametrize("where", ["budget", "run_budget"])
+def test_money_without_a_price_is_refused_before_any_call(tmp_path: Path, where: str) -> None:
+    with FakeOpenAI() as server:
+        config = parse_config(real(server, tmp_path, **{where: {"usd": 1.0}}))
+        for attempt in (lambda: api.run(config), lambda: list(api.validate(config))):
+            with pytest.raises(ConfigError, match="openai/fake") as refusal:
+                attempt()
+            assert "llm.prices" in refusal.value.hint
+            assert f"`{where}.usd`" in str(refusal.value)
+        assert server.log.requests == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_call_under_way_ends_with_the_jobs_time(tmp_path: Path) -> None:
+    with FakeOpenAI(script=["hang"]) as server:
+        summary = api.run(parse_config(real(server, tmp_path, budget={"seconds": 1.0})), stream=io.StringIO())
+    (result,) = api.load_run(summary.run_dir).results.values()
+    assert (result.status, result.stop_reason) == ("ok", "budget:seconds")
+    assert result.used.seconds < 60
+
+
+def test_a_cap_of_zero_grants_nothing_and_the_initial_candidate_is_scored(tmp_path: Path) -> None:
+    with FakeOpenAI() as server:
+        for axis in ("evaluations", "llm_calls", "tokens", "seconds"):
+            summary = api.run(parse_config(real(server, tmp_path, budget={axis: 0})), stream=io.StringIO())
+            (result,) = api.load_run(summary.run_dir).results.values()
+            assert (result.status, result.stop_reason) == ("ok", f"budget:{axis}")
+            assert result.score_val_best == result.score_val_initial == -3.0
+        assert server.log.served == []
