@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from tracebench_llm4ad.cobench.__main__ import write_folder
 from tracebench_llm4ad.cobench.catalog import SPECS, available_specs
 from tracebench_llm4ad.cobench.cutting import Cut, is_guillotine
 from tracebench_llm4ad.cobench.graphs import Salesman
+from tracebench_llm4ad.cobench.pickled import read_graph
 from tracebench_llm4ad.cobench.problem import Case, CoBenchOptions, Problem, deal
 from tracebench_llm4ad.cobench.routes import tree_length
 from tracebench_llm4ad.code_task import CodeTask
@@ -208,6 +212,67 @@ BROKEN: list[tuple[str, Callable[[dict[Any, Any]], None], str]] = [
     ("euclidean_steiner_problem", edit("steiner_points", lambda s: [(0.5, 0.5)] * 21), "at most 20"),
     ("graph_colouring", lambda answer: answer.update(dict.fromkeys(answer, 1)), "one colour"),
     ("graph_colouring", lambda answer: answer.pop(1), "no colour"),
+    ("assortment_problem", edit("placements", lambda p: dict([next(iter(p.items()))])), "is cut|min"),
+    (
+        "assortment_problem",
+        edit("placements", lambda p: {k: {**s, "stock_type": 9} for k, s in p.items()}),
+        "a stock type",
+    ),
+    (
+        "assortment_problem",
+        edit("placements", lambda p: {k: {**s, "placements": s["placements"] * 2} for k, s in p.items()}),
+        "overlap",
+    ),
+    (
+        "assortment_problem",
+        edit("placements", lambda p: {**p, **{90 + t: {"stock_type": t, "placements": []} for t in (1, 2, 3, 4)}}),
+        "more than 2",
+    ),
+    ("corporate_structuring", edit("structure", lambda s: dict.fromkeys(s, 0)), "must have the parent 0"),
+    ("corporate_structuring", edit("structure", lambda s: {1: 0}), "has a profit"),
+    ("corporate_structuring", edit("structure", lambda s: {**s, 2: 3, 3: 2}), "does not lead up"),
+    ("crew_scheduling", edit("crews", lambda c: c[1:]), "not done"),
+    ("crew_scheduling", edit("crews", lambda c: [[t] for crew in c for t in crew]), "more than K"),
+    ("crew_scheduling", edit("crews", lambda c: [c[0][::-1], *c[1:]]), "after task"),
+    ("crew_scheduling", edit("crews", lambda c: [[*c[0], c[0][0]], *c[1:]]), "twice"),
+    ("crew_scheduling", edit("crews", lambda c: [[], *c[1:]]), "not done|no task"),
+    ("equitable_partitioning_problem", edit("assignment", lambda a: [1] * len(a)), "is empty"),
+    ("equitable_partitioning_problem", edit("assignment", lambda a: [9, *a[1:]]), "from 1 to 8"),
+    ("hybrid_reentrant_shop_scheduling", edit("permutation", lambda p: [p[1], *p[1:]]), "missing"),
+    ("maximal_independent_set", edit("mis_nodes", lambda m: list(range(60))), "neighbours"),
+    ("maximal_independent_set", edit("mis_nodes", lambda m: [m[0], m[0]]), "twice"),
+    ("maximal_independent_set", edit("mis_nodes", lambda m: [60]), "no vertex"),
+    ("packing_unequal_circles", edit("coords", lambda c: [(20, 20)] * len(c)), "overlap"),
+    ("packing_unequal_circles", edit("coords", lambda c: [(-1, -1), *c[1:]]), "left out"),
+    ("packing_unequal_circles", edit("coords", lambda c: [(33.9, 20), *c[1:]]), "beyond"),
+    ("packing_unequal_circles_area", edit("coords", lambda c: [(20, 20)] * len(c)), "overlap"),
+    ("packing_unequal_rectangles_and_squares", edit("placements", lambda p: [(20, 20, 0)] * len(p)), "overlap"),
+    ("packing_unequal_rectangles_and_squares", edit("placements", lambda p: [(31.9, 20, 0), *p[1:]]), "corner"),
+    ("packing_unequal_rectangles_and_squares", edit("placements", lambda p: [(20, 20, 45)] * len(p)), "turned by 45"),
+    ("packing_unequal_rectangles_and_squares_area", edit("placements", lambda p: p[:-1]), "16 entries"),
+    ("container_loading_with_weight_restrictions", edit("placements", lambda p: [p[0], p[0]]), "overlap|more than"),
+    ("container_loading_with_weight_restrictions", edit("placements", lambda p: [{**p[0], "z": 5}]), "must stand"),
+    (
+        "container_loading_with_weight_restrictions",
+        edit("placements", lambda p: [{**p[0], "x": 586}]),
+        "out of the container",
+    ),
+    (
+        "container_loading_with_weight_restrictions",
+        edit("placements", lambda p: [{**p[0], "orientation": 4}]),
+        "orientation",
+    ),
+    ("vehicle_routing_period_routing", edit("tours", lambda t: {**t, 1: []}), "not visited"),
+    ("vehicle_routing_period_routing", edit("tours", lambda t: {**t, 1: t[1] * 7}), "vehicles"),
+    ("vehicle_routing_period_routing", edit("tours", lambda t: {**t, 1: [tour[:-1] for tour in t[1]]}), "lead from 0"),
+    ("vehicle_routing_period_routing", edit("tours", lambda t: {**t, 4: []}), "no day"),
+    (
+        "vehicle_routing_period_routing",
+        edit("tours", lambda t: {**t, 1: [[0, *(c for tour in t[1] for c in tour[1:-1]), 0]]}),
+        "more than the capacity",
+    ),
+    ("vehicle_routing_period_routing", edit("selected_schedules", lambda s: {k: [0, 0, 0] for k in s}), "may not have"),
+    ("vehicle_routing_period_routing", edit("selected_schedules", lambda s: {}), "no schedule"),
 ]
 
 
@@ -324,6 +389,87 @@ VALUES: list[tuple[str, str, str, Any, float]] = [
         1 - 2 * 2**0.5 / 3,
     ),
     (
+        "assortment_problem",
+        "1 2 0\n4 4 16\n6 2 12\n2 3 1 4 6\n",
+        "assort1.txt",
+        {"placements": {1: {"stock_type": 2, "placements": [{"piece": 1, "x": 3, "y": 0, "orientation": 1}]}}},
+        0.5,
+    ),
+    (
+        "corporate_structuring",
+        "4 1\n4 0.5 0.1 100\n2 0.2 0.5 100\n3 0.4 0.1 50\n1 0 0 40\n0 0 0 0\n0.1 0 0 0\n0.2 0 0 0\n0 0 0.25 0\n",
+        "tax1.txt",
+        {"structure": {1: 0, 2: 1, 3: 1, 4: 3}},
+        # 4 sends 40 to 3, of which 30 arrives: 6 above the 24 that are exempt; 3 sends 45 + 30 - 6 = 69, of which 55.2 arrives; 2 sends 50,
+        # of which 45 arrives; at 1 these 100.2 are 5.2 above half of the 190 earned below
+        90 + 100.2 - 5.2,
+    ),
+    (
+        "crew_scheduling",
+        "3 10 2\n0 4\n5 9\n6 12\n1 2 7\n1 3 1\n",
+        "csp.txt",
+        {"crews": [[1, 2], [3]]},
+        7,
+    ),
+    (
+        "equitable_partitioning_problem",
+        "1 0\n" * 4 + "0 1\n" * 8,
+        "epp.txt",
+        {"assignment": [1, 2, 3, 4, 1, 2, 3, 4, 5, 6, 7, 8]},
+        4,
+    ),
+    (
+        "hybrid_reentrant_shop_scheduling",
+        "Number of jobs: 3  Number of machines: 2\nInitialization time: 5\nSetup times: 4 2 3\nProcessing times: 10 1 6\n-----\n",
+        "hrs.txt",
+        {"permutation": [2, 1, 3], "batch_assignment": [1, 2, 1]},
+        # setups end at 7 (job 2), 11 (job 1), 14 (job 3); machine 1 does job 1 to 21 and job 3 to 27
+        27,
+    ),
+    ("packing_unequal_circles", "3 0 0 3\n1\n2\n2.5\n", "circle1.txt", {"coords": [(-2, 0), (1, 0), (-1, -1)]}, 2),
+    (
+        "packing_unequal_circles_area",
+        "3 0 0 3\n1\n2\n2.5\n",
+        "circle1.txt",
+        {"coords": [(-1, -1), (-1, -1), (0.5, 0)]},
+        np.pi * 6.25,
+    ),
+    (
+        "packing_unequal_rectangles_and_squares",
+        "3 0 0 5.2\n6\n2\n9\n",
+        "square1.txt",
+        {"placements": [(0, 0, 0), (0, 4, 0), (-1, -1, 0)]},
+        2,
+    ),
+    (
+        "packing_unequal_rectangles_and_squares_area",
+        "2 0 0 5\n6 8\n1 1\n",
+        "rect1.txt",
+        {"placements": [(0, 0, 0), (-1, -1, 0)]},
+        48,
+    ),
+    (
+        "container_loading_with_weight_restrictions",
+        "10 10 10\n2 0.001\n5 0 5 0 5 1 2 3 1 1 0.2\n4 1 2 0 3 0 1 2 0 0 0\n",
+        "wtpack1.txt",
+        {
+            "placements": [
+                {"box_type": 1, "orientation": 3, "x": 0, "y": 0, "z": 0},
+                {"box_type": 1, "orientation": 3, "x": 0, "y": 0, "z": 5},
+                {"box_type": 2, "orientation": 1, "x": 8, "y": 7, "z": 0},
+            ]
+        },
+        (125 + 125 + 24) / 1000,
+    ),
+    (
+        "vehicle_routing_period_routing",
+        "2 2\n1 2\n10\n0 0 0 0\n1 3 4 6 [[1, 0], [0, 1]]\n2 0 4 6 [[1, 1]]\n",
+        "prvp.txt",
+        {"selected_schedules": {1: [0, 1], 2: [1, 1]}, "tours": {1: [[0, 2, 0]], 2: [[0, 1, 0], [0, 2, 0]]}},
+        8 + 10 + 8,
+    ),
+    ("maximal_independent_set", '{"nodes": 4, "edges": [[0, 1], [1, 2], [2, 3]]}', "g.json", {"mis_nodes": [0, 2]}, 2),
+    (
         "aircraft_landing",
         "2 10\n0 5 10 20 2 3\n99999 4\n0 5 11 20 2 3\n4 99999\n",
         "airland.txt",
@@ -439,3 +585,95 @@ def test_two_jobs_on_one_machine_at_once_are_refused() -> None:
 
     with pytest.raises(EvaluationFailed, match="On machine 1"):
         owner.__new__(owner).judge(case, {"start_times": [[0, 3], [2, 5]]})
+
+
+def test_a_box_bears_no_more_than_its_strength() -> None:
+    text = "10 10 10\n1 0.001\n5 0 5 0 5 1 3 3 0 0 0.2\n"
+    owner, case = one("container_loading_with_weight_restrictions", text)
+    stack = [{"box_type": 1, "orientation": 3, "x": 0, "y": 0, "z": 5 * k} for k in range(2)]
+
+    assert owner.__new__(owner).judge(case, {"placements": stack}).value == pytest.approx(0.25)
+    _, weak = one("container_loading_with_weight_restrictions", text.replace("0.2\n", "0.1\n"))
+    with pytest.raises(EvaluationFailed, match=r"Placement 1 bears 3, more than 2\.5"):
+        owner.__new__(owner).judge(weak, {"placements": stack})
+
+
+@pytest.mark.parametrize("name", ["packing_unequal_circles", "packing_unequal_circles_area"])
+def test_circles_that_overlap_by_a_millionth_are_refused_and_touching_ones_are_not(name: str) -> None:
+    owner, case = one(name, "2 0 0 2\n1\n1\n")
+
+    assert owner.__new__(owner).judge(case, {"coords": [(-1, 0), (1, 0)]}).value > 0
+    with pytest.raises(EvaluationFailed, match="overlap"):
+        owner.__new__(owner).judge(case, {"coords": [(-1, 0), (1 - 1e-6, 0)]})
+
+
+def test_a_library_size_of_crews_gives_a_case_for_each_number_of_crews_and_others_need_one() -> None:
+    tasks = "\n".join(f"{k} {k + 1}" for k in range(50))
+    owner = problem_of("crew_scheduling")
+
+    assert [case.arguments["K"] for case in owner.parsed(f"50 480\n{tasks}\n1 2 3\n", name="csp50.txt")] == [
+        27,
+        28,
+        29,
+        30,
+        31,
+    ]
+    with pytest.raises(UsageError, match="names no number of crews"):
+        owner.parsed("2 480\n0 1\n1 2\n", name="csp.txt")
+
+
+class Graph:
+    """Pickles as a graph of networkx does: its class by name, then its dictionary."""
+
+    def __init__(self, edges: list[tuple[int, int]]) -> None:
+        self._adj: dict[int, dict[int, dict[str, int]]] = {}
+        for u, v in edges:
+            self._adj.setdefault(u, {})[v] = {}
+            self._adj.setdefault(v, {})[u] = {}
+
+
+def pickled(value: object, *, protocol: int = 4) -> bytes:
+    module = "networkx.classes.graph"
+    names = ("networkx", "networkx.classes", module)
+    sys.modules.update({name: ModuleType(name) for name in names})
+    sys.modules[module].Graph = Graph  # type: ignore[attr-defined]
+    kept, Graph.__module__ = Graph.__module__, module
+    try:
+        return pickle.dumps(value, protocol=protocol)
+    finally:
+        Graph.__module__ = kept
+        for name in names:
+            del sys.modules[name]
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return (eval, ("open('/tmp/was-here', 'w')",))
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_a_pickled_graph_is_read_without_networkx(protocol: int) -> None:
+    assert read_graph(pickled(Graph([(0, 1), (1, 2)]), protocol=protocol)) == {0: {1}, 1: {0, 2}, 2: {1}}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(Evil(), "builtins.eval"), ([1], "no graph"), (Graph([("a", "b")]), "integers"), (Path, "pathlib")],  # type: ignore[list-item]
+    ids=["code", "list", "names", "class"],
+)
+def test_a_pickle_of_anything_else_is_refused_before_it_runs(value: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        read_graph(pickled(value))
+
+
+def test_a_folder_of_pickles_becomes_cases(tmp_path: Path) -> None:
+    place = tmp_path / "Maximal independent set" / "er_test"
+    place.mkdir(parents=True)
+    (place / "a.gpickle").write_bytes(pickled(Graph([(0, 1), (1, 2)])))
+    (place / "b.gpickle").write_bytes(pickled(Graph([(0, 1)])))
+    folder.configure({"root": tmp_path, "options": {}})
+
+    assert len(build("maximal_independent_set").splits["train"]) == 1
+    (place / "c.gpickle").write_bytes(pickled(Evil()))
+    with pytest.raises(UsageError, match=r"`er_test/c\.gpickle` .* is no graph"):
+        build("maximal_independent_set")

@@ -13,7 +13,7 @@ from tracebench_core.specs import Requirement
 VARIABLE = "TRACEBENCH_COBENCH_DATA"
 MAKE = "python -m tracebench_llm4ad.cobench cobench-data"
 MEND = f"{MAKE} && export {VARIABLE}=$PWD/cobench-data  # small generated instances; or a copy of the data set CO-Bench/CO-Bench"
-SUFFIXES = frozenset({"", ".txt", ".col", ".tsp", ".dat"})
+SUFFIXES = frozenset({"", ".txt", ".col", ".tsp", ".dat", ".json"})
 
 _configured: dict[str, Path] = {}
 
@@ -57,6 +57,16 @@ def read_files(task_folder: str) -> dict[str, str]:
     if not files:
         raise MissingRequirementError(f"`{folder}` holds no files for `{task_folder}`", hint=MEND)
     return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in files}
+
+
+def read_binaries(task_folder: str, *, suffixes: frozenset[str]) -> dict[str, bytes]:
+    """Return the files of a task with one of the suffixes, those of its sub-folders included, by path, in order; none is no error."""
+    folder = data_folder()
+    place = _match(folder, task_folder) if folder is not None else None
+    if place is None:
+        return {}
+    files = sorted(p for p in place.rglob("*") if p.is_file() and p.suffix in suffixes)
+    return {path.relative_to(place).as_posix(): path.read_bytes() for path in files}
 
 
 def _match(folder: Path, task_folder: str) -> Path | None:

@@ -55,7 +55,7 @@ class Problem(ListedEvaluator[Case]):
     bound_source = "the best value on file, else a simple bound,"
 
     def __init__(self, options: CoBenchOptions) -> None:
-        cases = [case for name, text in read_files(self.folder).items() for case in self.parsed(text, name=name)]
+        cases = [case for name, text in self.files().items() for case in self.parsed(text, name=name)]
         lists = deal(cases, options, name=self.name)
         super().__init__(lists, timeout_seconds=options.timeout_seconds)
 
@@ -65,11 +65,16 @@ class Problem(ListedEvaluator[Case]):
         return CodeTask(cls(CoBenchOptions(**options)))
 
     @classmethod
+    def files(cls) -> dict[str, str]:
+        """Return the files of the data folder by name."""
+        return read_files(cls.folder)
+
+    @classmethod
     def parsed(cls, text: str, *, name: str) -> list[Case]:
         """Return the cases of a file; a file that is not in the format is an error with its name."""
         try:
             return list(cls.parse(text, name=name))
-        except (ValueError, IndexError, KeyError, StopIteration) as err:
+        except (ValueError, IndexError, KeyError, TypeError, StopIteration) as err:
             raise UsageError(
                 f"the file `{name}` of `{cls.folder}` is not in its format: {err or type(err).__name__}",
                 hint="take the file out of the folder, or replace it by an intact copy",
