@@ -1,0 +1,65 @@
+"""The filter is a search: every call finds its own rule, and each other call passes."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from tracebench_core.sandbox import seccomp
+from tracebench_core.sandbox.syscalls import AUDIT_ARCH, number
+
+pytestmark = pytest.mark.skipif(AUDIT_ARCH is None, reason="the numbers of this machine's calls are not known")
+REFUSED, ALLOWED = 0x00050001, 0x7FFF0000
+
+
+def answer(program: bytes, call: int, *args: int) -> int:
+    """Run classic BPF as the kernel does, on `struct seccomp_data`."""
+    data = struct.pack("=IIQ6Q", call, AUDIT_ARCH, 0, *args, *[0] * (6 - len(args)))
+    at, word = 0, 0
+    while True:
+        code, yes, no, value = struct.unpack_from("=HBBI", program, at * 8)
+        at += 1
+        match code:
+            case 0x20:
+                word = struct.unpack_from("=I", data, value)[0]
+            case 0x54:
+                word &= value
+            case 0x05:
+                at += value
+            case 0x06:
+                return value
+            case _:
+                found = {0x15: word == value, 0x35: word >= value, 0x45: bool(word & value)}[code]
+                at += yes if found else no
+
+
+@pytest.mark.parametrize("rules", [seccomp._alone(), seccomp._family()], ids=["alone", "family"])
+def test_every_call_meets_its_own_rule(rules: dict[str, bytes]) -> None:
+    program = seccomp._assemble(rules)
+    plain = {number(name) for name, rule in rules.items() if rule == seccomp._refuse()} - {None}
+    ruled = {number(name) for name in rules}
+    assert {call for call in plain if answer(program, call) != REFUSED} == set()
+    assert {call for call in range(600) if call not in ruled and answer(program, call) != ALLOWED} == set()
+    assert answer(program, 0x40000000 + 1) == REFUSED
+
+
+def test_arguments_decide_where_they_should() -> None:
+    program = seccomp._assemble(seccomp._alone())
+    clone, kill, prctl, fcntl, pair = (number(name) or 0 for name in ("clone", "kill", "prctl", "fcntl", "socketpair"))
+    assert [answer(program, clone, flags) for flags in (0x11, 0x00010000)] == [REFUSED, ALLOWED]
+    assert [answer(program, kill, pid) for pid in (0, 1, seccomp._ITS_PID)] == [REFUSED, REFUSED, ALLOWED]
+    assert [answer(program, prctl, option) for option in (1, 15)] == [REFUSED, ALLOWED]
+    assert [answer(program, fcntl, 3, command) for command in (8, 15, 1)] == [REFUSED, REFUSED, ALLOWED]
+    assert [answer(program, pair, *of) for of in ((1, 1), (1, 1 | 0x80000), (1, 2), (2, 1))] == [
+        ALLOWED,
+        ALLOWED,
+        REFUSED,
+        REFUSED,
+    ]
+    assert answer(program, number("clone3") or 0) == 0x00050000 | 38
+
+
+def test_rules_far_apart_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seccomp, "_FARTHEST", 3)
+    test_arguments_decide_where_they_should()
