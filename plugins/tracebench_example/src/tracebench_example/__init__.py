@@ -1,0 +1,1 @@
+"""The smallest whole plugin of Trace-Bench."""

@@ -1,0 +1,51 @@
+"""The task `example_plugin:median`: candidates are code, run in the sandbox and scored outside of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from tracebench_core.protocols import Context, EvaluationFailed
+from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
+
+INITIAL = "def middle(numbers):\n    return sum(numbers) / len(numbers)\n"
+CASES: dict[Split, Sequence[list[int]]] = {
+    "train": ([1, 2, 9], [4, 4, 4, 8], [7]),
+    "validation": ([0, 0, 12], [5, 1, 9, 2]),
+    "test": ([3, 100, -3], [2, 2, 3, 40]),
+}
+
+
+class Median:
+    """A program of one parameter, `code`."""
+
+    objective = "Write the function `middle(numbers)` that returns what the examples ask for."
+    parameters: Sequence[Parameter] = (
+        Parameter(name="code", initial=INITIAL, kind="code", signature="def middle(numbers):", max_length=10_000),
+    )
+    splits: Mapping[Split, Sequence[Example]] = {
+        split: tuple(Example(id=f"{split}-{i}", input=case, reference=median(case)) for i, case in enumerate(cases))
+        for split, cases in CASES.items()
+    }
+
+    def run(self, values: Values, example: Example, context: Context) -> Any:
+        """Call the candidate on a copy of the input, in a process that reaches nothing else."""
+        limits = Limits(seconds=2.0, memory_mb=256)
+        outcome = context.sandbox.call(str(values["code"]), "middle", example.input, limits=limits)
+        if outcome.status != "ok":
+            raise EvaluationFailed(Feedback(score=0.0, status="invalid", text=outcome.error))
+        return outcome.value
+
+    def guide(self, example: Example, output: Any, /) -> Feedback:
+        """Score 1 for the right answer, less the farther off; what the candidate returned is not trusted to be a number."""
+        if not isinstance(output, int | float) or output != output:  # noqa: PLR0124 - NaN
+            return Feedback(score=0.0, status="invalid", text=f"middle({example.input}) must return a number.")
+        off = float(abs(output - example.reference))
+        text = f"middle({example.input}) returned {output}, expected {example.reference}."
+        return Feedback(score=1.0 / (1.0 + off), text=text, metrics={"off": off})
+
+
+def build() -> Median:
+    """Build the task; a task with options takes them here as keywords."""
+    return Median()
