@@ -18,7 +18,7 @@ import uvicorn
 
 from tracebench_core.llm.gateway.app import Routes
 from tracebench_core.llm.gateway.assembly import build_service
-from tracebench_core.llm.gateway.privacy import forbid_inspection
+from tracebench_core.llm.gateway.privacy import forbid_inspection, redact_output
 from tracebench_core.llm.gateway.settings import GatewaySettings
 from tracebench_core.llm.models import ROLES, role_config
 
@@ -31,6 +31,7 @@ def main() -> None:
     """Serve until the runner is gone."""
     settings = GatewaySettings.model_validate_json(sys.stdin.buffer.readline())
     forbid_inspection()
+    outputs = redact_output(settings.environ.values())
     os.environ.update(settings.environ)
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's to handle; jobs still end their calls
@@ -52,6 +53,8 @@ def main() -> None:
     threading.Thread(target=_wait_for_end, args=(server,), daemon=True).start()
     listener = socket.socket(fileno=settings.socket_fd)
     asyncio.run(server.serve(sockets=[listener]))
+    for output in outputs:
+        output.finish()
     os._exit(0)  # nothing is buffered, and the libraries behind providers take seconds to take leave
 
 

@@ -67,6 +67,8 @@ class DirectProvider:
                 return await _stream(answer.content.iter_any(), on_delta)
         except TimeoutError as err:
             raise ProviderError(f"no answer within {self._llm.timeout:g} s", kind="timeout") from err
+        except ValueError as err:  # a key or address that is none
+            raise ProviderError(f"the request cannot be sent: {err}"[:LONGEST_MESSAGE], kind="request") from err
         except aiohttp.ClientError as err:
             raise ProviderError(f"{type(err).__name__}: {err}"[:LONGEST_MESSAGE], kind="refused") from err
 
