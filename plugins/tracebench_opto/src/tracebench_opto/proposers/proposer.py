@@ -149,6 +149,6 @@ def _as_text(value: Any) -> str:
 
 
 def _only_creates(cls: Any) -> bool:
-    """Tell whether a class calls `llm.create` without asking whether there is one."""
-    source = inspect.getsource(cls)
-    return "self.llm.create(" in source and "hasattr(self.llm" not in source
+    """Tell whether a class calls `llm.create` without asking whether there is one, by the names that its methods use."""
+    names = {name for method in vars(cls).values() if inspect.isfunction(method) for name in method.__code__.co_names}
+    return "create" in names and "hasattr" not in names
