@@ -1,15 +1,18 @@
-"""Writes small generated cases for every task in the layout of CO-Bench: `python -m tracebench_llm4ad.cobench FOLDER`."""
+"""Fills a folder in the layout of CO-Bench: with small generated cases, or with `--download` from the data set's hub."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
+from tracebench_core.errors import TraceBenchError
 from tracebench_core.ids import derive_seed
 from tracebench_llm4ad.cobench.catalog import SPECS
+from tracebench_llm4ad.cobench.download import SECONDS, download
 from tracebench_llm4ad.cobench.problem import Problem
 
 FILES = 6
@@ -35,13 +38,23 @@ def write_folder(folder: Path, *, seed: int = 2024) -> list[Path]:
 
 
 def main() -> None:
-    """Read the command line and write."""
+    """Read the command line and write or download; an expected failure is one sentence with a hint."""
     parser = argparse.ArgumentParser(prog="python -m tracebench_llm4ad.cobench", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=2024)
+    parser.add_argument("--download", action="store_true", help="fetch the data set in place of generating cases")
+    parser.add_argument("--deadline", type=float, default=SECONDS, metavar="SECONDS", help="of the download")
     order = parser.parse_args()
-    files = write_folder(order.folder, seed=order.seed)
-    print(f"{len(files)} files in {order.folder}")  # noqa: T201 - the command's answer
+    try:
+        count = (
+            download(order.folder, seconds=order.deadline)
+            if order.download
+            else len(write_folder(order.folder, seed=order.seed))
+        )
+    except TraceBenchError as err:
+        print(f"{err}\nhint: {err.hint}", file=sys.stderr)  # noqa: T201 - the command's answer
+        raise SystemExit(err.exit_code) from err
+    print(f"{count} files in {order.folder}")  # noqa: T201 - the command's answer
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from tracebench_core.specs import Requirement
 
 VARIABLE = "TRACEBENCH_COBENCH_DATA"
 MAKE = "python -m tracebench_llm4ad.cobench cobench-data"
-MEND = f"{MAKE} && export {VARIABLE}=$PWD/cobench-data  # small generated instances; or a copy of the data set CO-Bench/CO-Bench"
+MEND = f"{MAKE} && export {VARIABLE}=$PWD/cobench-data  # small generated instances; --download: the data set"
 SUFFIXES = frozenset({"", ".txt", ".col", ".tsp", ".dat", ".json"})
 
 _configured: dict[str, Path] = {}
