@@ -29,7 +29,7 @@ class Models(Protocol):
         """Return the same door as an address and a key."""
         ...
 
-    def records(self, after: int = -1) -> list[LLMCall]:
+    def records(self, after: int = 0) -> list[LLMCall]:
         """Return this job's metered calls with numbers above `after`, foreign clients' calls included."""
         ...
 
@@ -59,7 +59,7 @@ class NoModels:
         """Refuse."""
         raise ModelError("This job was opened without a door to language models.", kind="refused")
 
-    def records(self, after: int = -1) -> list[LLMCall]:
+    def records(self, after: int = 0) -> list[LLMCall]:
         """Return nothing: no call was made."""
         return []
 

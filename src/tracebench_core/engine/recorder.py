@@ -35,7 +35,7 @@ class Recorder:
     def __init__(self, write: Write) -> None:
         self._write = write
         self._step: int | None = None
-        self._last_call = -1
+        self._last_call = 0
         self._lock = threading.Lock()
 
     def started(self, job: JobSpec, *, versions: dict[str, JsonValue], objectives: tuple[Objective, ...]) -> None:

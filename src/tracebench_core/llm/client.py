@@ -33,6 +33,11 @@ class GatewayClient:
         self._address = (parts.hostname or "127.0.0.1", parts.port or 80)
         self._prefix = parts.path
         self._local = threading.local()
+        self._asked = 0
+        self._has_open_door = False
+        self._known_records = self._known_usage = -1
+        self._last_call = 0
+        self._usage = Usage()
 
     def complete(
         self, messages: Sequence[Message], *, role: Role, phase: Phase = "training", n: int = 1, **sampling: Any
@@ -45,7 +50,12 @@ class GatewayClient:
         """
         model = self._access.models[role].model
         body = {"model": model, "messages": list(messages), "n": n} | sampling
-        answer = self._ask("POST", f"{self._prefix}/chat/completions", key=self._access.keys[role][phase], body=body)
+        try:
+            answer = self._ask(
+                "POST", f"{self._prefix}/chat/completions", key=self._access.keys[role][phase], body=body
+            )
+        finally:
+            self._asked += 1
         usage = _usage(answer["usage"], calls=n)
         return [
             Completion(
@@ -59,16 +69,30 @@ class GatewayClient:
 
     def endpoint(self, role: Role, phase: Phase = "training") -> Endpoint:
         """Return the door for a foreign framework or a subprocess that speaks OpenAI's API."""
+        self._has_open_door = True
         key = self._access.keys[role][phase]
         return Endpoint(base_url=self._access.base_url, api_key=SecretStr(key), model=self._access.models[role].model)
 
     def records(self, after: int = 0) -> list[LLMCall]:
-        """Return this job's calls numbered higher than `after`, in order, whoever made them."""
-        return [LLMCall(**record) for record in self._get(f"/ledger/records?after={max(after, 0)}")["records"]]
+        """Return this job's calls numbered higher than `after`, in order, whoever made them.
+
+        The gateway is asked only when there can be news: after a call of ours, or once a door is open to others.
+        """
+        asked = self._asked
+        if self._is_known(self._known_records) and after >= self._last_call:
+            return []
+        records = [LLMCall(**record) for record in self._get(f"/ledger/records?after={max(after, 0)}")["records"]]
+        self._known_records = asked
+        self._last_call = max((record.call for record in records), default=self._last_call)
+        return records
 
     def used(self) -> Usage:
-        """Return what the training calls have used up to now, of all roles together."""
-        return Usage(**self._get("/ledger/used")["used"])
+        """Return what the training calls have used up to now, of all roles together; asks as `records` does."""
+        asked = self._asked
+        if not self._is_known(self._known_usage):
+            self._usage = Usage(**self._get("/ledger/used")["used"])
+            self._known_usage = asked
+        return self._usage
 
     def refusal(self) -> Refusal | None:
         """Return the cap that first turned one of this job's training calls away; None while none did."""
@@ -89,6 +113,10 @@ class GatewayClient:
         if connection is not None:
             connection.close()
             self._local.connection = None
+
+    def _is_known(self, asked: int) -> bool:
+        """Tell whether nothing can have been called since the `asked`-th call of ours."""
+        return asked == self._asked and not self._has_open_door
 
     def _get(self, path: str) -> dict[str, Any]:
         return self._ask("GET", path, key=self._any_key())

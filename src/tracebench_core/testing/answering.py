@@ -66,7 +66,7 @@ class AnsweringModels:
         """
         raise ModelError(f"A trial has no endpoint for the role `{role}` ({phase}).", kind="refused")
 
-    def records(self, after: int = -1) -> list[LLMCall]:
+    def records(self, after: int = 0) -> list[LLMCall]:
         """Return the calls with numbers above `after`."""
         return self._records[after + 1 :]
 
