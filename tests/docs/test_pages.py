@@ -14,6 +14,7 @@ import pytest
 import typer
 from pydantic import BaseModel
 
+from tracebench_core.api import plan
 from tracebench_core.cli.app import app
 from tracebench_core.config import config_schema, load_config, parse_config
 from tracebench_core.config.document import parse
@@ -25,10 +26,24 @@ CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 PAGES = sorted(
     page for page in (ROOT / "docs").glob("*/*.md") if page.parent.name in {"tutorial", "how-to", "reference"}
 )
+EVERY_PAGE = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 YAML = re.compile(r"^```yaml\n(.*?)^```", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ (\w+=\S* )*trace-bench ")
+QUOTE = re.compile(r"^<!-- quote: (\S+) -->\n```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PYTHON = re.compile(r"^(<!-- (?:quote: \S+|a part) -->\n)?```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+"""What is quoted has tests of its own, and what is marked as a part is not meant to run alone."""
 EXITS = re.compile(r"\s+# exits (\d+)$")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    found = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 def commands(page: Path) -> list[str]:
@@ -40,6 +55,8 @@ def commands(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
 def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    for block in YAML.findall(page.read_text())[-1:]:
+        (tmp_path / "mine.yaml").write_text(block)
     environ = {k: v for k, v in os.environ.items() if not k.startswith("TRACEBENCH_")}
     environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
     for command in commands(page):
@@ -50,14 +67,45 @@ def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -
         assert done.returncode == expected, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_configs_and_links_of_a_page_hold(page: Path) -> None:
-    text = page.read_text()
-    for block in YAML.findall(text):
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=name)
+def test_the_configs_of_a_page_load(page: Path) -> None:
+    for block in YAML.findall(page.read_text()):
         parse_config(parse(block, origin=page.name).data, origin=page.name)
-    for target in re.findall(r"\]\(([^)#:]+)\)", text):
-        if (page.parent / target).resolve().parent in {p.parent for p in PAGES}:
-            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=name)
+def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, heading = target.partition("#")
+        led_to = (page.parent / path) if path else page
+        assert led_to.exists(), target
+        assert not heading or heading in headings(led_to), target
+
+
+def test_the_index_names_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    named = {(index.parent / target).resolve() for target in re.findall(r"\]\(([^)#]+)\)", index.read_text())}
+
+    assert [name(page) for page in (ROOT / "docs").glob("*/*.md") if page not in named] == []
+
+
+@pytest.mark.parametrize("page", [page for page in EVERY_PAGE if PYTHON.search(page.read_text())], ids=name)
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    for marked, block in PYTHON.findall(page.read_text()):
+        if not marked:
+            done = subprocess.run(
+                [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+            )
+            assert done.returncode == 0, f"{block}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", [page for page in EVERY_PAGE if QUOTE.search(page.read_text())], ids=name)
+def test_what_a_page_quotes_is_what_the_file_says(page: Path) -> None:
+    for source, block in QUOTE.findall(page.read_text()):
+        assert block == (ROOT / source).read_text().rstrip() + "\n", source
 
 
 @pytest.mark.parametrize("model", [RunConfig, *MODELS], ids=lambda model: model.__name__)
@@ -88,7 +136,7 @@ def test_a_shipped_config_loads_and_names_its_schema(config: Path) -> None:
 
     assert schema != first
     assert (config.parent / schema).is_file()
-    assert load_config(config).tasks
+    assert plan(load_config(config)).jobs
 
 
 def test_the_shipped_schema_is_current() -> None:
