@@ -216,6 +216,29 @@ def test_a_signal_to_a_job_ends_that_job_and_the_run_goes_on(start: Start, run_d
     assert process.poll() is None
 
 
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_template_costs_its_jobs_another_start_and_no_more(
+    start: Start, run_dir: Path, sent: signal.Signals
+) -> None:
+    process = start("sleeps")
+    before = wait_running(run_dir, jobs=2)
+    os.kill(_template_of(process.pid), sent)
+    wait_for(lambda: (now := found(run_dir)) is not None and set(now.running) - set(before.running) != set())
+    after = found(run_dir)
+    tell(run_dir, {"do": "cancel", "reason": "seen enough"})
+    process.communicate(timeout=60)
+
+    assert after is not None
+    assert len(after.running) <= 2
+    assert process.returncode == 130
+    assert processes_of(run_dir) == []
+
+
+def _template_of(runner: int) -> int:
+    children = (Path(f"/proc/{runner}/task/{runner}/children")).read_text().split()
+    return next(int(pid) for pid in children if "template_main" in Path(f"/proc/{pid}/cmdline").read_text())
+
+
 def _process_in(folder: Path) -> int:
     for proc in Path("/proc").glob("[0-9]*"):
         try:

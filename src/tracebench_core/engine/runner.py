@@ -170,6 +170,7 @@ class Runner:
                 if broke and self._breaks[job.job_id] < MOST_BREAKS:
                     self._breaks[job.job_id] += 1
                     log.warning("job %s is run again: its template or its sandbox server died under it", job.job_id)
+                    self._control.ended(job.job_id, finished=False)
                     again.append(job)
                 else:
                     committer.put(end)
