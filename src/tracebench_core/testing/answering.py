@@ -48,7 +48,12 @@ class AnsweringModels:
             self.failed += 1
             self._note(
                 LLMCall(
-                    call=len(self._records), role=role, model="in-process", phase=phase, status="error", error=str(err)
+                    call=len(self._records) + 1,
+                    role=role,
+                    model="in-process",
+                    phase=phase,
+                    status="error",
+                    error=str(err),
                 )
             )
             raise
@@ -68,7 +73,7 @@ class AnsweringModels:
 
     def records(self, after: int = 0) -> list[LLMCall]:
         """Return the calls with numbers above `after`."""
-        return self._records[after + 1 :]
+        return self._records[after:]
 
     def used(self) -> Usage:
         """Return what was used."""
@@ -101,7 +106,7 @@ class AnsweringModels:
             self._used = self._used + usage
         self._note(
             LLMCall(
-                call=len(self._records),
+                call=len(self._records) + 1,
                 role=role,
                 model="in-process",
                 phase=phase,
