@@ -17,6 +17,7 @@ from tracebench_llm4ad import plugin
 from tracebench_llm4ad.adapters.describing import describe, is_cut
 from tracebench_llm4ad.adapters.task import ForeignTask
 from tracebench_llm4ad.catalog import BY_NAME
+from tracebench_llm4ad.cobench.folder import VARIABLE
 
 from .trees import CUT, NEAREST, WHOLE, write_bench_tree, write_checkout
 
@@ -61,9 +62,15 @@ def test_a_tree_lists_its_keys_and_ours_keep_their_ids(bench: Path) -> None:
     assert set(BY_NAME).isdisjoint(listed)
 
 
-@pytest.mark.parametrize("place", ["", "..", "installed"])
+@pytest.mark.parametrize("place", ["missing", "."])
 def test_a_folder_that_is_no_tree_adds_nothing(place: str, tmp_path: Path) -> None:
-    assert specs(tmp_path / "a" / place if place != "installed" else place) == {} or place == "installed"
+    assert specs(tmp_path / place) == {}
+
+
+def test_the_installed_distribution_is_a_root(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(checkout)
+
+    assert "optimization/sum_construct" in specs("installed")
 
 
 def test_the_tree_is_found_from_above_and_by_the_option(bench: Path) -> None:
@@ -72,8 +79,7 @@ def test_the_tree_is_found_from_above_and_by_the_option(bench: Path) -> None:
     assert any(spec.name == "optimization/fine" for spec in plugin.tracebench_tasks())
 
 
-def test_listing_runs_nothing_of_a_tree_and_imports_nothing_heavy(bench: Path, checkout: Path, tmp_path: Path) -> None:
-    marker = tmp_path / "imported"
+def test_listing_runs_nothing_of_a_tree_and_imports_nothing_heavy(bench: Path, checkout: Path) -> None:
     for root in (bench, checkout):
         program = (
             "import sys; import tracebench_llm4ad.plugin as p\n"
@@ -82,7 +88,6 @@ def test_listing_runs_nothing_of_a_tree_and_imports_nothing_heavy(bench: Path, c
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == "True []"
-    assert not marker.exists()
 
 
 def test_what_cannot_be_built_says_why_without_being_run(bench: Path, checkout: Path) -> None:
@@ -249,6 +254,22 @@ def test_an_argument_that_a_task_wants_changed_in_place_is_written_back(checkout
 
     assert evaluate(task, "def choose(numbers, used):\n    numbers[0] = 50\n    return 0\n").score == 55
     assert "keeps what the function makes of the list `numbers`" in task.objective
+    task.close()
+
+
+def test_a_task_that_would_fetch_its_data_reads_them_from_the_folder(
+    checkout: Path, tmp_path: Path, evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "optimization/co_bench/set_covering_co_bench@root"
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert f"needs: env `{VARIABLE}`" in Catalog.availability(specs(checkout)[name])
+
+    (tmp_path / "set-covering").mkdir()
+    (tmp_path / "set-covering" / "scp41.txt").write_text("2 3\n2 3 4\n")
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert Catalog.availability(specs(checkout)[name]) == ""
+    task = build(checkout, name)
+    assert evaluate(task).score == -2
     task.close()
 
 

@@ -194,6 +194,31 @@ def checkout_task(top: Path, name: str, *, body: str) -> None:
     )
 
 
+HUB = """
+from datasets import load_dataset
+
+
+def load_subdir_as_text(repo, subdir, *, skip_ext=(".py",), streaming=False):
+    return load_dataset(repo, data_dir=subdir)
+"""
+FETCHING = """
+from llm4ad.base import Evaluation
+from llm4ad.task.optimization.co_bench.utils import load_subdir_as_text
+
+template_program = "def solve(lines):\\n    return {'lines': lines}\\n"
+
+
+class Counting(Evaluation):
+    def __init__(self, timeout_seconds=30, **kwargs):
+        super().__init__(template_program=template_program, task_description="Count.", timeout_seconds=timeout_seconds)
+        dataset = load_subdir_as_text("CO-Bench/CO-Bench", "Set covering")
+        self.texts = ["\\n".join(row["text"] for row in rows) for rows in dataset.values()]
+
+    def evaluate_program(self, program_str, callable_func):
+        return -float(sum(callable_func(len(text.splitlines()))["lines"] for text in self.texts))
+"""
+
+
 def write_checkout(top: Path) -> Path:
     """Write an LLM4AD checkout whose packages must not be imported whole; `llm4ad.base` is there and cannot be imported."""
     checkout_task(top, "sum_construct", body="return float(self.numbers[eva(list(self.numbers), used)])")
@@ -203,6 +228,10 @@ def write_checkout(top: Path) -> Path:
     for package in ("llm4ad", "llm4ad/task", "llm4ad/task/optimization", "llm4ad/base"):
         (top / package).mkdir(exist_ok=True)
         (top / package / "__init__.py").write_text("import a_heavy_thing_that_is_not_installed\n")
+    fetching = top / "llm4ad" / "task" / "optimization" / "co_bench" / "set_covering_co_bench"
+    fetching.mkdir(parents=True)
+    (fetching / "evaluation.py").write_text(FETCHING)
+    (fetching.parent / "utils.py").write_text(HUB)
     (top / "example" / "circle_packing").mkdir(parents=True)
     (top / "example" / "circle_packing" / "evaluation.py").write_text("class Nothing:\n    pass\n")
     return top

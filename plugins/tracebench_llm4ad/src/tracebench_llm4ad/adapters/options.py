@@ -13,7 +13,9 @@ class ForeignOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     timeout_seconds: float | None = Field(default=None, gt=0, le=3600)
-    """Wall time for one evaluation; None takes what the task declares. Also handed to the constructor when it is given."""
+    """Wall time for one evaluation; None takes what the task declares, three times as much where it is evaluated apart.
+
+    Also handed to the constructor when it is given."""
     repeats: int | None = Field(default=None, ge=1, le=100)
     """Evaluations, each with a seed of its own, whose mean is the score; None is 5 for tasks with a random environment, else 1."""
     where: Literal["apart", "together"] | None = None

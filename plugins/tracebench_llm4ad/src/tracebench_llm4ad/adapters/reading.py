@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracebench_llm4ad.adapters.runtime.shims import DRAWING, LOGGING
+from tracebench_llm4ad.adapters.runtime.shims import DRAWING, HUBS, LOGGING
 
-REPLACED = frozenset({*DRAWING, *LOGGING, "opto", "llm4ad", "llm4ad_loader", "tqdm", "datasets"})
+REPLACED = frozenset({*DRAWING, *LOGGING, *HUBS, "opto", "llm4ad", "llm4ad_loader", "tqdm"})
 """Modules that are never demanded: a stand-in takes their place."""
 
 
@@ -41,7 +41,7 @@ def read_source(path: Path) -> Source:
     """Parse a file; what cannot be parsed has `error`."""
     found = Source()
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8", errors="replace"))
+        tree = ast.parse(path.read_text(encoding="utf-8", errors="replace"), filename=path.name)
     except FileNotFoundError:
         found.error = f"it has no `{path.name}`"
         return found

@@ -22,6 +22,8 @@ from tracebench_llm4ad.heuristic import explain
 from tracebench_llm4ad.seclusion import SECLUSION, seclude
 
 DEFAULT_SECONDS = 60.0
+PATIENCE = 3.0
+"""How many times the tree's own limit an evaluation may take apart, where every call travels between processes."""
 EPISODES = 5
 """Evaluations that are averaged where the environment is random."""
 MARGIN = 10.0
@@ -67,7 +69,8 @@ class ForeignTask:
         self.where = options.where or place_of_evaluation(found)[0]
         if self.facts["kind"] == "guide":
             self.where = "together"
-        self.seconds = float(options.timeout_seconds or self.facts["timeout"] or DEFAULT_SECONDS)
+        patience = PATIENCE if self.where == "apart" else 1.0
+        self.seconds = float(options.timeout_seconds or patience * (self.facts["timeout"] or DEFAULT_SECONDS))
         self.repeats = options.repeats or (EPISODES if found.random_environment else 1)
         self._prelude = NUMPY_PRELUDE + f"{self.facts['header']}\n"
         signature = signature_of(self.facts["program"], self.facts["entry"])

@@ -17,6 +17,8 @@ DRAWING = ("matplotlib", "seaborn")
 """Always replaced: evaluators import them for pictures that nobody looks at."""
 LOGGING = ("wandb", "tensorboardX", "ttkbootstrap")
 """Replaced where they are not installed."""
+HUBS = ("datasets", "huggingface_hub")
+"""Replaced, where they are not installed, by modules whose functions refuse when they are called."""
 NUMPY_NAMES = {
     "float_": "float64",
     "complex_": "complex128",
@@ -159,8 +161,9 @@ def install(*, read_rows: Callable[..., Any], read_graphs: Callable[..., Any]) -
     )
     if find_spec("tqdm") is None:
         _module("tqdm", tqdm=_same, trange=range)
-    if find_spec("datasets") is None:
-        _module("datasets", load_dataset=_no_hub)
+    for name in HUBS:
+        if find_spec(name) is None:
+            _module(name, __getattr__=lambda _: _no_hub)
     _mend_numpy()
     _mend_gym()
 
