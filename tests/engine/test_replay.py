@@ -225,5 +225,6 @@ def test_a_shared_cache_reuses_calls_at_temperature_0_alone(tmp_path: Path, temp
         assert len(server.log.served) == asked
     (one,), (two,) = first.results.values(), second.results.values()
     assert one.score_val_best == two.score_val_best
+    assert one.used.llm_calls == two.used.llm_calls == STEPS
     paid, cached = two.usage["optimizer"].llm_calls, two.usage["optimizer"].cached_calls
     assert (paid, cached) == ((0, STEPS) if temperature == 0 else (STEPS, 0))

@@ -113,7 +113,7 @@ class Meter:
         usage = self._models.used() if self._models else Usage()
         return BudgetState(
             evaluations=self._evaluations,
-            llm_calls=usage.llm_calls,
+            llm_calls=usage.llm_calls + usage.cached_calls,
             tokens=usage.tokens,
             usd=usage.usd,
             seconds=self.seconds(),

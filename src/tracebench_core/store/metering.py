@@ -14,7 +14,8 @@ class Meter:
     """Adds up evaluations and model calls.
 
     Usage by role covers all calls of the job. The budget's axes cover training only: the engine's own scoring is not charged.
-    A call that our own cache answered is a cached call and costs nothing.
+    A call that our own cache answered is a cached call and costs nothing;
+    a cap on calls counts it, so that the cap means the same without a cache.
     """
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class Meter:
         calls = self._training
         return BudgetState(
             evaluations=self._evaluations,
-            llm_calls=calls.llm_calls,
+            llm_calls=calls.llm_calls + calls.cached_calls,
             tokens=calls.tokens,
             usd=calls.usd,
             seconds=seconds,

@@ -95,7 +95,7 @@ def test_usage_tells_answered_cached_refused_and_failed_calls_apart():
     )
     assert result.usage["agent"].usd is None
     assert result.usage["judge"].cached_tokens == 4
-    assert (result.used.llm_calls, result.used.tokens, result.used.usd) == (2, 30, None)
+    assert (result.used.llm_calls, result.used.tokens, result.used.usd) == (3, 30, None)
 
 
 def test_the_engines_own_evaluations_are_not_charged():

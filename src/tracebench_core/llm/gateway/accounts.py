@@ -50,8 +50,9 @@ class Balance:
         return self.prompt_tokens + self.completion_tokens
 
     def usage(self) -> dict[str, Any]:
-        """Return the counters under the names of `Usage`."""
-        return {name: getattr(self, name) for name in Usage.model_fields}
+        """Return the counters under the names of `Usage`, which tells calls that a model answered from those that the cache did."""
+        counted = {name: getattr(self, name) for name in Usage.model_fields}
+        return counted | {"llm_calls": self.llm_calls - self.cached_calls}
 
     def seconds(self) -> float:
         """Return the seconds since training began, 0 before that."""

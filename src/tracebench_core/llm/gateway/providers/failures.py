@@ -25,10 +25,11 @@ REFUSED_SIGNS = ("Connection error", "Cannot connect", "Server disconnected", "C
 LONGEST_MESSAGE = 2_000
 
 
-def as_provider_error(error: Exception) -> ProviderError:
+def as_provider_error(error: Exception, *, base_url: str | None = None) -> ProviderError:
     """Return the failure that an exception of litellm stands for."""
     status = getattr(error, "status_code", None)
-    text = f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE]
+    where = f"at `{base_url}`: " if base_url else ""
+    text = f"{where}{type(error).__name__}: {error}"[:LONGEST_MESSAGE]
     return ProviderError(text, kind=_kind(error), status_code=status, retry_after=_retry_after(error))
 
 

@@ -38,7 +38,7 @@ class LiteLLMProvider:
         except ProviderError:
             raise
         except Exception as err:
-            raise as_provider_error(err) from err
+            raise as_provider_error(err, base_url=request.identity.base_url) from err
 
     async def _complete(self, request: ChatRequest, **options: Any) -> Any:
         identity = request.identity
