@@ -98,10 +98,11 @@ def test_killing_the_owner_ends_the_template_and_all_below(tmp_path: Path) -> No
 def test_killing_the_template_ends_its_children_and_is_told(tmp_path: Path) -> None:
     with open_sandbox() as sandbox:
         assert sandbox.call("def f():\n    return 1\n", "f").value == 1
+        server = sandbox.template_pid
+        assert eventually(lambda: not below(server))
         outcomes = []
         thread = threading.Thread(target=lambda: outcomes.append(sandbox.call(LOOP, "f", limits=LONG)))
         thread.start()
-        server = sandbox.template_pid
         assert eventually(lambda: len(below(server)) == 1)
         child = below(server)
         os.kill(server, signal.SIGKILL)

@@ -38,7 +38,7 @@ def test_links_do_not_lead_around_a_hole(tmp_path: Path) -> None:
 
 def test_only_distributions_with_our_entry_point_are_withheld(tmp_path: Path) -> None:
     for name, group in (("suite", "tracebench"), ("other", "console_scripts"), ("near", "tracebenchmarks")):
-        make(tmp_path, f"{name}/__init__.py", f"{name}-1.dist-info/METADATA")
+        make(tmp_path, f"{name}/__init__.py", f"{name}_data.py", f"{name}-1.dist-info/METADATA")
         info = tmp_path / f"{name}-1.dist-info"
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
         (info / "entry_points.txt").write_text(f"[{group}]\nx = {name}_plugin.entry:hook\n")
