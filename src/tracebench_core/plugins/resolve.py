@@ -40,8 +40,9 @@ def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
 
 
 def _resolve_bare(host: PluginHost, name: str) -> list[str]:
-    suites = host.catalog().suites
-    owners = [s for s, spec in suites.items() if spec.owns_bare_ids]
+    catalog = host.catalog()
+    suites = dict.fromkeys(task_id.partition(":")[0] for task_id in catalog.tasks)
+    owners = [s for s in suites if s in catalog.suites and catalog.suites[s].owns_bare_ids]
     for candidates in (owners, [s for s in suites if s not in owners]):
         found = {s: ids for s in candidates if (ids := _match(s, name, host.suite_tasks(s)))}
         if len(found) == 1:

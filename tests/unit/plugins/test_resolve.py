@@ -23,7 +23,13 @@ def host(install_plugin: Any) -> PluginHost:
     tasks = [("packing", ()), ("opt/tsp", ("opt",)), ("opt/bins", ("opt",)), ("a/same", ()), ("b/same", ())]
     install_plugin("design", SUITE.format(aliases=("des",), owns=True, tasks=tasks))
     install_plugin("toys", SUITE.format(aliases=(), owns=False, tasks=[("packing", ()), ("greet", ())]))
-    return PluginHost(discover({"design", "toys"}))
+    install_plugin(
+        "plain",
+        SUITE.split("@hookimpl")[0]
+        + "@hookimpl"
+        + SUITE.format(aliases=(), owns=False, tasks=[("alone", ())]).split("@hookimpl")[2],
+    )
+    return PluginHost(discover({"design", "toys", "plain"}))
 
 
 @pytest.mark.parametrize(
@@ -37,6 +43,7 @@ def host(install_plugin: Any) -> PluginHost:
         ("packing", ["design:packing"]),
         ("tsp", ["design:opt/tsp"]),
         ("greet", ["toys:greet"]),
+        ("alone", ["plain:alone"]),
     ],
 )
 def test_what_is_written_means(host: PluginHost, written: str, meant: list[str]) -> None:
