@@ -25,7 +25,7 @@ def host(install_plugin: Any) -> PluginHost:
     install_plugin("toys", SUITE.format(aliases=(), owns=False, tasks=[("packing", ()), ("greet", ())]))
     install_plugin(
         "plain",
-        SUITE.split("@hookimpl")[0]
+        SUITE.split("@hookimpl", maxsplit=1)[0]
         + "@hookimpl"
         + SUITE.format(aliases=(), owns=False, tasks=[("alone", ())]).split("@hookimpl")[2],
     )
