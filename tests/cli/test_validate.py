@@ -110,3 +110,12 @@ def test_what_cannot_be_planned_is_told_in_one_sentence(
     assert done.returncode == code
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_missing_key_is_told_before_the_run_tells_it(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "real.yaml").write_text("mode: real\ntasks: [internal:numeric_param]\ntrainers: [SequentialRefine]\n")
+
+    done = cli("validate", "--config", "real.yaml", "--strict", env=CORE_ONLY | {"TRACE_LITELLM_MODEL": "gpt-4o-mini"})
+
+    assert done.returncode == 0
+    assert "[SKIP] run: Mode `real` needs `OPENAI_API_KEY`" in done.stdout

@@ -110,6 +110,8 @@ def describe(error: Mapping[str, Any], known: Iterable[str]) -> str:
         words = "is missing."
     elif kind == "literal_error":
         words = _one_of(re.findall(r"'([^']*)'", str(context["expected"])), value)
+    elif kind == "string_pattern_mismatch":
+        words = f"must match `{context['pattern']}`, not {render(value)}."
     elif kind in BOUNDS:
         bound, limit = BOUNDS[kind]
         words = f"must be {limit.format(context[bound])}, not {render(value)}."

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from tracebench_core.engine.opening import open_task
-from tracebench_core.engine.plan import choose_tasks, make_plan
-from tracebench_core.engine.preflight import refuse_unpriced
+from tracebench_core.engine.plan import Plan, choose_tasks, make_plan
+from tracebench_core.engine.preflight import refuse_unpriced, refuse_unready
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import RunConfig, TaskSpec, TrainerSpec
@@ -38,6 +38,7 @@ def validate_config(
         refuse_unpriced(plan, environ=environ)
     if not strict:
         return
+    yield from _lacks(plan, environ=environ)
     for trainer_id, trainer in plan.trainers.items():
         if reason := host.catalog().availability(trainer):
             yield Check("SKIP", trainer_id, reason)
@@ -50,6 +51,14 @@ def validate_config(
     yield Check("OK", "matrix", f"{len(plan.jobs)} jobs expanded deterministically")
     for job in plan.jobs:
         yield Check("OK", f"job {job.job_id}", f"{job.task_id} x {job.trainer_id} (seed={job.seed})")
+
+
+def _lacks(plan: Plan, *, environ: Mapping[str, str]) -> Iterator[Check]:
+    """Say what would keep the whole run from starting on this machine; elsewhere it may be there."""
+    try:
+        refuse_unready(plan, environ=environ)
+    except MissingRequirementError as err:
+        yield Check("SKIP", "run", f"{err} {err.hint}".strip())
 
 
 def _open(host: PluginHost, task_id: str, options: Mapping[str, object], *, trainable: bool) -> Check:

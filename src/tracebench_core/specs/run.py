@@ -63,7 +63,7 @@ class ModelConfig(Spec):
     """As litellm names it; told from the model's name when None."""
     model: str | None = None
     """The model's name at the provider; `$TRACE_LITELLM_MODEL` when None."""
-    base_url: str | None = None
+    base_url: str | None = Field(default=None, pattern=r"^https?://")
     """Address of a server that speaks OpenAI's API, ending in `/v1`."""
     api_key_env: str | None = None
     """The *name* of the variable that holds the key. Keys themselves have no place in a config."""

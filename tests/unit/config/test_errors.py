@@ -51,6 +51,8 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
         ("max_workers: true", "`max_workers` must be a whole number, not `true`."),
         ("run_id: 20261121", "`run_id` must be text, not `20261121`. Write it in quotes."),
         ("mode: replay", "`mode: replay` needs `replay_from`, the run to take the recorded exchanges from"),
+        ("mode: replay", "the config is refused: `mode: replay`"),
+        ("llm: {base_url: localhost:80}", "`llm.base_url` must match `^https?://`, not text `localhost:80`."),
         ("seeds: [1, 2, 1]", "`seeds[2]` is the same as `seeds[0]`."),
         ("tasks: [a:b, a:c, {id: a:b, eval_kwargs: {}}]", "`tasks[2]` is the same as `tasks[0]`."),
         ("trainers: [X, {name: X, params: {}}]", "`trainers[1]` is the same as `trainers[0]`."),
