@@ -150,7 +150,7 @@ ATTACKS = {
         ),
         {"invalid"},
     ),
-    "imports the suite": (program("import tracebench_llm4ad.control.car_mountain; return 2"), {"invalid"}),
+    "imports the suite": (program("import tracebench_llm4ad.control.car_mountain; return 2"), {"error"}),
 }
 
 

@@ -139,7 +139,7 @@ REFUSED = {
     "endless recursion": (program("return equation(t, x, v, params)"), {"error"}),
     "ends its process": (program("__import__('os')._exit(0)"), {"error", "invalid"}),
     "reads the suite": (program(f"open({str(ROOT / 'science' / 'oscillator2.py')!r}).read(); return x"), {"invalid"}),
-    "imports the suite": (program("import tracebench_llm4ad.science.oscillator2; return x"), {"invalid"}),
+    "imports the suite": (program("import tracebench_llm4ad.science.oscillator2; return x"), {"error"}),
     "sorts its rows": (program("return np.sort(x)"), {"invalid"}),
     "differences its rows": (program("return np.gradient(v, np.argsort(t))"), {"invalid"}),
     "draws at random": (program("return np.random.default_rng().normal(size=len(x))"), {"invalid"}),
