@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from tracebench_core.errors import PluginError
+from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.plugins.catalog import Catalog
 from tracebench_core.specs import Feedback, TaskSpec
 from tracebench_llm4ad import plugin
@@ -220,6 +222,47 @@ def test_a_guide_of_the_trees_own_is_asked_in_the_sandbox(bench: Path, evaluate:
     assert (feedback.score, task.where) == (42, "together")
     assert "double it" in feedback.text
     task.close()
+
+
+@pytest.mark.parametrize("name", ["guided", "optimization/text"])
+def test_what_needs_the_text_is_never_evaluated_apart(bench: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be evaluated apart"):
+        build(bench, name, where="apart")
+
+
+def test_any_task_can_be_evaluated_together(bench: Path, evaluate: Evaluate) -> None:
+    task = build(bench, "optimization/fine", where="together")
+
+    assert evaluate(task).score == 30
+    assert evaluate(task, "def choose(numbers, used):\n    import os; os._exit(0)\n").status == "error"
+    task.close()
+
+
+def test_an_evaluators_process_ends_with_the_one_that_started_it_and_leaves_nothing(
+    bench: Path, tmp_path: Path
+) -> None:
+    program = (
+        "import os, tracebench_llm4ad.plugin as p\n"
+        f"p.tracebench_configure({{'root': {str(bench)!r}, 'options': {{}}}})\n"
+        "from tracebench_llm4ad.adapters import found\n"
+        "task = found.task_optimization_fine()\n"
+        "with task._pool.borrowed() as process: print(process._process.pid, flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        check=False,
+    )
+    for _ in range(200):
+        if not Path("/proc", done.stdout.strip()).exists() or not list(tmp_path.iterdir()):
+            break
+        time.sleep(0.05)
+
+    assert done.returncode == -9, done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_checkout_is_loaded_without_its_heavy_start_and_without_its_base(checkout: Path, evaluate: Evaluate) -> None:

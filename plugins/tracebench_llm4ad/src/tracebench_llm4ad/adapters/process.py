@@ -43,6 +43,7 @@ class EvaluatorProcess:
             "-m",
             "tracebench_llm4ad.adapters.server",
             str(theirs.fileno()),
+            self._folder,
         ]
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module

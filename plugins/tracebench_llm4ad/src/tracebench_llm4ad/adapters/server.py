@@ -1,13 +1,15 @@
 """The evaluator's process: loads one foreign task, then forks a child for each evaluation, whose calls of the candidate it passes on.
 
-Trusted like the suite itself: no candidate runs here. Started as `python -m tracebench_llm4ad.adapters.server FD`. Messages are frames of
-the sandbox's codec: `order` in, `facts` or `broken` out; then `evaluate` in, any number of `call` out and `value` in, one `report` out.
+Trusted like the suite itself: no candidate runs here. Started as `python -m tracebench_llm4ad.adapters.server FD FOLDER` with a new folder as
+its working directory, which it removes when the other side closes. Messages are frames of the sandbox's codec: an order in, `facts` or
+`broken` out; then requests in, for each any number of `call` out and `value` in, and one `report` out.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import sys
 import traceback
@@ -60,8 +62,15 @@ class PassedOn:
 
 
 def main() -> None:
+    """Serve, and clear up."""
+    try:
+        serve(Door(int(sys.argv[1])))
+    finally:
+        shutil.rmtree(sys.argv[2], ignore_errors=True)
+
+
+def serve(door: Door) -> None:
     """Load the task and serve evaluations until the other side closes."""
-    door = Door(int(sys.argv[1]))
     try:
         order = door.receive()
         foreign = load(order)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tracebench_core.errors import UsageError
 from tracebench_core.protocols import Context, EvaluationFailed, Guide
 from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
 from tracebench_llm4ad.adapters.catalog import place_of_evaluation
@@ -67,8 +68,11 @@ class ForeignTask:
         if mend := MENDED_PROGRAMS.get(found.short):
             self.facts["program"] = re.sub(*mend, self.facts["program"])
         self.where = options.where or place_of_evaluation(found)[0]
-        if self.facts["kind"] == "guide":
-            self.where = "together"
+        if self.where == "apart" and (found.takes_text or self.facts["kind"] == "guide"):
+            raise UsageError(
+                f"Task `{found.key}` cannot be evaluated apart: {place_of_evaluation(found)[1] or 'its guide runs the text'}.",
+                hint="leave `where` out of its `eval_kwargs`",
+            )
         patience = PATIENCE if self.where == "apart" else 1.0
         self.seconds = float(options.timeout_seconds or patience * (self.facts["timeout"] or DEFAULT_SECONDS))
         self.repeats = options.repeats or (EPISODES if found.random_environment else 1)
