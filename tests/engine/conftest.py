@@ -58,6 +58,13 @@ def swallows(problem, settings):
         except BaseException:
             return
 
+def deaf(problem, settings):
+    while True:
+        try:
+            problem.evaluate({"x": 1.0})
+        except BaseException:
+            pass
+
 def daemon(problem, settings):
     if os.fork() == 0:
         os.setsid()
@@ -78,7 +85,7 @@ def prints(problem, settings):
     print("hello from the job")
     find(problem)
 
-TRAINERS = {f.__name__: trainer(f) for f in (raises, hangs, sleeps, quits, exits, swallows, daemon, wanders, prints)}
+TRAINERS = {f.__name__: trainer(f) for f in (raises, hangs, sleeps, quits, exits, swallows, deaf, daemon, wanders, prints)}
 globals().update(TRAINERS)
 
 class Lab:

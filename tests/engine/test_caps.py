@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +113,21 @@ def test_a_cap_of_zero_grants_nothing_and_the_initial_candidate_is_scored(tmp_pa
             assert (result.status, result.stop_reason) == ("ok", f"budget:{axis}")
             assert result.score_val_best == result.score_val_initial == -3.0
         assert server.log.served == []
+
+
+@pytest.mark.parametrize(
+    ("caps", "status", "reason"),
+    [
+        ({"budget": {"evaluations": 5}}, "ok", "budget:evaluations"),
+        ({"budget": {"seconds": 0.2}}, "ok", "budget:seconds"),
+        ({"run_budget": {"evaluations": 5}}, "cancelled", "run budget:evaluations"),
+    ],
+)
+def test_a_trainer_that_is_deaf_to_the_end_of_its_budget_is_cut_off(
+    lab: Callable[..., api.RunSummary], caps: dict[str, Any], status: str, reason: str
+) -> None:
+    summary = lab("lab:fine", "deaf", **caps)
+    (result,) = api.load_run(summary.run_dir).results.values()
+    assert (result.status, result.stop_reason, result.error) == (status, reason, None)
+    assert result.score_val_best == 1.0
+    assert result.used.evaluations >= 5

@@ -9,7 +9,7 @@ from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.errors import BudgetExhausted
 from tracebench_core.specs import BudgetState, Candidate, JobOrder, JobResult, JobSpec, JobStatus
-from tracebench_core.specs.events import BestChanged, CandidateSeen, EvaluationDone, Event, JobFinished
+from tracebench_core.specs.events import BestChanged, BudgetReached, CandidateSeen, EvaluationDone, Event, JobFinished
 from tracebench_core.store import files
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.layout import JobLayout
@@ -30,6 +30,7 @@ class Leftover:
         self.evaluations = 0
         self.seconds = 0.0
         self.finished = False
+        self.spent: BudgetReached | None = None
         for event in events:
             self.seconds = max(self.seconds, event.mono)
             match event:
@@ -40,8 +41,19 @@ class Leftover:
                     self.evaluations += 1
                 case BestChanged():
                     self.best = event.candidate
+                case BudgetReached():
+                    self.spent = event
                 case JobFinished():
                     self.finished = True
+
+    def end(self, ended: str) -> tuple[JobStatus, str]:
+        """Return status and reason of a job whose process ended so; one that was cut off from a spent budget ended with that."""
+        if ended == "timeout":
+            return "timeout", "timeout"
+        if self.spent is None:
+            return "failed", "error"
+        axis = self.spent.axis
+        return ("ok", f"budget:{axis}") if self.spent.scope == "job" else ("cancelled", f"run budget:{axis}")
 
     def used(self, models: Models) -> BudgetState:
         """Return what the ended process had used."""
@@ -60,7 +72,7 @@ def finish_job(order: JobOrder, doors: Doors, leftover: Leftover) -> None:
     if leftover.finished:
         return
     doors.recorder.calls(doors.models)
-    status: JobStatus = "timeout" if order.ended == "timeout" else "failed"
+    status, reason = leftover.end(order.ended)
     if status == "failed":
         doors.recorder.error("JobDied", order.ended, traceback="", fatal=True)
     if "c0" in leftover.candidates:
@@ -73,12 +85,7 @@ def finish_job(order: JobOrder, doors: Doors, leftover: Leftover) -> None:
             )
         except (Exception, BudgetExhausted) as err:  # noqa: BLE001 - a score that cannot be had is a missing score
             record_error(doors.recorder, err, fatal=False)
-    doors.recorder.finished(
-        status,
-        "timeout" if status == "timeout" else "error",
-        used=leftover.used(doors.models),
-        seconds=leftover.seconds,
-    )
+    doors.recorder.finished(status, reason, used=leftover.used(doors.models), seconds=leftover.seconds)
 
 
 def conclude(layout: JobLayout, job: JobSpec, *, events: Sequence[Event]) -> JobResult:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +47,12 @@ class Doors:
 def train_job(order: JobOrder, doors: Doors) -> None:
     """Open the task, train, score what was found, and record all of it; every outcome ends in `job_finished`."""
     job = order.job
-    meter = Meter(job.budget, shared=order.limits, models=doors.models)
+
+    def cut_off(refusal: Refusal) -> None:
+        _end_of_budget(job, refusal, doors=doors, meter=meter)
+        os.kill(os.getpid(), signal.SIGKILL)  # a finishing process scores what was found
+
+    meter = Meter(job.budget, shared=order.limits, models=doors.models, on_deaf=cut_off)
     status: JobStatus = "failed"
     reason = "error"
     opened: OpenTask | None = None

@@ -14,6 +14,8 @@ from tracebench_core.llm.access import Refusal, Scope
 from tracebench_core.specs import Axis, Budget, BudgetState, SharedLimits, Usage
 
 COUNTER_BYTES = 8
+MOST_REFUSALS = 1_000
+"""Evaluations refused in one job, after which its trainer is taken to be deaf."""
 
 
 class ModelUsage(Protocol):
@@ -61,7 +63,9 @@ class Meter:
         shared: SharedLimits | None = None,
         models: ModelUsage | None = None,
         clock: Callable[[], float] = time.monotonic,
+        on_deaf: Callable[[Refusal], None] | None = None,
     ) -> None:
+        """`on_deaf` is called when a trainer goes on against `MOST_REFUSALS` refusals: whatever it swallows, it will not stop by itself."""
         self.caps = caps
         self._shared = shared or SharedLimits()
         self._counter = SharedCounter(self._shared.counter) if self._shared.counter else None
@@ -71,6 +75,8 @@ class Meter:
         self._stopped: float | None = None
         self._evaluations = 0
         self._refusal: Refusal | None = None
+        self._refused = 0
+        self._on_deaf = on_deaf
         self._lock = threading.Lock()
 
     def grant_evaluation(self) -> None:
@@ -137,4 +143,7 @@ class Meter:
 
     def _refuse(self, axis: Axis, scope: Scope) -> NoReturn:
         self._refusal = self._refusal or Refusal(axis, scope)
+        self._refused += 1
+        if self._refused > MOST_REFUSALS and self._on_deaf is not None:
+            self._on_deaf(self._refusal)
         raise BudgetExhausted(axis, scope=scope)

@@ -23,8 +23,6 @@ from tracebench_core.llm.gateway.settings import GatewaySettings
 from tracebench_core.llm.models import ROLES, role_config
 
 PARENT_CHECK_SECONDS = 1.0
-LARGEST_HEADERS = 256 * 1024
-"""Bytes; a key carries its job's claims and is longer than most."""
 
 
 def main() -> None:
@@ -39,12 +37,12 @@ def main() -> None:
     config = uvicorn.Config(
         Routes(service).app(),
         loop="asyncio",
+        http="httptools",
         lifespan="off",
         log_level="warning",
         access_log=False,
         timeout_keep_alive=3600,
         timeout_graceful_shutdown=1,
-        h11_max_incomplete_event_size=LARGEST_HEADERS,
         backlog=1024,
     )
     server = uvicorn.Server(config)
