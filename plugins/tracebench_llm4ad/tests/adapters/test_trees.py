@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -27,7 +26,9 @@ Evaluate = Callable[..., Feedback]
 
 
 @pytest.fixture(autouse=True)
-def unrooted() -> Iterator[None]:
+def unrooted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
     yield
     plugin.tracebench_configure({})
 
@@ -250,19 +251,17 @@ def test_an_evaluators_process_ends_with_the_one_that_started_it_and_leaves_noth
         "os.kill(os.getpid(), 9)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"TMPDIR": str(tmp_path)},
-        check=False,
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path / "work", check=False
     )
-    for _ in range(200):
-        if not Path("/proc", done.stdout.strip()).exists() or not list(tmp_path.iterdir()):
+    program_of = Path("/proc", done.stdout.strip(), "exe")
+    for _ in range(400):
+        if not program_of.exists():
             break
         time.sleep(0.05)
 
     assert done.returncode == -9, done.stderr
-    assert not list(tmp_path.iterdir())
+    assert not program_of.exists()
+    assert not list((tmp_path / "work").iterdir())
 
 
 def test_a_checkout_is_loaded_without_its_heavy_start_and_without_its_base(checkout: Path, evaluate: Evaluate) -> None:

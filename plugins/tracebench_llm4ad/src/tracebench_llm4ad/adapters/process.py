@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tracebench_core.errors import PluginError
@@ -34,7 +35,7 @@ class EvaluatorProcess:
     def __init__(self, order: Mapping[str, Any], *, key: str) -> None:
         ours, theirs = socket.socketpair()
         self._socket = ours
-        self._folder = tempfile.mkdtemp(prefix="tracebench-evaluator-")
+        self._folder = tempfile.mkdtemp(prefix="evaluator-", dir=Path.cwd())  # a job's is its own, and goes with it
         command = [
             sys.executable,
             "-P",

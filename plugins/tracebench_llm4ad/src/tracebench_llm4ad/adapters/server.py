@@ -1,7 +1,7 @@
 """The evaluator's process: loads one foreign task, then forks a child for each evaluation, whose calls of the candidate it passes on.
 
-Trusted like the suite itself: no candidate runs here. Started as `python -m tracebench_llm4ad.adapters.server FD FOLDER` with a new folder as
-its working directory, which it removes when the other side closes. Messages are frames of the sandbox's codec: an order in, `facts` or
+Trusted like the suite itself: no candidate runs here. Started as `python -m tracebench_llm4ad.adapters.server FD FOLDER` with a new folder
+as its working directory, which it removes when the other side closes. Messages are frames of the sandbox's codec: an order in, `facts` or
 `broken` out; then requests in, for each any number of `call` out and `value` in, and one `report` out.
 """
 
