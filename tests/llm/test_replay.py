@@ -105,6 +105,19 @@ def test_a_torn_last_line_is_forgiven_and_damage_before_it_is_not(open_door: Ope
         recorded_models(run_dir)
 
 
+def test_a_recording_goes_on_after_a_torn_line(open_door: Open) -> None:
+    door = open_door(record=True)
+    door.client.complete(say("one"), role="agent")
+    door.gateway.close()
+    calls = door.run_dir / "llm" / "calls.jsonl"
+    calls.write_text(calls.read_text() + '{"job_id": "jo')
+    door = open_door(record=True, job_id="other")
+    door.client.complete(say("two"), role="agent")
+    again = open_door(mode="replay", provider="stub", model="stub", run="again", replay_from=door.run_dir)
+    for text in ("one", "two"):
+        assert again.client.complete(say(text), role="agent")
+
+
 def test_an_edited_blob_is_told(open_door: Open) -> None:
     run_dir = recorded(open_door)
     entry = json.loads((run_dir / "llm" / "calls.jsonl").read_text().splitlines()[1])
