@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +13,15 @@ from pathlib import Path
 import pytest
 
 InstallPlugin = Callable[..., None]
+
+
+@pytest.fixture
+def runtime_dir(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Keep the announced runs of a test apart from everybody's, in a folder whose name is short enough for a socket's."""
+    folder = Path(tempfile.mkdtemp(prefix="tb"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

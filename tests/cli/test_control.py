@@ -47,16 +47,15 @@ def tracebench_trainers():
 
 
 @pytest.fixture
-def env(plugin_path: Install, tmp_path: Path) -> Iterator[dict[str, str]]:
+def env(plugin_path: Install, tmp_path: Path, runtime_dir: Path) -> Iterator[dict[str, str]]:
     (tmp_path / "c.yaml").write_text(CONFIG)
-    (tmp_path / "x").mkdir()
     yield {
         **plugin_path("mine", TRAINERS, group="tracebench", entry="mine", target="mine"),
         "TRACEBENCH_PLUGINS": "mine",
         "GO": str(tmp_path / "go"),
-        "XDG_RUNTIME_DIR": str(tmp_path / "x"),
+        "XDG_RUNTIME_DIR": str(runtime_dir),
     }
-    for entry in (tmp_path / "x").glob("trace-bench/*.json"):
+    for entry in runtime_dir.glob("trace-bench/*.json"):
         os.kill(json.loads(entry.read_text())["pid"], signal.SIGKILL)
 
 

@@ -49,13 +49,7 @@ with socket.socket(socket.AF_UNIX) as s:
 Start = Callable[..., subprocess.Popen[str]]
 
 
-@pytest.fixture(autouse=True)
-def private_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the runs of a test apart from everybody's."""
-    folder = tmp_path / "x"
-    folder.mkdir()
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    return folder
+pytestmark = pytest.mark.usefixtures("runtime_dir")
 
 
 @pytest.fixture
@@ -276,7 +270,7 @@ def test_a_run_is_found_by_its_lock_where_its_entry_is_elsewhere(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_is_refused_even_where_the_folder_lets_him_in(tmp_path: Path) -> None:
+def test_another_user_is_refused_even_where_the_folder_lets_him_in(runtime_dir: Path) -> None:
     asked: list[Mapping[str, Any]] = []
     address = control_folder() / "one.sock"
 
@@ -287,7 +281,7 @@ def test_another_user_is_refused_even_where_the_folder_lets_him_in(tmp_path: Pat
     with ControlServer(address, answer):
         behind_the_door = _as_stranger(address)
         for folder in [address, *address.parents]:
-            folder.chmod(folder.stat().st_mode | 0o777) if folder.is_relative_to(tmp_path.parents[1]) else None
+            folder.chmod(folder.stat().st_mode | 0o777) if folder.is_relative_to(runtime_dir) else None
         let_in = json.loads(_as_stranger(address))
         mine = ask(str(address), {"do": "status"})
 
@@ -303,9 +297,11 @@ def _as_stranger(address: Path) -> str:
     return done.stdout.strip()
 
 
-def test_a_folder_that_others_may_enter_is_not_used() -> None:
+def test_a_folder_that_others_may_look_into_is_closed_and_one_they_may_write_to_is_not_used() -> None:
     control_folder().chmod(0o755)
+    assert control_folder().stat().st_mode & 0o777 == 0o700
 
+    control_folder().chmod(0o777)
     with pytest.raises(RunDirError, match="not a folder of this user alone"):
         control_folder()
 

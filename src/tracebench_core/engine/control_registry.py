@@ -17,6 +17,7 @@ from tracebench_core.ids import content_hash
 LONGEST_ADDRESS = 100
 """Bytes that the path of a Unix socket may have; Linux takes 107 (unix(7))."""
 PRIVATE = 0o700
+WRITABLE_BY_OTHERS = 0o022
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def control_folder() -> Path:
     """Return the folder of this user's runs, made if it is missing: in `$XDG_RUNTIME_DIR`, else in the folder for temporary files.
 
     Raises:
-        RunDirError: when somebody else owns the folder, or may look into it.
+        RunDirError: when somebody else owns the folder, or may write to it; one that others may only look into is closed to them.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     folder = Path(runtime) / "trace-bench" if runtime else _in_temporary()
@@ -48,8 +49,10 @@ def control_folder() -> Path:
         found = folder.lstat()
     except OSError as err:
         raise RunDirError(f"`{folder}` cannot be made: {err.strerror}.", hint="export XDG_RUNTIME_DIR=…") from err
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & WRITABLE_BY_OTHERS:
         raise RunDirError(f"`{folder}` is not a folder of this user alone.", hint=f"rm -r {folder}")
+    if stat.S_IMODE(found.st_mode) != PRIVATE:
+        folder.chmod(PRIVATE)
     return folder
 
 

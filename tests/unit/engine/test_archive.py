@@ -85,7 +85,9 @@ def test_the_mean_of_a_batch_with_a_hole_is_unknown_not_smaller() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(-1e6, 1e6)), min_size=1, max_size=30), st.randoms())
-def test_the_best_has_the_highest_mean_in_whatever_order_results_come(told: list[tuple[int, float]], rng: random.Random) -> None:
+def test_the_best_has_the_highest_mean_in_whatever_order_results_come(
+    told: list[tuple[int, float]], rng: random.Random
+) -> None:
     kept = archive(train=1)
     rng.shuffle(told)
     means: dict[int, list[float]] = {}

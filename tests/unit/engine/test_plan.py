@@ -100,7 +100,11 @@ def test_a_shared_setting_reaches_those_that_know_it(host: PluginHost) -> None:
         ({"tasks": ["internal:numeric_parm"]}, UsageError, "Did you mean `internal:numeric_param`"),
         ({"trainers": [{"id": "RandomSearch", "params": {"num_step": 3}}]}, ConfigError, "Did you mean `num_steps`"),
         ({"trainers": [{"id": "RandomSearch", "params": {"num_steps": "3"}}]}, ConfigError, "num_steps"),
-        ({"trainers": [{"id": "RandomSearch", "params_variants": [{}, {"num_steps": 10}]}]}, ConfigError, "same settings"),
+        (
+            {"trainers": [{"id": "RandomSearch", "params_variants": [{}, {"num_steps": 10}]}]},
+            ConfigError,
+            "same settings",
+        ),
         ({"trainers": [{"id": "BestOfN", "params": {"n": 3, "num_proposals": 4}}]}, ConfigError, "`n` of `BestOfN`"),
         ({"trainer_kwargs": {"num_stps": 3}}, ConfigError, "num_stps"),
         ({"eval_kwargs": {"traget": 3.0}}, ConfigError, "Did you mean `target`"),
