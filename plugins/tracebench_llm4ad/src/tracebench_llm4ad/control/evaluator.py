@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,6 +79,6 @@ class ReturnEvaluator(ControlEvaluator):
             metrics={"steps": float(episode.steps)},
         )
 
+    @abstractmethod
     def outcome(self, episode: Episode) -> str:
         """Say in words how the episode ended."""
-        raise NotImplementedError

@@ -78,7 +78,7 @@ class EquationEvaluator(Evaluator[DataSet]):
 
     def solve(self, instance: DataSet, heuristic: Heuristic) -> Answer:
         """Fitting takes more than calls of one function: `EquationTask` does it."""
-        raise NotImplementedError
+        raise TypeError("an equation is fitted by `EquationTask`, not called as a heuristic")
 
     def start(self, data: DataSet) -> float:
         """Return the digits of the starting equation, fitted and asked in this process."""
