@@ -98,7 +98,15 @@ def main() -> None:
         for workers in (1, 2):
             config = {**task, "trainers": ["NoOp"], "seeds": list(range(500)), "max_workers": workers}
             measure(f"500 NoOp jobs, {workers} workers", config, folder=folder, floor=floor)
-        both = {**task, "trainers": ["NoOp", "PrioritySearch"], "seeds": list(range(50)), "max_workers": 4}
+        both = {
+            **task,
+            "trainers": [
+                "NoOp",
+                {"id": "PrioritySearch", "params": {"ps_steps": 1, "ps_candidates": 2, "ps_proposals": 2}},
+            ],
+            "seeds": list(range(50)),
+            "max_workers": 4,
+        }
         measure("50 NoOp and 50 PrioritySearch, 4 workers", both, folder=folder, floor=floor)
         if chosen.large:
             config = {**task, "trainers": ["NoOp"], "seeds": list(range(chosen.large)), "max_workers": 2}
