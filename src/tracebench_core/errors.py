@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 
 class TraceBenchError(Exception):
@@ -49,6 +50,10 @@ class ProgramError(TraceBenchError):
     """A program that a job started cannot run, or ended badly."""
 
 
+class NotApplicableError(TraceBenchError):
+    """A trainer cannot serve this task at all; raised before anything is spent, and the job is skipped with the reason."""
+
+
 class PluginConflictError(PluginError):
     """Two plugins, or one plugin twice, claim one id."""
 
@@ -83,3 +88,7 @@ class BudgetExhausted(BaseException):
         super().__init__(f"{scope} budget reached: {axis}")
         self.axis = axis
         self.scope = scope
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes."""
+        return partial(type(self), scope=self.scope), (self.axis,)

@@ -227,9 +227,8 @@ def test_nobody_enters_without_the_token() -> None:
 def test_what_is_no_request_is_refused_in_words_and_the_door_stays_open(request_line: bytes) -> None:
     with served() as door:
         problem = tracebench_client.connect(door.address)
-        problem._socket.sendall(request_line + b"\n")
-        kind, words = json.loads(problem._lines.readline())
-        assert (kind, bool(words)) == ("error", True)
+        with pytest.raises(tracebench_client.DoorError, match=r"\w+"):
+            problem._connected().send(request_line)
         with pytest.raises(tracebench_client.DoorError, match="no example"):
             problem.evaluate(problem.initial, ["not an example"])
         assert problem.evaluate(problem.initial).status == "ok"
@@ -242,6 +241,51 @@ def test_several_programs_may_share_a_door() -> None:
         assert one.evaluate(one.initial).score == two.evaluate(two.initial).score
         one.close()
         assert two.best().id == "c0"
+        two.close()
+
+
+def test_threads_and_children_of_children_have_connections_of_their_own(program: Any) -> None:
+    result, folder = program(
+        """
+import concurrent.futures, multiprocessing
+
+def score(x):
+    return problem.evaluate({"x": x}, origin="pool").score
+
+with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    assert list(pool.map(score, [1.0, 2.0, 3.0])) == [-2.0, -1.0, 0.0]
+with concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
+    assert list(pool.map(score, [1.5, 2.5])) == [-1.5, -0.5]
+    try:
+        list(pool.map(score, [float(n) for n in range(20)]))
+    except tracebench_client.BudgetExhausted as spent:
+        print("refused:", spent.axis, spent.scope)
+        raise
+""",
+        budget={"evaluations": 9},
+    )
+    said = (folder / "stdout.log").read_text()
+    assert (result.status, result.stop_reason, result.used.evaluations) == ("ok", "budget:evaluations", 9), said
+    assert "refused: evaluations job" in said
+    assert result.score_val_best == 0.0
+
+
+def test_a_program_learns_the_references_of_train_alone(program: Any) -> None:
+    result, folder = program(
+        "assert [e.reference for e in problem.train] and not any(hasattr(e, 'reference') for e in problem.validation)\n"
+        "assert problem.evaluate(problem.initial).results[0].feedback"
+    )
+    assert result.status == "ok", (folder / "stdout.log").read_text()
+
+
+def test_a_step_ends_with_the_connection_that_began_it() -> None:
+    with served() as door:
+        one, two = tracebench_client.connect(door.address), tracebench_client.connect(door.address)
+        with one.step() as index:
+            two.close()
+            assert two.budget()["used"]["evaluations"] == 0
+            one.log("index", index)
+        one.close()
         two.close()
 
 

@@ -15,7 +15,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tracebench_core.engine.door_calls import DoorCalls
 from tracebench_core.errors import BudgetExhausted, TraceBenchError
 from tracebench_core.protocols import Problem
 
-PROTOCOL = 1
+PROTOCOL = 2
 VARIABLE = "TRACEBENCH_DOOR"
 CLIENT_FOLDER = Path(__file__).with_name("foreign")
 """Holds the client, one file that needs nothing of ours."""
@@ -67,9 +67,9 @@ class Door:
         """What `$TRACEBENCH_DOOR` holds."""
         return f"{self._path}#{self._token}"
 
-    def environ(self) -> dict[str, str]:
-        """Return the variables that lead a program to this door; `PYTHONPATH` lets it import `tracebench_client`."""
-        path = os.pathsep.join(filter(None, [str(CLIENT_FOLDER), os.environ.get("PYTHONPATH")]))
+    def environ(self, base: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables that lead a program to this door; its `PYTHONPATH` goes before that of `base`."""
+        path = os.pathsep.join(filter(None, [str(CLIENT_FOLDER), base.get("PYTHONPATH")]))
         return {VARIABLE: self.address, "PYTHONPATH": path}
 
     def serve(self, *, until: Callable[[], bool], wake: int | None = None) -> None:
@@ -130,7 +130,7 @@ class Door:
                 return self._open(line, **params)
             if not line.is_open:
                 return ["error", "the first request must open the door with its token"]
-            return ["ok", self._calls.call(method, params)]
+            return ["ok", self._calls.call(method, params, caller=line)]
         except BudgetExhausted as spent:
             self.refused_at = self.refused_at or time.monotonic()
             return ["budget", [spent.axis, spent.scope]]
@@ -159,8 +159,7 @@ class Door:
         self._selector.unregister(line.connection)
         line.connection.close()
         self._lines.remove(line)
-        if line.is_open:
-            self._calls.end_step()
+        self._calls.hang_up(line)
 
 
 class _Line:

@@ -21,6 +21,8 @@ class DoorCalls:
         self._examples = {e.id: e for e in (*problem.train, *problem.validation)}
         self._scores: dict[str, float | None] = {}
         self._step: ExitStack | None = None
+        self._step_of: object = None
+        self._caller: object = None
         self._calls: Mapping[str, Call] = {
             "evaluate": self._evaluate,
             "best": self._best,
@@ -34,21 +36,21 @@ class DoorCalls:
         }
 
     def describe(self) -> dict[str, Any]:
-        """Return what a program is told when it opens the door. References stay here: the guide compares, not the program."""
+        """Return what a program is told when it opens the door; references of validation stay here."""
         problem = self._problem
         return {
             "parameters": [p.model_dump(mode="json") for p in problem.parameters],
             "initial": problem.initial,
             "objective": problem.objective,
             "objectives": [o.model_dump(mode="json") for o in problem.objectives],
-            "train": [{"id": e.id, "input": e.input} for e in problem.train],
+            "train": [{"id": e.id, "input": e.input, "reference": e.reference} for e in problem.train],
             "validation": [{"id": e.id, "input": e.input} for e in problem.validation],
             "seed": problem.seed,
             "rng": derive_seed(problem.seed, "trainer"),
         }
 
-    def call(self, method: str, params: Mapping[str, Any]) -> Any:
-        """Answer one request.
+    def call(self, method: str, params: Mapping[str, Any], *, caller: object) -> Any:
+        """Answer one request; a step belongs to the `caller` that began it.
 
         Raises:
             BudgetExhausted: when a cap is reached.
@@ -56,12 +58,19 @@ class DoorCalls:
         """
         if method not in self._calls:
             raise ValueError(f"the door knows no `{method}`")
+        self._caller = caller
         return self._calls[method](**params)
+
+    def hang_up(self, caller: object) -> None:
+        """End the step of a caller that is gone, if it began the one that is open."""
+        if self._step_of is caller:
+            self.end_step()
 
     def end_step(self) -> None:
         """End the step that is open, if one is."""
         if self._step is not None:
             step, self._step = self._step, None
+            self._step_of = None
             step.close()
 
     def _evaluate(
@@ -96,7 +105,7 @@ class DoorCalls:
 
     def _begin_step(self) -> int:
         self.end_step()
-        self._step = ExitStack()
+        self._step, self._step_of = ExitStack(), self._caller
         return self._step.enter_context(self._problem.step())
 
     def _decide(self, candidate: str, verdict: Any, reason: str = "") -> None:

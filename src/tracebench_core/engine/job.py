@@ -20,7 +20,13 @@ from tracebench_core.engine.opening import OpenTask, build_optimizer, build_trai
 from tracebench_core.engine.problem import MeteredProblem, Setup
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.scoring import Scorer
-from tracebench_core.errors import BudgetExhausted, MissingRequirementError, TraceBenchError, UsageError
+from tracebench_core.errors import (
+    BudgetExhausted,
+    MissingRequirementError,
+    NotApplicableError,
+    TraceBenchError,
+    UsageError,
+)
 from tracebench_core.llm.access import Refusal
 from tracebench_core.plugins import PluginHost
 from tracebench_core.protocols import Optimizer, Problem, Sandbox
@@ -75,6 +81,8 @@ def train_job(order: JobOrder, doors: Doors) -> None:
         raise
     except MissingRequirementError as err:
         status, reason = "skipped", f"requirement: {err} {err.hint}".strip()
+    except NotApplicableError as err:
+        status, reason = "skipped", f"not applicable: {err}"
     except BaseException as err:  # noqa: BLE001 - whatever a trainer raises, SystemExit included, is the job's outcome
         spent = meter.refusal()  # a foreign client's own exception at a refused call is the end of a budget, too
         record_error(doors.recorder, err, fatal=spent is None)

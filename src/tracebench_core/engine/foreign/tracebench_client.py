@@ -7,9 +7,9 @@
         with problem.step():
             evaluation = problem.evaluate({"x": 1.5}, parents=[problem.best()], origin="my operator")
 
-The program that trains finds the door in `$TRACEBENCH_DOOR`, and models behind `$OPENAI_BASE_URL` with `$OPENAI_API_KEY`. Use the
-connection from one thread at a time. When a cap is reached every further call raises `BudgetExhausted`, which `except Exception` does not
-catch; let it end the program.
+The program that trains finds the door in `$TRACEBENCH_DOOR`, and models behind `$OPENAI_BASE_URL` with `$OPENAI_API_KEY`. Any thread may
+use the problem, and so may the processes that the program starts: each has a connection of its own. When a cap is reached every further
+call raises `BudgetExhausted`, which `except Exception` does not catch; let it end the program.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import json
 import os
 import random
 import socket
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-PROTOCOL = 1
+PROTOCOL = 2
 VARIABLE = "TRACEBENCH_DOOR"
 """Holds `PATH#TOKEN`: the socket's path and the job's token."""
 
@@ -37,12 +38,12 @@ class Candidate(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One example of an evaluation: `status` is `ok`, `invalid`, `timeout` or `error`, and `text` says what to improve."""
+    """One example of an evaluation: `status` is `ok`, `invalid`, `timeout` or `error`, and `feedback` says what to improve."""
 
     example: str
     split: str
     score: float
-    text: str
+    feedback: str
     status: str
     metrics: dict[str, float]
     seconds: float
@@ -74,6 +75,10 @@ class BudgetExhausted(BaseException):
         self.axis = axis
         self.scope = scope
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between the processes of a pool."""
+        return type(self), (self.axis, self.scope)
+
 
 class DoorError(Exception):
     """The door refused a request (unknown example, missing parameter), or is gone."""
@@ -91,15 +96,9 @@ class Problem:
     """What a trainer sees: parameters, examples, evaluation, models. Everything is metered by the job that started this program."""
 
     def __init__(self, address: str) -> None:
-        path, _, token = address.partition("#")
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(path)
-        self._lines = self._socket.makefile("rb")
-        try:
-            told = self._ask("open", token=token, protocol=PROTOCOL)
-        except DoorError:
-            self.close()
-            raise
+        self._path, _, self._token = address.partition("#")
+        self._mine = threading.local()
+        told = self._connected().told
         self.parameters = [SimpleNamespace(**p) for p in told["parameters"]]
         self.initial = told["initial"]
         self.objective = told["objective"]
@@ -168,14 +167,55 @@ class Problem:
         self._ask("decide", candidate=getattr(candidate, "id", candidate), verdict=verdict, reason=reason)
 
     def close(self) -> None:
-        """Close the connection."""
-        self._lines.close()
-        self._socket.close()
+        """Close this thread's connection; another call opens it anew."""
+        line = getattr(self._mine, "line", None)
+        if line is not None:
+            line.close()
+            self._mine.line = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel to the processes of a pool, which connect by themselves."""
+        return {name: value for name, value in self.__dict__.items() if name != "_mine"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._mine = threading.local()
+
+    def _connected(self) -> _Line:
+        line: _Line | None = getattr(self._mine, "line", None)
+        if line is None or line.pid != os.getpid():  # a forked child must not write into its parent's connection
+            line = self._mine.line = _Line(self._path, self._token)
+        return line
 
     def _ask(self, method: str, **params: Any) -> Any:
-        request = json.dumps([method, params], separators=(",", ":"), default=_plain)
+        return self._connected().ask(method, **params)
+
+
+class _Line:
+    """One connection, of one thread of one process."""
+
+    def __init__(self, path: str, token: str) -> None:
+        self.pid = os.getpid()
+        self._socket = socket.socket(socket.AF_UNIX)
         try:
-            self._socket.sendall(request.encode() + b"\n")
+            self._socket.connect(path)
+        except OSError as error:
+            raise DoorError(f"the job's door is gone: {error}") from error
+        self._lines = self._socket.makefile("rb")
+        try:
+            self.told = self.ask("open", token=token, protocol=PROTOCOL)
+        except DoorError:
+            self.close()
+            raise
+
+    def ask(self, method: str, **params: Any) -> Any:
+        request = json.dumps([method, params], separators=(",", ":"), default=_plain)
+        return self.send(request.encode())
+
+    def send(self, request: bytes) -> Any:
+        """Send one line and return its answer, or raise what it tells of."""
+        try:
+            self._socket.sendall(request + b"\n")
             line = self._lines.readline()
         except OSError as error:
             raise DoorError(f"the job's door is gone: {error}") from error
@@ -187,6 +227,10 @@ class Problem:
         if kind == "error":
             raise DoorError(answer)
         return answer
+
+    def close(self) -> None:
+        self._lines.close()
+        self._socket.close()
 
 
 def _plain(value: Any) -> Any:
