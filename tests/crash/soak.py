@@ -164,7 +164,7 @@ def examine(run_dir: Path, *, undisturbed: dict[str, Any], tally: Tally) -> None
             record = json.loads(line) if line.endswith(b"}") else {}
             if record.get("kind") == "job_finished" and record["status"] == "ok":
                 oks[record["job"]] += 1
-    jobs = load_run(run_dir).jobs
+    jobs = load_run(run_dir).planned
     tally.problems += [f"job {j.job_id} was declared ok {oks[j.job_id]} times" for j in jobs if oks[j.job_id] != 1]
     tally.problems += [f"fsck: {f.code} {f.path} {f.message}" for f in check_run(run_dir) if f.mended_by != "nothing"]
 

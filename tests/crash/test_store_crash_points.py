@@ -28,6 +28,7 @@ from tracebench_core.specs.events import (
     Scored,
 )
 from tracebench_core.store.commit import commit
+from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.files import FileSystem, installed
 from tracebench_core.store.fsck import check_run
 from tracebench_core.store.journal import EndRecord, Journal, finished_jobs
@@ -35,7 +36,6 @@ from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.lock import RunLock
 from tracebench_core.store.manifest import write_manifest
 from tracebench_core.store.meta import write_files_index, write_job_meta
-from tracebench_core.store.reader import read_events
 from tracebench_core.store.recovery import settle
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import write_result

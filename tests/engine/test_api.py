@@ -54,7 +54,7 @@ def test_limit_keeps_the_first_jobs_of_the_plan(tmp_path: Path) -> None:
     summary = api.run(config, limit=2, stream=io.StringIO())
 
     assert summary.counts == {"ok": 2}
-    assert [j.job_id for j in api.load_run(summary.run_dir).jobs] == [j.job_id for j in api.plan(config).jobs[:2]]
+    assert [j.job_id for j in api.load_run(summary.run_dir).planned] == [j.job_id for j in api.plan(config).jobs[:2]]
 
 
 def test_two_runs_in_one_second_have_two_directories(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from tracebench_core.engine.control_find import LiveRun, live_runs, tell
 from tracebench_core.engine.control_registry import control_folder, entries
 from tracebench_core.errors import RunDirError, UsageError
 from tracebench_core.specs import JobResult
+from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.fsck import check_run
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.reader import read_events
 
 from .conftest import LAB
 

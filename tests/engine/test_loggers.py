@@ -38,7 +38,7 @@ def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
 def test_tensorboard_gets_every_step_of_the_job(tmp_path: Path) -> None:
     finished = run(tmp_path, logger="TensorboardLogger")
 
-    (job,) = finished.jobs
+    (job,) = finished.planned
     (result,) = finished.results.values()
     told = scalars(finished.layout.job(job.job_id).tensorboard)
     assert [step for step, _ in told["step/best"]] == [0, 1, 2]
@@ -50,7 +50,7 @@ def test_tensorboard_gets_every_step_of_the_job(tmp_path: Path) -> None:
 def test_the_console_logger_writes_to_the_jobs_output(tmp_path: Path) -> None:
     finished = run(tmp_path, logger="ConsoleLogger")
 
-    text = finished.layout.job(finished.jobs[0].job_id).stdout.read_text()
+    text = finished.layout.job(finished.planned[0].job_id).stdout.read_text()
     assert text.count("step ") == 3
     assert "finished: ok (completed)" in text
 

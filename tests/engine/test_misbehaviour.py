@@ -89,7 +89,7 @@ def test_a_trainer_that_moves_away_and_closes_its_output_is_kept_whole(lab: Lab)
 
     run = api.load_run(summary.run_dir)
     assert {r.status for r in run.results.values()} == {"ok"}
-    printed = [run.layout.job(j.job_id).stdout.read_text() for j in run.jobs if j.trainer_id == "prints"]
+    printed = [run.layout.job(j.job_id).stdout.read_text() for j in run.planned if j.trainer_id == "prints"]
     assert printed == ["hello from the job\n"]
 
 
@@ -101,7 +101,7 @@ def test_a_guide_that_breaks_its_contract_costs_the_evaluation_and_not_the_job(l
     summary = lab(f"lab:{task}", "NoOp")
 
     run = api.load_run(summary.run_dir)
-    (job,) = run.jobs
+    (job,) = run.planned
     evaluations = [e for e in run.events(job.job_id) if e.kind == "evaluation"]  # type: ignore[attr-defined]
     assert {e.status for e in evaluations} == {"error"}  # type: ignore[attr-defined]
     assert words in evaluations[0].feedback  # type: ignore[attr-defined]

@@ -53,7 +53,7 @@ def run(runs: Path, **fields: Any) -> api.Run:
 
 
 def bytes_without_times(run: api.Run) -> list[bytes]:
-    return [TIMES.sub(b"", run.layout.job(job.job_id).results.read_bytes()) for job in run.jobs]
+    return [TIMES.sub(b"", run.layout.job(job.job_id).results.read_bytes()) for job in run.planned]
 
 
 def test_a_replay_has_the_same_bytes_apart_from_times_and_identity(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_command_replays_a_run_and_the_demo_without_key_or_config(tmp_path: 
 
 def test_the_command_says_what_came_out_differently(tmp_path: Path) -> None:
     recorded = run(tmp_path / "runs", llm={"record": True})
-    results = recorded.layout.job(recorded.jobs[0].job_id).results
+    results = recorded.layout.job(recorded.planned[0].job_id).results
     results.write_text(results.read_text().replace('"score_val_initial": -3.0', '"score_val_initial": -4.0'))
     done = trace_bench(tmp_path, "replay", recorded.run_id)
     assert done.returncode == 4, done.stderr

@@ -57,7 +57,7 @@ def test_every_sum_is_the_servers_own(tmp_path: Path) -> None:
         served, faults = server.log.served, len(server.log.faults)
     run = api.load_run(summary.run_dir)
     results = list(run.results.values())
-    calls = [e for job in run.jobs for e in run.events(job.job_id) if isinstance(e, LLMCall)]
+    calls = [e for job in run.planned for e in run.events(job.job_id) if isinstance(e, LLMCall)]
     tokens_by_model: Counter[str] = Counter()
     for one in served:
         tokens_by_model[one.model] += one.prompt_tokens + one.completion_tokens
@@ -78,7 +78,7 @@ def test_every_sum_is_the_servers_own(tmp_path: Path) -> None:
     usd = sum(((5, 9) if s.model == "big" else (1, 2))[0] * s.prompt_tokens / 1e6 for s in served)
     usd += sum(((5, 9) if s.model == "big" else (1, 2))[1] * s.completion_tokens / 1e6 for s in served)
     assert abs(sum(r.used.usd or 0 for r in results) - usd) < 1e-12
-    for job in run.jobs:
+    for job in run.planned:
         seen = 0
         for event in run.events(job.job_id):
             if isinstance(event, LLMCall):

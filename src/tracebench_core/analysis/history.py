@@ -94,7 +94,7 @@ def read_history(runs_dir: Path, jobs: Sequence[JobSpec]) -> History:
     read: Counter[Kind] = Counter()
     for run in _newest(runs_dir):
         try:
-            past = [job for job in run.jobs if job.task_id in tasks]
+            past = [job for job in run.planned if job.task_id in tasks]
         except RunDirError:
             continue
         for job in past:

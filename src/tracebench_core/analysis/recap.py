@@ -60,9 +60,9 @@ def recap_run(run: Run, *, caps: Budget, prices: Mapping[str, Price]) -> RunReca
     Raises:
         UsageError: for a price of a model that the run did not use, or a cap in USD where a call's price is not known.
     """
-    _refuse_unused(prices, run.jobs)
+    _refuse_unused(prices, run.planned)
     recaps: dict[str, Recap] = {}
-    for job in run.jobs:
+    for job in run.planned:
         events = run.events(job.job_id)
         if not events:
             continue
@@ -70,7 +70,7 @@ def recap_run(run: Run, *, caps: Budget, prices: Mapping[str, Price]) -> RunReca
         if caps.usd is not None:
             _refuse_unpriced(events, reprice, job)
         recaps[job.job_id] = recap_job(events, run.results[job.job_id], caps=caps, reprice=reprice)
-    return RunRecap(recaps, tuple(standings(run.jobs, recaps)))
+    return RunRecap(recaps, tuple(standings(run.planned, recaps)))
 
 
 def standings(jobs: Sequence[JobSpec], recaps: Mapping[str, Recap]) -> list[Standing]:

@@ -14,6 +14,7 @@ from tracebench_core.cli import (
     config,
     control,
     doctor,
+    export,
     fsck,
     listing,
     output,
@@ -88,7 +89,7 @@ app = typer.Typer(
     epilog=GOLDEN_PATH,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (listing, validate, plan, run, replay, control, show, recap, config, fsck, doctor):
+for _module in (listing, validate, plan, run, replay, control, show, recap, export, config, fsck, doctor):
     _module.register(app)
 
 

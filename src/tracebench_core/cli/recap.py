@@ -72,7 +72,7 @@ def recap(
             "recap",
             run_id=run.run_id,
             caps=caps.model_dump(exclude_none=True),
-            jobs=[_job_json(job, found.jobs[job.job_id]) for job in run.jobs if job.job_id in found.jobs],
+            jobs=[_job_json(job, found.jobs[job.job_id]) for job in run.planned if job.job_id in found.jobs],
             leaderboard=[_standing_json(standing) for standing in found.standings],
         )
         return
@@ -80,14 +80,14 @@ def recap(
 
 
 def _print(run: Run, found: RunRecap) -> None:
-    output.table(COLUMNS, [_row(job, run, found) for job in run.jobs if job.job_id in found.jobs])
+    output.table(COLUMNS, [_row(job, run, found) for job in run.planned if job.job_id in found.jobs])
     output.line("")
     output.table(BOARD, [_board_row(standing) for standing in found.standings])
     if beyond := [job_id for job_id, recap in found.jobs.items() if recap.beyond is not None]:
         output.note(
             f"{len(beyond)} jobs were ended by their own budget before the cap asked for: what they had done with more is not known."
         )
-    if left_out := len(run.jobs) - len(found.jobs):
+    if left_out := len(run.planned) - len(found.jobs):
         output.note(f"{left_out} jobs were never run and are left out.")
 
 

@@ -72,7 +72,7 @@ def _row(result: JobResult) -> tuple[str, ...]:
 def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
     spec = run.job(job_dir.name)
     result = run.results[spec.job_id]
-    best = next((c for c in run.candidates(spec.job_id) if c.id == result.best_candidate), None)
+    best = next((c for c in run.candidates_of(spec.job_id) if c.id == result.best_candidate), None)
     if as_json:
         output.document(
             "job",

@@ -13,9 +13,9 @@ from tracebench_core.specs import JobOrder, JobResult, JobSpec
 from tracebench_core.specs.events import EvaluationDone, Event, JobFinished, LLMCall
 from tracebench_core.store import files
 from tracebench_core.store.clock import utc_now
+from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.layout import JobLayout
 from tracebench_core.store.metering import Meter
-from tracebench_core.store.reader import read_events
 from tracebench_core.store.writer import EventWriter
 
 

@@ -12,9 +12,9 @@ from tracebench_core.specs import BudgetState, Candidate, JobOrder, JobResult, J
 from tracebench_core.specs.events import BestChanged, BudgetReached, CandidateSeen, EvaluationDone, Event, JobFinished
 from tracebench_core.store import files
 from tracebench_core.store.blobs import BlobStore
+from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.layout import JobLayout
 from tracebench_core.store.meta import write_job_meta
-from tracebench_core.store.reader import read_events
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import write_result
 from tracebench_core.store.states import write_states

@@ -12,11 +12,11 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobResult, JobSpec
 from tracebench_core.store.blobs import BlobStore
+from tracebench_core.store.eventlog import EventLog, read_events
 from tracebench_core.store.files import TEMPORARY_SUFFIX, read_lines
 from tracebench_core.store.journal import EndRecord
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.meta import iter_files, read_files_index
-from tracebench_core.store.reader import EventLog, read_events
 from tracebench_core.store.reduce import Reducer
 from tracebench_core.store.results import result_bytes
 from tracebench_core.store.states import stale_states

@@ -47,15 +47,15 @@ def without_identity(result: JobResult) -> dict[str, Any]:
 
 def differences(one: Run, other: Run) -> Iterator[Difference]:
     """Yield where jobs of two runs differ, apart from times and identity; jobs are paired by what they run."""
-    theirs = {_key(job): other.results[job.job_id] for job in other.jobs}
-    for job in one.jobs:
+    theirs = {_key(job): other.results[job.job_id] for job in other.planned}
+    for job in one.planned:
         result = theirs.pop(_key(job), None)
         if result is None:
             yield Difference(job, "job", job.job_id, None)
             continue
         ours, yours = without_identity(one.results[job.job_id]), without_identity(result)
         yield from (Difference(job, name, ours[name], yours[name]) for name in ours if ours[name] != yours[name])
-    for job in other.jobs:
+    for job in other.planned:
         if _key(job) in theirs:
             yield Difference(job, "job", None, job.job_id)
 

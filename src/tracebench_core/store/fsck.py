@@ -31,11 +31,13 @@ def check_run(run_dir: Path) -> list[Finding]:
     run = load_run(run_dir)
     layout, ends = run.layout, end_records(run.layout)
     findings = [
-        found for job in run.jobs for found in checks.check_job(layout.job(job.job_id), job, end=ends.get(job.job_id))
+        found
+        for job in run.planned
+        for found in checks.check_job(layout.job(job.job_id), job, end=ends.get(job.job_id))
     ]
     findings += checks.check_journals(layout)
-    findings += checks.check_folders(layout, {job.job_id for job in run.jobs})
-    findings += checks.check_tables(layout, run.jobs)
+    findings += checks.check_folders(layout, {job.job_id for job in run.planned})
+    findings += checks.check_tables(layout, run.planned)
     findings += checks.check_index(layout)
     return findings
 
@@ -54,9 +56,9 @@ def repair_run(run_dir: Path) -> list[Finding]:
         for path in [*layout.journals(), layout.control]:
             _mend(path)
         ends = end_records(layout)
-        repaired = (_repair_job(layout.job(job.job_id), job, end=ends.get(job.job_id)) for job in run.jobs)
+        repaired = (_repair_job(layout.job(job.job_id), job, end=ends.get(job.job_id)) for job in run.planned)
         _commit(layout, [end for end in repaired if end is not None])
-        for path, content in expected_tables(layout, run.jobs).items():
+        for path, content in expected_tables(layout, run.planned).items():
             files.write_whole(path, content)
         write_files_index(layout)
     return check_run(run_dir)

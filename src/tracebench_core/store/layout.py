@@ -78,12 +78,17 @@ class JobLayout:
         if not files.make_new_dir(self.path) and any(self.path.iterdir()):
             attempts = self.run.attempts
             files.make_dir(attempts)
-            taken = [int(path.suffix[1:]) for path in attempts.glob(f"{self.job_id}.*") if path.suffix[1:].isdigit()]
+            taken = [int(earlier.path.suffix[1:]) for earlier in self.earlier_attempts()]
             files.move(self.path, attempts / f"{self.job_id}.{max(taken, default=0) + 1}")
             files.sync_folder(attempts)
             files.sync_folder(self.run.path)
             files.make_dir(self.path)
         return self
+
+    def earlier_attempts(self) -> list[JobLayout]:
+        """Return the attempts that were put aside, in their order."""
+        found = [path for path in self.run.attempts.glob(f"{self.job_id}.*") if path.suffix[1:].isdigit()]
+        return [JobLayout(path) for path in sorted(found, key=lambda path: int(path.suffix[1:]))]
 
 
 @dataclass(frozen=True, slots=True)

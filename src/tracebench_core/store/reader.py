@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.specs import Candidate, JobResult, JobSpec
-from tracebench_core.specs.events import AnyEvent, CandidateSeen, Event
+from tracebench_core.specs.events import CandidateSeen, Event
 from tracebench_core.store.blobs import BlobStore
-from tracebench_core.store.files import read_lines
-from tracebench_core.store.layout import JobLayout, RunLayout
+from tracebench_core.store.eventlog import read_events
+from tracebench_core.store.frames import Library, make_frame
+from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import iter_jobs, read_head
 from tracebench_core.store.reduce import not_run
 from tracebench_core.store.results import read_result
-
-_EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent)
-
-
-@dataclass(frozen=True, slots=True)
-class EventLog:
-    """The events of a job that could be read, in order, and how many lines could not."""
-
-    events: tuple[Event, ...]
-    unreadable: int
-
-
-def read_events(layout: JobLayout) -> EventLog:
-    """Read a job's events. A torn or foreign line is skipped and counted; a job that never started has none."""
-    events: list[Event] = []
-    unreadable = 0
-    for line in read_lines(layout.events).lines:
-        try:
-            events.append(_EVENT.validate_json(line))
-        except ValidationError:
-            unreadable += 1
-    return EventLog(tuple(events), unreadable)
+from tracebench_core.store.tabular import SPECS, Source, TableName
 
 
 class Run:
@@ -57,14 +34,14 @@ class Run:
         return self.layout.run_id
 
     @cached_property
-    def jobs(self) -> tuple[JobSpec, ...]:
+    def planned(self) -> tuple[JobSpec, ...]:
         """Every planned job, in plan order."""
         return tuple(iter_jobs(self.layout))
 
     @cached_property
     def results(self) -> dict[str, JobResult]:
         """The result of every planned job by its id, in plan order; `not_run` where there is none that can be read."""
-        return {job.job_id: self._result(job) for job in self.jobs}
+        return {job.job_id: self._result(job) for job in self.planned}
 
     def job(self, job_id: str) -> JobSpec:
         """Return one job.
@@ -81,7 +58,7 @@ class Run:
         """Return the events of one job, in order; none when it was not run."""
         return read_events(self.layout.job(self.job(job_id).job_id)).events
 
-    def candidates(self, job_id: str) -> Iterator[Candidate]:
+    def candidates_of(self, job_id: str) -> Iterator[Candidate]:
         """Yield the candidates of one job with their values in full, in the order in which they appeared."""
         blobs = BlobStore(self.layout.job(job_id).blobs)
         for event in self.events(job_id):
@@ -89,9 +66,46 @@ class Run:
                 values = blobs.expand(event.values)
                 yield Candidate(id=event.id, values=values, parents=event.parents, origin=event.origin)
 
+    def jobs(self, library: Library | None = None) -> Any:
+        """Return a frame with one row per planned job: what it is, how it ended, its scores, its usage.
+
+        This and the frames below are of pandas where that is installed, else of polars, else a dict of lists; `library` names one.
+        Lists and objects are JSON text.
+        """
+        return self.frame("jobs", library)
+
+    def steps(self, library: Library | None = None) -> Any:
+        """Return a frame with one row per optimisation step of every job."""
+        return self.frame("steps", library)
+
+    def evaluations(self, library: Library | None = None) -> Any:
+        """Return a frame with one row per measurement of a candidate on an example."""
+        return self.frame("evaluations", library)
+
+    def candidates(self, library: Library | None = None) -> Any:
+        """Return a frame with one row per candidate, with its values in full and its score."""
+        return self.frame("candidates", library)
+
+    def calls(self, library: Library | None = None) -> Any:
+        """Return a frame with one row per model call, those of attempts that were lost included: their `counts` is false."""
+        return self.frame("calls", library)
+
+    def frame(self, name: TableName, library: Library | None = None) -> Any:
+        """Return a table of the run by its name: see the methods of the same names.
+
+        Raises:
+            MissingRequirementError: when the library that is asked for is not installed.
+        """
+        return make_frame(SPECS[name].columns, self.tables.rows(name), library=library)
+
+    @property
+    def tables(self) -> Source:
+        """The run's tables, row by row."""
+        return Source(self.layout, self.run_id, self.planned, self.results)
+
     @cached_property
     def _by_id(self) -> dict[str, JobSpec]:
-        return {job.job_id: job for job in self.jobs}
+        return {job.job_id: job for job in self.planned}
 
     def _result(self, job: JobSpec) -> JobResult:
         try:

@@ -14,9 +14,9 @@ from tracebench_core.specs.events import CandidateSeen, Event, JobFinished
 from tracebench_core.store import files
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.commit import commit
+from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.journal import EndRecord, Journal, end_records, is_settled
 from tracebench_core.store.layout import JobLayout, RunLayout
-from tracebench_core.store.reader import read_events
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import read_result, result_bytes
 from tracebench_core.store.states import stale_states

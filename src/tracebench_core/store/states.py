@@ -118,6 +118,14 @@ def state_files(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) ->
     return contents | {layout.state_history: b"".join(_line(record) for record in records.values())}
 
 
+def candidate_scores(events: Iterable[Event]) -> dict[str, float | None]:
+    """Return every candidate's score by its id: the archive's, else the mean over its examples."""
+    history = _History()
+    for event in events:
+        history.add(event)
+    return {candidate: record.score for candidate, record in history.records.items()}
+
+
 def yaml_text(values: Values) -> bytes:
     """Return values as YAML, text of several lines as blocks, keys in the order given."""
     text: str = yaml.dump(values, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=2**31 - 1)

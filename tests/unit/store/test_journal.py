@@ -4,10 +4,10 @@ import pytest
 from tests.unit.store.samples import job_spec, whole_job
 
 from tracebench_core.specs.events import CandidateSeen, JobFinished
+from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.files import FileSystem, installed
 from tracebench_core.store.journal import EndRecord, Journal, end_records, finished_jobs, is_settled
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.reader import read_events
 from tracebench_core.store.recovery import settle
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import write_result

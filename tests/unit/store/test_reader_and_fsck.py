@@ -2,55 +2,20 @@ import csv
 import json
 
 import pytest
-from tests.unit.store.samples import job_spec, whole_job
+from tests.unit.store.conftest import JOBS
+from tests.unit.store.samples import whole_job
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
+from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.fsck import check_run, repair_run
-from tracebench_core.store.journal import Journal, finished_jobs
-from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.journal import finished_jobs
 from tracebench_core.store.lock import RunLock
-from tracebench_core.store.manifest import write_manifest
 from tracebench_core.store.meta import write_files_index, write_job_meta
-from tracebench_core.store.reader import load_run, read_events
-from tracebench_core.store.reduce import reduce_job
-from tracebench_core.store.results import write_result
-from tracebench_core.store.states import write_states
-from tracebench_core.store.summary import RunEnd
-from tracebench_core.store.tables import TableWriter
+from tracebench_core.store.reader import load_run
 from tracebench_core.store.writer import EventWriter
 
-JOBS = [job_spec(job_id=f"{n:012x}", seed=n) for n in range(4)]
 ID = JOBS[0].job_id
-
-
-def _with_text(event):
-    return event.model_copy(update={"values": {"x": 2.5, "text": "long " * 1000}})
-
-
-@pytest.fixture
-def run(tmp_path):
-    """A finished run of four jobs, of which the last was not run."""
-    layout = RunLayout(tmp_path / "run").create()
-    write_manifest(layout, {"config_hash": "abc"}, JOBS)
-    tables = TableWriter(layout, JOBS)
-    with Journal(layout) as journal:
-        for job in JOBS[:3]:
-            folder = layout.job(job.job_id).fresh()
-            writer = EventWriter(folder)
-            for event in whole_job(job):
-                writer.write(_with_text(event) if event.kind == "candidate" and event.id == "c1" else event)
-            writer.close(durable=False)
-            events = read_events(folder).events
-            write_states(folder, events, writer.blobs)
-            result = reduce_job(events)
-            write_job_meta(folder, job, status=result.status)
-            stored = write_result(folder, result)
-            journal.job_finished(job.job_id, result.status, digest=stored.digest)
-            tables.add(job, result)
-    tables.finish(RunEnd(0, 1.0, 1.0))
-    write_files_index(layout)
-    return layout
 
 
 def codes(findings):
@@ -60,11 +25,11 @@ def codes(findings):
 def test_a_run_reads_back(run):
     read = load_run(str(run.path))
     assert (read.run_id, read.manifest["config_hash"]) == ("run", "abc")
-    assert list(read.jobs) == JOBS
+    assert list(read.planned) == JOBS
     assert [result.status for result in read.results.values()] == ["ok", "ok", "ok", "not_run"]
     assert [event.kind for event in read.events(ID)][-1] == "job_finished"
     assert read.events(JOBS[3].job_id) == ()
-    assert [(c.id, c.parents, c.values.get("text", "")[:5]) for c in read.candidates(ID)] == [
+    assert [(c.id, c.parents, c.values.get("text", "")[:5]) for c in read.candidates_of(ID)] == [
         ("c0", (), ""),
         ("c1", ("c0",), "long "),
     ]
@@ -97,7 +62,7 @@ def test_a_newer_format_is_refused_by_name_and_an_older_one_read(run):
         load_run(run.path)
     assert "upgrade" in caught.value.hint
     run.manifest.write_text(text.replace('"format_version": 1', '"format_version": 0'))
-    assert len(load_run(run.path).jobs) == 4
+    assert len(load_run(run.path).planned) == 4
 
 
 def test_a_torn_or_foreign_line_is_skipped_and_counted(run):

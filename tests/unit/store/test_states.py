@@ -4,8 +4,8 @@ import yaml
 from tests.unit.store.samples import candidate, evaluation, started, whole_job
 
 from tracebench_core.specs.events import Scored
+from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.reader import read_events
 from tracebench_core.store.states import write_states, yaml_text
 from tracebench_core.store.writer import EventWriter
 

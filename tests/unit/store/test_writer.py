@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from tests.unit.store.samples import candidate, evaluation, started, whole_job
 
 from tracebench_core.specs.events import CandidateSeen, JobFinished, MetricLogged
+from tracebench_core.store.eventlog import EventLog, read_events
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.reader import EventLog, read_events
 from tracebench_core.store.writer import EventWriter
 
 

@@ -21,8 +21,8 @@ from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import JobOrder, JobResult
 from tracebench_core.specs.events import Event
 from tracebench_core.store.blobs import BlobStore
+from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.layout import JobLayout, RunLayout
-from tracebench_core.store.reader import read_events
 from tracebench_core.store.writer import EventWriter
 
 E = TypeVar("E", bound=Event)

@@ -1,0 +1,38 @@
+"""Reads the events of one job; what cannot be read is skipped and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from tracebench_core.specs.events import AnyEvent, Event
+from tracebench_core.store.files import read_lines
+from tracebench_core.store.layout import JobLayout
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent)
+
+
+@dataclass(frozen=True, slots=True)
+class EventLog:
+    """The events of a job that could be read, in order, and how many lines could not."""
+
+    events: tuple[Event, ...]
+    unreadable: int
+
+
+def read_events(layout: JobLayout) -> EventLog:
+    """Read a job's events. A torn or foreign line is skipped and counted; a job that never started has none."""
+    lines = read_lines(layout.events).lines
+    events = tuple(iter_events(lines))
+    return EventLog(events, len(lines) - len(events))
+
+
+def iter_events(lines: Iterable[bytes]) -> Iterator[Event]:
+    """Yield the events that lines hold; a line that is none is skipped."""
+    for line in lines:
+        try:
+            yield _EVENT.validate_json(line)
+        except ValidationError:
+            continue

@@ -1,0 +1,47 @@
+"""A run directory as the engine leaves it, which the tests of reader, checks and exports begin with."""
+
+import pytest
+from tests.unit.store.samples import job_spec, whole_job
+
+from tracebench_core.store.eventlog import read_events
+from tracebench_core.store.journal import Journal
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.manifest import write_manifest
+from tracebench_core.store.meta import write_files_index, write_job_meta
+from tracebench_core.store.reduce import reduce_job
+from tracebench_core.store.results import write_result
+from tracebench_core.store.states import write_states
+from tracebench_core.store.summary import RunEnd
+from tracebench_core.store.tables import TableWriter
+from tracebench_core.store.writer import EventWriter
+
+JOBS = [job_spec(job_id=f"{n:012x}", seed=n) for n in range(4)]
+
+
+def _with_text(event):
+    return event.model_copy(update={"values": {"x": 2.5, "text": "long " * 1000}})
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A finished run of four jobs, of which the last was not run."""
+    layout = RunLayout(tmp_path / "run").create()
+    write_manifest(layout, {"config_hash": "abc"}, JOBS)
+    tables = TableWriter(layout, JOBS)
+    with Journal(layout) as journal:
+        for job in JOBS[:3]:
+            folder = layout.job(job.job_id).fresh()
+            writer = EventWriter(folder)
+            for event in whole_job(job):
+                writer.write(_with_text(event) if event.kind == "candidate" and event.id == "c1" else event)
+            writer.close(durable=False)
+            events = read_events(folder).events
+            write_states(folder, events, writer.blobs)
+            result = reduce_job(events)
+            write_job_meta(folder, job, status=result.status)
+            stored = write_result(folder, result)
+            journal.job_finished(job.job_id, result.status, digest=stored.digest)
+            tables.add(job, result)
+    tables.finish(RunEnd(0, 1.0, 1.0))
+    write_files_index(layout)
+    return layout
