@@ -1,14 +1,15 @@
 """How small a difference between two trainers a number of seeds can tell, and how many seeds a smaller one takes.
 
-Two independent groups of equally many seeds, compared by a two-sided t test. With the standard deviation s of a score over seeds, the
-smallest difference that is found with the wished power is (t[1 - alpha/2, v] + t[power, v]) * s * sqrt(2/n), v = 2n - 2
-(J. H. Zar, Biostatistical Analysis, 5th ed., eq. 8.24). The central t quantiles make it exact to about 1 % from 5 seeds on.
+Before a run: two independent groups of equally many seeds, compared by a two-sided t test. With the standard deviation s of a score over
+seeds, the smallest difference that is found with the wished power is (t[1 - alpha/2, v] + t[power, v]) * s * sqrt(2/n), v = 2n - 2
+(J. H. Zar, Biostatistical Analysis, 5th ed., eq. 8.24). The central t quantiles make it exact to about 1 % from 5 seeds on. After a
+run: the same for differences that are paired by task and seed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tracebench_core.store.student import quantile
@@ -43,22 +44,7 @@ def seeds_to_resolve(difference: float, *, alpha: float = ALPHA, power: float = 
     Raises:
         ValueError: when the difference is not positive.
     """
-    if difference <= 0:
-        raise ValueError(f"a difference to resolve is positive, not {difference}")
-
-    def is_enough(seeds: int) -> bool:
-        found = smallest_difference(seeds, alpha=alpha, power=power)
-        return found is not None and found <= difference
-
-    low, high = FEWEST - 1, FEWEST
-    while not is_enough(high):
-        low, high = high, 2 * high
-        if high > MOST_SEEDS:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
+    return _fewest(difference, lambda seeds: smallest_difference(seeds, alpha=alpha, power=power))
 
 
 def pooled_spread(groups: Iterable[Sequence[float]]) -> Spread | None:
@@ -72,3 +58,51 @@ def pooled_spread(groups: Iterable[Sequence[float]]) -> Spread | None:
         squares += [(score - mean) ** 2 for score in scores]
         freedom += len(scores) - 1
     return Spread(math.sqrt(math.fsum(squares) / freedom), freedom) if freedom else None
+
+
+def smallest_paired_difference(
+    seeds: int, *, tasks: int = 1, alpha: float = ALPHA, power: float = POWER
+) -> float | None:
+    """Return the smallest mean difference that so many seeds on each of so many tasks resolve; None for fewer than two seeds.
+
+    In standard deviations of one paired difference: (t[1 - alpha/2, v] + t[power, v]) / sqrt(N), N = tasks * seeds pairs and
+    v = N - tasks (Zar, eq. 7.10, with the tasks' own means taken out).
+    """
+    if seeds < FEWEST or tasks < 1:
+        return None
+    freedom = tasks * (seeds - 1)
+    width = quantile(1 - alpha / 2, df=freedom) + quantile(power, df=freedom)
+    return width / math.sqrt(tasks * seeds)
+
+
+def paired_seeds_to_resolve(
+    difference: float, *, tasks: int = 1, alpha: float = ALPHA, power: float = POWER
+) -> int | None:
+    """Return the fewest seeds on each task that resolve a mean difference in standard deviations of one paired difference.
+
+    None above 100,000.
+
+    Raises:
+        ValueError: when the difference is not positive.
+    """
+    return _fewest(difference, lambda seeds: smallest_paired_difference(seeds, tasks=tasks, alpha=alpha, power=power))
+
+
+def _fewest(difference: float, resolved_by: Callable[[int], float | None]) -> int | None:
+    """Return the fewest seeds at which what they resolve is no larger than the difference; it shrinks with every seed."""
+    if difference <= 0:
+        raise ValueError(f"a difference to resolve is positive, not {difference}")
+
+    def is_enough(seeds: int) -> bool:
+        found = resolved_by(seeds)
+        return found is not None and found <= difference
+
+    low, high = FEWEST - 1, FEWEST
+    while not is_enough(high):
+        low, high = high, 2 * high
+        if high > MOST_SEEDS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high

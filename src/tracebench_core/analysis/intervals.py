@@ -1,0 +1,107 @@
+"""Student's intervals of means over strata: tasks are strata, seeds are drawn inside them.
+
+`strata` is always one sequence of finite scores per task; each task has equal weight, whatever its number of seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracebench_core.store.student import cdf, quantile
+
+Strata = Sequence[Sequence[float]]
+CONFIDENCE = 0.95
+LEAST = 2
+"""Scores of a stratum below which it tells nothing of its spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate and its interval; `low` and `high` are None where the scores tell nothing of their spread."""
+
+    estimate: float
+    low: float | None
+    high: float | None
+    n: int
+    """Scores that it stands on, over all strata."""
+
+    def excludes(self, value: float) -> bool:
+        """Tell whether a value lies outside."""
+        return self.low is not None and self.high is not None and not self.low <= value <= self.high
+
+
+@dataclass(frozen=True, slots=True)
+class StandardError:
+    """The standard error of the mean of the strata's means, and its degrees of freedom."""
+
+    value: float
+    freedom: int
+
+
+def mean_of_means(strata: Strata) -> float:
+    """Return the mean over strata of their means.
+
+    Raises:
+        ValueError: when there is no stratum, or an empty one.
+    """
+    if not strata or not all(strata):
+        raise ValueError("a mean needs one score of every stratum")
+    return math.fsum(math.fsum(s) / len(s) for s in strata) / len(strata)
+
+
+def standard_error(strata: Strata) -> StandardError | None:
+    """Return the standard error over seeds, the tasks being fixed; None when a stratum has one score only.
+
+    The degrees of freedom are Satterthwaite's (1946), rounded down: sum(v)^2 / sum(v^2 / (n - 1)) with v = s^2 / n.
+    """
+    if not strata or any(len(s) < LEAST for s in strata):
+        return None
+    parts = [_variance(s) / len(s) for s in strata]
+    total = math.fsum(parts)
+    if total <= 0:
+        return StandardError(0.0, sum(len(s) - 1 for s in strata))
+    spread = math.fsum(v * v / (len(s) - 1) for v, s in zip(parts, strata, strict=True))
+    freedom = total * total / spread if spread > 0 else float(sum(len(s) - 1 for s in strata))
+    return StandardError(math.sqrt(total) / len(strata), max(1, math.floor(freedom + 1e-9)))
+
+
+def t_interval(strata: Strata, *, confidence: float = CONFIDENCE) -> Interval:
+    """Return the mean of the strata's means with Student's interval over seeds, for these tasks."""
+    estimate, n = mean_of_means(strata), sum(map(len, strata))
+    error = standard_error(strata)
+    if error is None:
+        return Interval(estimate, None, None, n)
+    half = quantile((1 + confidence) / 2, df=error.freedom) * error.value
+    return Interval(estimate, estimate - half, estimate + half, n)
+
+
+def t_probability(strata: Strata) -> float | None:
+    """Return the two-sided probability of a mean at least this far from 0 when it is 0 in truth; None without a spread.
+
+    Differences that are all alike have no standard error: n equal signs count as a sign test, 2^(1 - n).
+    """
+    error = standard_error(strata)
+    if error is None:
+        return None
+    estimate = mean_of_means(strata)
+    if error.value == 0:
+        signs = [score for stratum in strata for score in stratum if score]
+        one_sided = len({score > 0 for score in signs}) == 1
+        return min(1.0, 2.0 ** (1 - len(signs))) if one_sided else 1.0
+    return 2 * (1 - cdf(abs(estimate) / error.value, df=error.freedom))
+
+
+def clustered_interval(strata: Strata, *, confidence: float = CONFIDENCE) -> Interval:
+    """Return the mean of the strata's means with Student's interval over tasks: what holds for other tasks like these."""
+    means = [math.fsum(s) / len(s) for s in strata]
+    found = t_interval([means], confidence=confidence)
+    return Interval(found.estimate, found.low, found.high, sum(map(len, strata)))
+
+
+def _variance(scores: Sequence[float]) -> float:
+    mean = math.fsum(scores) / len(scores)
+    if all(score == scores[0] for score in scores):
+        return 0.0
+    return math.fsum((score - mean) ** 2 for score in scores) / (len(scores) - 1)

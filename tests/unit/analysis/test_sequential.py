@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+pytest.importorskip("numpy", reason="numpy follows the boundaries")
+
+from tracebench_core.analysis.sequential import crossing, decide, plan_looks
+
+
+def test_one_look_has_the_plain_level() -> None:
+    assert plan_looks(8, first=8).level == pytest.approx(0.05, abs=2e-4)
+
+
+def test_the_level_agrees_with_pocock() -> None:
+    """Jennison & Turnbull (2000), table 2.1: 5 equal looks at 5 % have the constant 2.413, 10 looks 2.555."""
+    assert crossing(2.413, first=1, most=5) == pytest.approx(0.05, abs=1e-3)
+    assert crossing(2.555, first=1, most=10) == pytest.approx(0.05, abs=1e-3)
+
+
+def test_more_looks_ask_for_more_at_each() -> None:
+    assert plan_looks(30).level < plan_looks(15).level < 0.05
+
+
+@pytest.mark.parametrize(("first", "most"), [(1, 5), (5, 4)])
+def test_a_plan_without_room_is_refused(first: int, most: int) -> None:
+    with pytest.raises(ValueError, match="needs at least"):
+        plan_looks(most, first=first)
+
+
+def test_a_clear_difference_is_decided_and_told_from_its_mirror() -> None:
+    pairs = [[0.5, 0.52, 0.49, 0.51, 0.5], [0.3, 0.33, 0.31, 0.3, 0.29]]
+
+    assert decide(pairs, plan_looks(15)).verdict == "better"
+    assert decide([[-d for d in task] for task in pairs], plan_looks(15)).verdict == "worse"
+
+
+def test_an_open_comparison_says_how_many_more_and_an_ended_one_that_nothing_was_found() -> None:
+    rng = random.Random(2)
+    pairs = [[rng.gauss(0.6, 1.0) for _ in range(6)] for _ in range(2)]
+
+    still = decide(pairs, plan_looks(40))
+    ended = decide(pairs, plan_looks(6))
+
+    assert still.verdict == "open"
+    assert still.more is not None
+    assert 1 <= still.more <= 34
+    assert (ended.verdict, ended.more) == ("not resolved", None)
+
+
+def test_equal_within_a_margin_is_an_answer() -> None:
+    pairs = [[0.001, -0.002, 0.0, 0.001, -0.001, 0.002]]
+
+    assert decide(pairs, plan_looks(20), margin=0.02).verdict == "equal"
+    assert decide(pairs, plan_looks(20)).verdict == "open"
+
+
+def test_too_few_seeds_decide_nothing() -> None:
+    found = decide([[0.5], [0.5]], plan_looks(10))
+
+    assert (found.verdict, found.seeds, found.more) == ("open", 1, 2)
