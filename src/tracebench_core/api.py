@@ -19,12 +19,14 @@ from tracebench_core.engine.doctor import Diagnosis, diagnose
 from tracebench_core.engine.evaluation import evaluate_values
 from tracebench_core.engine.plan import Plan, make_plan
 from tracebench_core.engine.preflight import refuse_unready
+from tracebench_core.engine.program import Program, run_program
 from tracebench_core.engine.rundir import open_run_dir, reopen_run_dir, stored_plan
 from tracebench_core.engine.runner import Runner, RunSummary
 from tracebench_core.engine.surroundings import Surroundings
 from tracebench_core.engine.validation import Check, validate_config
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.plugins.interpreters import find_python
 from tracebench_core.protocols import Reporter
 from tracebench_core.specs import Budget, Feedback, Resume, RunConfig, Split
 from tracebench_core.store.layout import RunLayout
@@ -36,18 +38,21 @@ __all__ = [
     "Diagnosis",
     "Forecast",
     "Plan",
+    "Program",
     "Run",
     "RunConfig",
     "RunSummary",
     "diagnose",
     "estimate",
     "evaluate_task",
+    "find_python",
     "load_config",
     "load_run",
     "open_host",
     "plan",
     "resume",
     "run",
+    "run_program",
     "validate",
 ]
 

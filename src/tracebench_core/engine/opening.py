@@ -74,7 +74,7 @@ def open_task(
 def build_trainer(host: PluginHost, trainer_id: str, settings: Mapping[str, Any]) -> Trainer:
     """Build a trainer from its resolved settings."""
     spec = host.component("trainer", trainer_id)
-    _demand(trainer_id, spec)
+    _demand(trainer_id, spec, settings)
     build = load_ref(spec.loader, owner=trainer_id)
     trainer: Trainer = build(settings_model(spec, settings) if spec.settings else dict(settings))
     return trainer
@@ -99,9 +99,9 @@ def settings_model(spec: Component, settings: Mapping[str, Any]) -> BaseModel:
         raise UsageError(f"`{spec.name}` cannot take these settings: {err.errors()[0]['msg']}.") from err
 
 
-def _demand(id_: str, spec: TaskSpec | Component) -> None:
+def _demand(id_: str, spec: TaskSpec | Component, settings: Mapping[str, Any] | None = None) -> None:
     if spec.broken:
         hint = "trace-bench list-trainers --all" if isinstance(spec, Component) else "trace-bench list-tasks --json"
         raise PluginError(f"`{id_}` is broken: {spec.broken}.", hint=hint)
-    if missing := unmet_requirement(spec.requires):
+    if missing := unmet_requirement(spec.requires, settings):
         raise MissingRequirementError(f"`{id_}` needs the {missing.kind} `{missing.name}`.", hint=missing.hint)

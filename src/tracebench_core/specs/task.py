@@ -57,6 +57,10 @@ class Requirement(Spec):
     """A module to import, a command on PATH, a variable to set, or a file or folder."""
     hint: str
     """The command that mends it, such as `pip install "tracebench-x[gym]"`."""
+    python: str = ""
+    """For a module: the named interpreter that may hold it in this environment's stead."""
+    unless: str = ""
+    """A setting that makes this moot where it is given, such as the path of another interpreter."""
 
 
 class TaskVersion(Spec):

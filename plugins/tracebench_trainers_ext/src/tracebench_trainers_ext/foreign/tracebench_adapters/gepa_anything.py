@@ -1,0 +1,64 @@
+"""`gepa.optimize_anything`: the library's second entrance, where the score's words travel as side information."""
+
+import gepa.optimize_anything as anything
+
+from . import gepa_common as common
+from .model import Model
+from .task import settings_of
+
+ALONE = "current_candidate"
+"""The library's own name for a candidate that is a single text."""
+
+
+def train(task, settings):
+    """Run it until its plan or the budget ends."""
+    settings = settings_of(settings)
+    model = Model(task.endpoint(), temperature=settings.temperature, max_tokens=settings.max_tokens)
+    single = next(iter(task.initial)) if len(task.initial) == 1 else None
+
+    def read(candidate):
+        if isinstance(candidate, str):
+            return {single: candidate}
+        names = {ALONE: single} if single is not None else {name: name for name in task.initial}
+        return {names[name]: text for name, text in candidate.items() if name in names}
+
+    def evaluator(candidate, example=None):
+        (measured,) = task.measure(read(candidate), [example], origin="gepa")
+        return measured.score, common.record(task, measured.example, measured.score, measured.feedback)
+
+    reflector = common.Reflector(model)
+    refiner = (
+        anything.RefinerConfig(refiner_lm=reflector, max_refinements=settings.max_refinements)
+        if settings.max_refinements
+        else None
+    )
+    anything.optimize_anything(
+        seed_candidate=task.initial[single] if single else task.initial,
+        evaluator=evaluator,
+        dataset=task.train,
+        valset=task.validation,
+        objective=task.objective,
+        background=settings.background,
+        config=anything.GEPAConfig(
+            engine=anything.EngineConfig(
+                seed=task.seed,
+                max_metric_calls=common.planned_calls(task, settings),
+                candidate_selection_strategy=settings.candidate_selection_strategy,
+                acceptance_criterion=settings.acceptance_criterion,
+                parallel=False,
+                cache_evaluation=False,
+                track_best_outputs=False,
+            ),
+            reflection=anything.ReflectionConfig(
+                reflection_lm=reflector,
+                reflection_minibatch_size=min(settings.reflection_minibatch_size, len(task.train)),
+                skip_perfect_score=settings.perfect_score is not None,
+                perfect_score=settings.perfect_score,
+                module_selector=settings.module_selector,
+            ),
+            tracking=anything.TrackingConfig(logger=common.Quiet()),
+            refiner=refiner,
+            callbacks=[common.Lineage(task, read)],
+        ),
+    )
+    task.end_step()

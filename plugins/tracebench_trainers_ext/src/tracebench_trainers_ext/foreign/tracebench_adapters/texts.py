@@ -1,0 +1,57 @@
+"""Values as texts and back: most libraries optimise strings, a task's parameters have types."""
+
+import json
+import re
+
+SECTION = "### PARAMETER "
+"""Begins a parameter's part of a file that holds several."""
+
+
+def to_text(parameter, value):
+    """Return a value as text: words and code as they are, all else as JSON."""
+    return value if parameter.kind in {"text", "code"} else json.dumps(value, ensure_ascii=False)
+
+
+def from_text(parameter, text):
+    """Return the value that a text stands for; a text that stands for none is returned as it is, and refused at the door in words."""
+    if parameter.kind == "text":
+        return text
+    if parameter.kind == "code":
+        return as_code(text, like=parameter.initial)
+    bare = without_fence(text).strip()
+    try:
+        return json.loads(bare)
+    except ValueError:
+        pass
+    return bare if bare in getattr(parameter, "choices", ()) else text
+
+
+def as_code(text, *, like):
+    """Return code without a fence around it, with a last line break where the initial value has one."""
+    code = without_fence(text)
+    return code.rstrip("\n") + "\n" if like.endswith("\n") and code.strip() else code
+
+
+def without_fence(text):
+    """Return what stands between the fences of a text that is one fenced block, else the text."""
+    found = re.fullmatch(r"\s*```[^\n`]*\n(.*?)\n?```\s*", text, flags=re.DOTALL)
+    return found[1] if found and "```" not in found[1] else text
+
+
+def join(texts):
+    """Return several texts as one file; a single one is the file."""
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return "".join(f"{SECTION}{name}\n{text}\n" for name, text in texts.items())
+
+
+def split(file, like):
+    """Return the texts of a file made by `join`; a part that is missing keeps the text that it has in `like`."""
+    if len(like) == 1:
+        return dict.fromkeys(like, file)
+    found = dict(like)
+    for part in re.split(rf"^{re.escape(SECTION)}", without_fence(file), flags=re.MULTILINE)[1:]:
+        name, _, text = part.partition("\n")
+        if name.strip() in found:
+            found[name.strip()] = text[:-1] if text.endswith("\n") else text
+    return found

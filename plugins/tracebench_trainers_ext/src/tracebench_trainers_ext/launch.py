@@ -1,0 +1,113 @@
+"""Start an adapter in the library's interpreter, serve it, and translate how it ended into the engine's own words."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pydantic import BaseModel
+
+from tracebench_core.errors import MissingRequirementError, ModelError, NotApplicableError, ProgramError
+from tracebench_core.protocols import Problem
+from tracebench_trainers_ext.applicability import Rule
+from tracebench_trainers_ext.libraries import Library
+from tracebench_trainers_ext.surroundings import build_environ
+
+ADAPTERS = Path(__file__).with_name("foreign")
+"""Holds the package that runs in the other interpreter."""
+GRACE = 1.0
+"""Seconds that a library may go on after a cap turned it away; with the looks at the gateway, it is gone within two."""
+REPORT = "ended.json"
+
+
+class ForeignTrainer:
+    """A trainer whose algorithm is a library's own, in a process of its own."""
+
+    def __init__(
+        self,
+        adapter: str,
+        library: Library | None,
+        settings: BaseModel,
+        *,
+        rules: Sequence[Rule] = (),
+    ) -> None:
+        self.settings = settings
+        self._adapter = adapter
+        self._library = library
+        self._rules = rules
+
+    def train(self, problem: Problem) -> None:
+        """Train by the library.
+
+        Raises:
+            NotApplicableError: before anything is spent, when it cannot serve this task.
+            MissingRequirementError: when the library is not here, or in a version that was never tried.
+            ModelError: when the model could not be asked.
+            ProgramError: when the library failed, or ended without a word.
+        """
+        from tracebench_core.api import Program, run_program  # noqa: PLC0415 - in the job's process alone
+
+        for rule in self._rules:
+            if why := rule(problem):
+                raise NotApplicableError(why)
+        interpreter = self._interpreter()
+        with tempfile.TemporaryDirectory(prefix="foreign-", dir=Path.cwd(), ignore_cleanup_errors=True) as folder:
+            argv = (interpreter, "-m", "tracebench_adapters", self._adapter)
+            own = build_environ(Path(folder), os.environ, adapters=ADAPTERS) | self._order(Path(folder))
+            program = Program(argv, folder=Path(folder), environ={}, own=own, grace=GRACE)
+            code = run_program(problem, program)
+            if problem.budget.refusal() is None:
+                self._judge(code, Path(folder) / REPORT)
+
+    def _order(self, folder: Path) -> dict[str, str]:
+        library = self._library
+        bounds = [library.distribution, library.low, library.high] if library else None
+        order = {"settings": self.settings.model_dump(mode="json"), "library": bounds, "report": str(folder / REPORT)}
+        return {"TRACEBENCH_ORDER": json.dumps(order)}
+
+    def _interpreter(self) -> str:
+        from tracebench_core.api import find_python  # noqa: PLC0415 - in the job's process alone
+
+        asked = getattr(self.settings, "python", None)
+        if asked is not None:
+            return find_python(asked)
+        library = self._library
+        if library is None or find_spec(library.module) is not None:
+            return sys.executable
+        try:
+            return find_python(library.python)
+        except MissingRequirementError:
+            raise MissingRequirementError(f"`{library.distribution}` is not installed.", hint=library.hint) from None
+
+    def _judge(self, code: int, path: Path) -> None:
+        """Return when the adapter said that it was done; raise what it says else."""
+        report = _read(path)
+        end, words = report.get("end"), str(report.get("words", ""))
+        if end == "done" and code == 0:
+            return
+        if end == "model":
+            raise ModelError(words, kind="server")
+        if end == "not applicable":
+            raise NotApplicableError(words)
+        if end == "library":
+            raise MissingRequirementError(words, hint=self._library.hint if self._library else "")
+        self._blame(code, words)
+
+    def _blame(self, code: int, words: str) -> NoReturn:
+        name = self._library.distribution if self._library else self._adapter
+        how = words or f"it ended with code {code} and without a word"
+        raise ProgramError(f"`{name}` failed: {how}; what it wrote is in the job's `stdout.log`.")
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        report = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return report if isinstance(report, dict) else {}

@@ -1,0 +1,39 @@
+"""The libraries behind the trainers: what to import, which versions were tried, and how to get them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+DISTRIBUTION = "tracebench-trainers-ext"
+
+
+class Library(NamedTuple):
+    """One library, the versions that its adapters are tested with, and the named interpreter that may hold it."""
+
+    name: str
+    """Of the extra."""
+    module: str
+    distribution: str
+    low: str
+    """Lowest version, included."""
+    high: str
+    """First version that is too new."""
+    python: str = "ext"
+
+    @property
+    def hint(self) -> str:
+        """The command that brings it."""
+        if self.python == "ext":
+            return f'pip install "{DISTRIBUTION}[{self.name}]"   (or: trace-bench pythons create ext)'
+        return f"trace-bench pythons create {self.python}"
+
+
+GEPA = Library("gepa", "gepa", "gepa", "0.1.4", "0.2")
+DSPY = Library("dspy", "dspy", "dspy", "3.4", "3.5")
+TEXTGRAD = Library("textgrad", "textgrad", "textgrad", "0.1.8", "0.2")
+OPENEVOLVE = Library("openevolve", "openevolve", "openevolve", "0.4", "0.5")
+SKYDISCOVER = Library("skydiscover", "skydiscover", "skydiscover", "0.1", "0.2")
+ADALFLOW = Library("adalflow", "adalflow", "adalflow", "1.1.3", "1.2")
+OPTUNA = Library("optuna", "optuna", "optuna", "4", "6")
+NEVERGRAD = Library("nevergrad", "nevergrad", "nevergrad", "1.0.12", "2")
+SHINKA = Library("shinka", "shinka", "shinka-evolve", "0.0.7", "0.1", python="shinka")

@@ -1,0 +1,13 @@
+"""The plugin's hooks: specs only."""
+
+from __future__ import annotations
+
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import TrainerSpec
+from tracebench_trainers_ext.specs import TRAINER_SPECS
+
+
+@hookimpl
+def tracebench_trainers() -> tuple[TrainerSpec, ...]:
+    """Offer other libraries' optimizers."""
+    return TRAINER_SPECS

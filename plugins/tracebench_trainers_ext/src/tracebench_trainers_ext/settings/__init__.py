@@ -1,0 +1,1 @@
+"""Settings of the trainers, one module per library; pydantic models and nothing heavy."""

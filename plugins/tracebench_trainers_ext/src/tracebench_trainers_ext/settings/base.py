@@ -1,0 +1,26 @@
+"""What every foreign trainer takes."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ForeignSettings(BaseModel):
+    """Where the library runs; what bounds its search comes from the budget."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    python: str | None = None
+    """An interpreter, by path or by the name that `trace-bench pythons create` gave it; None: the job's own, else the library's."""
+    num_threads: int | None = Field(default=None, ge=1)
+    """Accepted for compatibility; how many examples are evaluated at a time is the run's `eval_workers`."""
+    verbose: bool = False
+    """Accepted for compatibility; a job's events say everything."""
+
+
+class SampledSettings(ForeignSettings):
+    """A library whose model is asked by our client."""
+
+    temperature: float | None = Field(default=None, ge=0)
+    """Of the proposer; None leaves it to the run's model settings."""
+    max_tokens: int | None = Field(default=None, ge=1)
