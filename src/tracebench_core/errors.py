@@ -40,6 +40,10 @@ class MissingRequirementError(TraceBenchError):
     exit_code = 3
 
 
+class SandboxUnavailableError(TraceBenchError):
+    """The sandbox cannot be reached or cannot start a process: nothing was measured, and nothing is known of the candidate."""
+
+
 class PluginError(TraceBenchError):
     """A plugin could not be loaded, or broke the contract."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.engine.models import Models
-from tracebench_core.errors import ModelError
+from tracebench_core.errors import ModelError, SandboxUnavailableError
 from tracebench_core.llm.access import Phase
 from tracebench_core.protocols import EvaluationFailed, Guide, Sandbox, Task
 from tracebench_core.specs import Completion, Endpoint, Example, ExampleResult, Feedback, Message, Split, Values
@@ -47,7 +47,7 @@ def evaluate_example(
         feedback = _checked(guide(example, task.run(values, example, context)))
     except EvaluationFailed as failed:
         feedback = failed.feedback
-    except ModelError:
+    except (ModelError, SandboxUnavailableError):  # nothing was measured
         raise
     except Exception as err:  # noqa: BLE001 - whatever a task raises is this evaluation's outcome, not the job's
         feedback = Feedback(score=0.0, status="error", text=describe_error(err))

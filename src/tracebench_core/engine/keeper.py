@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from tracebench_core.errors import TraceBenchError
 from tracebench_core.specs import SandboxConfig
 
 if TYPE_CHECKING:
@@ -74,12 +73,12 @@ class Keeper:
         """Start every helper again that is gone; one that does not start is tried again at the next look."""
         with self._looking:
             for helper in self._helpers:
-                if not helper.is_alive():
-                    log.warning("%s ended on its own and is started again", type(helper).__name__)
-                    try:
+                try:
+                    if not helper.is_alive():
+                        log.warning("%s ended on its own and is started again", type(helper).__name__)
                         helper.restart()
-                    except (TraceBenchError, OSError) as err:
-                        log.warning("%s does not start: %s", type(helper).__name__, err)
+                except Exception as err:  # noqa: BLE001 - a keeper that dies keeps nothing: it looks again in a moment
+                    log.warning("%s does not start: %s: %s", type(helper).__name__, type(err).__name__, err)
 
     def close(self) -> None:
         """Look no more."""

@@ -9,16 +9,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import SandboxUnavailableError
 from tracebench_core.protocols import Sandbox, Session
+from tracebench_core.sandbox.frames import TEMPLATE_ENDED
 from tracebench_core.specs import Limits, Outcome
 
 GONE_SECONDS = 60.0
 """How long a server that was killed is waited for."""
 RETRY_DELAY = 0.05
 MOST_DEATHS = 3
-"""After as many deaths under one request it may be the request that causes them, and the death is its outcome."""
-TEMPLATE_ENDED = "the sandbox's template ended"
+"""After as many deaths under one request it may be the request that causes them: it is not asked again."""
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class PatientSandbox:
 
     def session(self, code: str, entry: str, *, limits: Limits | None = None, prelude: str = "") -> Session:
         """See `Sandbox`."""
-        return _reach(lambda: self._sandbox.session(code, entry, limits=limits, prelude=prelude))
+        return PatientSession(_reach(lambda: self._sandbox.session(code, entry, limits=limits, prelude=prelude)))
 
     def command(
         self,
@@ -55,12 +55,46 @@ class PatientSandbox:
         return _ask(lambda: [self._sandbox.command(argv, files=files, stdin=stdin, limits=limits)])[0]
 
 
+class PatientSession:
+    """A `Session` whose end with its server is an error and no outcome."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def call(self, *args: Any, entry: str | None = None) -> Outcome:
+        """See `Session`.
+
+        Raises:
+            SandboxUnavailableError: when the server died; nothing is known of the candidate then.
+        """
+        outcome = self._session.call(*args, entry=entry)
+        if _is_gone(outcome):
+            raise SandboxUnavailableError("The sandbox's server ended under a session.")
+        return outcome
+
+    def close(self) -> None:
+        """See `Session`."""
+        self._session.close()
+
+    def __enter__(self) -> Session:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close."""
+        self.close()
+
+
+def _is_gone(outcome: Outcome) -> bool:
+    return outcome.status == "killed" and TEMPLATE_ENDED in outcome.error
+
+
 def _ask(request: Callable[[], list[Outcome]]) -> list[Outcome]:
     for _ in range(MOST_DEATHS):
         outcomes = _reach(request)
-        if not any(o.status == "killed" and TEMPLATE_ENDED in o.error for o in outcomes):
-            break
-    return outcomes
+        if not any(map(_is_gone, outcomes)):
+            return outcomes
+    raise SandboxUnavailableError(f"The sandbox's server ended {MOST_DEATHS} times under one request.")
 
 
 def _reach(request: Callable[[], T]) -> T:
@@ -68,7 +102,7 @@ def _reach(request: Callable[[], T]) -> T:
     while True:
         try:
             return request()
-        except TraceBenchError:
+        except SandboxUnavailableError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(RETRY_DELAY)

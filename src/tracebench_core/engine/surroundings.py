@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
 from collections.abc import Mapping
@@ -71,7 +70,7 @@ class Surroundings:
 
     def __enter__(self) -> Surroundings:
         private = Path(tempfile.mkdtemp(prefix="trace-bench-"))
-        self._stack.callback(shutil.rmtree, private, ignore_errors=True)
+        self._stack.callback(_remove, private)
         try:
             self._open_sandboxes(private)
             self._open_gateway()
@@ -207,3 +206,10 @@ class Surroundings:
             reuse=self._reuse,
         )
         self._stack.callback(self._gateway.close)
+
+
+def _remove(private: Path) -> None:
+    from tracebench_core.sandbox.folders import remove  # noqa: PLC0415 - beside the sandbox's own folders
+
+    with suppress(OSError):
+        remove(private)

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tracebench_core.sandbox.lockdown import Lockdown
+from tracebench_core.sandbox.folders import remove
+from tracebench_core.sandbox.lockdown import Lockdown, die_with
 
 
 class Box(NamedTuple):
@@ -18,15 +19,14 @@ class Box(NamedTuple):
 
 
 class Boxes:
-    """Makes folders under one root, and uses those again that a strongly confined candidate has left empty."""
+    """Makes a fresh folder for each request under one root, and removes it after."""
 
     def __init__(self, root: Path, *, lockdown: Lockdown) -> None:
         self._root = root
         self._lockdown = lockdown
-        self._free: list[Box] = []
         self._removers: set[int] = set()
-        self._at: Path | None = None
         self._count = 0
+        self._me = os.getpid()
 
     @property
     def removers(self) -> set[int]:
@@ -35,32 +35,30 @@ class Boxes:
 
     def take(self, *, family: bool) -> Box:
         """Return an empty folder, which a candidate's process finds as its current, home and temporary one."""
+        self._count += 1
+        path = self._root / f"{self._count:x}"
+        path.mkdir(mode=0o700)
         if family:
-            return Box(self._make(), -1)
-        if self._free:
-            box = self._free.pop()
-        else:
-            path = self._make()
+            return Box(path, -1)
+        try:
             box = Box(path, self._lockdown.confinement(path))
-        if box.path is not self._at:
-            self._at = box.path
-            os.chdir(box.path)
-            os.environ["HOME"] = os.environ["TMPDIR"] = str(box.path)
-            if (tempfile := sys.modules.get("tempfile")) is not None:
-                tempfile.__dict__["tempdir"] = None
+        except OSError:
+            path.rmdir()
+            raise
+        os.chdir(path)
+        os.environ["HOME"] = os.environ["TMPDIR"] = str(path)
+        if (tempfile := sys.modules.get("tempfile")) is not None:
+            tempfile.__dict__["tempdir"] = None
         return box
 
     def give_back(self, box: Box) -> None:
-        """Keep an empty folder for the next candidate, remove any other; a full one is left to a process of its own."""
-        if box.confinement >= 0 and self._lockdown.strong and _is_empty(box.path):
-            self._free.append(box)
-            return
+        """Remove a folder; one that is not empty is left to a process of its own."""
         if box.confinement >= 0:
             os.close(box.confinement)
         try:
             box.path.rmdir()
         except OSError:
-            self._removers.add(os.posix_spawn("/bin/rm", ["rm", "-rf", "--", str(box.path)], os.environ))
+            self._removers.add(self._start_removing(box.path))
 
     def reap(self) -> None:
         """Reap the processes that have removed their folders."""
@@ -68,13 +66,13 @@ class Boxes:
             if os.waitpid(pid, os.WNOHANG)[0]:
                 self._removers.discard(pid)
 
-    def _make(self) -> Path:
-        self._count += 1
-        path = self._root / f"{self._count:x}"
-        path.mkdir(mode=0o700)
-        return path
-
-
-def _is_empty(folder: Path) -> bool:
-    with os.scandir(folder) as entries:
-        return next(entries, None) is None
+    def _start_removing(self, path: Path) -> int:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                die_with(self._me)
+                os.closerange(3, 1 << 20)
+                remove(path)
+            finally:
+                os._exit(0)
+        return pid

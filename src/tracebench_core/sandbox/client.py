@@ -7,21 +7,22 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
 from tracebench_core.sandbox.codec import CodecError
 from tracebench_core.sandbox.exchange import PRINTED, Exchange, code_order, pack_order, read_answer
+from tracebench_core.sandbox.folders import remove
 from tracebench_core.sandbox.frames import Inbox, Tail
 from tracebench_core.sandbox.launch import Level, ServerHandle, start_server
 from tracebench_core.sandbox.session import LocalSession
 from tracebench_core.specs.sandbox import Limits, Outcome
 
 T = TypeVar("T")
-_CODE = {"kind": "code", "endless": False}
-_COMMAND = {"kind": "command", "endless": False}
+_CODE = {"kind": "code"}
+_COMMAND = {"kind": "command"}
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -137,8 +138,8 @@ class LocalSandbox(SandboxClient):
         try:
             return begin(address)
         except (
-            TraceBenchError
-        ):  # the template has just died: what it was asked has not begun, so it can be asked of a new one
+            SandboxUnavailableError
+        ):  # the template has just died: what it was asked has not begun, so a new one can be asked
             with self._lock:
                 if self._server is not None and self._server.address == address:
                     self._stop()
@@ -158,7 +159,8 @@ class LocalSandbox(SandboxClient):
         if self._server is not None:
             self._server.close()
         if self._folder is not None and (self._server is None or self._server.owned):
-            shutil.rmtree(self._folder, ignore_errors=True)
+            with suppress(OSError):
+                remove(self._folder)
         self._server = self._folder = None
 
 

@@ -12,16 +12,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
 from tracebench_core.sandbox.codec import CodecError, Encoder
-from tracebench_core.sandbox.frames import Inbox, Tail
+from tracebench_core.sandbox.frames import NOT_STARTED, TEMPLATE_ENDED, Inbox, Tail
 from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
 
 PRINTED = 4096
 _CHUNK = 1 << 18
+_LAST_WORDS = 64
+"""Chunks that are read once the child is reaped: more than its channel and its output can hold."""
 _ORDER = 1 << 30
+_NOTHING_THERE = 0.001
+"""Seconds to wait where a descriptor was said to be readable and was not."""
 _PATIENCE = 5.0
 """Seconds that a killed child may take to be reaped before the template counts as lost."""
+_UNSEEN = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
+"""Control characters, which would act on a terminal that shows them; tabs and line breaks stay."""
 _FROM_CHILD: tuple[OutcomeStatus, ...] = ("ok", "error", "memory", "forbidden", "invalid")
 
 
@@ -29,23 +35,39 @@ class Exchange:
     """A child and the conversation with it. Used by one thread at a time; `close` ends the child."""
 
     def __init__(
-        self, address: str, limits: Limits, *, order: dict[str, Any], inbox: Inbox | Tail, kept: int = PRINTED
+        self,
+        address: str,
+        limits: Limits,
+        *,
+        order: dict[str, Any],
+        inbox: Inbox | Tail,
+        kept: int = PRINTED,
+        clock: int | None = None,
     ) -> None:
+        """Ask for a child. `clock` holds its deadline where that is not `limits.seconds` from now (see `clock`)."""
         self.limits = limits
         self.started = time.monotonic()
         self.report: dict[str, Any] | None = None
         self.inbox = inbox
         self.printed = Tail(kept)
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._channel.setsockopt(
+            socket.SOL_SOCKET, socket.SO_OOBINLINE, 1
+        )  # else one urgent byte reads as nothing, for ever
+        self._channel.settimeout(0)
         self._output, output = os.pipe()
+        os.set_blocking(self._output, False)
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         granted = limits.model_dump(include={"seconds", "memory_mb", "file_mb"})
+        given = [theirs.fileno(), output, *([] if clock is None else [clock])]
         try:
             _connect(self._link, address)
-            socket.send_fds(self._link, [json.dumps(order | granted).encode()], [theirs.fileno(), output])
+            socket.send_fds(self._link, [json.dumps(order | granted).encode()], given)
         except OSError as err:
             self.close()
-            raise TraceBenchError(f"The sandbox at `{address}` does not answer.", hint="trace-bench doctor") from err
+            raise SandboxUnavailableError(
+                f"The sandbox at `{address}` does not answer.", hint="trace-bench doctor"
+            ) from err
         finally:
             theirs.close()
             os.close(output)
@@ -113,9 +135,15 @@ class Exchange:
         return self.outcome("invalid", f"What came over the result channel {err}.")
 
     def death(self, *, late: bool) -> Outcome:
-        """End the child, and return the outcome of one that gave no answer; `late` when that was for the deadline."""
+        """End the child, and return the outcome of one that gave no answer; `late` when that was for the deadline.
+
+        Raises:
+            SandboxUnavailableError: when the child was never started.
+        """
         self.end()
-        if late:
+        if self.report is not None and self.report["reason"] == NOT_STARTED:
+            raise SandboxUnavailableError("The sandbox could not start a process.", hint="trace-bench doctor")
+        if late or (self.report is not None and self.report["late"]):
             return self.outcome("timeout", f"The time limit of {self.limits.seconds:g} s was reached.")
         status, words = _explain(self.report, self.limits)
         return self.outcome(status, words)
@@ -125,10 +153,11 @@ class Exchange:
             data = self._link.recv(_CHUNK)
         except OSError:
             data = b""
-        self.report = json.loads(data) if data else {"code": None, "cpu": 0.0, "reason": "the sandbox's template ended"}
+        self.report = json.loads(data) if data else {"code": None, "late": False, "reason": TEMPLATE_ENDED}
         for fd, sink in ((self._output, self.printed), (self._channel.fileno(), self.inbox)):
-            while _readable(fd, 0) and _pump(fd, sink):  # the last words of one who has died
-                pass
+            for _ in range(_LAST_WORDS):  # of one who has died; what it started may go on writing
+                if not _readable(fd, 0) or not _pump(fd, sink):
+                    break
 
 
 def code_order(
@@ -171,7 +200,7 @@ def read_answer(message: Any) -> tuple[int | None, dict[str, Any]]:
         if type(text) is not str:
             raise CodecError("is no answer")
         if text or name != "stdout":
-            texts[name] = text[-PRINTED:]
+            texts[name] = text[-PRINTED:].translate(_UNSEEN)
     return place, {"status": message["s"], "value": message.get("v") if message["s"] == "ok" else None, **texts}
 
 
@@ -198,6 +227,9 @@ def _pump(fd: int, sink: Inbox | Tail) -> bool:
     """Take what is there; False when the other side has closed."""
     try:
         data = os.read(fd, _CHUNK)
+    except BlockingIOError:
+        time.sleep(_NOTHING_THERE)
+        return True
     except ConnectionError:
         return False
     sink.take(data)

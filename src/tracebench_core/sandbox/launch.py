@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Literal
 
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
+from tracebench_core.sandbox.folders import remove
 from tracebench_core.sandbox.reach import site_folders
 from tracebench_core.sandbox.withheld import withheld_packages
 
@@ -69,7 +70,10 @@ class ServerHandle:
             self._process.kill()
             self._process.wait()
         Path(self.address).unlink(missing_ok=True)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        try:
+            remove(self._folder)
+        except OSError as err:
+            log.warning("the sandbox's folder %s stays: %s", self._folder, err)
 
     def __enter__(self) -> ServerHandle:
         """Return itself."""
@@ -92,8 +96,7 @@ def start_server(
     """
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)
-    boxes = directory / "boxes"
-    boxes.mkdir(exist_ok=True)
+    boxes = Path(tempfile.mkdtemp(prefix="boxes-", dir=directory))
     address = directory / "sandbox.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         _bind(listener, address)

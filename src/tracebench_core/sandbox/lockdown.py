@@ -39,6 +39,8 @@ SYSTEM = (
 )
 PROGRAMS = ("/usr", "/bin", "/lib", "/lib64", "/etc/alternatives")
 DEVICES = ("/dev/null",)
+_FOR_ALL = {resource.RLIMIT_CORE: 0, resource.RLIMIT_MSGQUEUE: 0, resource.RLIMIT_SIGPENDING: 1024}
+"""Limits that the children inherit: no core dumps, and little of what the kernel counts by user and not by process."""
 
 
 class Request(NamedTuple):
@@ -69,6 +71,8 @@ class Lockdown:
         self._no_capabilities = _no_capabilities()
         self._address_space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         prctl(_NO_NEW_PRIVS, 1)
+        for what, most in _FOR_ALL.items():
+            resource.setrlimit(what, (most, most))
 
     @property
     def strong(self) -> bool:

@@ -1,8 +1,9 @@
 """Seccomp: which system calls a process may make. A filter in classic BPF that refuses with EPERM, so that code sees `PermissionError`.
 
 Source: Documentation/userspace-api/seccomp_filter.rst and linux/{seccomp,bpf_common}.h. It refuses what is dangerous and lets the rest
-pass: scientific libraries use more calls than a list of the allowed could name. Files are Landlock's concern, except for what Landlock
-does not cover (modes, owners, times, attributes).
+pass: scientific libraries use more calls than a list of the allowed could name. Calls that take a command (`ioctl`, `fcntl`, `prctl`) pass
+for the commands listed only, and calls newer than this list do not exist. Files are Landlock's concern, except for what Landlock does not
+cover (modes, owners, times, attributes, locks, watches).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
-from tracebench_core.sandbox.syscalls import AUDIT_ARCH, direct, libc, number
+from tracebench_core.sandbox.syscalls import AUDIT_ARCH, NEWEST, direct, libc, number
 
 _SET_SECCOMP, _MODE_FILTER = 22, 2
 _LOAD, _EQUAL, _ABOVE, _ANY_BIT, _AND, _RETURN, _JUMP = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06, 0x05
@@ -25,8 +26,17 @@ _NR, _ARCH, _ARGS = 0, 4, 16
 _X32 = 0x40000000
 _CLONE_THREAD = 0x00010000
 _AF_UNIX, _SOCK_STREAM = 1, 1
-_PR_SET_PDEATHSIG = 1
-_SET_OWNERS = (8, 15)  # F_SETOWN and F_SETOWN_EX would send SIGIO to another process
+_MSG_OOB = 1
+_HARMLESS_PRCTL = (2, 3, 15, 16, 21, 23, 29, 30, 39, 41, 42, 0x53564D41)
+"""Reads of its own state; names, timer slack, huge pages and named memory of its own. PR_SET_PDEATHSIG (1) is not among them."""
+_HARMLESS_FCNTL = (0, 1, 2, 3, 4, 1030, 1032)
+"""Duplicates, flags, the size of a pipe. No owner (SIGIO for others), no lease, lock or watch on a file that others use."""
+_HARMLESS_IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: what Python asks of any descriptor."""
+_OWNERS_FCNTL = (8, 15, 1024, 1026)
+"""F_SETOWN, F_SETOWN_EX, F_SETLEASE, F_NOTIFY: signals to others, and doors held shut."""
+_OWNERS_IOCTL = (0x8901, 0x8902, 0x5412, 0x541C)
+"""FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX: the same by another call, and keys typed into a terminal."""
 
 _NEVER = [
     "acct",
@@ -38,6 +48,8 @@ _NEVER = [
     "clock_settime",
     "delete_module",
     "fanotify_init",
+    "fanotify_mark",
+    "file_setattr",
     "finit_module",
     "fsconfig",
     "fsmount",
@@ -53,8 +65,12 @@ _NEVER = [
     "kexec_file_load",
     "kexec_load",
     "keyctl",
+    "listmount",
+    "lookup_dcookie",
+    "lsm_set_self_attr",
     "memfd_secret",
     "migrate_pages",
+    "modify_ldt",
     "mount",
     "mount_setattr",
     "move_mount",
@@ -62,6 +78,7 @@ _NEVER = [
     "name_to_handle_at",
     "open_by_handle_at",
     "open_tree",
+    "open_tree_attr",
     "perf_event_open",
     "pidfd_getfd",
     "pivot_root",
@@ -78,6 +95,7 @@ _NEVER = [
     "sethostname",
     "setns",
     "settimeofday",
+    "statmount",
     "swapoff",
     "swapon",
     "syslog",
@@ -87,8 +105,12 @@ _NEVER = [
     "vhangup",
 ]
 _ALONE = [
+    "accept",
+    "accept4",
+    "bind",
     "chmod",
     "chown",
+    "connect",
     "execve",
     "execveat",
     "fchmod",
@@ -96,17 +118,31 @@ _ALONE = [
     "fchmodat2",
     "fchown",
     "fchownat",
+    "flock",
     "fork",
     "fremovexattr",
     "fsetxattr",
     "futimesat",
+    "get_robust_list",
+    "inotify_add_watch",
+    "inotify_init",
+    "inotify_init1",
     "ioprio_set",
     "lchown",
+    "listen",
     "lremovexattr",
     "lsetxattr",
     "memfd_create",
+    "mq_getsetattr",
+    "mq_notify",
     "mq_open",
+    "mq_timedreceive",
+    "mq_timedsend",
+    "mq_unlink",
+    "msgctl",
     "msgget",
+    "msgrcv",
+    "msgsnd",
     "personality",
     "pidfd_open",
     "pidfd_send_signal",
@@ -115,11 +151,22 @@ _ALONE = [
     "sched_setattr",
     "sched_setparam",
     "sched_setscheduler",
+    "seccomp",
+    "semctl",
     "semget",
+    "semop",
+    "semtimedop",
+    "sendmmsg",
+    "sendmsg",
     "setxattr",
     "setxattrat",
+    "shmat",
+    "shmctl",
+    "shmdt",
     "shmget",
     "socket",
+    "sync",
+    "syncfs",
     "utime",
     "utimensat",
     "utimes",
@@ -172,15 +219,17 @@ def _alone() -> dict[str, bytes]:
     """No other process, no program, no socket; no death signal taken off, no SIGIO for others, no priority of others.
 
     `clone` makes threads; `clone3`, whose flags a filter cannot read, is said not to exist and the C library falls back. Half a socket pair
-    is left for event loops.
+    is left for event loops; a message with descriptors or an urgent byte cannot be sent over it.
     """
     return {
         **dict.fromkeys((*_NEVER, *_ALONE), _refuse()),
         "clone3": _refuse(errno.ENOSYS),
         "clone": _argument(0) + _step(_ANY_BIT, _CLONE_THREAD, yes=1) + _refuse() + _PASS,
-        "prctl": _unless(0, (_PR_SET_PDEATHSIG,)),
-        "fcntl": _unless(1, _SET_OWNERS),
-        "setpriority": _only(1, (0,)),
+        "prctl": _only(0, _HARMLESS_PRCTL),
+        "fcntl": _only(1, _HARMLESS_FCNTL),
+        "ioctl": _only(1, _HARMLESS_IOCTL),
+        "sendto": _argument(3) + _step(_ANY_BIT, _MSG_OOB, no=1) + _refuse() + _PASS,
+        "setpriority": _argument(0) + _step(_EQUAL, 0, yes=1) + _refuse() + _only(1, (0, _ITS_PID)),
         "socketpair": b"".join(
             [
                 *(_argument(0), _step(_EQUAL, _AF_UNIX, yes=1), _refuse()),
@@ -194,7 +243,12 @@ def _alone() -> dict[str, bytes]:
 
 def _family() -> dict[str, bytes]:
     """No network, no debugging, no change of the system; processes and programs are allowed."""
-    return {**dict.fromkeys(_NEVER, _refuse()), "socket": _only(0, (_AF_UNIX,))}
+    return {
+        **dict.fromkeys(_NEVER, _refuse()),
+        "socket": _only(0, (_AF_UNIX,)),
+        "fcntl": _unless(1, _OWNERS_FCNTL),
+        "ioctl": _unless(1, _OWNERS_IOCTL),
+    }
 
 
 def _assemble(rules: Mapping[str, bytes]) -> bytes:
@@ -211,7 +265,7 @@ def _assemble(rules: Mapping[str, bytes]) -> bytes:
         if not (edges and edges[-1][1] == body[found]):
             edges.append((found, body[found]))
         edges.append((found + 1, _PASS))
-    edges.append((_X32, _refuse()))
+    edges += [(NEWEST + 1, _refuse(errno.ENOSYS)), (_X32, _refuse())]
     head = [_step(_LOAD, _ARCH), _step(_EQUAL, AUDIT_ARCH or 0, yes=1), _step(_RETURN, _KILL), _step(_LOAD, _NR)]
     return b"".join(head) + _search(edges)
 

@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import sys
 import time
 from contextlib import suppress
@@ -23,6 +24,9 @@ from typing import Any
 from tracebench_core.sandbox import namespaces
 from tracebench_core.sandbox.boxes import Box, Boxes
 from tracebench_core.sandbox.children import Children
+from tracebench_core.sandbox.folders import remove
+from tracebench_core.sandbox.frames import NOT_STARTED
+from tracebench_core.sandbox.inspection import Inspection, Suspect
 from tracebench_core.sandbox.lockdown import Lockdown, Request
 from tracebench_core.sandbox.reach import Reach
 from tracebench_core.sandbox.syscalls import prctl
@@ -31,8 +35,6 @@ _SET_CHILD_SUBREAPER = 36
 _MESSAGE = 4096
 _GRACE = 1.0
 _WATCH = 0.25
-_FILES = 4
-"""A private folder may hold this many times the largest file."""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,20 @@ class Child:
     deadline: float
     request: Request
     family: bool
+    clock: int = -1
+    """Of a session: a page that holds the deadline of the call under way, written by the caller, to whom alone it is mapped."""
     reason: str = ""
+    late: bool = False
+
+    def is_late(self, now: float) -> bool:
+        """Tell whether its caller should have ended it a while ago."""
+        if self.clock < 0:
+            return now > self.deadline
+        try:
+            (due,) = struct.unpack("=d", os.pread(self.clock, 8, 0))
+        except (OSError, struct.error):
+            return True
+        return now > float(due) + _GRACE
 
 
 class Server:
@@ -60,6 +75,7 @@ class Server:
         self._poll = select.poll()
         self._children: dict[int, Child] = {}
         self._waiting: dict[int, socket.socket] = {}
+        self._inspection: Inspection | None = None
         self._me = os.getpid()
 
     def serve(self, ends: list[int]) -> None:
@@ -73,18 +89,25 @@ class Server:
                 if fd in ends:
                     self._end_all()
                     return
-                self._handle(fd)
+                try:
+                    self._handle(fd)
+                except Exception:  # noqa: BLE001 - whatever one request does, the others go on
+                    self._drop(fd)
             if self._children and time.monotonic() - looked > _WATCH:
                 looked = time.monotonic()
-                self._watch(looked)
-            self._boxes.reap()
+                with suppress(Exception):  # a look that fails is taken again
+                    self._watch(looked)
+            with suppress(OSError):
+                self._boxes.reap()
 
     def _patience(self) -> float | None:
         """Return for how many milliseconds there is nothing to do but wait."""
-        return _WATCH * 1000 if self._children or self._boxes.removers else None
+        return _WATCH * 1000 if self._children or self._boxes.removers or self._inspection else None
 
     def _handle(self, fd: int) -> None:
-        if fd == self._listener.fileno():
+        if self._inspection is not None and fd == self._inspection.fd:
+            self._judge(self._inspection)
+        elif fd == self._listener.fileno():
             try:
                 link, _ = self._listener.accept()
             except OSError:  # the one who knocked has gone, or there is no descriptor to be had
@@ -104,7 +127,7 @@ class Server:
 
     def _begin(self, link: socket.socket) -> None:
         try:
-            data, fds, _, _ = socket.recv_fds(link, _MESSAGE, 2)
+            data, fds, _, _ = socket.recv_fds(link, _MESSAGE, 3)
         except BlockingIOError:
             return
         except OSError:
@@ -112,43 +135,66 @@ class Server:
         del self._waiting[link.fileno()]
         try:
             order = json.loads(data)
-            _, _ = fds
+            channel, output, *clock = fds
+            for fd in clock:
+                os.set_inheritable(fd, False)  # noqa: FBT003 - it stays open here, and no command may inherit it
             request = Request(float(order["seconds"]), int(order["memory_mb"]), int(order["file_mb"]))
-            family, endless = order["kind"] == "command", bool(order["endless"])
-        except (ValueError, KeyError, TypeError):
+            family = order["kind"] == "command"
+        except (ValueError, KeyError, TypeError, RecursionError):
             self._poll.unregister(link.fileno())
             link.close()
         else:
             try:
-                self._start(link, request, fds, family=family, endless=endless)
+                self._start(link, request, [channel, output], family=family, clock=clock[0] if clock else -1)
+                fds = [channel, output]
             except OSError:  # no process or folder to be had: this request fails, the others go on
                 self._forget(link.fileno())
-                link.close()
+                self._report(link, {"code": None, "late": False, "reason": NOT_STARTED})
         for fd in fds:
             os.close(fd)
 
-    def _start(self, link: socket.socket, request: Request, fds: list[int], *, family: bool, endless: bool) -> None:
+    def _start(self, link: socket.socket, request: Request, fds: list[int], *, family: bool, clock: int) -> None:
         box = self._boxes.take(family=family)
         try:
             pid = (self._forks.fork_command if family else self._forks.fork_candidate)(box, request, fds)
         except OSError:
             self._boxes.give_back(box)
             raise
-        now = time.monotonic()
-        deadline = float("inf") if endless else now + request.seconds + _GRACE
-        child = Child(pid, os.pidfd_open(pid), link, box, deadline, request, family)
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            self._boxes.give_back(box)
+            raise
+        deadline = time.monotonic() + request.seconds + _GRACE
+        child = Child(pid, pidfd, link, box, deadline, request, family, clock)
         self._children[child.pidfd] = self._children[link.fileno()] = child
         self._poll.register(child.pidfd, select.POLLIN)
 
     def _watch(self, now: float) -> None:
-        for fd, child in list(self._children.items()):
-            if fd != child.pidfd:
-                continue
-            if now > child.deadline:
+        """End who is late, and have the others looked at; while one look is under way there is no second."""
+        for child in self._living():
+            if child.is_late(now):
+                child.late = True
                 self._kill(child)
-            elif _size(child.box.path) > _FILES * max(child.request.file_mb, 1) << 20:
-                child.reason = f"wrote more than {_FILES * child.request.file_mb} MB of files"
+        if self._inspection is None:
+            self._inspection = Inspection(
+                [Suspect(c.pid, c.box.path, c.request.file_mb, c.family) for c in self._living()]
+            )
+            self._poll.register(self._inspection.fd, select.POLLIN)
+
+    def _judge(self, inspection: Inspection) -> None:
+        self._inspection = None
+        self._poll.unregister(inspection.fd)
+        guilty = inspection.result()
+        for child in self._living():
+            if child.pid in guilty:
+                child.reason = guilty[child.pid]
                 self._kill(child)
+
+    def _living(self) -> list[Child]:
+        return [child for fd, child in self._children.items() if fd == child.pidfd]
 
     def _kill(self, child: Child) -> None:
         with suppress(ProcessLookupError):  # it may not lead its own group yet
@@ -165,16 +211,36 @@ class Server:
         report = {
             "code": os.waitstatus_to_exitcode(status),
             "cpu": used.ru_utime + used.ru_stime,
+            "late": child.late,
             "reason": child.reason,
         }
         self._forget(child.link.fileno())
-        self._boxes.give_back(child.box)
+        if child.clock >= 0:
+            os.close(child.clock)
+        with suppress(OSError):  # no process to be had for it; the folder goes with the template
+            self._boxes.give_back(child.box)
+        self._report(child.link, report)
+
+    def _report(self, link: socket.socket, report: dict[str, Any]) -> None:
         with suppress(OSError):  # the one who asked may be gone
-            child.link.send(json.dumps(report).encode())
-        child.link.close()
+            link.send(json.dumps(report).encode())
+        link.close()
+
+    def _drop(self, fd: int) -> None:
+        """Give up what a descriptor belongs to after an error that nobody foresaw."""
+        with suppress(Exception):
+            if (child := self._children.get(fd)) is not None:
+                self._kill(child)
+                if fd == child.pidfd:
+                    self._forget(fd)
+                    self._forget(child.link.fileno())
+                    child.link.close()
+            elif (link := self._waiting.pop(fd, None)) is not None:
+                self._forget(fd)
+                link.close()
 
     def _end_all(self) -> None:
-        for child in list({id(child): child for child in self._children.values()}.values()):
+        for child in self._living():
             self._kill(child)
             self._bury(child)
         self._sweep()
@@ -187,6 +253,8 @@ class Server:
     def _sweep(self) -> None:
         """End the strangers: processes whose parents died and that therefore became ours."""
         known = {child.pid for child in self._children.values()} | self._boxes.removers
+        if self._inspection is not None:
+            known.add(self._inspection.pid)
         while (
             strangers := {int(pid) for pid in Path(f"/proc/self/task/{self._me}/children").read_text().split()} - known
         ):
@@ -194,18 +262,6 @@ class Server:
                 os.kill(pid, signal.SIGKILL)
             for pid in strangers:
                 os.waitpid(pid, 0)
-
-
-def _size(folder: Path) -> int:
-    """Return how many bytes the files of a private folder take on disk; what vanishes on the way counts nothing."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(Path(place, name)).st_blocks * 512
-            except OSError:
-                continue
-    return total
 
 
 def main(order: dict[str, Any]) -> None:
@@ -254,7 +310,8 @@ def _set_aside_stdin() -> int:
 
 def _clear(boxes: Path) -> None:
     """Remove what was made for this template; its owner may have been killed, and nobody else knows of it."""
-    os.waitpid(os.posix_spawn("/bin/rm", ["rm", "-rf", "--", str(boxes)], os.environ), 0)
+    with suppress(OSError):
+        remove(boxes)
     (boxes.parent / "sandbox.sock").unlink(missing_ok=True)
     with suppress(OSError):  # somebody else's things are in it
         boxes.parent.rmdir()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
+import os
+import struct
 import threading
 import time
 from typing import Any
@@ -10,6 +13,31 @@ from tracebench_core.sandbox.codec import CodecError
 from tracebench_core.sandbox.exchange import Exchange, code_order, pack_order, read_answer
 from tracebench_core.sandbox.frames import Inbox
 from tracebench_core.specs.sandbox import Limits, Outcome
+
+
+class Clock:
+    """The deadline of the call under way, where the template reads it too: it ends a child whose caller cannot."""
+
+    def __init__(self) -> None:
+        self._fd = os.memfd_create("deadline", os.MFD_CLOEXEC)
+        os.ftruncate(self._fd, mmap.PAGESIZE)
+        self._page = mmap.mmap(self._fd, mmap.PAGESIZE)
+        self.set(float("inf"))
+
+    def fileno(self) -> int:
+        """Return the descriptor that the template is given."""
+        return self._fd
+
+    def set(self, deadline: float) -> None:
+        """Write when the child must be gone, on the monotonic clock; infinity between calls."""
+        struct.pack_into("=d", self._page, 0, deadline)
+
+    def close(self) -> None:
+        """Close. Idempotent."""
+        if self._fd >= 0:
+            self._page.close()
+            os.close(self._fd)
+            self._fd = -1
 
 
 class LocalSession:
@@ -23,9 +51,20 @@ class LocalSession:
         self._count = -1
         self._final: Outcome | None = None
         self._inbox = Inbox(limits.output_bytes)
-        self._exchange = Exchange(address, limits, order={"kind": "code", "endless": True}, inbox=self._inbox)
         order = code_order(code, entry, prelude=prelude, inputs=None, limits=limits)
-        loaded = self._ask(order)
+        self._clock = Clock()
+        try:
+            self._exchange = Exchange(
+                address, limits, order={"kind": "code"}, inbox=self._inbox, clock=self._clock.fileno()
+            )
+        except BaseException:
+            self._clock.close()
+            raise
+        try:
+            loaded = self._ask(order)
+        except BaseException:
+            self._release()
+            raise
         if loaded.status != "ok":
             self._finish(loaded)
 
@@ -56,6 +95,7 @@ class LocalSession:
         started = time.monotonic()
         deadline = started + self._left
         exchange = self._exchange
+        self._clock.set(deadline)
         alive = exchange.send(frame, deadline=deadline)
         try:
             while not (found := list(self._inbox.messages())):
@@ -70,6 +110,7 @@ class LocalSession:
                 raise CodecError("is no answer")
         except CodecError as err:
             return self._finish(exchange.refusal(err))
+        self._clock.set(float("inf"))
         seconds = time.monotonic() - started
         self._left -= seconds
         return Outcome(**fields, seconds=seconds)
@@ -77,5 +118,9 @@ class LocalSession:
     def _finish(self, outcome: Outcome) -> Outcome:
         self._final = outcome
         self._exchange.end()
-        self._exchange.close()
+        self._release()
         return outcome
+
+    def _release(self) -> None:
+        self._exchange.close()
+        self._clock.close()

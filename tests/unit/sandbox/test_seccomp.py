@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 
 import pytest
 
 from tracebench_core.sandbox import seccomp
-from tracebench_core.sandbox.syscalls import AUDIT_ARCH, number
+from tracebench_core.sandbox.syscalls import AUDIT_ARCH, NEWEST, number
 
 pytestmark = pytest.mark.skipif(AUDIT_ARCH is None, reason="the numbers of this machine's calls are not known")
 REFUSED, ALLOWED = 0x00050001, 0x7FFF0000
@@ -40,7 +41,8 @@ def test_every_call_meets_its_own_rule(rules: dict[str, bytes]) -> None:
     plain = {number(name) for name, rule in rules.items() if rule == seccomp._refuse()} - {None}
     ruled = {number(name) for name in rules}
     assert {call for call in plain if answer(program, call) != REFUSED} == set()
-    assert {call for call in range(600) if call not in ruled and answer(program, call) != ALLOWED} == set()
+    assert {call for call in range(NEWEST + 1) if call not in ruled and answer(program, call) != ALLOWED} == set()
+    assert answer(program, NEWEST + 1) == answer(program, 600) == 0x00050000 | errno.ENOSYS
     assert answer(program, 0x40000000 + 1) == REFUSED
 
 
@@ -50,7 +52,15 @@ def test_arguments_decide_where_they_should() -> None:
     assert [answer(program, clone, flags) for flags in (0x11, 0x00010000)] == [REFUSED, ALLOWED]
     assert [answer(program, kill, pid) for pid in (0, 1, seccomp._ITS_PID)] == [REFUSED, REFUSED, ALLOWED]
     assert [answer(program, prctl, option) for option in (1, 15)] == [REFUSED, ALLOWED]
-    assert [answer(program, fcntl, 3, command) for command in (8, 15, 1)] == [REFUSED, REFUSED, ALLOWED]
+    assert [answer(program, fcntl, 3, command) for command in (8, 15, 6, 1024, 1)] == [
+        *[REFUSED] * 4,
+        ALLOWED,
+    ]
+    ioctl, send, nice = (number(name) or 0 for name in ("ioctl", "sendto", "setpriority"))
+    assert [answer(program, ioctl, 3, what) for what in (0x8901, 0x8902, 0x5412, 0x541B)] == [*[REFUSED] * 3, ALLOWED]
+    assert [answer(program, send, 3, 0, 1, flags) for flags in (1, 0x41, 0x4000)] == [REFUSED, REFUSED, ALLOWED]
+    asked = [(0, 0), (0, seccomp._ITS_PID), (0, 1), (2, 0)]
+    assert [answer(program, nice, *of) for of in asked] == [ALLOWED, ALLOWED, REFUSED, REFUSED]
     assert [answer(program, pair, *of) for of in ((1, 1), (1, 1 | 0x80000), (1, 2), (2, 1))] == [
         ALLOWED,
         ALLOWED,
