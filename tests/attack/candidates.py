@@ -213,8 +213,8 @@ def main() -> None:
             seconds = 0.5 if "timeout" in hostile.expected else 10.0
             limits = Limits(seconds=seconds, memory_mb=512, file_mb=16)
             outcome = sandbox.call(source, "attack", limits=limits)
-            words = outcome.error.replace(folder, "/home/user").replace("|", "\\|")[:110]
-            words = re.sub(r"/proc/\d+", "/proc/PID", words).replace(numpy_folder, "…")
+            words = outcome.error.replace(folder, "/home/user").replace("|", "\\|")
+            words = re.sub(r"/proc/\d+", "/proc/PID", words).replace(numpy_folder, "…")[:110]
             value = "" if outcome.status != "ok" else f"(its answer is scored: `{str(outcome.value)[:20]}`)"
             print(f"| {hostile.name} | `{outcome.status}` | {words or value} |", flush=True)
 
