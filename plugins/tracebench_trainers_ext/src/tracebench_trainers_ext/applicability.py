@@ -21,6 +21,13 @@ def needs_text(problem: Problem) -> str:
     return "it rewrites texts, and this task has no parameter of kind `text` or `code`"
 
 
+def needs_instructions(problem: Problem) -> str:
+    """Refuse a task without a parameter that is prose: these optimizers append sentences to it."""
+    if any(p.kind == "text" for p in problem.parameters):
+        return ""
+    return "it appends rules to instructions, and this task has no parameter of kind `text`"
+
+
 def needs_numbers(problem: Problem) -> str:
     """Refuse a task whose parameters hold no number and no choice to search over."""
     if any(has_leaf(p) for p in problem.parameters):

@@ -22,6 +22,7 @@ def _spec(name: str, build: str, settings: str, *, library: Library, title: str,
     )
 
 
+DSPY = "DSPy, https://github.com/stanfordnlp/dspy"
 GEPA = "GEPA: Reflective Prompt Evolution Can Outperform Reinforcement Learning, arXiv 2507.19457; https://github.com/gepa-ai/gepa"
 
 TRAINER_SPECS: tuple[TrainerSpec, ...] = (
@@ -40,5 +41,45 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         library=libraries.GEPA,
         title="The gepa library's optimize_anything: any text, with its evaluation's words",
         citation=GEPA,
+    ),
+    _spec(
+        "DSPy-COPRO",
+        "copro",
+        "dspy:CoproSettings",
+        library=libraries.DSPY,
+        title="DSPy's coordinate ascent over instructions",
+        citation=DSPY,
+    ),
+    _spec(
+        "DSPy-MIPROv2",
+        "miprov2",
+        "dspy:MiproSettings",
+        library=libraries.DSPY,
+        title="DSPy's proposals with Bayesian search over their combinations",
+        citation="Optimizing Instructions and Demonstrations for Multi-Stage Language Model Programs, arXiv 2406.11695",
+    ),
+    _spec(
+        "DSPy-SIMBA",
+        "simba",
+        "dspy:SimbaSettings",
+        library=libraries.DSPY,
+        title="DSPy's rules from good and bad rollouts of one example",
+        citation=DSPY,
+    ),
+    _spec(
+        "DSPy-GEPA",
+        "dspy_gepa",
+        "dspy:DspyGepaSettings",
+        library=libraries.DSPY,
+        title="DSPy's entrance to GEPA",
+        citation=GEPA,
+    ),
+    _spec(
+        "DSPy-BootstrapFewShot",
+        "Bootstrap",
+        "dspy:BootstrapSettings",
+        library=libraries.DSPY,
+        title="DSPy's worked examples, for tasks with a demonstrations parameter",
+        citation=DSPY,
     ),
 )

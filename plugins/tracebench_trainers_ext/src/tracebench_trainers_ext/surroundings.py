@@ -17,6 +17,7 @@ OFF = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_TELEMETRY": "False",
     "MPLBACKEND": "Agg",
+    "TQDM_DISABLE": "1",
     "WANDB_MODE": "disabled",
 }
 FOLDERS = {

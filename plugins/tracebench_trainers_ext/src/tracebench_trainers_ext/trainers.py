@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from tracebench_core.errors import NotApplicableError
+from tracebench_core.protocols import Problem
 from tracebench_trainers_ext import libraries
+from tracebench_trainers_ext.applicability import (
+    is_demonstrations,
+    needs_demonstrations,
+    needs_instructions,
+    needs_text,
+)
 from tracebench_trainers_ext.launch import ForeignTrainer
+from tracebench_trainers_ext.settings.dspy import BootstrapSettings
 
 
 def gepa_optimize(settings: BaseModel) -> ForeignTrainer:
@@ -16,3 +25,45 @@ def gepa_optimize(settings: BaseModel) -> ForeignTrainer:
 def gepa_anything(settings: BaseModel) -> ForeignTrainer:
     """Return `gepa-anything`."""
     return ForeignTrainer("gepa_anything", libraries.GEPA, settings)
+
+
+def copro(settings: BaseModel) -> ForeignTrainer:
+    """Return `DSPy-COPRO`."""
+    return ForeignTrainer("dspy_optimizers:copro", libraries.DSPY, settings, rules=(needs_text,))
+
+
+def miprov2(settings: BaseModel) -> ForeignTrainer:
+    """Return `DSPy-MIPROv2`."""
+    return ForeignTrainer("dspy_optimizers:miprov2", libraries.DSPY, settings, rules=(needs_text,))
+
+
+def simba(settings: BaseModel) -> ForeignTrainer:
+    """Return `DSPy-SIMBA`."""
+    return ForeignTrainer("dspy_optimizers:simba", libraries.DSPY, settings, rules=(needs_instructions,))
+
+
+def dspy_gepa(settings: BaseModel) -> ForeignTrainer:
+    """Return `DSPy-GEPA`."""
+    return ForeignTrainer("dspy_optimizers:gepa", libraries.DSPY, settings, rules=(needs_text,))
+
+
+class Bootstrap:
+    """`DSPy-BootstrapFewShot`: finds the parameter that takes demonstrations, and leaves the rest to the adapter."""
+
+    def __init__(self, settings: BootstrapSettings) -> None:
+        self.settings = settings
+
+    def train(self, problem: Problem) -> None:
+        """Train by the library.
+
+        Raises:
+            NotApplicableError: when no parameter takes demonstrations.
+        """
+        if why := needs_demonstrations(problem):
+            raise NotApplicableError(why)
+        found = [p.name for p in problem.parameters if is_demonstrations(p)]
+        asked = self.settings.parameter or found[0]
+        if asked not in found:
+            raise NotApplicableError(f"`{asked}` takes no demonstrations; {found[0]} does")
+        settings = self.settings.model_copy(update={"parameter": asked})
+        ForeignTrainer("dspy_bootstrap:bootstrap", libraries.DSPY, settings).train(problem)

@@ -1,4 +1,4 @@
-"""Run one adapter and leave a report of how it ended: `python -m tracebench_adapters NAME`."""
+"""Run one adapter and leave a report of how it ended: `python -m tracebench_adapters MODULE[:FUNCTION]`."""
 
 import importlib
 import json
@@ -22,8 +22,9 @@ def main():
         if order["library"]:
             check_version(*order["library"])
         problem = tracebench_client.connect()
-        adapter = importlib.import_module(f".{sys.argv[1]}", __package__)
-        adapter.train(Task(problem), order["settings"])
+        module, _, name = sys.argv[1].partition(":")
+        adapter = importlib.import_module(f".{module}", __package__)
+        getattr(adapter, name or "train")(Task(problem), order["settings"])
         code, report = 0, {"end": "done"}
     except tracebench_client.BudgetExhausted as spent:
         report = {"end": "budget", "words": str(spent)}

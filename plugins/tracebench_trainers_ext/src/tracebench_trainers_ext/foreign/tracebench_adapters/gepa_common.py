@@ -68,9 +68,10 @@ class Quiet:
 class Lineage:
     """Callbacks that mark steps, and tell the task which candidate was made from which."""
 
-    def __init__(self, task, read=dict):
+    def __init__(self, task, read=dict, origin="gepa"):
         """`read` turns what gepa holds for a candidate into the task's texts."""
         self._task = task
+        self._origin = origin
         self._read = read
         self._programs = [task.initial]
         self._parent = task.initial
@@ -89,7 +90,9 @@ class Lineage:
 
     def on_proposal_end(self, event):
         """Tell of the child before it is measured."""
-        self._task.descend(self._parent | self._read(event["new_instructions"]), [self._parent], "gepa:reflection")
+        self._task.descend(
+            self._parent | self._read(event["new_instructions"]), [self._parent], f"{self._origin}:reflection"
+        )
 
     def on_valset_evaluated(self, event):
         """Remember what was accepted, by gepa's own index."""

@@ -38,6 +38,11 @@ class Task:
         self._parents = {}
         self._lowest = None
         self._step = ExitStack()
+        self._measured_since = True
+
+    def __deepcopy__(self, memo):
+        """Libraries copy their programs; there is one task."""
+        return self
 
     def to_texts(self, values):
         """Return values as texts."""
@@ -64,6 +69,7 @@ class Task:
 
     def measure_many(self, candidates, examples=None, *, parents=(), origin=""):
         """Measure several candidates on one batch, at a time where the run allows it."""
+        self._measured_since = True
         for texts in candidates:
             self.descend(texts, parents, origin)
         known, origin = self._parents[key(candidates[0])]
@@ -83,6 +89,12 @@ class Task:
         """Record what the library decided about a candidate that was measured."""
         if self.candidate(texts) is not None:
             self.problem.decide(self.candidate(texts), verdict, reason)
+
+    def propose(self):
+        """Say that the model is asked: the first time after an evaluation, a step begins."""
+        if self._measured_since:
+            self.begin_step()
+            self._measured_since = False
 
     def begin_step(self):
         """End the step that is open, and begin another."""
