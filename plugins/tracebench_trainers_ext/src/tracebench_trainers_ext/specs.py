@@ -82,4 +82,20 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         title="DSPy's worked examples, for tasks with a demonstrations parameter",
         citation=DSPY,
     ),
+    _spec(
+        "TextGrad",
+        "textgrad",
+        "textgrad:TextGradSettings",
+        library=libraries.TEXTGRAD,
+        title="The textgrad library's descent: feedback as gradient, direct or through its graph",
+        citation="TextGrad: Automatic Differentiation via Text, arXiv 2406.07496",
+    ),
+    _spec(
+        "OpenEvolve",
+        "openevolve",
+        "evolution:OpenEvolveSettings",
+        library=libraries.OPENEVOLVE,
+        title="OpenEvolve's islands of programs",
+        citation="OpenEvolve, https://github.com/algorithmicsuperintelligence/openevolve",
+    ),
 )

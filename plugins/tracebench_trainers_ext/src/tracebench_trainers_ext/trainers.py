@@ -47,6 +47,16 @@ def dspy_gepa(settings: BaseModel) -> ForeignTrainer:
     return ForeignTrainer("dspy_optimizers:gepa", libraries.DSPY, settings, rules=(needs_text,))
 
 
+def textgrad(settings: BaseModel) -> ForeignTrainer:
+    """Return `TextGrad`."""
+    return ForeignTrainer("textgrad_loop", libraries.TEXTGRAD, settings)
+
+
+def openevolve(settings: BaseModel) -> ForeignTrainer:
+    """Return `OpenEvolve`."""
+    return ForeignTrainer("openevolve_run", libraries.OPENEVOLVE, settings)
+
+
 class Bootstrap:
     """`DSPy-BootstrapFewShot`: finds the parameter that takes demonstrations, and leaves the rest to the adapter."""
 

@@ -39,6 +39,7 @@ class Task:
         self._lowest = None
         self._step = ExitStack()
         self._measured_since = True
+        self._expected = ([], "")
 
     def __deepcopy__(self, memo):
         """Libraries copy their programs; there is one task."""
@@ -63,6 +64,10 @@ class Task:
         known = [self._ids[key(p)] for p in parents if key(p) in self._ids]
         self._parents.setdefault(key(texts), (known, origin))
 
+    def expect(self, parents, origin):
+        """Say of what the next candidates are made that come without a word on it."""
+        self._expected = (list(parents), origin)
+
     def measure(self, texts, examples=None, *, parents=(), origin=""):
         """Return a `Measured` for each example; parents are texts that were measured before."""
         return self.measure_many([texts], examples, parents=parents, origin=origin)[0]
@@ -71,7 +76,7 @@ class Task:
         """Measure several candidates on one batch, at a time where the run allows it."""
         self._measured_since = True
         for texts in candidates:
-            self.descend(texts, parents, origin)
+            self.descend(texts, parents or self._expected[0], self._expected[1] or origin)
         known, origin = self._parents[key(candidates[0])]
         chosen = None if examples is None else [getattr(e, "id", e) for e in examples]
         found = self.problem.evaluate_many(
