@@ -9,13 +9,16 @@ from tracebench_trainers_ext.libraries import Library
 PACKAGE = "tracebench_trainers_ext"
 
 
-def _spec(name: str, build: str, settings: str, *, library: Library, title: str, citation: str) -> TrainerSpec:
+def _spec(
+    name: str, build: str, settings: str, *, library: Library, title: str, citation: str, uses_model: bool = True
+) -> TrainerSpec:
     return TrainerSpec(
         name=name,
         loader=f"{PACKAGE}.trainers:{build}",
         settings=f"{PACKAGE}.settings.{settings}",
         title=title,
         citation=citation,
+        uses_model=uses_model,
         requires=(
             Requirement(kind="module", name=library.module, hint=library.hint, python=library.python, unless="python"),
         ),
@@ -97,5 +100,39 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         library=libraries.OPENEVOLVE,
         title="OpenEvolve's islands of programs",
         citation="OpenEvolve, https://github.com/algorithmicsuperintelligence/openevolve",
+    ),
+    _spec(
+        "SkyDiscover-AdaEvolve",
+        "skydiscover",
+        "evolution:AdaEvolveSettings",
+        library=libraries.SKYDISCOVER,
+        title="SkyDiscover's adaptive islands",
+        citation="AdaEvolve and SkyDiscover, https://github.com/skydiscover-ai/skydiscover",
+    ),
+    _spec(
+        "SkyDiscover-BestOfN",
+        "skydiscover",
+        "evolution:SkyBestOfNSettings",
+        library=libraries.SKYDISCOVER,
+        title="SkyDiscover's best of n",
+        citation="AdaEvolve and SkyDiscover, https://github.com/skydiscover-ai/skydiscover",
+    ),
+    _spec(
+        "Optuna",
+        "optuna",
+        "numeric:OptunaSettings",
+        library=libraries.OPTUNA,
+        title="Optuna's TPE over numbers and choices, without a model",
+        citation="Optuna: A Next-generation Hyperparameter Optimization Framework, arXiv 1907.10902",
+        uses_model=False,
+    ),
+    _spec(
+        "Nevergrad",
+        "nevergrad",
+        "numeric:NevergradSettings",
+        library=libraries.NEVERGRAD,
+        title="Nevergrad over numbers and choices, without a model",
+        citation="Nevergrad, https://github.com/facebookresearch/nevergrad",
+        uses_model=False,
     ),
 )

@@ -11,6 +11,7 @@ from tracebench_trainers_ext.applicability import (
     is_demonstrations,
     needs_demonstrations,
     needs_instructions,
+    needs_numbers,
     needs_text,
 )
 from tracebench_trainers_ext.launch import ForeignTrainer
@@ -55,6 +56,21 @@ def textgrad(settings: BaseModel) -> ForeignTrainer:
 def openevolve(settings: BaseModel) -> ForeignTrainer:
     """Return `OpenEvolve`."""
     return ForeignTrainer("openevolve_run", libraries.OPENEVOLVE, settings)
+
+
+def skydiscover(settings: BaseModel) -> ForeignTrainer:
+    """Return `SkyDiscover-AdaEvolve` or `SkyDiscover-BestOfN`."""
+    return ForeignTrainer("skydiscover_run", libraries.SKYDISCOVER, settings)
+
+
+def optuna(settings: BaseModel) -> ForeignTrainer:
+    """Return `Optuna`."""
+    return ForeignTrainer("optuna_search", libraries.OPTUNA, settings, rules=(needs_numbers,))
+
+
+def nevergrad(settings: BaseModel) -> ForeignTrainer:
+    """Return `Nevergrad`."""
+    return ForeignTrainer("nevergrad_search", libraries.NEVERGRAD, settings, rules=(needs_numbers,))
 
 
 class Bootstrap:

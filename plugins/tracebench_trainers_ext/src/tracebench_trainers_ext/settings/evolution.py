@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from tracebench_trainers_ext.settings.base import SampledSettings
@@ -26,3 +28,23 @@ class OpenEvolveSettings(EvolutionSettings):
     max_code_length: int = Field(default=20_000, ge=100)
     parallel_evaluations: int = Field(default=1, ge=1)
     """Iterations that the library has in flight; how many evaluations run at a time is the run's `eval_workers`."""
+
+
+class SkyDiscoverSettings(EvolutionSettings):
+    """What both searches of SkyDiscover take."""
+
+    search: Literal["adaevolve", "best_of_n"] = "adaevolve"
+    database: dict[str, int | float | bool | str] = Field(default_factory=dict)
+    """Fields of the library's own database config, such as `num_islands`."""
+
+
+class AdaEvolveSettings(SkyDiscoverSettings):
+    """`SkyDiscover-AdaEvolve`."""
+
+    search: Literal["adaevolve"] = "adaevolve"
+
+
+class SkyBestOfNSettings(SkyDiscoverSettings):
+    """`SkyDiscover-BestOfN`."""
+
+    search: Literal["best_of_n"] = "best_of_n"
