@@ -62,6 +62,12 @@ class PluginConflictError(PluginError):
     """Two plugins, or one plugin twice, claim one id."""
 
 
+class GateError(TraceBenchError):
+    """What a gate demands is not borne out."""
+
+    exit_code = 4
+
+
 class NothingSelectedError(TraceBenchError):
     """The selection holds no job."""
 

@@ -16,6 +16,8 @@ from tracebench_core.analysis.intervals import CONFIDENCE, LEAST, Interval, Stra
 from tracebench_core.store.student import quantile
 
 RESAMPLES = 2000
+FEWEST = 5
+"""Scores of a stratum below which resamples without any spread are too common for the studentised bootstrap."""
 TRIMMED = 0.25
 """Share that an interquartile mean leaves out at either end."""
 
@@ -30,7 +32,7 @@ def bootstrap_t_interval(
     """
     plain = t_interval(strata, confidence=confidence)
     error = standard_error(strata)
-    if error is None or error.value == 0 or plain.low is None or plain.high is None:
+    if error is None or error.value == 0 or plain.low is None or plain.high is None or min(map(len, strata)) < FEWEST:
         return plain
     rng = np.random.default_rng(seed)
     means = np.zeros(resamples)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracebench_core.analysis.intervals import Interval, clustered_interval, t_interval, t_probability
 
-Scores = Mapping[str, Mapping[Hashable, float]]
+Scores = Mapping[str, Mapping[int, float]]
 """By task, then by seed."""
 
 

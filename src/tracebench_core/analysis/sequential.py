@@ -21,7 +21,9 @@ from tracebench_core.analysis.intervals import Interval, standard_error, t_inter
 from tracebench_core.store.student import quantile
 
 FIRST_LOOK = 3
-"""Seeds before which nothing is decided: fewer tell too little of their spread."""
+"""Seeds before which nothing is decided."""
+FREEDOM = 4
+"""Degrees of freedom below which nothing is decided: with fewer the looks are too far from normal for the plan's level to hold."""
 STRETCH = 1.5
 """How many times the seeds of a fixed design a sequential one may take."""
 _SPACING = 0.05
@@ -70,15 +72,21 @@ def decide(pairs: Sequence[Sequence[float]], looks: Looks, *, margin: float | No
     seeds = min(map(len, pairs), default=0)
     interval = t_interval(pairs, confidence=1 - looks.level)
     probability = t_probability(pairs)
-    if seeds < looks.first or probability is None or interval.low is None or interval.high is None:
-        return Decision("open", interval, seeds, max(0, looks.first - seeds) or 1)
+    freedom = sum(len(task) - 1 for task in pairs)
+    if probability is None or seeds < looks.first or freedom < FREEDOM:
+        more = max(looks.first - seeds, math.ceil((FREEDOM - freedom) / max(1, len(pairs))), 1)
+        return Decision("open", interval, seeds, more)
     if probability < looks.level:
         return Decision("better" if interval.estimate > 0 else "worse", interval, seeds, None)
-    if margin is not None and -margin <= interval.low and interval.high <= margin and seeds <= looks.most:
+    if margin is not None and _lies_within(interval, margin):
         return Decision("equal", interval, seeds, None)
     if seeds >= looks.most:
         return Decision("not resolved", interval, seeds, None)
     return Decision("open", interval, seeds, _more(pairs, looks, seeds, margin))
+
+
+def _lies_within(interval: Interval, margin: float) -> bool:
+    return interval.low is not None and interval.high is not None and max(-interval.low, interval.high) <= margin
 
 
 def _more(pairs: Sequence[Sequence[float]], looks: Looks, seeds: int, margin: float | None) -> int | None:

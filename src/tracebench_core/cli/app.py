@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from tracebench_core.cli import (
+    compare,
     config,
     control,
     doctor,
@@ -89,7 +90,7 @@ app = typer.Typer(
     epilog=GOLDEN_PATH,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (listing, validate, plan, run, replay, control, show, recap, export, config, fsck, doctor):
+for _module in (listing, validate, plan, run, replay, control, show, compare, recap, export, config, fsck, doctor):
     _module.register(app)
 
 

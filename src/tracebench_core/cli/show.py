@@ -12,6 +12,7 @@ import typer
 from tracebench_core.cli import output
 from tracebench_core.cli.locate import find_job, find_run
 from tracebench_core.cli.options import AsJson, RunsDir
+from tracebench_core.cli.standings import leaderboard
 
 if TYPE_CHECKING:
     from tracebench_core.specs import JobResult
@@ -35,7 +36,7 @@ def show(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a run or a job. A job is shown with its steps and its best candidate."""
+    """Show a run or a job. A run starts with its leaderboard; a job is shown with its steps and its best candidate."""
     from tracebench_core.store.reader import load_run
 
     if (job := find_job(name, runs_dir=runs_dir)) is not None:
@@ -52,6 +53,7 @@ def _show_run(run: Run, *, as_json: bool) -> None:
         output.document("run", run_id=run.run_id, run_dir=str(run.layout.path), counts=counts, jobs=jobs)
         return
     output.note(f"{run.run_id}: {', '.join(f'{n} {status}' for status, n in counts.items()) or 'no job'}")
+    leaderboard(run)
     output.table(COLUMNS, [_row(result) for result in results])
     if results:
         output.note(f"One of them:  {output.command('show', run.layout.job(results[0].job_id).path)}")

@@ -1,0 +1,116 @@
+"""A comparison as JSON data: what `compare --json` prints, what a report embeds and `verify` recomputes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from tracebench_core.analysis.intervals import Interval
+from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
+from tracebench_core.analysis.verdicts import Comparison, PairVerdict, Standing
+
+STANDING_COLUMNS = (
+    "task", "measure", "rank", "entrant", "mean", "low", "high", "counted", "measured", "jobs", "winner",
+)  # fmt: skip
+
+
+def comparison_data(comparison: Comparison) -> dict[str, Any]:
+    """Return everything a comparison says; equal runs and options give equal data."""
+    return {
+        "runs": list(comparison.runs),
+        "verdict": verdict_sentence(comparison),
+        "next_step": next_step(comparison),
+        "remarks": remarks(comparison),
+        "unfinished": dict(comparison.unfinished),
+        "findings": [asdict(finding) for finding in comparison.findings],
+        "failures_count_as": comparison.policy,
+        "cut": None if comparison.cut is None else comparison.cut.model_dump(exclude_none=True),
+        "baseline": comparison.baseline,
+        "leaderboard": [
+            {
+                **_standing(summary.standing, position),
+                "iqm": _interval(summary.iqm),
+                "gap": summary.gap,
+                "failed": summary.failed,
+                "mean_rank": summary.rank,
+                "use": asdict(summary.use),
+            }
+            for position, summary in enumerate(comparison.summaries, start=1)
+        ],
+        "pairs": [_pair(pair) for pair in comparison.pairs],
+        "ranks": None if comparison.ranks is None else {"entrants": list(comparison.ranked), **asdict(comparison.ranks)},
+        "noise_floor": {
+            "split": comparison.floor.split,
+            "bands": {name: _interval(band) for name, band in comparison.floor.bands.items()},
+        },
+        "tasks": [
+            {
+                "task": task.task,
+                "measure": task.measure,
+                "anchors": None if task.anchors is None else asdict(task.anchors),
+                "winner": task.winner,
+                "standings": [_standing(s, position) for position, s in enumerate(task.standings, start=1)],
+                "pairs": [_pair(pair) for pair in task.pairs],
+            }
+            for task in comparison.tasks
+        ],
+        "changes": [asdict(change) for change in comparison.changes],
+    }  # fmt: skip
+
+
+def standing_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Yield one row per entrant and task, and per entrant over all tasks (task `*`), with `STANDING_COLUMNS`."""
+    for position, summary in enumerate(comparison.summaries, start=1):
+        yield _row("*", "normalised", summary.standing, position, None)
+    for task in comparison.tasks:
+        for position, standing in enumerate(task.standings, start=1):
+            yield _row(task.task, task.measure, standing, position, task.winner)
+
+
+def _row(task: str, measure: str, standing: Standing, position: int, winner: str | None) -> dict[str, Any]:
+    told = _standing(standing, position)
+    interval = told.pop("mean") or {"estimate": None, "low": None, "high": None}
+    is_winner = standing.entrant == winner
+    return {
+        "task": task,
+        "measure": measure,
+        "mean": interval["estimate"],
+        "low": interval["low"],
+        "high": interval["high"],
+        "winner": is_winner,
+        **told,
+    }
+
+
+def _standing(standing: Standing, position: int) -> dict[str, Any]:
+    return {
+        "rank": position if standing.interval is not None else None,
+        "entrant": standing.entrant,
+        "mean": _interval(standing.interval),
+        "counted": standing.counted,
+        "measured": standing.measured,
+        "jobs": standing.jobs,
+    }
+
+
+def _pair(pair: PairVerdict) -> dict[str, Any]:
+    difference = pair.difference
+    return {
+        "one": pair.one,
+        "other": pair.other,
+        "verdict": pair.verdict,
+        "difference": _interval(difference.interval),
+        "other_tasks": _interval(difference.elsewhere),
+        "probability": difference.probability,
+        "holm": pair.adjusted,
+        "improvement": pair.improvement,
+        "pairs": sum(map(len, difference.pairs)),
+        "unpaired": difference.unpaired,
+        "resolution": None if pair.resolution is None else asdict(pair.resolution),
+        "more_seeds": None if pair.decision is None else pair.decision.more,
+    }
+
+
+def _interval(interval: Interval | None) -> dict[str, Any] | None:
+    return None if interval is None else asdict(interval)

@@ -1,0 +1,215 @@
+"""One outcome per job: the score that counts, what stands for a missing one, and what was used."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tracebench_core.analysis.anchors import Anchors, find_anchors
+from tracebench_core.analysis.entrants import EntrantKey, entrant_of, name_entrants, name_tasks
+from tracebench_core.analysis.recap import MEASURES, Measure
+from tracebench_core.analysis.whatif import Recap, recap_job
+from tracebench_core.specs import Budget, BudgetState, JobResult, JobStatus
+from tracebench_core.store.reader import Run
+from tracebench_core.store.rows import TaskKey, group_of
+
+FailurePolicy = Literal["initial", "worst", "exclude"]
+"""What a job counts for that ended without a score: its task's initial score, the task's lowest score, or nothing."""
+ENDED: frozenset[JobStatus] = frozenset({"ok", "failed", "timeout"})
+"""Jobs that ended in another way were not run to their end by their trainer: they count nowhere, and are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one job came to."""
+
+    run_id: str
+    job_id: str
+    task: str
+    entrant: str
+    seed: int
+    status: JobStatus
+    score: float | None
+    """Measured, on the task's measure; None where it was not."""
+    value: float | None
+    """The score, or what the failure policy puts in its place; None where the job counts for nothing."""
+    initial: float | None
+    """The initial candidate's score on the same measure."""
+    gap: float | None
+    """The chosen candidate's gain on validation - its gain on test; None without both."""
+    used: BudgetState
+    seconds: float
+    stop_reason: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """All jobs that are compared."""
+
+    outcomes: tuple[Outcome, ...]
+    measures: Mapping[str, Measure]
+    """By task, what its scores are: never two on one task."""
+    anchors: Mapping[str, Anchors]
+    entrants: tuple[str, ...]
+    tasks: tuple[str, ...]
+    keys: Mapping[str, EntrantKey]
+    repeated: int
+    """Jobs that a later run repeats: of those the last counts."""
+
+    def scores(self, entrant: str, *, normalised: bool) -> dict[str, dict[int, float]]:
+        """Return an entrant's values by task and seed, where there is one."""
+        found: dict[str, dict[int, float]] = defaultdict(dict)
+        for outcome in self.of(entrant):
+            if outcome.value is not None:
+                found[outcome.task][outcome.seed] = (
+                    self.anchors[outcome.task].normalise(outcome.value) if normalised else outcome.value
+                )
+        return dict(found)
+
+    def of(self, entrant: str) -> list[Outcome]:
+        """Return an entrant's outcomes."""
+        return [outcome for outcome in self.outcomes if outcome.entrant == entrant]
+
+    def counts(self, outcomes: Iterable[Outcome]) -> Counter[JobStatus]:
+        """Return how many ended how."""
+        return Counter(outcome.status for outcome in outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    run_id: str
+    result: JobResult
+    task: TaskKey
+    entrant: EntrantKey
+    recap: Recap | None
+
+    def on(self, measure: Measure) -> float | None:
+        if self.recap is not None:
+            return _finite(dict(MEASURES)[measure](self.recap))
+        return _finite(self.result.score_test if measure == "test" else self.result.score_val_best)
+
+    def initial_on(self, measure: Measure) -> float | None:
+        return _finite(self.result.score_test_initial if measure == "test" else self.result.score_val_initial)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    name: str
+    measure: Measure
+    anchors: Anchors | None
+    lowest: float | None
+
+
+def read_outcomes(
+    runs: Sequence[Run],
+    *,
+    policy: FailurePolicy = "initial",
+    caps: Budget | None = None,
+    by_run: bool = False,
+) -> Outcomes:
+    """Read what the jobs of several runs came to; under `caps`, what they had come to there (see `trace-bench recap`).
+
+    A task's scores are those on test when any of its jobs has one, else on validation; under `caps` the first of test, validation and
+    best so far that is known for every job of the task that had a candidate. `by_run` keeps the entrants of each run apart.
+    """
+    jobs: dict[tuple[TaskKey, EntrantKey, int], _Job] = {}
+    repeated = 0
+    for run in runs:
+        for spec in run.planned:
+            result = run.results[spec.job_id]
+            job = _Job(
+                run.run_id,
+                result,
+                group_of(spec).task,
+                entrant_of(spec, run=run.run_id if by_run else ""),
+                _cut(run, result, caps),
+            )
+            place = (job.task, job.entrant, spec.seed)
+            repeated += place in jobs
+            if place not in jobs or result.status != "not_run":
+                jobs[place] = job
+    entrants = name_entrants(job.entrant for job in jobs.values())
+    tasks = name_tasks(job.task for job in jobs.values())
+    by_task: dict[TaskKey, list[_Job]] = defaultdict(list)
+    for job in jobs.values():
+        by_task[job.task].append(job)
+    scales = {task: _scale(tasks[task], found, cut=caps is not None) for task, found in by_task.items()}
+    return Outcomes(
+        outcomes=tuple(_outcome(job, entrants[job.entrant], scales[job.task], policy) for job in jobs.values()),
+        measures={scale.name: scale.measure for scale in scales.values()},
+        anchors={scale.name: scale.anchors for scale in scales.values() if scale.anchors is not None},
+        entrants=tuple(entrants.values()),
+        tasks=tuple(tasks.values()),
+        keys={name: key for key, name in entrants.items()},
+        repeated=repeated,
+    )
+
+
+def _cut(run: Run, result: JobResult, caps: Budget | None) -> Recap | None:
+    if caps is None or result.status not in ENDED:
+        return None
+    events = run.events(result.job_id)
+    return recap_job(events, result, caps=caps) if events else None
+
+
+def _measure(jobs: Sequence[_Job], *, cut: bool) -> Measure:
+    ended = [job for job in jobs if job.result.status in ENDED]
+    if not cut:
+        return "test" if any(job.on("test") is not None for job in ended) else "validation"
+    begun = [job for job in ended if job.recap is not None and job.recap.best_candidate is not None]
+    return next(
+        (name for name, _ in MEASURES if begun and all(job.on(name) is not None for job in begun)), MEASURES[-1][0]
+    )
+
+
+def _scale(name: str, jobs: Sequence[_Job], *, cut: bool) -> _Scale:
+    measure = _measure(jobs, cut=cut)
+    initial = [score for job in jobs if (score := job.initial_on(measure)) is not None]
+    scores = [score for job in jobs if _counts(job) and (score := job.on(measure)) is not None]
+    anchors = find_anchors(initial, scores)
+    return _Scale(name, measure, anchors, min([*scores, *([anchors.zero] if anchors else [])], default=None))
+
+
+def _counts(job: _Job) -> bool:
+    return job.result.status in ENDED and not (job.result.status == "failed" and job.recap is None)
+
+
+def _outcome(job: _Job, entrant: str, scale: _Scale, policy: FailurePolicy) -> Outcome:
+    score = job.on(scale.measure) if _counts(job) else None
+    value = score
+    if score is None and job.result.status in ENDED and scale.anchors is not None and policy != "exclude":
+        value = scale.anchors.zero if policy == "initial" else scale.lowest
+    result = job.result
+    used = job.recap.used if job.recap is not None else result.used
+    return Outcome(
+        run_id=job.run_id,
+        job_id=result.job_id,
+        task=scale.name,
+        entrant=entrant,
+        seed=result.seed,
+        status=result.status,
+        score=score,
+        value=value,
+        initial=job.initial_on(scale.measure),
+        gap=_gap(result),
+        used=used,
+        seconds=result.time_seconds,
+        stop_reason=result.stop_reason,
+        error=f"{result.error.type}: {result.error.message}" if result.error else "",
+    )
+
+
+def _gap(result: JobResult) -> float | None:
+    scores = (result.score_val_best, result.score_val_initial, result.score_test, result.score_test_initial)
+    if any(_finite(score) is None for score in scores):
+        return None
+    best, initial, test, test_initial = (score or 0.0 for score in scores)
+    return (best - initial) - (test - test_initial)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,107 @@
+"""May jobs of several runs be pooled? The fields in which they differ, and which of these forbid it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracebench_core.analysis.entrants import models_of
+from tracebench_core.errors import UsageError
+from tracebench_core.ids import canonical_json
+from tracebench_core.specs import Axis, JobSpec
+from tracebench_core.store.reader import Run
+
+FORBIDDING_TASK_FIELDS = ("comparability", "source", "salt", "split", "splits", "data", "data_hash")
+"""Of a task's entry in the manifest: scores that differ in one of these measure different things."""
+FORBIDDING_RUN_FIELDS = ("salt",)
+TOLD_RUN_FIELDS = {
+    "prices": "prices",
+    "sandbox": "protection level",
+    "protection": "protection level",
+    "versions": "versions",
+}
+"""Of the manifest: what may differ, but is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One field in which runs differ."""
+
+    field: str
+    values: Mapping[str, tuple[str, ...]]
+    """The runs that have each value, by the value as text."""
+    forbids: bool
+
+    def __str__(self) -> str:
+        each = "; ".join(f"{_short(value)} in {', '.join(runs)}" for value, runs in self.values.items())
+        return f"{self.field} differs: {each}"
+
+
+def pooling_findings(runs: Sequence[Run], *, axis: Axis | None = None) -> list[Finding]:
+    """Return in what the runs differ that are to be compared, what forbids it first; prices forbid a comparison by USD."""
+    found = [*_of_tasks(runs), *_of_heads(runs, axis=axis), *_of_jobs(runs)]
+    return sorted(found, key=lambda finding: not finding.forbids)
+
+
+def refuse_unpoolable(findings: Sequence[Finding]) -> None:
+    """Refuse runs that differ in what they measured.
+
+    Raises:
+        UsageError: naming the first field that forbids pooling, and both values.
+    """
+    for finding in findings:
+        if finding.forbids:
+            runs = [runs[0] for runs in finding.values.values()]
+            raise UsageError(
+                f"These runs cannot be pooled: {finding}.",
+                hint=f"compare one of them alone: trace-bench compare {runs[-1]}",
+            )
+
+
+def _of_tasks(runs: Sequence[Run]) -> Iterator[Finding]:
+    entries: dict[str, list[tuple[str, Mapping[str, Any]]]] = defaultdict(list)
+    for run in runs:
+        for task_id, entry in run.manifest.get("tasks", {}).items():
+            entries[task_id].append((run.run_id, entry))
+    for task_id, found in entries.items():
+        for name in FORBIDDING_TASK_FIELDS:
+            values = _by_value((run_id, entry[name]) for run_id, entry in found if name in entry)
+            if len(values) > 1:
+                yield Finding(f"`{name}` of task `{task_id}`", values, forbids=True)
+
+
+def _of_heads(runs: Sequence[Run], *, axis: Axis | None) -> Iterator[Finding]:
+    for name in FORBIDDING_RUN_FIELDS:
+        values = _by_value((run.run_id, run.manifest.get(name)) for run in runs)
+        if len(values) > 1:
+            yield Finding(f"`{name}`", values, forbids=True)
+    for name, words in TOLD_RUN_FIELDS.items():
+        values = _by_value((run.run_id, run.manifest.get(name)) for run in runs)
+        if len(values) > 1:
+            yield Finding(words, values, forbids=name == "prices" and axis == "usd")
+
+
+def _of_jobs(runs: Sequence[Run]) -> Iterator[Finding]:
+    first: list[tuple[str, JobSpec]] = [(run.run_id, run.planned[0]) for run in runs if run.planned]
+    modes = _by_value((run_id, job.mode) for run_id, job in first)
+    if len(modes) > 1:
+        yield Finding("`mode`", modes, forbids=True)
+    models = _by_value((run.run_id, sorted({models_of(job) for job in run.planned})) for run in runs)
+    if len(models) > 1:
+        yield Finding("model", models, forbids=False)
+    caps = _by_value((run_id, job.budget.model_dump(exclude_none=True)) for run_id, job in first)
+    if len(caps) > 1:
+        yield Finding("budget", caps, forbids=False)
+
+
+def _by_value(pairs: Any) -> dict[str, tuple[str, ...]]:
+    values: dict[str, list[str]] = defaultdict(list)
+    for run_id, value in pairs:
+        values[canonical_json(value).decode()].append(run_id)
+    return {value: tuple(runs) for value, runs in values.items()}
+
+
+def _short(value: str, most: int = 80) -> str:
+    return value if len(value) <= most else f"{value[:most]}…"

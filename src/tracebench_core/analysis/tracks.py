@@ -1,0 +1,95 @@
+"""The best-so-far curve of every job, read from its log without the rest of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tracebench_core.analysis.anchors import Anchors, find_anchors
+from tracebench_core.analysis.curves import Curve
+from tracebench_core.analysis.outcomes import ENDED, Outcome, Outcomes
+from tracebench_core.specs import Axis
+from tracebench_core.store.files import read_lines
+from tracebench_core.store.layout import JobLayout
+from tracebench_core.store.reader import Run
+
+_MARK = b'"best"'
+BARS = "\N{LOWER ONE EIGHTH BLOCK}▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One job's curve on one axis: the trainer's own measurements of its best candidate, not the engine's final scores."""
+
+    outcome: Outcome
+    curve: Curve
+
+
+def read_tracks(runs: Sequence[Run], outcomes: Outcomes, axis: Axis) -> list[Track]:
+    """Return the curve of every job that ended and has one; a job whose use on the axis is not known has none."""
+    by_run = {run.run_id: run for run in runs}
+    found = []
+    for outcome in outcomes.outcomes:
+        if outcome.status in ENDED:
+            curve = read_curve(by_run[outcome.run_id].layout.job(outcome.job_id), axis, end=getattr(outcome.used, axis))
+            if curve is not None:
+                found.append(Track(outcome, curve))
+    return found
+
+
+def read_curve(job: JobLayout, axis: Axis, *, end: float | None) -> Curve | None:
+    """Return one job's best-so-far curve on an axis, `end` being what the job used of it; None without a point or with an unknown use.
+
+    While a candidate is measured on one example after another its mean moves: the last one counts, from there on. A torn or foreign
+    line is passed over.
+    """
+    points: list[tuple[str, float, float]] = []
+    for candidate, used, score in _points(job, axis):
+        if used is None or end is None:
+            return None
+        if points and points[-1][0] == candidate:
+            points.pop()
+        points.append((candidate, min(used, end), score))
+    return Curve(tuple(p[1] for p in points), tuple(p[2] for p in points), end or 0.0) if points else None
+
+
+def scales(tracks: Sequence[Track]) -> Mapping[str, Anchors]:
+    """Return by task what makes its curves 0 at the first measurement and 1 at the best: curves are on what trainers measured."""
+    by_task: dict[str, list[Track]] = defaultdict(list)
+    for track in tracks:
+        by_task[track.outcome.task].append(track)
+    return {
+        task: anchors
+        for task, found in by_task.items()
+        if (anchors := find_anchors([t.curve.ys[0] for t in found], [y for t in found for y in t.curve.ys])) is not None
+    }
+
+
+def normalised(track: Track, anchors: Mapping[str, Anchors]) -> Curve:
+    """Return a track's curve on the common scale."""
+    scale = anchors[track.outcome.task]
+    return Curve(track.curve.xs, tuple(scale.normalise(y) for y in track.curve.ys), track.curve.end)
+
+
+def sparkline(heights: Sequence[float]) -> str:
+    """Return heights as one line of bars, 0 and less at the bottom, 1 and more at the top."""
+    return "".join(BARS[min(len(BARS) - 1, max(0, round(h * (len(BARS) - 1))))] for h in heights)
+
+
+def _points(job: JobLayout, axis: Axis) -> Iterator[tuple[str, float | None, float]]:
+    if not job.events.is_file():
+        return
+    for line in read_lines(job.events).lines:
+        if _MARK not in line:
+            continue
+        try:
+            event = json.loads(line)
+            if event["kind"] == "best":
+                score, used = event["score"], event["used"][axis]
+                if isinstance(score, int | float) and math.isfinite(score):
+                    yield event["candidate"], used, float(score)
+        except (ValueError, TypeError, KeyError):
+            continue

@@ -1,0 +1,160 @@
+"""What a comparison says, as values: standings, pairs with their verdict, changes against a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tracebench_core.analysis.anchors import Anchors
+from tracebench_core.analysis.budgets import Use
+from tracebench_core.analysis.differences import Difference, compare_scores
+from tracebench_core.analysis.floor import NoiseFloor, Resolution
+from tracebench_core.analysis.intervals import Interval
+from tracebench_core.analysis.multiplicity import RankComparison
+from tracebench_core.analysis.outcomes import FailurePolicy, Outcomes
+from tracebench_core.analysis.pooling import Finding
+from tracebench_core.analysis.recap import Measure
+from tracebench_core.analysis.sequential import Decision, Verdict
+from tracebench_core.specs import Budget
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One entrant on one task, or on all of them."""
+
+    entrant: str
+    interval: Interval | None
+    """Of the mean; on all tasks, of normalised scores. None without a score."""
+    counted: int
+    """Jobs that count, failed ones included as the policy says."""
+    measured: int
+    """Jobs with a measured score."""
+    jobs: int
+    """Jobs planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairVerdict:
+    """One entrant against another."""
+
+    one: str
+    other: str
+    difference: Difference
+    adjusted: float | None
+    """The probability after Holm's correction over all pairs of its family."""
+    improvement: float | None
+    """Probability that `one` scores higher."""
+    resolution: Resolution | None
+    decision: Decision | None = None
+    """What a sequential design says, where one was asked for."""
+
+    @property
+    def verdict(self) -> str:
+        """`better`, `worse`, `not resolved`; of a sequential design also `equal` and `open`."""
+        if self.decision is not None:
+            return self.decision.verdict
+        if self.adjusted is None or self.adjusted >= ALPHA:
+            return "not resolved"
+        return "better" if self.difference.interval.estimate > 0 else "worse"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskComparison:
+    """One task in its own units."""
+
+    task: str
+    measure: Measure
+    anchors: Anchors | None
+    standings: tuple[Standing, ...]
+    """Best mean first."""
+    pairs: tuple[PairVerdict, ...]
+    """Adjusted over the pairs of all tasks together."""
+    winner: str | None
+    """Resolved better than each other entrant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One entrant over all tasks."""
+
+    standing: Standing
+    iqm: Interval | None
+    gap: float | None
+    """Mean of the chosen candidates' gain on validation - gain on test, normalised; None where no task has both splits."""
+    failed: int
+    use: Use
+    rank: float | None
+    """Mean rank over the tasks on which everyone has a score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One job that ended on the other side than the baseline's job of the same task and seed."""
+
+    task: str
+    entrant: str
+    baseline: str
+    seed: int
+    what: str
+    """`now fails`, `no longer improves`, `now works`, `now improves`."""
+
+    @property
+    def is_worse(self) -> bool:
+        return self.what in {"now fails", "no longer improves"}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything that is said of some runs."""
+
+    runs: tuple[str, ...]
+    unfinished: Mapping[str, int]
+    """Jobs without a result, by run."""
+    findings: tuple[Finding, ...]
+    policy: FailurePolicy
+    cut: Budget | None
+    cut_why: str
+    baseline: str | None
+    outcomes: Outcomes
+    tasks: tuple[TaskComparison, ...]
+    summaries: tuple[Summary, ...]
+    """Best mean first."""
+    pairs: tuple[PairVerdict, ...]
+    """Over all tasks, normalised; adjusted over these pairs."""
+    ranks: RankComparison | None
+    ranked: tuple[str, ...]
+    """The entrants in the order of `ranks`."""
+    floor: NoiseFloor
+    changes: tuple[Change, ...]
+
+    def pair(self, one: str, other: str) -> PairVerdict | None:
+        """Return the verdict on two entrants, turned round where it was computed the other way."""
+        for found in self.pairs:
+            if (found.one, found.other) == (one, other):
+                return found
+            if (found.one, found.other) == (other, one):
+                turned = compare_scores(
+                    self.outcomes.scores(one, normalised=True), self.outcomes.scores(other, normalised=True)
+                )
+                assert turned is not None  # noqa: S101 - the pair was compared the other way round
+                chance = None if found.improvement is None else 1 - found.improvement
+                return PairVerdict(
+                    one, other, turned, found.adjusted, chance, found.resolution, _turned(found.decision)
+                )
+        return None
+
+
+def _turned(decision: Decision | None) -> Decision | None:
+    if decision is None:
+        return None
+    mirrored: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
+    low, high = decision.interval.low, decision.interval.high
+    interval = Interval(
+        -decision.interval.estimate,
+        None if high is None else -high,
+        None if low is None else -low,
+        decision.interval.n,
+    )
+    return Decision(mirrored.get(decision.verdict, decision.verdict), interval, decision.seeds, decision.more)

@@ -1,0 +1,93 @@
+"""The leaderboard as `compare` and `show` print it: intervals, both denominators, and use on every axis."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tracebench_core.cli import output
+
+if TYPE_CHECKING:
+    from tracebench_core.analysis.intervals import Interval
+    from tracebench_core.analysis.verdicts import Comparison, Summary
+    from tracebench_core.store.reader import Run
+
+SPARK = 32
+"""Characters of a small curve."""
+
+COLUMNS = (
+    "trainer", "score", "95 %", "IQM", "n", "failed", "gap", "rank", "evaluations", "calls", "tokens", "usd", "seconds",
+)  # fmt: skip
+
+
+def summary_table(found: Comparison) -> None:
+    """Print the entrants over all tasks, best first: scores with the initial candidate at 0, use as the mean of a job."""
+    output.table(COLUMNS, [_row(summary) for summary in found.summaries])
+
+
+def leaderboard(run: Run) -> None:
+    """Print a run's leaderboard and, on a terminal, a small curve per trainer; nothing for a run without an ended job."""
+    from tracebench_core.analysis.comparison import compare_runs
+    from tracebench_core.analysis.outcomes import ENDED
+
+    if not any(result.status in ENDED for result in run.results.values()):
+        return
+    found = compare_runs([run])
+    summary_table(found)
+    if sys.stdout.isatty():
+        _curves([run], found)
+    output.line("")
+
+
+def _curves(runs: Sequence[Run], found: Comparison) -> None:
+    from tracebench_core.analysis.curves import band, grid
+    from tracebench_core.analysis.tracks import normalised, read_tracks, scales, sparkline
+
+    tracks = read_tracks(runs, found.outcomes, "evaluations")
+    positions = grid([track.curve for track in tracks], points=SPARK)
+    anchors = scales(tracks)
+    width = max((len(s.standing.entrant) for s in found.summaries), default=0)
+    output.line(output.safe(f"\nbest so far over {positions[-1]:g} evaluations, first measurement to best seen:"))
+    for summary in found.summaries:
+        own = [track for track in tracks if track.outcome.entrant == summary.standing.entrant]
+        tasks = [[normalised(t, anchors) for t in own if t.outcome.task == task] for task in found.outcomes.tasks]
+        points = band([curves for curves in tasks if curves], positions)
+        line = sparkline([point.interval.estimate for point in points]).rjust(SPARK)
+        output.line(output.safe(f"{summary.standing.entrant.ljust(width)}  {line}"))
+
+
+def interval_text(interval: Interval | None) -> tuple[str, str]:
+    """Return an estimate and its interval; a dash for what is not known."""
+    if interval is None:
+        return "-", "-"
+    if interval.low is None or interval.high is None:
+        return f"{interval.estimate:.3g}", "-"
+    return f"{interval.estimate:.3g}", f"{interval.low:.3g} to {interval.high:.3g}"
+
+
+def probability_text(probability: float | None) -> str:
+    """Return a probability with the digits that matter."""
+    if probability is None:
+        return "-"
+    return "<0.001" if probability < 0.001 else f"{probability:.3f}"  # noqa: PLR2004 - what three digits show
+
+
+def _row(summary: Summary) -> tuple[str, ...]:
+    standing, use = summary.standing, summary.use
+    score, interval = interval_text(standing.interval)
+    return (
+        standing.entrant,
+        score,
+        interval,
+        interval_text(summary.iqm)[0],
+        f"{standing.counted}/{standing.jobs}",
+        str(summary.failed),
+        "-" if summary.gap is None else f"{summary.gap:.3g}",
+        "-" if summary.rank is None else f"{summary.rank:.2f}",
+        *(
+            "-" if amount is None else f"{amount:.4g}"
+            for amount in (use.evaluations, use.llm_calls, use.tokens, use.usd)
+        ),
+        "-" if use.seconds is None else f"{use.seconds:.2f}",
+    )

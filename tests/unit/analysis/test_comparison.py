@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numpy", reason="numpy does the resampling")
+
+from tests.unit.analysis.runs import make_run
+
+from tracebench_core.analysis.comparison import compare_runs
+from tracebench_core.analysis.document import comparison_data
+from tracebench_core.analysis.gates import is_met, parse_gate
+from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
+from tracebench_core.errors import UsageError
+from tracebench_core.specs import Budget
+from tracebench_core.store.reader import load_run
+
+
+def noisy(difference: float, *, spread: float = 0.1):
+    """Return scores of `A` that lie above `B`'s by `difference`, with noise of its own for every job."""
+
+    def score(trainer: str, task: str, seed: int) -> float:
+        noise = random.Random(f"{trainer} {task} {seed}").gauss(0, spread)
+        return 0.5 + (difference if trainer == "A" else 0.0) + noise
+
+    return score
+
+
+def test_a_clear_winner_is_named_with_interval_and_n(tmp_path: Path) -> None:
+    found = compare_runs([make_run(tmp_path / "r", noisy(0.5), seeds=range(10))])
+
+    pair = found.pair("A", "B")
+    assert pair is not None
+    assert pair.verdict == "better"
+    assert pair.difference.interval.low is not None
+    assert 0 < pair.difference.interval.low < pair.difference.interval.estimate
+    assert [task.winner for task in found.tasks] == ["A", "A"]
+    assert verdict_sentence(found).startswith("A is better than B ahead of B by")
+    assert verdict_sentence(found).endswith("on 2 tasks with 10 seeds.")
+    assert next_step(found) is None
+
+
+def test_the_verdict_is_the_same_from_either_side(tmp_path: Path) -> None:
+    found = compare_runs([make_run(tmp_path / "r", noisy(0.5))])
+    one, other = found.pair("A", "B"), found.pair("B", "A")
+
+    assert one is not None
+    assert other is not None
+    assert (one.verdict, other.verdict) == ("better", "worse")
+    assert one.improvement == pytest.approx(1 - other.improvement)
+
+
+def test_what_is_not_resolved_is_said_with_what_would_decide(tmp_path: Path) -> None:
+    found = compare_runs([make_run(tmp_path / "r", noisy(0.04), seeds=range(6))])
+
+    assert verdict_sentence(found).startswith("Not resolved:")
+    assert all(task.winner is None for task in found.tasks)
+    assert "more seed" in str(next_step(found))
+    assert "USD" in str(next_step(found))
+
+
+def test_unknown_prices_are_unknown_and_not_free(tmp_path: Path) -> None:
+    found = compare_runs([make_run(tmp_path / "r", noisy(0.04), usd=None)])
+
+    assert all(summary.use.usd is None for summary in found.summaries)
+    assert "cost unknown" in str(next_step(found))
+
+
+def test_one_seed_claims_nothing(tmp_path: Path) -> None:
+    found = compare_runs([make_run(tmp_path / "r", noisy(5.0), seeds=[1])])
+
+    pair = found.pair("A", "B")
+    assert pair is not None
+    assert pair.verdict == "not resolved"
+    assert pair.difference.interval.low is None
+    assert any("no measured spread" in remark for remark in remarks(found))
+
+
+def test_one_task_is_compared_and_generalised_to_no_other(tmp_path: Path) -> None:
+    found = compare_runs([make_run(tmp_path / "r", noisy(0.5), tasks=["s:x"])])
+
+    pair = found.pair("A", "B")
+    assert pair is not None
+    assert pair.verdict == "better"
+    assert pair.difference.elsewhere.low is None
+    assert found.ranks is None
+
+
+def test_all_equal_is_not_resolved_and_no_number_of_seeds_would(tmp_path: Path) -> None:
+    found = compare_runs([make_run(tmp_path / "r", lambda *_: 0.5)])
+
+    assert verdict_sentence(found).startswith("Not resolved")
+    assert "no number of seeds" in str(next_step(found))
+
+
+def test_failed_jobs_are_values_with_both_denominators_shown(tmp_path: Path) -> None:
+    failed = {("A", "s:x", 0): "failed", ("A", "s:x", 1): "failed"}
+
+    def score(trainer: str, task: str, seed: int) -> float | None:
+        return None if (trainer, task, seed) in failed else 1.0
+
+    run = make_run(tmp_path / "r", score, statuses=failed)  # type: ignore[arg-type]
+    by_initial, left_out = compare_runs([run]), compare_runs([run], policy="exclude")
+
+    one = next(s for s in by_initial.summaries if s.standing.entrant == "A")
+    other = next(s for s in left_out.summaries if s.standing.entrant == "A")
+    assert (one.standing.counted, one.standing.measured, one.standing.jobs, one.failed) == (10, 8, 10, 2)
+    assert (other.standing.counted, other.standing.jobs) == (8, 10)
+    assert one.standing.interval.estimate == pytest.approx((0.6 + 1.0) / 2)
+    assert other.standing.interval.estimate == pytest.approx(1.0)
+    assert any(
+        "2 jobs ended without a score; each counts as its task's initial score." in r for r in remarks(by_initial)
+    )
+
+
+def test_all_failed_is_told_and_claims_nothing(tmp_path: Path) -> None:
+    statuses = {(t, k, s): "failed" for t in ("A", "B") for k in ("s:x", "s:y") for s in range(5)}
+    run = make_run(tmp_path / "r", lambda *_: None, statuses=statuses, initial=None)  # type: ignore[arg-type]
+
+    assert verdict_sentence(compare_runs([run])) == "Nothing to compare: no entrant alone has scores."
+
+
+def test_a_run_without_an_ended_job_is_refused_with_the_command_that_continues_it(tmp_path: Path) -> None:
+    statuses = {(t, k, s): "not_run" for t in ("A", "B") for k in ("s:x", "s:y") for s in range(5)}
+    run = make_run(tmp_path / "r", lambda *_: 1.0, statuses=statuses)  # type: ignore[arg-type]
+
+    with pytest.raises(UsageError, match="No job of these runs ended") as refused:
+        compare_runs([run])
+    assert refused.value.hint.startswith("trace-bench resume")
+
+
+def test_a_run_under_way_and_a_torn_result_are_told_and_count_for_nothing(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", noisy(0.5), statuses={("A", "s:x", 0): "not_run"})
+    torn = next(tmp_path.glob("r/jobs/*/results.json"))
+    torn.write_bytes(torn.read_bytes()[:100])
+
+    found = compare_runs([load_run(run.layout.path)])
+
+    assert found.unfinished == {"r": 2}
+    assert any("2 jobs have no result yet" in remark for remark in remarks(found))
+
+
+def test_scores_that_are_no_numbers_are_not_measured(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", lambda trainer, task, seed: float("nan") if seed == 0 else 1.0)
+
+    found = compare_runs([run])
+
+    assert all(s.standing.measured == 8 and s.failed == 2 for s in found.summaries)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"comparability": 2}, "comparability"),
+        ({"head": {"salt": "b"}}, "salt"),
+    ],
+)
+def test_runs_that_measured_different_things_are_refused_by_the_field(tmp_path: Path, changes, field: str) -> None:
+    one = make_run(tmp_path / "one", noisy(0.1), head={"salt": "a"})
+    other = make_run(tmp_path / "other", noisy(0.1), **({"head": {"salt": "a"}} | changes))
+
+    with pytest.raises(UsageError, match=f"cannot be pooled: .*`{field}`.* differs: .* in one; .* in other"):
+        compare_runs([one, other])
+
+
+def test_different_models_are_different_entrants(tmp_path: Path) -> None:
+    one = make_run(tmp_path / "one", noisy(0.1), trainers=["A"], model="small")
+    other = make_run(tmp_path / "other", noisy(0.1), trainers=["A"], model="large")
+
+    found = compare_runs([one, other])
+
+    assert {s.standing.entrant for s in found.summaries} == {"A (small)", "A (large)"}
+    assert any(remark.startswith("Model differs") for remark in remarks(found))
+
+
+def test_seeds_of_two_runs_are_pooled_and_repeated_jobs_count_once(tmp_path: Path) -> None:
+    one = make_run(tmp_path / "one", lambda *_: 0.0, seeds=[1, 2])
+    other = make_run(tmp_path / "other", lambda *_: 1.0, seeds=[2, 3])
+
+    found = compare_runs([one, other])
+
+    standing = found.summaries[0].standing
+    assert standing.jobs == 2 * 3
+    assert found.outcomes.repeated == 4
+    assert standing.interval.estimate == pytest.approx(2 / 3)
+
+
+def test_unequal_use_is_told(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", noisy(0.5), used={"A": 200, "B": 45}, budget=Budget(evaluations=200))
+
+    assert any("A used 4.4 times the evaluations of B" in remark for remark in remarks(compare_runs([run])))
+
+
+def test_a_baseline_run_shows_what_turned_worse(tmp_path: Path) -> None:
+    before = make_run(tmp_path / "before", lambda *_: 1.0)
+    after = make_run(tmp_path / "after", lambda trainer, task, seed: -1.0 if trainer == "A" else 1.0)
+
+    found = compare_runs([before, after], baseline="before")
+
+    assert {(p.one, p.other) for p in found.pairs} == {("A @ after", "A @ before"), ("B @ after", "B @ before")}
+    assert {change.what for change in found.changes} == {"no longer improves"}
+    assert len(found.changes) == 10
+    assert all(change.is_worse for change in found.changes)
+
+
+def test_an_unknown_baseline_is_refused_with_a_guess(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", noisy(0.5), trainers=["Alpha", "Beta"])
+
+    with pytest.raises(UsageError, match="Alpha"):
+        compare_runs([run], baseline="Alhpa")
+
+
+def test_a_gate_is_met_by_what_is_resolved_alone(tmp_path: Path) -> None:
+    clear = compare_runs([make_run(tmp_path / "clear", noisy(0.5))])
+    unclear = compare_runs([make_run(tmp_path / "unclear", noisy(0.01))])
+
+    assert is_met(parse_gate("A > B"), clear)
+    assert not is_met(parse_gate("B > A"), clear)
+    assert not is_met(parse_gate("A>B"), unclear)
+    with pytest.raises(UsageError, match="no entrant"):
+        is_met(parse_gate("A > C"), clear)
+
+
+@pytest.mark.parametrize("text", ["A", "A >", "> B", "A > B > C", "A >= B"])
+def test_what_is_no_gate_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="no gate"):
+        parse_gate(text)
+
+
+def test_a_sequential_design_decides_or_asks_for_more(tmp_path: Path) -> None:
+    clear = compare_runs([make_run(tmp_path / "clear", noisy(1.0))], most_seeds=15)
+    unclear = compare_runs([make_run(tmp_path / "unclear", noisy(0.05))], most_seeds=15)
+
+    assert clear.pair("A", "B").verdict == "better"
+    assert unclear.pair("A", "B").verdict == "open"
+    with pytest.raises(UsageError, match="most-seeds 2"):
+        compare_runs([make_run(tmp_path / "two", noisy(1.0))], most_seeds=2)
+
+
+def test_the_same_runs_give_the_same_data(tmp_path: Path) -> None:
+    make_run(tmp_path / "r", noisy(0.2))
+
+    assert comparison_data(compare_runs([load_run(tmp_path / "r")])) == comparison_data(
+        compare_runs([load_run(tmp_path / "r")])
+    )
