@@ -1,0 +1,28 @@
+"""Groups of heavy tests: what needs large libraries, a browser, a model or a proof checker runs only where it is asked for.
+
+`TRACEBENCH_HEAVY=coq,torch pytest …` runs those groups, `TRACEBENCH_HEAVY=all` every group; `.ci/run` has a step for each.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the mark `heavy(group)`."""
+    config.addinivalue_line("markers", "heavy(group): runs only where TRACEBENCH_HEAVY names the group, or `all`")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests of every group that was not asked for."""
+    wanted = {name.strip() for name in os.environ.get("TRACEBENCH_HEAVY", "").split(",")}
+    for item in items:
+        for mark in item.iter_markers("heavy"):
+            if "all" not in wanted and mark.args[0] not in wanted:
+                item.add_marker(
+                    pytest.mark.skip(
+                        reason=f"heavy group `{mark.args[0]}`: set TRACEBENCH_HEAVY={mark.args[0]} to run it"
+                    )
+                )
