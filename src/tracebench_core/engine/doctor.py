@@ -18,7 +18,7 @@ from packaging.requirements import Requirement as Dependency
 
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.llm.credentials import KEY_VARIABLES
-from tracebench_core.llm.models import ROLES, key_variable, resolve_models, role_config
+from tracebench_core.llm.models import every_model, key_variable, model_config, resolve_models
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.sandbox import isolation
@@ -182,11 +182,12 @@ def _models(config: RunConfig) -> Iterator[Diagnosis]:
         yield Diagnosis("models", ok=True, value=f"`mode: {config.mode}` asks none")
         return
     models = resolve_models(config.llm, mode=config.mode, environ=os.environ)
-    keys = {key_variable(role_config(config.llm, role), models[role]) for role in ROLES}
+    every = list(every_model(models))
+    keys = {key_variable(model_config(config.llm, role, name), model) for role, name, model in every}
     for name in sorted(key for key in keys if key):
         present = bool(os.environ.get(name))
         yield Diagnosis(f"key {name}", present, "set" if present else "unset", f"export {name}=…", needed=True)
-    for url in sorted({model.base_url for model in models.values() if model.base_url}):
+    for url in sorted({model.base_url for _, _, model in every if model.base_url}):
         address = urlsplit(url)
         port = address.port or (80 if address.scheme == "http" else 443)
         reached = _reachable(address.hostname or "", port)

@@ -89,6 +89,7 @@ def train_job(order: JobOrder, doors: Doors) -> None:
     meter.stop()
     if spent is not None:
         status, reason = _end_of_budget(job, spent, doors=doors, meter=meter)
+    doors.models.end_training()
     doors.recorder.calls(doors.models)
     if opened is not None and problem is not None and _worth_scoring(status, problem):
         _score(job, doors, opened=opened, problem=problem)

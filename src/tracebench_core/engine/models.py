@@ -45,6 +45,10 @@ class Models(Protocol):
         """Begin to count the cap in seconds: training starts now."""
         ...
 
+    def end_training(self) -> None:
+        """End the training calls that are still under way, whoever made them, and have them filed."""
+        ...
+
 
 class NoModels:
     """Stands where a job was given no door to models: a trainer that uses none, or a program that only evaluates."""
@@ -73,3 +77,6 @@ class NoModels:
 
     def start_clock(self) -> None:
         """Do nothing: no call is timed."""
+
+    def end_training(self) -> None:
+        """Do nothing: no call is under way."""

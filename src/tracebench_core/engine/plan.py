@@ -13,7 +13,7 @@ from tracebench_core.ids import canonical_json, did_you_mean
 from tracebench_core.llm.models import resolve_models
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
-from tracebench_core.specs import JobSpec, RunConfig, TaskSpec, TrainerEntry, TrainerSpec
+from tracebench_core.specs import JobSpec, ModelIdentity, RunConfig, TaskSpec, TrainerEntry, TrainerSpec
 
 JOB_ID_DIGITS = 12
 NO_LOGGER = frozenset({"none", "null", "off", "disable", "disabled"})
@@ -169,7 +169,7 @@ def _expand(
     shared = {
         "mode": config.mode,
         "stub": config.llm.stub if config.mode == "stub" else None,
-        "models": {role: identity.model_dump() for role, identity in models.items()},
+        "models": {role: _named(identity) for role, identity in models.items()},
         "budget": config.budget.model_dump(),
     }
     for task in tasks:
@@ -205,6 +205,11 @@ def _expand(
                     budget=config.budget,
                     timeout=config.timeout,
                 )
+
+
+def _named(identity: ModelIdentity) -> dict[str, Any]:
+    """Return a role's models as a job's id takes them; a role with one model has the id that it always had."""
+    return identity.model_dump(exclude=None if identity.others else {"others"})
 
 
 def _refuse_twice(what: str, values: Sequence[Any]) -> None:

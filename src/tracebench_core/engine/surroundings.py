@@ -157,19 +157,21 @@ class Surroundings:
         if self._limits.counter is not None:
             counted["evaluations"] = SharedCounter(self._limits.counter).value()
         if self._gateway is not None and (cap.llm_calls, cap.tokens, cap.usd) != (None, None, None):
-            used = self._run_used(self._gateway)
+            used, refused = self._run_spent(self._gateway)
+            if refused is not None:  # what is left pays for no call
+                return refused
             counted |= {"llm_calls": used.llm_calls, "tokens": used.tokens, "usd": used.usd}
         caps = cap.caps()
         return next(
             (a for a, amount in counted.items() if a in caps and amount is not None and amount >= caps[a]), None
         )
 
-    def _run_used(self, gateway: GatewayHandle) -> BudgetState:
+    def _run_spent(self, gateway: GatewayHandle) -> tuple[BudgetState, Axis | None]:
         try:
-            return gateway.run_used()
+            return gateway.run_used(), gateway.run_refusal()
         except ConnectionError:  # it was killed while it was asked
             self._keeper.look()
-            return gateway.run_used()
+            return gateway.run_used(), gateway.run_refusal()
 
     def _server_of(self, job: JobSpec) -> KeptSandbox | None:
         return self._sandboxes.get(self._plan.tasks[job.task_id].sandbox or ())

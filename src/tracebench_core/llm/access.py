@@ -29,6 +29,8 @@ class JobAccess(Spec):
     base_url: str
     """Ends in `/v1`."""
     keys: dict[Role, dict[Phase, str]]
+    engine_key: str
+    """Opens the job's account, and asks no model. The engine keeps it: with it, a clock can be started and training ended."""
     models: dict[Role, ModelIdentity]
     timeout: float
     """Seconds after which a call that has not been answered is given up: the gateway's own limits are shorter."""

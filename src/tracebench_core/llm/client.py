@@ -104,8 +104,13 @@ class GatewayClient:
         return dict(self._get("/ledger/used")["overshoot"])
 
     def start_clock(self, *, elapsed: float = 0.0) -> None:
-        """Tell the gateway that training began `elapsed` seconds ago; its cap in seconds counts from there."""
-        self._ask("POST", "/ledger/clock", key=self._any_key(), body={"elapsed": elapsed})
+        """Tell the gateway that training began `elapsed` seconds ago; its cap in seconds counts from there. Once an attempt."""
+        self._ask("POST", "/ledger/clock", key=self._access.engine_key, body={"elapsed": elapsed})
+
+    def end_training(self) -> None:
+        """End the training calls that are still under way, whoever made them, and file them; further ones are turned away."""
+        self._ask("POST", "/ledger/end", key=self._access.engine_key, body={})
+        self._known_records = self._known_usage = -1
 
     def close(self) -> None:
         """Close this thread's connection."""
@@ -119,10 +124,7 @@ class GatewayClient:
         return asked == self._asked and not self._has_open_door
 
     def _get(self, path: str) -> dict[str, Any]:
-        return self._ask("GET", path, key=self._any_key())
-
-    def _any_key(self) -> str:
-        return next(key for phases in self._access.keys.values() for key in phases.values())
+        return self._ask("GET", path, key=self._access.engine_key)
 
     def _ask(self, method: str, path: str, *, key: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from tracebench_core.errors import ModelError
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs import Message, ModelIdentity, Role
 
+Kind = Literal["chat", "completion", "embedding"]
+"""`completion` continues a bare text; `embedding` turns each message into a vector."""
 OnDelta = Callable[[dict[str, Any]], Awaitable[None]]
 """Called with each piece of a streamed message, in OpenAI's `delta` form."""
 
@@ -27,15 +29,39 @@ class ChatRequest:
     digest: str
     occurrence: int = 0
     hints: dict[str, Any] = field(default_factory=dict)
+    kind: Kind = "chat"
+    name: str = ""
+    """Under which the model stands on its role's list."""
+    limit: int | None = None
+    """Tokens of the answer that caps still pay; what is sent is the smaller of this and what was asked for."""
+
+    def sent(self) -> dict[str, Any]:
+        """Return the sampling as it is sent: `sampling`, which names the request, under the limit of its moment."""
+        if self.limit is None:
+            return self.sampling
+        name = "max_completion_tokens" if "max_completion_tokens" in self.sampling else "max_tokens"
+        return self.sampling | {name: self.limit}
+
+    @property
+    def is_shortened(self) -> bool:
+        """Tell whether caps pay for less than was asked for."""
+        asked = self.sampling.get("max_completion_tokens", self.sampling.get("max_tokens"))
+        return self.limit is not None and self.limit != asked
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Token counts of one call; `cached` is the part of `prompt` that came from the provider's cache."""
+    """Token counts of one call.
+
+    `cached` and `written` are the parts of `prompt` that were read from and written to the provider's cache; `reasoning` is the part of
+    `completion` that was thought and not said.
+    """
 
     prompt: int
     completion: int
     cached: int = 0
+    written: int = 0
+    reasoning: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +121,10 @@ class Provider(Protocol):
         ...
 
 
-def request_digest(*, identity: ModelIdentity, role: Role, messages: list[Message], sampling: dict[str, Any]) -> str:
+def request_digest(
+    *, identity: ModelIdentity, role: Role, messages: list[Message], sampling: dict[str, Any], kind: Kind = "chat"
+) -> str:
     """Return the SHA-256 that names this request, whatever address its model is reached at."""
-    model = [identity.provider, identity.model]
-    return content_hash(canonical_json({"model": model, "role": role, "messages": messages, "sampling": sampling}))
+    named: dict[str, Any] = {"model": [identity.provider, identity.model], "role": role}
+    named |= {"messages": messages, "sampling": sampling} | ({} if kind == "chat" else {"kind": kind})
+    return content_hash(canonical_json(named))

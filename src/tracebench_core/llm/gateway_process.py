@@ -16,11 +16,13 @@ from threading import Lock
 from typing import Any
 
 from tracebench_core.errors import ModelError
-from tracebench_core.llm.access import PHASES, JobAccess
+from tracebench_core.llm.access import PHASES, JobAccess, Phase
 from tracebench_core.llm.credentials import secret_environ, without_secrets
 from tracebench_core.llm.gateway.settings import GatewaySettings
+from tracebench_core.llm.models import resolve_models
+from tracebench_core.llm.prices import prices_of
 from tracebench_core.llm.tokens import Claims, sign
-from tracebench_core.specs import Budget, BudgetState, LLMConfig, Mode, ModelIdentity, Role
+from tracebench_core.specs import Axis, Budget, BudgetState, LLMConfig, Mode, ModelIdentity, Role
 from tracebench_core.specs.events import LLMCall
 
 START_SECONDS = 30.0
@@ -78,28 +80,31 @@ class GatewayHandle:
             hints: what the stub model may know of the job: `{"parameters": [Parameter as JSON, ...]}`.
         """
         attempt = self._attempts[job_id] = secrets.token_hex(4)
-        keys = {
-            role: {
-                phase: sign(
-                    Claims(
-                        job_id=job_id,
-                        attempt=attempt,
-                        role=role,
-                        phase=phase,
-                        seed=seed,
-                        budget=budget,
-                        model=identity,
-                        hints=dict(hints or {}),
-                    ),
-                    secret=self._secret,
-                )
-                for phase in PHASES
-            }
-            for role, identity in models.items()
-        }
+
+        def key(role: Role, phase: Phase, *, is_engine: bool = False) -> str:
+            claims = Claims(
+                job_id=job_id,
+                attempt=attempt,
+                role=role,
+                phase=phase,
+                seed=seed,
+                budget=budget,
+                model=models[role],
+                is_engine=is_engine,
+                hints=dict(hints or {}),
+            )
+            return sign(claims, secret=self._secret)
+
+        keys: dict[Role, dict[Phase, str]] = {role: {phase: key(role, phase) for phase in PHASES} for role in models}
         llm = self._settings.llm
-        timeout = llm.timeout * (llm.max_retries + 1) + RETRY_DELAY_ALLOWANCE
-        return JobAccess(job_id=job_id, base_url=self.base_url, keys=keys, models=dict(models), timeout=timeout)
+        return JobAccess(
+            job_id=job_id,
+            base_url=self.base_url,
+            keys=keys,
+            engine_key=key(next(iter(models)), "scoring", is_engine=True),
+            models=dict(models),
+            timeout=llm.timeout * (llm.max_retries + 1) + RETRY_DELAY_ALLOWANCE,
+        )
 
     def release(self, job_id: str) -> None:
         """Close a job's account: its keys open nothing from now on, and its records leave the gateway's memory."""
@@ -108,7 +113,7 @@ class GatewayHandle:
             self._ask("POST", f"/admin/jobs/{job_id}/{attempt}/release")
 
     def records(self, job_id: str, after: int = 0) -> list[LLMCall]:
-        """Return the calls of the job's present attempt that are numbered higher than `after`, in order."""
+        """End the training calls of the job's present attempt, and return those numbered higher than `after`, in order."""
         attempt = self._attempts.get(job_id)
         if attempt is None:
             return []
@@ -122,6 +127,11 @@ class GatewayHandle:
     def run_overshoot(self) -> dict[str, float]:
         """Return how far the run is past its caps, by axis; only calls under way can do that."""
         return dict(self._ask("GET", "/admin/run")["overshoot"])
+
+    def run_refusal(self) -> Axis | None:
+        """Return the run's cap that first turned a call away; None while none did."""
+        axis: Axis | None = self._ask("GET", "/admin/run")["refusal"]
+        return axis
 
     def is_alive(self) -> bool:
         """Tell whether the process runs."""
@@ -250,6 +260,9 @@ def start_gateway(
         mode=mode,
         run_dir=run_dir.absolute(),
         run_budget=run_budget,
+        prices=prices_of(
+            llm, resolve_models(llm, mode=mode, environ=environ, replay_from=str(replay_from) if replay_from else None)
+        ),
         replay_from=replay_from.absolute() if replay_from else None,
         reuse=reuse,
         seed=seed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, get_args
 from urllib.parse import urlsplit
@@ -40,12 +40,36 @@ class MissingKey(NamedTuple):
 
 
 def role_config(llm: LLMConfig, role: Role) -> ModelConfig:
-    """Return what holds for `role`: its own fields over the defaults of all roles."""
-    default = {name: getattr(llm, name) for name in ModelConfig.model_fields}
-    own = llm.roles.get(role, ModelConfig()).model_dump(exclude_none=True)
-    if "provider" in own:  # another provider's address and key are of no use to it
-        default |= {"base_url": None, "api_key_env": None}
-    return ModelConfig(**default | own)
+    """Return what holds for `role`: its own fields over the defaults of all roles; without a model of its own, the first on its list."""
+    every = ModelConfig(**{name: getattr(llm, name) for name in ModelConfig.model_fields})
+    if role not in llm.roles:
+        return every
+    config = llm.roles[role]
+    own = _over(every, config)
+    if config.model is None and config.models:
+        name, first = next(iter(config.models.items()))
+        return _over(own, first.model_copy(update={"model": first.model or name}))
+    return own
+
+
+def model_config(llm: LLMConfig, role: Role, name: str) -> ModelConfig:
+    """Return what holds for a model on a role's list; any other name is the role's own model."""
+    own = role_config(llm, role)
+    listed = llm.roles[role].models.get(name) if role in llm.roles else None
+    return own if listed is None else _over(own, listed.model_copy(update={"model": listed.model or name}))
+
+
+def names_of(identity: ModelIdentity) -> dict[str, ModelIdentity]:
+    """Return the models that a role may ask, by the name they are asked for; its own comes first."""
+    own = identity.model_copy(update={"others": ()}) if identity.others else identity
+    return {identity.model: own} | dict(identity.others)
+
+
+def every_model(models: Mapping[Role, ModelIdentity]) -> Iterator[tuple[Role, str, ModelIdentity]]:
+    """Yield each model that a run may ask, with its role and the name on the role's list."""
+    for role, identity in models.items():
+        for name, model in names_of(identity).items():
+            yield role, name, model
 
 
 def resolve_models(
@@ -61,13 +85,17 @@ def resolve_models(
         RunDirError: when `replay_from` holds no recording that can be read.
     """
     if mode == "stub":
-        return dict.fromkeys(ROLES, STUB)
-    resolved = {role: _resolve(role_config(llm, role), environ) for role in ROLES}
+        return {role: STUB.model_copy(update={"others": _listed(llm, role, lambda _: STUB)}) for role in ROLES}
+    resolved = {role: _with_list(llm, role, environ) for role in ROLES}
     if mode == "replay" and replay_from is not None:
         from tracebench_core.llm.cassette.player import recorded_models  # noqa: PLC0415 - for replays alone
 
         found = recorded_models(Path(replay_from))
-        resolved |= {role: m for role, m in found.items() if m == STUB or role_config(llm, role).model is None}
+        for role, model in found.items():
+            if model == STUB:
+                resolved[role] = STUB.model_copy(update={"others": _listed(llm, role, lambda _: STUB)})
+            elif role_config(llm, role).model is None:
+                resolved[role] = model
     return resolved
 
 
@@ -76,8 +104,8 @@ def missing_key(llm: LLMConfig, *, mode: Mode, environ: Mapping[str, str]) -> Mi
     if mode != "real":
         return None
     needed: dict[tuple[str, str], list[Role]] = {}
-    for role, identity in resolve_models(llm, mode=mode, environ=environ).items():
-        variable = key_variable(role_config(llm, role), identity)
+    for role, name, identity in every_model(resolve_models(llm, mode=mode, environ=environ)):
+        variable = key_variable(model_config(llm, role, name), identity)
         if variable and not environ.get(variable):
             needed.setdefault((variable, identity.provider), []).append(role)
     for (variable, provider), roles in needed.items():
@@ -92,6 +120,27 @@ def key_variable(config: ModelConfig, identity: ModelIdentity) -> str | None:
     if identity.base_url and urlsplit(identity.base_url).hostname in LOOPBACK:
         return None
     return KEY_VARIABLES.get(identity.provider)
+
+
+def _over(default: ModelConfig, own: ModelConfig) -> ModelConfig:
+    """Return `own` where it says something, else `default`; another provider's address and key are of no use to it."""
+    said = {name: value for name in ModelConfig.model_fields if (value := getattr(own, name)) not in (None, {})}
+    kept = default.model_dump()
+    if "provider" in said:
+        kept |= {"base_url": None, "api_key_env": None}
+    return ModelConfig(**kept | said)
+
+
+def _with_list(llm: LLMConfig, role: Role, environ: Mapping[str, str]) -> ModelIdentity:
+    own = _resolve(role_config(llm, role), environ)
+    others = _listed(llm, role, lambda name: _resolve(model_config(llm, role, name), environ))
+    return own.model_copy(update={"others": others}) if others else own
+
+
+def _listed(
+    llm: LLMConfig, role: Role, resolve: Callable[[str], ModelIdentity]
+) -> tuple[tuple[str, ModelIdentity], ...]:
+    return tuple((name, resolve(name)) for name in llm.roles[role].models) if role in llm.roles else ()
 
 
 def _resolve(config: ModelConfig, environ: Mapping[str, str]) -> ModelIdentity:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tracebench_core.llm.models import every_model
 from tracebench_core.specs import LLMConfig, ModelIdentity, Price, Role
 
 PER_MILLION = 1_000_000
@@ -29,13 +30,22 @@ class PriceTable:
             self._found[identity] = self._look_up(identity)
         return self._found[identity]
 
-    def usd(self, identity: ModelIdentity, *, prompt: int, completion: int, cached: int = 0) -> float | None:
-        """Return what a call of so many tokens costs; `cached` is the part of `prompt` from the provider's cache."""
+    def usd(
+        self, identity: ModelIdentity, *, prompt: int, completion: int, cached: int = 0, written: int = 0
+    ) -> float | None:
+        """Return what a call of so many tokens costs, or None when nobody told the price.
+
+        Args:
+            cached: the part of `prompt` read from the provider's cache.
+            written: the part of `prompt` written to it.
+        """
         price = self.price(identity)
         if price is None:
             return None
         cached_price = price.prompt if price.cached is None else price.cached
-        total = (prompt - cached) * price.prompt + cached * cached_price + completion * price.completion
+        written_price = price.prompt if price.written is None else price.written
+        plain = (prompt - cached - written) * price.prompt
+        total = plain + cached * cached_price + written * written_price + completion * price.completion
         return total / PER_MILLION
 
     def _look_up(self, identity: ModelIdentity) -> Price | None:
@@ -50,8 +60,22 @@ class PriceTable:
 
 def unpriced_models(llm: LLMConfig, models: Mapping[Role, ModelIdentity]) -> list[ModelIdentity]:
     """Return the models, each once, whose price is unknown: a budget in USD cannot be kept with them."""
-    table = PriceTable(llm.prices)
-    return [identity for identity in dict.fromkeys(models.values()) if table.price(identity) is None]
+    table = PriceTable(prices_of(llm, models))
+    asked = dict.fromkeys(identity for _, _, identity in every_model(models))
+    return [identity for identity in asked if table.price(identity) is None]
+
+
+def prices_of(llm: LLMConfig, models: Mapping[Role, ModelIdentity]) -> dict[str, Price]:
+    """Return the config's prices: the table's, and those that stand beside models on a role's list."""
+    beside = {
+        f"{identity.provider}/{identity.model}": listed.prices
+        for role, name, identity in every_model(models)
+        if identity.provider != "stub"
+        and role in llm.roles
+        and (listed := llm.roles[role].models.get(name)) is not None
+        and listed.prices is not None
+    }
+    return llm.prices | beside
 
 
 def _from_map(full: str, identity: ModelIdentity) -> Price | None:
@@ -62,11 +86,12 @@ def _from_map(full: str, identity: ModelIdentity) -> Price | None:
         entry = bare if bare is not None and _is_same_provider(bare, identity.provider) else None
     if entry is None or "input_cost_per_token" not in entry or "output_cost_per_token" not in entry:
         return None
-    cached = entry.get("cache_read_input_token_cost")
+    cached, written = entry.get("cache_read_input_token_cost"), entry.get("cache_creation_input_token_cost")
     return Price(
         prompt=entry["input_cost_per_token"] * PER_MILLION,
         completion=entry["output_cost_per_token"] * PER_MILLION,
         cached=None if cached is None else cached * PER_MILLION,
+        written=None if written is None else written * PER_MILLION,
     )
 
 

@@ -34,6 +34,8 @@ class Claims(Spec):
     seed: int
     budget: Budget
     model: ModelIdentity
+    is_engine: bool = False
+    """The engine's own key: it opens the account and asks no model."""
     hints: dict[str, Any] = Field(default_factory=dict)
     """What the stub model may know of the job's parameters: `{"parameters": [Parameter as JSON, ...]}`."""
 

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from tracebench_core.specs.llm import Completion, Endpoint, Message
     from tracebench_core.specs.order import ExecutorSetting, JobOrder, SharedLimits
     from tracebench_core.specs.run import (
+        ListedModel,
         LLMConfig,
         ModelConfig,
         PluginsConfig,
         Price,
         Resume,
+        RoleConfig,
         RunConfig,
         SandboxConfig,
         TaskEntry,
@@ -76,6 +78,7 @@ __all__ = [
     "JobStatus",
     "LLMConfig",
     "Limits",
+    "ListedModel",
     "LoggerSpec",
     "Message",
     "Mode",
@@ -94,6 +97,7 @@ __all__ = [
     "Requirement",
     "Resume",
     "Role",
+    "RoleConfig",
     "RunConfig",
     "SandboxConfig",
     "SharedLimits",
@@ -118,7 +122,7 @@ _HOMES = {
     "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity StepResult Usage",
     "llm": "Completion Endpoint Message",
     "order": "ExecutorSetting JobOrder SharedLimits",
-    "run": "LLMConfig ModelConfig PluginsConfig Price Resume RunConfig SandboxConfig TaskEntry TrainerEntry",
+    "run": "LLMConfig ListedModel ModelConfig PluginsConfig Price Resume RoleConfig RunConfig SandboxConfig TaskEntry TrainerEntry",
     "sandbox": "Limits Outcome OutcomeStatus",
     "task": "Example Objective Parameter Requirement SuiteSpec TaskSpec TaskVersion",
     "trainer": "Component CostEstimate Exclusion ExecutorSpec GuideSpec LoggerSpec "

@@ -38,6 +38,8 @@ class ModelIdentity(Spec):
     temperature: float | None = None
     """Sent where a caller names none; None leaves it to the provider."""
     max_tokens: int | None = None
+    others: tuple[tuple[str, ModelIdentity], ...] = ()
+    """Further models that the role may ask, by the name they are asked for."""
 
 
 class JobSpec(Spec):

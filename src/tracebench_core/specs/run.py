@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from tracebench_core.specs.base import Mode, Role, Spec
 from tracebench_core.specs.job import Budget
@@ -53,7 +53,9 @@ class Price(Spec):
     prompt: float = Field(ge=0)
     completion: float = Field(ge=0)
     cached: float | None = Field(default=None, ge=0)
-    """For prompt tokens served from the provider's cache; the prompt price when None."""
+    """For prompt tokens read from the provider's cache; the prompt price when None."""
+    written: float | None = Field(default=None, ge=0)
+    """For prompt tokens written to the provider's cache; the prompt price when None."""
 
 
 class ModelConfig(Spec):
@@ -70,7 +72,23 @@ class ModelConfig(Spec):
     temperature: float | None = None
     """Of every call that asks for none itself."""
     max_tokens: int | None = Field(default=None, gt=0)
-    """Of one completion."""
+    """Of one completion; where none is set and tokens or USD are capped, 4096."""
+    extra_body: dict[str, JsonValue] = {}
+    """Fields that every request carries besides, such as `top_k: 20`."""
+
+
+class ListedModel(ModelConfig):
+    """One model on a role's list. The role's own fields hold where it says nothing."""
+
+    prices: Price | None = None
+    """Of this model; wins over `llm.prices`."""
+
+
+class RoleConfig(ModelConfig):
+    """How one role's models are reached."""
+
+    models: dict[str, ListedModel] = {}
+    """Further models that the role may ask, by the name they are asked for; without `model`, the first is the role's own."""
 
 
 class LLMConfig(ModelConfig):
@@ -78,7 +96,7 @@ class LLMConfig(ModelConfig):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
-    roles: dict[Role, ModelConfig] = {}
+    roles: dict[Role, RoleConfig] = {}
     """What differs for single roles."""
     stub: Literal["mutate", "empty"] = "mutate"
     """`mutate` perturbs the current values by the seed; `empty` proposes nothing. Neither is a language model."""

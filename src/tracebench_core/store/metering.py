@@ -56,7 +56,7 @@ def _usage(event: LLMCall) -> Usage:
         return Usage(refused=1, retries=event.retries)
     if event.cached:
         return Usage(cached_calls=1)
-    answered = event.status == "ok"
+    answered = event.status == "ok" or event.prompt_tokens > 0  # what broke off after the prompt was sent is paid for
     return Usage(
         llm_calls=int(answered),
         prompt_tokens=event.prompt_tokens,

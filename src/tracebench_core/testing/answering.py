@@ -86,6 +86,9 @@ class AnsweringModels:
     def start_clock(self) -> None:
         """Do nothing: a trial's seconds are counted where evaluations are granted."""
 
+    def end_training(self) -> None:
+        """Do nothing: no call is under way."""
+
     def _demand(self, calls: int) -> None:
         used: dict[Axis, float] = {
             "llm_calls": self._used.llm_calls + calls - 1,

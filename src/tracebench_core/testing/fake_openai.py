@@ -192,24 +192,27 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, request: dict[str, Any], fault: Fault | None) -> None:
         messages, model, stream = request["messages"], request.get("model", "fake"), bool(request.get("stream"))
-        text = self.server.fake.reply(messages)
+        words = self.server.fake.reply(messages).split(" ")
+        limit = request.get("max_completion_tokens") or request.get("max_tokens") or len(words)
+        text, ending = " ".join(words[:limit]), "length" if len(words) > limit else "stop"
         prompt, completion = len(json.dumps(messages).split()), len(text.split())
         usage = _usage(prompt, completion, fault)
         if fault != "broken-stream":
             self.server.fake.count(Served(model, prompt, completion, stream))
         if stream:
             wants_usage = (request.get("stream_options") or {}).get("include_usage")
-            self._stream(model, text, usage if wants_usage else None, broken=fault == "broken-stream")
+            self._stream(model, text, usage if wants_usage else None, ending="" if fault == "broken-stream" else ending)
         else:
-            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": ending}
             self._send(200, _completion(model, [choice], usage))
 
-    def _stream(self, model: str, text: str, usage: dict[str, int] | None, *, broken: bool) -> None:
+    def _stream(self, model: str, text: str, usage: dict[str, int] | None, *, ending: str) -> None:
+        broken = not ending
         words = text.split(" ")
         deltas: list[dict[str, Any]] = [{"role": "assistant"}]
         deltas += [{"content": word if i == 0 else f" {word}"} for i, word in enumerate(words)]
         events = [_chunk(model, [{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas]
-        events.append(_chunk(model, [{"index": 0, "delta": {}, "finish_reason": "stop"}]))
+        events.append(_chunk(model, [{"index": 0, "delta": {}, "finish_reason": ending}]))
         if usage is not None:
             events.append(_chunk(model, []) | {"usage": usage})
         lines = [f"data: {json.dumps(event)}\n\n".encode() for event in events]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 
 import pytest
 
 from tracebench_core.llm.exchange import ProviderError, Reply, Tokens
-from tracebench_core.llm.gateway.accounts import Balance
+from tracebench_core.llm.gateway.balance import Balance, Demand, Need
 from tracebench_core.llm.gateway.limits import TokenBucket
 from tracebench_core.llm.gateway.meter import estimate, is_credible
 from tracebench_core.llm.gateway.retry import ask_with_retries
-from tracebench_core.specs import Budget
+from tracebench_core.specs import Budget, Price
 
 MESSAGES = [{"role": "user", "content": "a" * 40}]
 
@@ -72,9 +73,11 @@ def test_a_bucket_lets_its_rate_through() -> None:
 
 
 def test_calls_under_way_count_as_made() -> None:
-    balance = Balance(llm_calls=3, in_flight=2)
-    assert balance.exceeded(Budget(llm_calls=6), calls=1) is None
-    assert balance.exceeded(Budget(llm_calls=6), calls=2) == "llm_calls"
+    balance = Balance(llm_calls=3, held=Need(2, 0, 0.0))
+    one, two = (Demand(calls=calls, prompt=5, limit=None, price=None) for calls in (1, 2))
+    assert balance.room(Budget(llm_calls=6), one, beside=True).axis is None
+    assert balance.room(Budget(llm_calls=6), two, beside=True).axis == "llm_calls"
+    assert balance.room(Budget(llm_calls=6), two, beside=False).axis is None
 
 
 def test_usd_is_unknown_for_good_once_one_call_had_no_price() -> None:
@@ -83,4 +86,5 @@ def test_usd_is_unknown_for_good_once_one_call_had_no_price() -> None:
     for usd in (0.5, None, 0.5):
         balance.charge(call | {"usd": usd})
     assert balance.usd is None
-    assert balance.exceeded(Budget(usd=100.0), calls=1) == "usd"
+    demand = Demand(calls=1, prompt=5, limit=None, price=Price(prompt=1, completion=1))
+    assert balance.room(Budget(usd=100.0), demand, beside=False) == (-math.inf, "usd")

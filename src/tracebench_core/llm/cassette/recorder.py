@@ -40,6 +40,8 @@ class Recorder:
             "request": self._blobs.put(canonical_json(request_content(request))),
             "metered": asdict(metered),
         }
+        if request.is_shortened:
+            line["limit"] = request.limit
         if isinstance(outcome, ProviderError):
             line["error"] = {"kind": outcome.kind, "message": str(outcome), "status_code": outcome.status_code}
         else:
@@ -63,4 +65,6 @@ def _cut_torn_line(fd: int) -> None:
 def request_content(request: ChatRequest) -> dict[str, object]:
     """Return what the digest of a request stands for, in words; its address is left out."""
     identity = {"provider": request.identity.provider, "model": request.identity.model}
-    return {"model": identity, "role": request.role, "messages": request.messages, "sampling": request.sampling}
+    content: dict[str, object] = {"model": identity, "role": request.role}
+    content |= {"messages": request.messages, "sampling": request.sampling}
+    return content if request.kind == "chat" else content | {"kind": request.kind}

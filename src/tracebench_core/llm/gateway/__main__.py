@@ -18,6 +18,7 @@ import uvicorn
 
 from tracebench_core.llm.gateway.app import Routes
 from tracebench_core.llm.gateway.assembly import build_service
+from tracebench_core.llm.gateway.doorkeeper import KEEP_ALIVE_SECONDS, Doorkeeper, raise_descriptor_limit
 from tracebench_core.llm.gateway.privacy import forbid_inspection, redact_output
 from tracebench_core.llm.gateway.settings import GatewaySettings
 from tracebench_core.llm.models import ROLES, role_config
@@ -33,15 +34,16 @@ def main() -> None:
     os.environ.update(settings.environ)
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's to handle; jobs still end their calls
-    service = build_service(settings)
+    raise_descriptor_limit()
+    service, keeper = build_service(settings), Doorkeeper()
     config = uvicorn.Config(
-        Routes(service).app(),
+        Routes(service, keeper).app(),
         loop="asyncio",
-        http="httptools",
+        http=keeper.protocol(),
         lifespan="off",
         log_level="warning",
         access_log=False,
-        timeout_keep_alive=3600,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=1,
         backlog=1024,
     )

@@ -2,86 +2,17 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracebench_core.llm.access import Phase, Refusal
-from tracebench_core.specs import Axis, Budget, BudgetState, Usage
+from tracebench_core.llm.gateway.balance import FREE, Balance, Demand, Need, Room, need_of
+from tracebench_core.specs import Axis, Budget
 
-CHARGED = frozenset({"ok"})
-"""Only a call that a model answered, or the cache in its place, is counted against a cap."""
-
-
-@dataclass(slots=True)
-class Balance:
-    """Counters of what was used, and of calls under way. `usd` is None once a call of unknown price was served."""
-
-    llm_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    usd: float | None = 0.0
-    cached_calls: int = 0
-    retries: int = 0
-    in_flight: int = 0
-    refused: int = 0
-    clock: float | None = None
-    """Monotonic seconds at which training began."""
-
-    def charge(self, record: dict[str, Any]) -> None:
-        """Count one finished call."""
-        if record["status"] == "refused":
-            self.refused += 1
-            return
-        self.llm_calls += record["status"] in CHARGED
-        self.prompt_tokens += record["prompt_tokens"]
-        self.completion_tokens += record["completion_tokens"]
-        self.cached_tokens += record["cached_tokens"]
-        self.cached_calls += record.get("cached", False)
-        self.retries += record.get("retries", 0)
-        usd = record["usd"]
-        self.usd = None if usd is None or self.usd is None else self.usd + usd
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and completion tokens together."""
-        return self.prompt_tokens + self.completion_tokens
-
-    def usage(self) -> dict[str, Any]:
-        """Return the counters under the names of `Usage`, which tells calls that a model answered from those that the cache did."""
-        counted = {name: getattr(self, name) for name in Usage.model_fields}
-        return counted | {"llm_calls": self.llm_calls - self.cached_calls}
-
-    def seconds(self) -> float:
-        """Return the seconds since training began, 0 before that."""
-        return 0.0 if self.clock is None else time.monotonic() - self.clock
-
-    def state(self) -> BudgetState:
-        """Return what is used on the axes that the gateway sees."""
-        return BudgetState(llm_calls=self.llm_calls, tokens=self.tokens, usd=self.usd, seconds=self.seconds())
-
-    def exceeded(self, budget: Budget, *, calls: int) -> Axis | None:
-        """Return the axis on which `calls` more calls may not start, or None.
-
-        Calls under way count as made, so their number never passes its cap. Tokens and USD are known only when a call
-        ends: those pass their caps by what is under way and no more.
-        """
-        if budget.llm_calls is not None and self.llm_calls + self.in_flight + calls > budget.llm_calls:
-            return "llm_calls"
-        if budget.tokens is not None and self.tokens >= budget.tokens:
-            return "tokens"
-        if budget.usd is not None and (self.usd is None or self.usd >= budget.usd):
-            return "usd"
-        if budget.seconds is not None and self.seconds() >= budget.seconds:
-            return "seconds"
-        return None
-
-    def overshoot(self, budget: Budget) -> dict[Axis, float]:
-        """Return how far each capped axis is past its cap, where it is."""
-        used = {"llm_calls": self.llm_calls, "tokens": self.tokens, "usd": self.usd or 0.0}
-        return {axis: used[axis] - cap for axis, cap in budget.caps().items() if axis in used and used[axis] > cap}
+UNASKED_LIMIT = 4_096
+"""Tokens of an answer that neither its caller nor the config limits, while tokens or USD are capped: what is set aside must have an end."""
 
 
 @dataclass(slots=True)
@@ -97,6 +28,8 @@ class Account:
     """The cap that first turned a training call away."""
     asked: Counter[str] = field(default_factory=Counter)
     """How often each request was asked."""
+    is_trained: bool = False
+    """Training has ended: its keys ask for nothing more."""
 
     def occurrence(self, digest: str) -> int:
         """Return how often this request was asked before, and count it."""
@@ -114,12 +47,21 @@ class Account:
                 self.refusal = refusal_of(record["error"])
 
 
+class Grant(NamedTuple):
+    """What a request may do: `limit` is the most tokens of each answer, None where nothing limits it."""
+
+    need: Need
+    limit: int | None
+
+
 class Accounts:
     """Every account that is still in use, and the balance of the whole run."""
 
     def __init__(self, run_budget: Budget, *, started: float) -> None:
         self.run = Balance(clock=started)
         self.run_budget = run_budget
+        self.run_refusal: Axis | None = None
+        """The run's cap that first turned a call away."""
         self._open: dict[tuple[str, str], Account] = {}
         self._released: set[tuple[str, str]] = set()
 
@@ -135,25 +77,33 @@ class Accounts:
         self._released.add((job_id, attempt))
         self._open.pop((job_id, attempt), None)
 
-    def refusal(self, account: Account, budget: Budget, *, phase: Phase, calls: int) -> Refusal | None:
-        """Return the axis and scope (`job` or `run`) that forbid `calls` more calls, or None: then they are under way."""
-        if phase == "training":
-            axis = account.capped.exceeded(budget, calls=calls)
-            if axis is not None:
-                return Refusal(axis, "job")
-            axis = self.run.exceeded(self.run_budget, calls=calls)
-            if axis is not None:
-                return Refusal(axis, "run")
-        self._move(account, phase, calls)
-        return None
+    def grant(self, account: Account, budget: Budget, demand: Demand, *, phase: Phase) -> Grant | Refusal | None:
+        """Set aside the worst that a request can cost; None when it must wait for calls under way, of which some may cost less.
 
-    def end(self, account: Account, record: dict[str, Any], *, is_paid: bool = True) -> None:
-        """File a call that was under way."""
-        self._move(account, record["phase"], -1)
-        self.file(account, record, is_paid=is_paid)
+        An answer is limited to what is asked for, and to what the caps pay if those calls cost nothing more.
+        """
+        scopes = [(account.capped, budget, "job"), (self.run, self.run_budget, "run")] if phase == "training" else []
+        alone, scope = FREE, "job"
+        for balance, caps, name in scopes:
+            room = balance.room(caps, demand, beside=False)
+            if room.tokens < alone.tokens:
+                alone, scope = room, name
+        if alone.axis is not None and alone.tokens < demand.fewest:
+            return Refusal(alone.axis, scope)  # type: ignore[arg-type]  # one of the two above
+        limit = self._limit(demand, alone)
+        beside = min((balance.room(caps, demand, beside=True).tokens for balance, caps, _ in scopes), default=math.inf)
+        if beside < (demand.fewest if limit is None else limit):
+            return None
+        need = need_of(demand, limit)
+        self._balances(account, phase, Balance.hold, need)
+        return Grant(need, limit)
+
+    def give_back(self, account: Account, phase: Phase, need: Need) -> None:
+        """Give back what a request had set aside: what it cost is filed by now."""
+        self._balances(account, phase, Balance.give_back, need)
 
     def file(self, account: Account | None, record: dict[str, Any], *, is_paid: bool = True) -> None:
-        """File a call: one just refused, or one read back from the ledger. A released job's call counts for the run alone.
+        """File a call: one just ended or refused, or one read back from the ledger. A released job's call counts for the run alone.
 
         What an earlier attempt has paid for counts for the job again, so that its caps hold where they held then, and not for the run.
         """
@@ -161,11 +111,21 @@ class Accounts:
             account.add(record)
         if is_paid:
             self.run.charge(record)
+        refused = refusal_of(record["error"]) if record["status"] == "refused" else None
+        if refused is not None and refused.scope == "run":
+            self.run_refusal = self.run_refusal or refused.axis
 
-    def _move(self, account: Account, phase: Phase, calls: int) -> None:
-        self.run.in_flight += calls
+    def _limit(self, demand: Demand, room: Room) -> int | None:
+        if demand.fewest == 0:
+            return 0
+        if math.isinf(room.tokens):
+            return demand.limit
+        return min(demand.limit or UNASKED_LIMIT, int(room.tokens))
+
+    def _balances(self, account: Account, phase: Phase, change: Any, need: Need) -> None:
+        change(self.run, need)
         if phase == "training":
-            account.capped.in_flight += calls
+            change(account.capped, need)
 
 
 def refusal_text(refusal: Refusal) -> str:

@@ -1,4 +1,4 @@
-"""The routes: OpenAI's, for jobs and foreign clients, and `/ledger`, for our own client and the runner."""
+"""The routes: those of models, for jobs and foreign clients, and `/ledger` and `/admin`, for the engine alone."""
 
 from __future__ import annotations
 
@@ -7,57 +7,88 @@ import time
 from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tracebench_core.llm.gateway.chat import Caller, chat
-from tracebench_core.llm.gateway.errors import rejected
+from tracebench_core.llm.gateway.doorkeeper import Doorkeeper
+from tracebench_core.llm.gateway.errors import Failure, rejected
+from tracebench_core.llm.gateway.fields import is_number
+from tracebench_core.llm.gateway.flow import Caller, converse, respond
+from tracebench_core.llm.gateway.reading import BadRequest, read_object
 from tracebench_core.llm.gateway.service import Service
+from tracebench_core.llm.gateway.wire.base import Wire
+from tracebench_core.llm.gateway.wire.chat import ChatWire
+from tracebench_core.llm.models import names_of
 from tracebench_core.llm.tokens import Claims, verify
 
 Handler = Callable[[Request], Awaitable[Response]]
+CHAT = ChatWire()
+WIRES: dict[str, Wire] = {"/v1/chat/completions": CHAT}
+LONGEST_NUMBER = 12
+"""Digits of a call's number."""
 
 
 class Routes:
-    """Handlers, each behind the key of a job or of the runner."""
+    """Handlers, each behind the key of a job, of the engine or of the runner."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, keeper: Doorkeeper) -> None:
         self._service = service
+        self._keeper = keeper
         self._secret = bytes.fromhex(service.settings.token_secret)
         self._admin = service.settings.admin_token
         self._known: dict[str, Claims] = {}
 
     def app(self) -> Starlette:
         """Return the application."""
+        models = [Route(path, self._asking(wire), methods=["POST"]) for path, wire in WIRES.items()]
         return Starlette(
             routes=[
-                Route("/v1/chat/completions", self.for_job(self._chat), methods=["POST"]),
-                Route("/v1/models", self.for_job(self._models)),
-                Route("/ledger/records", self.for_job(self._records)),
-                Route("/ledger/used", self.for_job(self._used)),
-                Route("/ledger/clock", self.for_job(self._start_clock), methods=["POST"]),
+                *models,
+                Route("/v1/models", self.for_job(self._models, CHAT)),
+                Route("/ledger/records", self.for_engine(self._records)),
+                Route("/ledger/used", self.for_engine(self._used)),
+                Route("/ledger/clock", self.for_engine(self._start_clock), methods=["POST"]),
+                Route("/ledger/end", self.for_engine(self._end), methods=["POST"]),
                 Route("/admin/health", self.for_runner(self._health)),
                 Route("/admin/run", self.for_runner(self._run)),
                 Route("/admin/jobs/{job_id}/{attempt}/records", self.for_runner(self._records_of)),
                 Route("/admin/jobs/{job_id}/{attempt}/release", self.for_runner(self._release), methods=["POST"]),
             ],
+            exception_handlers={HTTPException: _no_route},
         )
 
-    def for_job(self, handler: Callable[[Request, Caller], Awaitable[Response]]) -> Handler:
+    def for_job(self, handler: Callable[[Request, Caller], Awaitable[Response]], wire: Wire) -> Handler:
         """Let a handler be reached with a job's key only."""
 
         async def guarded(request: Request) -> Response:
-            token = _bearer(request)
-            claims = self._known.get(token) or verify(token, secret=self._secret)
-            if claims is None:
-                return rejected("this key is not one of this run", status=401, kind="invalid_api_key")
-            account = self._service.accounts.account(claims.job_id, claims.attempt)
-            if account is None:
-                self._known.pop(token, None)
-                return rejected(f"job `{claims.job_id}` has ended", status=401, kind="invalid_api_key")
-            self._known[token] = claims
-            return await handler(request, Caller(claims, account))
+            caller = self._caller(request)
+            if isinstance(caller, Failure):
+                return respond(wire, caller)
+            claims = caller.claims
+            if claims.is_engine:
+                return respond(wire, rejected("this key asks no model", status=401, kind="invalid_api_key"))
+            if caller.account.is_trained and claims.phase == "training":
+                words = f"the training of job `{claims.job_id}` has ended"
+                return respond(wire, rejected(words, status=401, kind="invalid_api_key"))
+            return await handler(request, caller)
+
+        return guarded
+
+    def for_engine(self, handler: Callable[[Request, Caller], Awaitable[Response]]) -> Handler:
+        """Let a handler be reached with the engine's key of a job only: what a program holds starts no clock."""
+
+        async def guarded(request: Request) -> Response:
+            caller = self._caller(request)
+            if isinstance(caller, Failure):
+                return respond(CHAT, caller)
+            if not caller.claims.is_engine:
+                return respond(CHAT, rejected("this key is not the engine's", status=401, kind="invalid_api_key"))
+            try:
+                return await handler(request, caller)
+            except BadRequest as error:
+                return respond(CHAT, rejected(str(error), status=error.status))
 
         return guarded
 
@@ -65,19 +96,39 @@ class Routes:
         """Let a handler be reached with the runner's key only."""
 
         async def guarded(request: Request) -> Response:
-            if not hmac.compare_digest(_bearer(request).encode(), self._admin.encode()):
-                return rejected("this key is not the runner's", status=401, kind="invalid_api_key")
+            if not hmac.compare_digest(_key(request).encode(), self._admin.encode()):
+                return respond(CHAT, rejected("this key is not the runner's", status=401, kind="invalid_api_key"))
+            self._keeper.vouch(request.scope)
             return await handler(request)
 
         return guarded
 
-    async def _chat(self, request: Request, caller: Caller) -> Response:
-        return await chat(request, service=self._service, caller=caller)
+    def _caller(self, request: Request) -> Caller | Failure:
+        """Return who asks, by the key: a job, or its engine."""
+        token = _key(request)
+        claims = self._known.get(token) or verify(token, secret=self._secret)
+        if claims is None:
+            return rejected("this key is not one of this run", status=401, kind="invalid_api_key")
+        account = self._service.accounts.account(claims.job_id, claims.attempt)
+        if account is None:
+            self._known.pop(token, None)
+            return rejected(f"job `{claims.job_id}` has ended", status=401, kind="invalid_api_key")
+        self._known[token] = claims
+        self._keeper.vouch(request.scope)
+        return Caller(claims, account)
+
+    def _asking(self, wire: Wire) -> Handler:
+        async def asking(request: Request, caller: Caller) -> Response:
+            return await converse(request, wire=wire, service=self._service, caller=caller)
+
+        return self.for_job(asking, wire)
 
     async def _models(self, request: Request, caller: Caller) -> Response:
-        identity = caller.claims.model
-        model = {"id": identity.model, "object": "model", "created": 0, "owned_by": identity.provider}
-        return JSONResponse({"object": "list", "data": [model]})
+        listed = [
+            {"id": name, "object": "model", "created": 0, "owned_by": identity.provider}
+            for name, identity in names_of(caller.claims.model).items()
+        ]
+        return JSONResponse({"object": "list", "data": listed})
 
     async def _records(self, request: Request, caller: Caller) -> Response:
         return JSONResponse({"records": caller.account.records[_after(request) :]})
@@ -88,43 +139,62 @@ class Routes:
         return JSONResponse({"used": balance.usage(), "overshoot": overshoot, "refusal": caller.account.refusal})
 
     async def _start_clock(self, request: Request, caller: Caller) -> Response:
+        elapsed = (await read_object(request)).get("elapsed", 0.0)
+        if not is_number(elapsed) or elapsed < 0:
+            raise BadRequest("`elapsed` must be a number of seconds, 0 or more")
         account = caller.account
-        data = await request.json()
-        account.capped.clock = time.monotonic() - float(data.get("elapsed", 0.0))
-        ids = {"job_id": account.job_id, "attempt": account.attempt}
-        self._service.ledger.append("clock", **ids, mono=account.capped.clock)
+        if account.capped.clock is None:
+            account.capped.clock = time.monotonic() - elapsed
+            ids = {"job_id": account.job_id, "attempt": account.attempt}
+            self._service.ledger.append("clock", **ids, mono=account.capped.clock)
+        return JSONResponse({})
+
+    async def _end(self, request: Request, caller: Caller) -> Response:
+        await self._service.end_training(caller.account)
         return JSONResponse({})
 
     async def _health(self, request: Request) -> Response:
         return JSONResponse({"mode": self._service.settings.mode})
 
     async def _run(self, request: Request) -> Response:
-        run, budget = self._service.accounts.run, self._service.accounts.run_budget
+        accounts = self._service.accounts
+        run, budget = accounts.run, accounts.run_budget
         return JSONResponse(
             {
                 "used": run.state().model_dump(),
                 "overshoot": run.overshoot(budget),
-                "in_flight": run.in_flight,
+                "held": run.held._asdict(),
                 "refused": run.refused,
+                "refusal": accounts.run_refusal,
             }
         )
 
     async def _records_of(self, request: Request) -> Response:
         account = self._service.accounts.account(request.path_params["job_id"], request.path_params["attempt"])
-        records = account.records[_after(request) :] if account else []
-        return JSONResponse({"records": records})
+        if account is None:
+            return JSONResponse({"records": []})
+        await self._service.end_training(account)
+        return JSONResponse({"records": account.records[_after(request) :]})
 
     async def _release(self, request: Request) -> Response:
         job_id, attempt = request.path_params["job_id"], request.path_params["attempt"]
-        self._service.release(job_id, attempt)
+        await self._service.release(job_id, attempt)
         self._known = {token: c for token, c in self._known.items() if (c.job_id, c.attempt) != (job_id, attempt)}
         return JSONResponse({})
 
 
-def _bearer(request: Request) -> str:
-    return request.headers.get("authorization", "").removeprefix("Bearer ")
+async def _no_route(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    offered = ", ".join([*WIRES, "/v1/models"])
+    words = f"the gateway does not answer {request.method} {request.url.path[:200]}; it offers {offered}"
+    return respond(CHAT, rejected(words, status=status))
+
+
+def _key(request: Request) -> str:
+    """Return the key of a request: as OpenAI's clients send it, or as Anthropic's do."""
+    return request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
 def _after(request: Request) -> int:
     after = request.query_params.get("after", "0")
-    return int(after) if after.isdecimal() else 0
+    return int(after) if after.isascii() and after.isdigit() and len(after) <= LONGEST_NUMBER else 0

@@ -1,16 +1,17 @@
-"""Failures in OpenAI's form. A refused budget is 402: clients retry 429 for minutes."""
+"""Failures, before a wire writes them in its own form. A refused budget is 402: clients retry 429 for minutes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.responses import JSONResponse
-
+from tracebench_core.llm.access import Refusal
 from tracebench_core.llm.exchange import ProviderError
-from tracebench_core.llm.gateway.service import Refused
+from tracebench_core.llm.gateway.accounts import refusal_text
 
 FINAL = {"x-should-retry": "false"}
-"""What OpenAI's own client honours: the gateway has retried already."""
+"""What OpenAI's and Anthropic's own clients honour: the gateway has retried already."""
 STATUS = {
     "refused": 502,
     "timeout": 504,
@@ -24,23 +25,45 @@ STATUS = {
 """By kind of failure. A provider's 429 or 401 is no longer the caller's business: it holds no account there."""
 
 
-def error_body(message: str, *, kind: str, **extra: Any) -> dict[str, Any]:
-    """Return OpenAI's error object; `extra` tells our own client more."""
-    return {"error": {"message": message, "type": kind, "code": kind, "param": None, "tracebench": extra}}
+class Refused(Exception):  # noqa: N818 - the call is refused; nothing went wrong
+    """A cap forbids the call."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal_text(refusal))
+        self.axis, self.scope = refusal
 
 
-def failed(error: ProviderError) -> JSONResponse:
-    """Return the answer for a call that no model answered."""
-    body = error_body(str(error), kind=error.kind, kind_of_failure=error.kind, provider_status=error.status_code)
-    return JSONResponse(body, STATUS[error.kind], headers=FINAL)
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a caller is told in place of an answer; `extra` tells our own client more."""
+
+    status: int
+    message: str
+    kind: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=lambda: FINAL)
 
 
-def refused(refusal: Refused, *, close: bool) -> JSONResponse:
-    """Return the answer for a call that a cap forbids."""
-    body = error_body(str(refusal), kind="insufficient_quota", axis=refusal.axis, scope=refusal.scope)
-    return JSONResponse(body, 402, headers=FINAL | ({"connection": "close"} if close else {}))
+def failed(error: ProviderError) -> Failure:
+    """Return the failure of a call that no model answered."""
+    extra = {"kind_of_failure": error.kind, "provider_status": error.status_code}
+    return Failure(STATUS[error.kind], str(error), error.kind, extra)
 
 
-def rejected(message: str, *, status: int, kind: str = "invalid_request_error") -> JSONResponse:
-    """Return the answer for a request that is not asked of any model."""
-    return JSONResponse(error_body(message, kind=kind, kind_of_failure="request"), status, headers=FINAL)
+def refused(refusal: Refused, *, close: bool = False) -> Failure:
+    """Return the failure of a call that a cap forbids."""
+    extra = {"axis": refusal.axis, "scope": refusal.scope}
+    headers = FINAL | ({"connection": "close"} if close else {})
+    return Failure(402, str(refusal), "insufficient_quota", extra, headers)
+
+
+def rejected(message: str, *, status: int, kind: str = "invalid_request_error") -> Failure:
+    """Return the failure of a request that is not asked of any model."""
+    headers = FINAL | ({"connection": "close"} if status in {401, 408, 413} else {})
+    return Failure(status, message, kind, {"kind_of_failure": "request"}, headers)
+
+
+def error_body(failure: Failure) -> dict[str, Any]:
+    """Return OpenAI's error object."""
+    named = {"message": failure.message, "type": failure.kind, "code": failure.kind, "param": None}
+    return {"error": named | {"tracebench": dict(failure.extra)}}

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from tracebench_core.llm.exchange import ChatRequest, Metered, Reply, Tokens
 from tracebench_core.llm.prices import PriceTable
-from tracebench_core.specs import Message
+from tracebench_core.specs import Message, ModelIdentity
 
 CHARACTERS_PER_TOKEN = 4
+BYTES_PER_TOKEN = 3
+"""Of what is set aside: dense text and code take more tokens than plain English."""
+TOKENS_PER_IMAGE = 1_500
+"""Set aside for a part of a message that is no text."""
 TOKENS_PER_MESSAGE = 4
 """What a chat template adds around each message."""
 MOST_HIDDEN_TOKENS = 50_000
@@ -24,14 +30,26 @@ def measure(request: ChatRequest, reply: Reply, *, prices: PriceTable) -> Metere
     reported = reply.reported
     credible = reported is not None and is_credible(reported, request.messages)
     tokens = reported if reported is not None and credible else estimate(request.messages, reply.text)
-    usd = prices.usd(request.identity, prompt=tokens.prompt, completion=tokens.completion, cached=tokens.cached)
-    return Metered(tokens, usd, estimated=not credible)
+    return Metered(tokens, cost(request.identity, tokens, prices), estimated=not credible)
+
+
+def cost(identity: ModelIdentity, tokens: Tokens, prices: PriceTable) -> float | None:
+    """Return what so many tokens of a model cost in USD, or None when nobody told the price."""
+    counts = {"prompt": tokens.prompt, "completion": tokens.completion, "cached": tokens.cached}
+    return prices.usd(identity, **counts, written=tokens.written)
 
 
 def estimate(messages: list[Message], answer: str) -> Tokens:
     """Return a count by length: four characters a token, as is usual for English."""
     prompt = sum(TOKENS_PER_MESSAGE + _tokens(len(text_of(message))) for message in messages)
     return Tokens(prompt=prompt, completion=_tokens(len(answer)))
+
+
+def reserve(messages: list[Message], sampling: Mapping[str, Any]) -> int:
+    """Return the tokens set aside for a prompt: more than most take, as no tokenizer of the model's is at hand."""
+    prompt = sum(TOKENS_PER_MESSAGE + _held(message) for message in messages)
+    tools = sampling.get("tools")
+    return prompt + (_bytes_held(len(json.dumps(tools))) if tools else 0)
 
 
 def is_credible(tokens: Tokens, messages: list[Message]) -> bool:
@@ -50,6 +68,19 @@ def text_of(message: Message) -> str:
     if isinstance(content, str):
         return content
     return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+
+
+def _held(message: Message) -> int:
+    content = message.get("content") or ""
+    parts = content if isinstance(content, list) else ()
+    unseen = sum(TOKENS_PER_IMAGE for part in parts if "text" not in part)
+    calls = message.get("tool_calls")
+    called = len(json.dumps(calls)) if calls else 0
+    return _bytes_held(len(text_of(message).encode()) + called) + unseen + len(message.get("tokens") or ())
+
+
+def _bytes_held(count: int) -> int:
+    return -(-count // BYTES_PER_TOKEN)
 
 
 def _tokens(characters: int) -> int:

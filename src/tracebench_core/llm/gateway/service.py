@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tracebench_core.llm.access import Refusal
+from tracebench_core.llm.access import Phase, Refusal
 from tracebench_core.llm.cassette.cache import CallCache
 from tracebench_core.llm.cassette.recorder import Recorder
 from tracebench_core.llm.cassette.reuse import Finished
 from tracebench_core.llm.credentials import redact
 from tracebench_core.llm.exchange import ChatRequest, Metered, OnDelta, Provider, ProviderError, Reply, Tokens
-from tracebench_core.llm.gateway.accounts import Account, Accounts, refusal_text
+from tracebench_core.llm.gateway.accounts import Account, Accounts, Grant, refusal_text
+from tracebench_core.llm.gateway.admission import Admission, IsGone
+from tracebench_core.llm.gateway.asked import Asked
+from tracebench_core.llm.gateway.errors import Refused
 from tracebench_core.llm.gateway.ledger import Ledger
 from tracebench_core.llm.gateway.limits import Limits
-from tracebench_core.llm.gateway.meter import estimate, measure
-from tracebench_core.llm.gateway.providers.pieces import send_in_pieces
+from tracebench_core.llm.gateway.meter import cost, estimate, measure
+from tracebench_core.llm.gateway.providers.pieces import send_in_pieces, text_of_delta
+from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.retry import ask_with_retries
 from tracebench_core.llm.gateway.settings import GatewaySettings
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.llm.tokens import Claims
+from tracebench_core.specs import ModelIdentity
 
 MOST_REFUSALS_KEPT = 1_000
 """Refused calls of one job that are filed one by one; a client that loops on is only counted."""
@@ -29,12 +38,13 @@ LONGEST_CALL = 3_600.0
 """Seconds after which a call of a job without a time budget is given up."""
 
 
-class Refused(Exception):  # noqa: N818 - the call is refused; nothing went wrong
-    """A cap forbids the call."""
+@dataclass(slots=True)
+class Progress:
+    """How far a call came: what of it is charged when it breaks off depends on that."""
 
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal_text(refusal))
-        self.axis, self.scope = refusal
+    is_asked: bool = False
+    """The provider was sent the prompt."""
+    streamed: list[str] = field(default_factory=list)
 
 
 class Service:
@@ -52,9 +62,11 @@ class Service:
     ) -> None:
         self.settings = settings
         self.accounts = Accounts(settings.run_budget, started=settings.started)
-        self.prices = PriceTable(settings.llm.prices)
+        self.prices = PriceTable(settings.prices)
         self.ledger = ledger
         ledger.restore(self.accounts)
+        self._admission = Admission(self.accounts)
+        self._under_way: dict[tuple[str, str], dict[asyncio.Future[Any], Phase]] = defaultdict(dict)
         self._provider = provider
         self._recorder = recorder
         self._cache = cache
@@ -67,34 +79,73 @@ class Service:
             concurrency=settings.llm.max_concurrency, per_minute=settings.llm.requests_per_minute if real else None
         )
 
-    def admit(self, account: Account, claims: Claims, *, calls: int) -> None:
-        """Put `calls` calls under way.
+    @asynccontextmanager
+    async def hold(self, account: Account, claims: Claims, asked: Asked, *, is_gone: IsGone) -> AsyncIterator[Grant]:
+        """Hold the worst that a request can cost while it is under way.
 
         Raises:
-            Refused: when a cap forbids them; the refusal is filed.
+            Refused: when a cap forbids it; the refusal is filed.
+            CallerGone: when the caller hangs up while it waits.
         """
-        refusal = self.accounts.refusal(account, claims.budget, phase=claims.phase, calls=calls)
-        if refusal is None:
-            return
-        if account.capped.refused < MOST_REFUSALS_KEPT:
-            record = self._record(claims, "refused", error=refusal_text(refusal))
-            self.accounts.file(account, record)
-            self.ledger.append("llm_call", job_id=claims.job_id, attempt=claims.attempt, **record)
-        else:
-            account.capped.refused += 1
-        raise Refused(refusal)
+        demand = asked.demand(self.prices)
+        async with self._admission.hold(account, claims.budget, demand, phase=claims.phase, is_gone=is_gone) as granted:
+            if isinstance(granted, Refusal):
+                self._refuse(account, claims, asked, granted)
+                raise Refused(granted)
+            yield granted
 
-    def release(self, job_id: str, attempt: str) -> None:
-        """Forget an attempt that has ended: its keys open nothing from now on."""
+    def track(self, account: Account, phase: Phase, task: asyncio.Future[Any]) -> None:
+        """Count a request among those that the end of its job cancels, until it is through."""
+        key = (account.job_id, account.attempt)
+        self._under_way[key][task] = phase
+        task.add_done_callback(lambda _: self._forget(key, task))
+
+    def _forget(self, key: tuple[str, str], task: asyncio.Future[Any]) -> None:
+        tasks = self._under_way[key]
+        tasks.pop(task, None)
+        if not tasks:
+            del self._under_way[key]
+
+    async def end_training(self, account: Account) -> None:
+        """End the training calls of an attempt and see them filed; further ones are turned away."""
+        account.is_trained = True
+        tasks = [t for t, phase in self._tasks(account) if phase == "training"]
+        await _cancelled(tasks)
+
+    async def release(self, job_id: str, attempt: str) -> None:
+        """Forget an attempt that has ended: its calls are ended and filed, and its keys open nothing from now on."""
+        account = self.accounts.account(job_id, attempt)
+        if account is not None:
+            account.is_trained = True
+            await _cancelled([task for task, _ in self._tasks(account)])
         self.accounts.release(job_id, attempt)
         self.ledger.append("release", job_id=job_id, attempt=attempt)
         if self._finished:
             self._finished.forget(job_id)
 
-    def is_unpriced(self, claims: Claims) -> bool:
-        """Tell whether a cap in USD holds for a call whose price nobody knows."""
+    def check_priced(self, claims: Claims, identity: ModelIdentity) -> None:
+        """See that a cap in USD can be kept.
+
+        Raises:
+            BadRequest: when nobody knows what the model costs.
+        """
         capped = claims.budget.usd is not None or self.settings.run_budget.usd is not None
-        return capped and claims.phase == "training" and self.prices.price(claims.model) is None
+        if capped and claims.phase == "training" and self.prices.price(identity) is None:
+            raise BadRequest(
+                f"a cap in USD cannot be kept: the price of `{identity.model}` is unknown; give it in `llm.prices`"
+            )
+
+    def _tasks(self, account: Account) -> list[tuple[asyncio.Future[Any], Phase]]:
+        return list(self._under_way.get((account.job_id, account.attempt), {}).items())
+
+    def _refuse(self, account: Account, claims: Claims, asked: Asked, refusal: Refusal) -> None:
+        if account.capped.refused < MOST_REFUSALS_KEPT:
+            model = asked.model.identity.model
+            record = self._record(claims, model, "refused", error=refusal_text(refusal))
+            self.accounts.file(account, record)
+            self.ledger.append("llm_call", job_id=claims.job_id, attempt=claims.attempt, **record)
+        else:
+            account.capped.refused += 1
 
     async def call(
         self, account: Account, claims: Claims, request: ChatRequest, *, on_delta: OnDelta | None = None
@@ -106,21 +157,23 @@ class Service:
             Refused: when the job's time ended while the model was asked.
         """
         begun = time.monotonic()
-        streamed: list[str] = []
-        # A caller that goes away has still had what was streamed to it.
-        outcome: Reply | ProviderError = ProviderError("the caller went away", kind="request")
+        progress = Progress()
+        outcome: Reply | ProviderError | None = None
         metered: Metered | None = None
 
         async def forward(delta: dict[str, Any]) -> None:
-            streamed.append(delta.get("content") or "")
+            progress.streamed.append(text_of_delta(delta))
             if on_delta is not None:
                 await on_delta(delta)
 
         try:
-            outcome, metered = await self._answer(account, claims, request, forward if on_delta else None, streamed)
+            outcome, metered = await self._answer(account, claims, request, forward if on_delta else None, progress)
         finally:
-            if metered is None:
-                metered = self._cost_of_failure(request, outcome, streamed)
+            if outcome is None:  # cancelled: whoever goes away has still had what was asked and sent
+                why = "the job's training ended" if account.is_trained else "the caller went away"
+                outcome = ProviderError(why, kind="request")
+                metered = self._cost_of_break(request, progress, is_sent=progress.is_asked)
+            metered = metered or Metered(Tokens(0, 0), 0.0)
             self._settle(account, claims, request, outcome, metered, seconds=time.monotonic() - begun)
         if isinstance(outcome, ProviderError):
             if self._is_out_of_time(account, claims):
@@ -135,7 +188,7 @@ class Service:
         claims: Claims,
         request: ChatRequest,
         on_delta: OnDelta | None,
-        streamed: list[str],
+        progress: Progress,
     ) -> tuple[Reply | ProviderError, Metered | None]:
         earlier = self._finished.reply(request) if self._finished else None
         if earlier is not None and earlier.metered is not None:
@@ -150,13 +203,16 @@ class Service:
 
         async def attempt() -> Reply:
             async with self._limits.slot(request.identity):
+                if self._is_out_of_time(account, claims):  # it may have waited long for the slot
+                    raise ProviderError("the job's time is up before its model is asked", kind="timeout")
+                progress.is_asked = True
                 return await self._provider.ask(request, on_delta=on_delta)
 
         answered = await ask_with_retries(
             attempt,
             max_retries=self._max_retries,
             deadline=self._deadline(account, claims),
-            may_retry=lambda: not streamed,
+            may_retry=lambda: not progress.streamed,
             rng=self._rng,
         )
         result = answered.result
@@ -165,10 +221,11 @@ class Service:
             error = ProviderError(
                 text, kind=result.kind, status_code=result.status_code, retry_after=result.retry_after
             )
-            cost = result.metered or self._cost_of_failure(request, error, streamed)
+            is_sent = progress.is_asked and error.kind == "timeout"  # it may be answered yet, and charged for
+            cost = result.metered or self._cost_of_break(request, progress, is_sent=is_sent)
             return error, replace(cost, retries=cost.retries + answered.retries)
         metered = measure(request, result, prices=self.prices)
-        if self._cache:
+        if self._cache and not (request.is_shortened and result.finish_reason == "length"):
             self._cache.put(request, result)
         return result, replace(metered, retries=metered.retries + answered.retries)
 
@@ -182,13 +239,12 @@ class Service:
         seconds = claims.budget.seconds if claims.phase == "training" else None
         return seconds is not None and account.capped.seconds() >= seconds
 
-    def _cost_of_failure(self, request: ChatRequest, outcome: Reply | ProviderError, streamed: list[str]) -> Metered:
-        """Return what a call without an answer cost: nothing, or an estimate of what was streamed before it broke."""
-        if isinstance(outcome, Reply) or not streamed:
+    def _cost_of_break(self, request: ChatRequest, progress: Progress, *, is_sent: bool) -> Metered:
+        """Return what a call without a whole answer cost: an estimate of the prompt and what was streamed, or nothing."""
+        if not is_sent and not progress.streamed:
             return Metered(Tokens(0, 0), 0.0)
-        tokens = estimate(request.messages, "".join(streamed))
-        usd = self.prices.usd(request.identity, prompt=tokens.prompt, completion=tokens.completion)
-        return Metered(tokens, usd, estimated=True)
+        tokens = estimate(request.messages, "".join(progress.streamed))
+        return Metered(tokens, cost(request.identity, tokens, self.prices), estimated=True)
 
     def _settle(
         self,
@@ -206,6 +262,7 @@ class Service:
             self._finished.add(kept)
         record = self._record(
             claims,
+            request.identity.model,
             "error" if failed else "ok",
             prompt_tokens=metered.tokens.prompt,
             completion_tokens=metered.tokens.completion,
@@ -219,11 +276,20 @@ class Service:
             request_hash=request.digest,
             reply_hash=kept.get("reply", ""),
         )
-        self.accounts.end(account, record, is_paid=not metered.reused)
-        marks = {"reused": True} if metered.reused else {}
+        self.accounts.file(account, record, is_paid=not metered.reused)
+        marks: dict[str, Any] = {"reused": True} if metered.reused else {}
+        if request.is_shortened:
+            marks["limit"] = request.limit
         self.ledger.append("llm_call", job_id=claims.job_id, attempt=claims.attempt, **record, **marks)
 
-    def _record(self, claims: Claims, status: str, **fields: Any) -> dict[str, Any]:
+    def _record(self, claims: Claims, model: str, status: str, **fields: Any) -> dict[str, Any]:
         empty = {"prompt_tokens": 0, "completion_tokens": 0, "cached_tokens": 0, "usd": 0.0, "request_hash": ""}
-        named = {"role": claims.role, "model": claims.model.model, "phase": claims.phase, "status": status}
+        named = {"role": claims.role, "model": model, "phase": claims.phase, "status": status}
         return named | empty | fields
+
+
+async def _cancelled(tasks: list[asyncio.Future[Any]]) -> None:
+    """Cancel tasks and wait until they are through with it."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

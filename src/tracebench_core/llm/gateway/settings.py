@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracebench_core.specs import Budget, LLMConfig, Mode
+from tracebench_core.specs import Budget, LLMConfig, Mode, Price
 from tracebench_core.specs.base import Spec
 
 
@@ -18,6 +18,8 @@ class GatewaySettings(Spec):
     replay_from: Path | None
     reuse: bool = True
     """Of a recorded run: answer a job that runs again with what its earlier attempts were answered."""
+    prices: dict[str, Price]
+    """The config's, by model, those of models on a role's list included."""
     seed: int
     token_secret: str
     """Hex; signs the jobs' keys."""

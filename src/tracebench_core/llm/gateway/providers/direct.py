@@ -73,13 +73,14 @@ class DirectProvider:
             raise ProviderError(f"{type(err).__name__}: {err}"[:LONGEST_MESSAGE], kind="refused") from err
 
     def _post(self, url: str, request: ChatRequest, *, stream: bool) -> Any:  # aiohttp's own context manager
-        body: dict[str, Any] = {"model": request.identity.model, "messages": request.messages, **request.sampling}
+        body: dict[str, Any] = {"model": request.identity.model, "messages": request.messages, **_sent(request)}
         if stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         key = provider_key(self._llm, request, environ=self._environ)
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         session = self._session(is_local=urlsplit(url).hostname in LOOPBACK)
-        return session.post(f"{url}/chat/completions", data=json.dumps(body).encode(), headers=headers)
+        content = json.dumps(body).encode()
+        return session.post(f"{url}/chat/completions", data=content, headers=headers, allow_redirects=False)
 
     def _session(self, *, is_local: bool) -> aiohttp.ClientSession:
         """Return the session for servers on this machine, which no proxy stands before, or for all others."""
@@ -93,6 +94,13 @@ class DirectProvider:
                 trust_env=not is_local,
             )
         return self._sessions[is_local]
+
+
+def _sent(request: ChatRequest) -> dict[str, Any]:
+    """Return the sampling as the body holds it: what the config adds stands beside the rest."""
+    sent = dict(request.sent())
+    added: dict[str, Any] = sent.pop("extra_body", {})
+    return sent | added
 
 
 def _failure(answer: aiohttp.ClientResponse, body: str) -> ProviderError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tracebench_core.llm.exchange import ChatRequest
-from tracebench_core.llm.models import key_variable, role_config
+from tracebench_core.llm.models import key_variable, model_config
 from tracebench_core.specs import LLMConfig
 
 NO_KEY = "none"
@@ -15,7 +15,7 @@ NO_KEY = "none"
 def provider_key(llm: LLMConfig, request: ChatRequest, *, environ: Mapping[str, str]) -> str | None:
     """Return the provider's key for a request; None leaves it to litellm to find one."""
     identity = request.identity
-    variable = key_variable(role_config(llm, request.role), identity)
+    variable = key_variable(model_config(llm, request.role, request.name), identity)
     if variable is None:
         return environ.get("OPENAI_API_KEY", NO_KEY) if identity.base_url else None
     return environ.get(variable)

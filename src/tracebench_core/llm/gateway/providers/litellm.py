@@ -51,7 +51,7 @@ class LiteLLMProvider:
             max_retries=0,
             timeout=self._llm.timeout,
             drop_params=True,
-            **request.sampling,
+            **request.sent(),
             **options,
         )
 

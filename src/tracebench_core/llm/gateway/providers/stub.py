@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tracebench_core.llm.exchange import ChatRequest, OnDelta, Reply
+from tracebench_core.llm.gateway.meter import CHARACTERS_PER_TOKEN
 from tracebench_core.llm.gateway.providers.pieces import send_in_pieces
 from tracebench_core.llm.stub.model import StubMode, answer
 
@@ -15,7 +19,15 @@ class StubProvider:
 
     async def ask(self, request: ChatRequest, *, on_delta: OnDelta | None = None) -> Reply:
         """Return the stub's answer."""
-        message = {"role": "assistant", "content": answer(request, mode=self._mode)}
+        text, whole = _cut(answer(request, mode=self._mode), request.sent())
+        message = {"role": "assistant", "content": text}
         if on_delta is not None:
             await send_in_pieces(message, on_delta)
-        return Reply(message=message, finish_reason="stop")
+        return Reply(message=message, finish_reason="stop" if whole else "length")
+
+
+def _cut(text: str, sent: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return as much of an answer as its limit of tokens allows, and whether that is all."""
+    limit = sent.get("max_completion_tokens", sent.get("max_tokens"))
+    most = len(text) if limit is None else limit * CHARACTERS_PER_TOKEN
+    return text[:most], len(text) <= most

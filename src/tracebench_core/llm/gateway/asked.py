@@ -1,0 +1,113 @@
+"""What a caller asks for, in the one form that every wire is read into: OpenAI's chat messages and sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracebench_core.llm.exchange import ChatRequest, Kind, request_digest
+from tracebench_core.llm.gateway.accounts import Account
+from tracebench_core.llm.gateway.balance import Demand
+from tracebench_core.llm.gateway.meter import reserve
+from tracebench_core.llm.gateway.reading import BadRequest
+from tracebench_core.llm.models import model_config, names_of
+from tracebench_core.llm.prices import PriceTable
+from tracebench_core.llm.tokens import Claims
+from tracebench_core.specs import LLMConfig, Message, ModelIdentity
+
+MOST_CHOICES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model that a caller means: the name it stands under on its role's list, and what answers."""
+
+    name: str
+    identity: ModelIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as the gateway understands it; each conversation is answered `choices` times."""
+
+    model: Model
+    conversations: list[list[Message]]
+    sampling: dict[str, Any]
+    choices: int = 1
+    stream: bool = False
+    wants_usage: bool = False
+    kind: Kind = "chat"
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """What only the wire needs, to write the answer."""
+
+    @property
+    def calls(self) -> int:
+        """How many calls of a model this is."""
+        return self.choices * len(self.conversations)
+
+    def demand(self, prices: PriceTable) -> Demand:
+        """Return what it may cost at most."""
+        prompt = self.choices * sum(reserve(messages, self.sampling) for messages in self.conversations)
+        limit = self.sampling.get("max_completion_tokens", self.sampling.get("max_tokens"))
+        fewest = 0 if self.kind == "embedding" else 1
+        return Demand(self.calls, prompt, limit, prices.price(self.model.identity), fewest)
+
+    def requests(self, claims: Claims, account: Account, *, limit: int | None) -> list[ChatRequest]:
+        """Return its calls, none of which may answer with more than `limit` tokens."""
+        return [
+            self._request(messages, claims, account, limit)
+            for messages in self.conversations
+            for _ in range(self.choices)
+        ]
+
+    def _request(self, messages: list[Message], claims: Claims, account: Account, limit: int | None) -> ChatRequest:
+        digest = request_digest(
+            identity=self.model.identity, role=claims.role, messages=messages, sampling=self.sampling, kind=self.kind
+        )
+        return ChatRequest(
+            job_id=claims.job_id,
+            seed=claims.seed,
+            role=claims.role,
+            identity=self.model.identity,
+            name=self.model.name,
+            messages=messages,
+            sampling=self.sampling,
+            digest=digest,
+            occurrence=account.occurrence(digest),
+            hints=claims.hints,
+            kind=self.kind,
+            limit=limit if self.kind != "embedding" else None,
+        )
+
+
+def choose_model(name: Any, claims: Claims) -> Model:
+    """Return the model that a request names: the role's own, or one on its list.
+
+    Raises:
+        BadRequest: with the status 404, naming those that there are.
+    """
+    if name is not None and not isinstance(name, str):
+        raise BadRequest("`model` must be a text")
+    known = names_of(claims.model)
+    if not name:
+        first = next(iter(known))
+        return Model(first, known[first])
+    for known_name, identity in known.items():
+        if name in {known_name, identity.model, f"{identity.provider}/{identity.model}"}:
+            return Model(known_name, identity)
+    offered = ", ".join(f"`{n}`" for n in known)
+    raise BadRequest(f"the models of role `{claims.role}`: {offered}; not `{name[:200]}`", status=404)
+
+
+def with_defaults(given: dict[str, Any], model: Model, *, claims: Claims, llm: LLMConfig) -> dict[str, Any]:
+    """Return the sampling with what the config says where the caller says nothing."""
+    config = model_config(llm, claims.role, model.name)
+    sampling = dict(given)
+    if config.temperature is not None:
+        sampling.setdefault("temperature", config.temperature)
+    if config.max_tokens is not None and "max_completion_tokens" not in sampling:
+        sampling.setdefault("max_tokens", config.max_tokens)
+    if config.extra_body:
+        sampling["extra_body"] = dict(config.extra_body)
+    return sampling

@@ -1,0 +1,96 @@
+"""Connections: whoever shows no key of this run is waited for briefly, and never crowds out those who have one."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from typing import Any
+
+from starlette.types import Scope
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+STRANGERS = 128
+"""Connections without a key at a time; one more closes the oldest."""
+STRANGER_SECONDS = 10.0
+"""How long a connection may take to show a key."""
+LARGEST_HEAD = 64 * 1024
+"""Bytes of a request's line and headers."""
+KEEP_ALIVE_SECONDS = 75
+"""How long a connection with a key may stay idle."""
+
+
+class Doorkeeper:
+    """Knows which connections have not shown a key yet."""
+
+    def __init__(self) -> None:
+        self._strangers: dict[Any, tuple[HttpToolsProtocol, asyncio.TimerHandle]] = {}
+
+    def protocol(self) -> type[HttpToolsProtocol]:
+        """Return uvicorn's protocol under this doorkeeper's eyes."""
+        return type("Watched", (_Watched,), {"keeper": self})
+
+    def come(self, connection: HttpToolsProtocol) -> None:
+        """Watch a new connection; with too many strangers at the door, the one who has stood there longest goes."""
+        if len(self._strangers) >= STRANGERS:
+            oldest, timer = self._strangers.pop(next(iter(self._strangers)))
+            timer.cancel()
+            oldest.transport.abort()
+        timer = connection.loop.call_later(STRANGER_SECONDS, self._turn_out, connection.client)
+        self._strangers[connection.client] = (connection, timer)
+
+    def leave(self, client: Any) -> None:
+        """Forget a connection: it showed a key, or it is closed."""
+        known = self._strangers.pop(client, None)
+        if known is not None:
+            known[1].cancel()
+
+    def vouch(self, scope: Scope) -> None:
+        """Take the connection of a request that showed a key for a known one."""
+        self.leave(scope.get("client"))
+
+    def _turn_out(self, client: Any) -> None:
+        known = self._strangers.pop(client, None)
+        if known is not None:
+            known[0].transport.abort()
+
+
+class _Watched(HttpToolsProtocol):
+    keeper: Doorkeeper
+    _head = 0
+    """Bytes of a head that is not whole yet."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base class does
+        super().connection_made(transport)
+        self.keeper.come(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.keeper.leave(self.client)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_in_head = True
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        self._head = 0
+        super().on_headers_complete()
+
+    _is_in_head = True
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_in_head:
+            self._head += len(data)
+            if self._head > LARGEST_HEAD and not self.transport.is_closing():
+                self.send_400_response(f"The head of the request is larger than {LARGEST_HEAD} bytes.")
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._is_in_head = True
+
+
+def raise_descriptor_limit() -> None:
+    """Take as many descriptors as this machine grants: each caller is one, and its call to a provider another."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
