@@ -40,13 +40,9 @@ def test_a_cap_ends_the_job_well_and_is_passed_by_calls_under_way_alone(
 ) -> None:
     found = row(tmp_path, client, axis)
     assert (found.result.status, found.result.stop_reason) == ("ok", f"budget:{axis}"), found.result.error
-    dearest = {
-        "tokens": max((s.prompt_tokens + s.completion_tokens for s in found.served), default=0),
-        "usd": max((s.prompt_tokens + 2 * s.completion_tokens for s in found.served), default=0) / 1e6,
-        "seconds": 30.0,
-    }
-    assert found.spent >= found.cap
-    assert found.overshoot <= dearest.get(axis, 0.0)
+    # What is asked for is set aside first, so that tokens and USD stop short of their caps.
+    assert found.spent > found.cap * (0.5 if axis in {"tokens", "usd"} else 1) or found.spent == found.cap
+    assert found.overshoot <= (30.0 if axis == "seconds" else 0)
     assert found.result.overshoot.get(axis, 0.0) == pytest.approx(found.overshoot)
     # A call that is under way when the time ends is given up; the server may still answer it.
     given_up = len(found.served) - found.result.used.llm_calls

@@ -64,6 +64,7 @@ class FakeOpenAI:
         rates: probability of each fault for the requests after that, drawn from `seed`.
         reply: the answer's text for a list of messages.
         delay: seconds that an answer takes.
+        pause: seconds between the pieces of a streamed answer.
         error_text: what error bodies say, to test that secrets in them do not travel.
     """
 
@@ -75,12 +76,14 @@ class FakeOpenAI:
         rates: Mapping[Fault, float] | None = None,
         reply: Callable[[list[dict[str, Any]]], str] = echo,
         delay: float = 0.0,
+        pause: float = 0.0,
         seed: int = 0,
         error_text: str = "as scripted",
     ) -> None:
         self.log = Log()
         self.reply = reply
         self.delay = delay
+        self.pause = pause
         self.error_text = error_text
         self.closing = threading.Event()
         self._script = list(script)
@@ -221,6 +224,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         for line in lines[: len(lines) // 2] if broken else [*lines, b"data: [DONE]\n\n"]:
+            time.sleep(self.server.fake.pause)
             self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
         if broken:
             self.wfile.flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tracebench_core.llm.models import MissingKey, missing_key, resolve_models
-from tracebench_core.specs import LLMConfig, ModelConfig, ModelIdentity
+from tracebench_core.specs import LLMConfig, ModelIdentity, RoleConfig
 
 
 def optimizer(llm: LLMConfig, **environ: str) -> ModelIdentity:
@@ -61,7 +61,7 @@ def test_a_role_has_its_own_model_and_leaves_another_providers_address_behind() 
         provider="openai",
         model="gpt-4o",
         base_url="http://there/v1",
-        roles={"judge": ModelConfig(provider="anthropic", model="claude-x"), "agent": ModelConfig(model="small")},
+        roles={"judge": RoleConfig(provider="anthropic", model="claude-x"), "agent": RoleConfig(model="small")},
     )
     models = resolve_models(llm, mode="real", environ={})
     assert models["optimizer"] == identity("openai", "gpt-4o", "http://there/v1")
@@ -70,7 +70,7 @@ def test_a_role_has_its_own_model_and_leaves_another_providers_address_behind() 
 
 
 def test_a_missing_key_is_named_with_its_roles() -> None:
-    llm = LLMConfig(model="gpt-4o", roles={"judge": ModelConfig(provider="anthropic", model="claude-x")})
+    llm = LLMConfig(model="gpt-4o", roles={"judge": RoleConfig(provider="anthropic", model="claude-x")})
     assert missing_key(llm, mode="real", environ={}) == MissingKey("OPENAI_API_KEY", "openai", ("optimizer", "agent"))
     found = missing_key(llm, mode="real", environ={"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": ""})
     assert found == MissingKey("ANTHROPIC_API_KEY", "anthropic", ("judge",))

@@ -9,9 +9,9 @@ from typing import Any
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-STRANGERS = 128
-"""Connections without a key at a time; one more closes the oldest."""
-STRANGER_SECONDS = 10.0
+STRANGERS = 1024
+"""Connections without a key at a time; one more closes the oldest. Honest callers come in hundreds, and each is a stranger at first."""
+STRANGER_SECONDS = 5.0
 """How long a connection may take to show a key."""
 LARGEST_HEAD = 64 * 1024
 """Bytes of a request's line and headers."""
