@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # annotations only: a plugin imports the specs that it uses
         JobSpec,
         LoggerSpec,
         OptimizerSpec,
+        PythonSpec,
         ReporterSpec,
         SuiteSpec,
         TaskSpec,
@@ -81,6 +82,11 @@ def tracebench_loggers() -> Iterable[LoggerSpec]:
 @hookspec
 def tracebench_reporters() -> Iterable[ReporterSpec]:
     """Return the run reporters this plugin offers. Collected once per process."""
+
+
+@hookspec
+def tracebench_pythons() -> Iterable[PythonSpec]:
+    """Return the interpreters this plugin's libraries need. Collected once per process."""
 
 
 @hookspec

@@ -20,6 +20,7 @@ from tracebench_core.cli import (
     listing,
     output,
     plan,
+    pythons,
     recap,
     replay,
     run,
@@ -90,7 +91,8 @@ app = typer.Typer(
     epilog=GOLDEN_PATH,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (listing, validate, plan, run, replay, control, show, compare, recap, export, config, fsck, doctor):
+MODULES = (listing, validate, plan, run, replay, control, show, compare, recap, export, config, fsck, doctor, pythons)
+for _module in MODULES:
     _module.register(app)
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement as Dependency
 
+from tracebench_core.engine.pythons import list_pythons
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.llm.credentials import KEY_VARIABLES
 from tracebench_core.llm.models import every_model, key_variable, model_config, resolve_models
@@ -53,7 +54,7 @@ def diagnose(config: RunConfig | None = None, *, host: PluginHost | None = None)
     rows = [_python(), _system(), *_limits(), _isolation(config), *_disk(config)]
     rows += [*_keys(), *_tools(), _gpu(), *_extras()]
     if host is not None:
-        rows += [*_plugins(host)]
+        rows += [*_plugins(host), *_pythons(host)]
     if config is not None:
         rows += [*_models(config)]
         if host is not None:
@@ -174,6 +175,14 @@ def _plugins(host: PluginHost) -> Iterator[Diagnosis]:
             f": {record.error}" if record.error else ""
         )
         yield Diagnosis(f"plugin {record.name}", ok, value, f"pip install --upgrade {record.distribution}")
+
+
+def _pythons(host: PluginHost) -> Iterator[Diagnosis]:
+    """Yield the interpreters that plugins offer: ready, built from other packages, or not built."""
+    for python in list_pythons(host):
+        value = f"{python.path}{', built from other versions' if python.stale else ''}" if python.ready else "not built"
+        hint = f"trace-bench pythons create {python.name}"
+        yield Diagnosis(f"python {python.name}", python.ready and not python.stale, value, hint)
 
 
 def _models(config: RunConfig) -> Iterator[Diagnosis]:

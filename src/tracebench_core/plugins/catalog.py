@@ -10,8 +10,8 @@ from tracebench_core.errors import PluginConflictError
 from tracebench_core.plugins.requirements import unmet_requirement
 from tracebench_core.specs import Component, Exclusion, SuiteSpec, TaskSpec, TrainerSpec
 
-Kind = Literal["trainer", "optimizer", "guide", "executor", "logger", "reporter"]
-KINDS: tuple[Kind, ...] = ("trainer", "optimizer", "guide", "executor", "logger", "reporter")
+Kind = Literal["trainer", "optimizer", "guide", "executor", "logger", "reporter", "python"]
+KINDS: tuple[Kind, ...] = ("trainer", "optimizer", "guide", "executor", "logger", "reporter", "python")
 
 
 @dataclass

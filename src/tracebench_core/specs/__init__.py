@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         GuideSpec,
         LoggerSpec,
         OptimizerSpec,
+        PythonSpec,
         Range,
         ReporterSpec,
         Source,
@@ -91,6 +92,7 @@ __all__ = [
     "Parameter",
     "PluginsConfig",
     "Price",
+    "PythonSpec",
     "Range",
     "Ref",
     "ReporterSpec",
@@ -126,7 +128,7 @@ _HOMES = {
     "sandbox": "Limits Outcome OutcomeStatus",
     "task": "Example Objective Parameter Requirement SuiteSpec TaskSpec TaskVersion",
     "trainer": "Component CostEstimate Exclusion ExecutorSpec GuideSpec LoggerSpec "
-    "OptimizerSpec Range ReporterSpec Source TaskShape TrainerSpec",
+    "OptimizerSpec PythonSpec Range ReporterSpec Source TaskShape TrainerSpec",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -74,6 +74,16 @@ class ReporterSpec(Component):
     """A live view of a run. The loader is called as `loader(stream)`; it returns a `Reporter`."""
 
 
+class PythonSpec(Component):
+    """An interpreter for libraries that do not live beside Trace-Bench; `trace-bench pythons create` builds it."""
+
+    loader: Ref = "tracebench_core.plugins.interpreters:find_python"
+    requirements: tuple[str, ...]
+    """What is installed, each with its bounds."""
+    python: str = ">=3.11"
+    """Which Pythons will do."""
+
+
 class Exclusion(Spec):
     """An id that discovery must not offer, with the reason that is shown."""
 

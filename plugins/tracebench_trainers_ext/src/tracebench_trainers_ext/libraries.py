@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tracebench_core.specs import PythonSpec
+
 DISTRIBUTION = "tracebench-trainers-ext"
 
 
@@ -37,3 +39,29 @@ ADALFLOW = Library("adalflow", "adalflow", "adalflow", "1.1.3", "1.2")
 OPTUNA = Library("optuna", "optuna", "optuna", "4", "6")
 NEVERGRAD = Library("nevergrad", "nevergrad", "nevergrad", "1.0.12", "2")
 SHINKA = Library("shinka", "shinka", "shinka-evolve", "0.0.7", "0.1", python="shinka")
+
+PYTHONS = (
+    PythonSpec(
+        name="ext",
+        title="gepa, DSPy, TextGrad, OpenEvolve, SkyDiscover, AdalFlow, Optuna, Nevergrad",
+        python=">=3.11,<3.14",
+        requirements=(
+            "gepa>=0.1.4,<0.2",
+            "dspy[optuna]>=3.4,<3.5",
+            "textgrad>=0.1.8,<0.2",
+            "openevolve>=0.4,<0.5",
+            "skydiscover>=0.1,<0.2",
+            "adalflow>=1.1.3,<1.2",
+            "openai>=1.100,<3",
+            "litellm>=1.80,<1.107",
+            "optuna>=4,<6",
+            "nevergrad>=1.0.12,<2",
+        ),
+    ),
+    PythonSpec(
+        name="shinka",
+        title="ShinkaEvolve, whose pins clash with the others",
+        python=">=3.11,<3.14",
+        requirements=("shinka-evolve>=0.0.7,<0.1",),
+    ),
+)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import TrainerSpec
+from tracebench_core.specs import PythonSpec, TrainerSpec
+from tracebench_trainers_ext.libraries import PYTHONS
 from tracebench_trainers_ext.specs import TRAINER_SPECS
 
 
@@ -11,3 +12,9 @@ from tracebench_trainers_ext.specs import TRAINER_SPECS
 def tracebench_trainers() -> tuple[TrainerSpec, ...]:
     """Offer other libraries' optimizers."""
     return TRAINER_SPECS
+
+
+@hookimpl
+def tracebench_pythons() -> tuple[PythonSpec, ...]:
+    """Offer interpreters for the libraries: one for those that agree, one for each that does not."""
+    return PYTHONS
