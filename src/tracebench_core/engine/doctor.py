@@ -84,10 +84,10 @@ def _limits() -> Iterator[Diagnosis]:
 
 def _isolation(config: RunConfig | None) -> Diagnosis:
     report = isolation()
-    strong = report.level == "strong"
-    demanded = config is not None and config.sandbox.require == "strong"
-    hint = "a Linux kernel from 5.13 on, with Landlock and seccomp"
-    return Diagnosis("isolation", strong, report.sentence, hint, needed=demanded)
+    demanded = config.sandbox.require if config is not None else "auto"
+    enough = report.level == "strong" or (demanded != "strong" and report.level == "namespaces")
+    hint = "a Linux kernel from 5.13 on with Landlock and seccomp, or user namespaces; unprotected:  -o sandbox.require=process"
+    return Diagnosis("isolation", enough, report.sentence, hint, needed=demanded != "process")
 
 
 def _disk(config: RunConfig | None) -> Iterator[Diagnosis]:

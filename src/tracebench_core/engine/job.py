@@ -65,7 +65,7 @@ def train_job(order: JobOrder, doors: Doors) -> None:
     problem: MeteredProblem | None = None
     spent: Refusal | None = None
     spec = doors.host.task(job.task_id)
-    doors.recorder.started(job, versions=_versions(job), objectives=spec.objectives)
+    doors.recorder.started(job, versions=_versions(order), objectives=spec.objectives)
     try:
         opened = open_job_task(job, doors.host)
         problem = MeteredProblem(opened.task, _setup(order, doors, meter=meter, opened=opened))
@@ -168,5 +168,7 @@ def _optimizer_for(
     return build_optimizer(host, problem, name=chosen, kwargs={**kwargs, **job.optimizer_kwargs})
 
 
-def _versions(job: JobSpec) -> dict[str, JsonValue]:
-    return {"task": job.task_version.model_dump(), "plugin": job.plugin_version}
+def _versions(order: JobOrder) -> dict[str, JsonValue]:
+    job = order.job
+    held = {"isolation": order.isolation} if order.isolation else {}
+    return {"task": job.task_version.model_dump(), "plugin": job.plugin_version, **held}

@@ -35,6 +35,8 @@ class KeptSandbox:
         self._folder = folder
         self._server = self._start()
         self.address = self._server.address
+        self.level = self._server.level
+        """How it holds untrusted code."""
         self.deaths = 0
         """How often it ended on its own. What it was asked then was answered by its death, and not by the candidate."""
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
 from tracebench_core.engine.plan import Plan
 from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.llm.models import missing_key, resolve_models
 from tracebench_core.llm.prices import unpriced_models
 from tracebench_core.specs import TaskSpec, TrainerSpec
+
+if TYPE_CHECKING:
+    from tracebench_core.sandbox.launch import Level
+
+log = logging.getLogger(__name__)
 
 
 def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
@@ -28,15 +35,29 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
                 hint=f"export {missing.variable}=…   (or `mode: stub` for a run without a model)",
             )
         refuse_unpriced(plan, environ=environ)
-    if config.sandbox.require == "strong" and any(spec.sandbox is not None for spec in plan.tasks.values()):
-        from tracebench_core.sandbox import isolation  # noqa: PLC0415 - asked only when it is demanded
+    refuse_unprotected(plan)
 
-        report = isolation()
-        if report.level == "process":
-            raise MissingRequirementError(
-                "The config demands `sandbox.require: strong`, and this machine offers only a process of its own.",
-                hint="trace-bench doctor",
-            )
+
+def refuse_unprotected(plan: Plan) -> None:
+    """Raise MissingRequirementError when code of candidates would be held less well than the config demands; warn when it is not held."""
+    found = held(plan)
+    if found:
+        from tracebench_core.sandbox.launch import refuse_weak  # noqa: PLC0415 - asked only when a task needs it
+
+        refuse_weak(found, plan.config.sandbox.require)
+    if found == "process":
+        log.warning(
+            "candidates run UNPROTECTED: `sandbox.require: process` allows it, and this host offers nothing better"
+        )
+
+
+def held(plan: Plan) -> Level | Literal[""]:
+    """Return how this machine holds the code of candidates; empty when no task of the plan has any."""
+    if not any(spec.sandbox is not None for spec in plan.tasks.values()):
+        return ""
+    from tracebench_core.sandbox.host import level  # noqa: PLC0415 - as above
+
+    return level()
 
 
 def refuse_unpriced(plan: Plan, *, environ: Mapping[str, str]) -> None:

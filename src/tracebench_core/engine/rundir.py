@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from tracebench_core.engine.plan import Plan
+from tracebench_core.engine.preflight import held
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import canonical_json, content_hash, run_id
 from tracebench_core.llm.credentials import secret_environ
@@ -40,7 +41,7 @@ def open_run_dir(plan: Plan, host: PluginHost, *, root: Path | None, environ: Ma
     with RunLock(layout):
         config = plan.config.model_copy(update={"run_id": layout.run_id})
         write_config(layout, config)
-        write_environment(layout, git=git, secrets=sorted(secret_environ(environ, config.llm)))
+        write_environment(layout, git=git, secrets=sorted(secret_environ(environ, config.llm)), isolation=held(plan))
         write_manifest(layout, _head(plan, host, config_hash=config_hash, root=root), plan.jobs)
         yield layout
 

@@ -125,6 +125,7 @@ class Surroundings:
             eval_workers=config.eval_workers,
             sandbox=config.sandbox,
             sandbox_address=server.address if server else None,
+            isolation=server.level if server else "",
             plugins=config.plugins,
             root=str(self._root) if self._root else None,
             limits=self._limits,

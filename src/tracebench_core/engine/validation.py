@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from tracebench_core.engine.opening import open_task
 from tracebench_core.engine.plan import Plan, choose_tasks, make_plan
-from tracebench_core.engine.preflight import refuse_unpriced, refuse_unready
+from tracebench_core.engine.preflight import held, refuse_unpriced, refuse_unready
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import RunConfig, TaskSpec, TrainerSpec
@@ -59,6 +59,8 @@ def _lacks(plan: Plan, *, environ: Mapping[str, str]) -> Iterator[Check]:
         refuse_unready(plan, environ=environ)
     except MissingRequirementError as err:
         yield Check("SKIP", "run", f"{err} {err.hint}".strip())
+    if held(plan) == "process":
+        yield Check("OK", "isolation", "process: candidates of this config would run UNPROTECTED on this machine")
 
 
 def _open(host: PluginHost, task_id: str, options: Mapping[str, object], *, trainable: bool) -> Check:

@@ -11,6 +11,7 @@ import sys
 from tracebench_core.sandbox import commands
 from tracebench_core.sandbox.boxes import Box
 from tracebench_core.sandbox.candidate import Runner
+from tracebench_core.sandbox.cell import Cell
 from tracebench_core.sandbox.codec import Decoder, Encoder
 from tracebench_core.sandbox.frames import read_frame
 from tracebench_core.sandbox.lockdown import Lockdown, Request, die_with
@@ -27,8 +28,10 @@ class Children:
     Descriptor 0 of the template is `/dev/null`, and so is a candidate's.
     """
 
-    def __init__(self, lockdown: Lockdown, *, apart: bool) -> None:
+    def __init__(self, lockdown: Lockdown, *, apart: bool, cell: Cell | None = None) -> None:
+        """`apart`: commands can have namespaces of their own. `cell`: all have them, for want of Landlock or seccomp."""
         self._lockdown = lockdown
+        self._cell = cell
         self._apart = apart
         self._runner = Runner()
         self._me = os.getpid()
@@ -50,17 +53,19 @@ class Children:
         pid = os.fork()
         if pid == 0:
             try:
-                self._become_candidate(box.confinement, request, *fds)
+                self._become_candidate(box, request, *fds)
             finally:
                 os._exit(70)
         return pid
 
-    def _become_candidate(self, confinement: int, request: Request, channel: int, output: int) -> None:
+    def _become_candidate(self, box: Box, request: Request, channel: int, output: int) -> None:
         """Lock this fresh child down and run the candidate. Little is done here: each page that it writes to must be copied."""
         die_with(self._me)
         os.setsid()
+        if self._cell is not None:
+            self._cell.enter(box.path)
         self._lockdown.limit(request, family=False)
-        self._lockdown.enter(confinement)
+        self._lockdown.enter(box.confinement)
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.dup2(channel, _CHANNEL)
@@ -89,4 +94,4 @@ class Children:
         os.dup2(channel, 2)
         os.close(output)
         os.close(channel)
-        commands.run(order, box=box.path, lockdown=self._lockdown, request=request, apart=self._apart)
+        commands.run(order, box=box.path, lockdown=self._lockdown, request=request, apart=self._apart, cell=self._cell)

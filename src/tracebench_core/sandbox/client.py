@@ -16,7 +16,7 @@ from tracebench_core.sandbox.codec import CodecError
 from tracebench_core.sandbox.exchange import PRINTED, Exchange, code_order, pack_order, read_answer
 from tracebench_core.sandbox.folders import remove
 from tracebench_core.sandbox.frames import Inbox, Tail
-from tracebench_core.sandbox.launch import Level, ServerHandle, start_server
+from tracebench_core.sandbox.launch import Require, ServerHandle, start_server
 from tracebench_core.sandbox.session import LocalSession
 from tracebench_core.specs.sandbox import Limits, Outcome
 
@@ -116,7 +116,7 @@ class SandboxClient:
 class LocalSandbox(SandboxClient):
     """A sandbox with a template of its own: started on first use, restarted when it is gone, ended by `close`."""
 
-    def __init__(self, *, preload: Sequence[str], require: Level, readable: Sequence[Path]) -> None:
+    def __init__(self, *, preload: Sequence[str], require: Require, readable: Sequence[Path]) -> None:
         super().__init__("")
         self._preload, self._require, self._readable = tuple(preload), require, tuple(readable)
         self._lock = threading.Lock()
@@ -165,12 +165,12 @@ class LocalSandbox(SandboxClient):
 
 
 def open_sandbox(
-    *, preload: Sequence[str] = (), require: Level = "process", readable: Sequence[Path] = ()
+    *, preload: Sequence[str] = (), require: Require = "auto", readable: Sequence[Path] = ()
 ) -> LocalSandbox:
     """Return a sandbox whose children have `preload` imported, and may read `readable` besides the system's and Python's libraries.
 
-    Nothing runs until its first use, which raises MissingRequirementError when a module cannot be imported, or when `strong` is required
-    and this host lacks it.
+    Nothing runs until its first use, which raises MissingRequirementError when a module cannot be imported, or when this host lacks what is
+    required: `auto` needs Landlock and seccomp or else namespaces, `strong` needs the former, `process` nothing.
     """
     return LocalSandbox(preload=preload, require=require, readable=readable)
 

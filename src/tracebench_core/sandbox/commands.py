@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.sandbox import namespaces
+from tracebench_core.sandbox.cell import BOX, Cell
 from tracebench_core.sandbox.lockdown import Lockdown, Request
 from tracebench_core.sandbox.syscalls import prctl
 
@@ -15,7 +16,9 @@ _SET_CHILD_SUBREAPER, _SET_PDEATHSIG = 36, 1
 NOT_STARTED = 127
 
 
-def run(order: dict[str, Any], *, box: Path, lockdown: Lockdown, request: Request, apart: bool) -> None:
+def run(
+    order: dict[str, Any], *, box: Path, lockdown: Lockdown, request: Request, apart: bool, cell: Cell | None
+) -> None:
     """Replace the calling process by a supervisor of the command in `order`; never returns.
 
     With `apart` the command lives in namespaces of its own, and the kernel ends all of it with the supervisor. Without, whatever it
@@ -29,7 +32,10 @@ def run(order: dict[str, Any], *, box: Path, lockdown: Lockdown, request: Reques
     stdin = os.memfd_create("stdin", os.MFD_CLOEXEC)
     os.pwrite(stdin, order["stdin"].encode(), 0)
     os.dup2(stdin, 0)
-    if apart:
+    if cell is not None:
+        cell.enter_family(box)
+        box = BOX
+    elif apart:
         namespaces.enter(box)
         os.chdir(box)
         namespaces.supervise()

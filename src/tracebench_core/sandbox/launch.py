@@ -20,7 +20,10 @@ from tracebench_core.sandbox.withheld import withheld_packages
 
 log = logging.getLogger(__name__)
 
-Level = Literal["process", "strong"]
+Level = Literal["process", "namespaces", "strong"]
+Require = Literal["auto", "strong", "process"]
+"""`auto`: `strong`, or else `namespaces`. `process`: whatever there is."""
+OPT_OUT = "-o sandbox.require=process"
 _PROGRAM = (
     "import json,sys; order=json.loads(sys.argv[1]); "
     "sys.path[:] = [*order['path'], *(p for p in sys.path if p not in order['path'])]; "
@@ -44,6 +47,8 @@ class ServerHandle:
         self.address = address
         """What `connect` takes: the path of the template's socket."""
         self.pid = process.pid
+        self.level: Level = "process"
+        """How its children are held."""
         self._process = process
         self._folder = folder
         self._owner = os.getpid()
@@ -85,14 +90,14 @@ class ServerHandle:
 
 
 def start_server(
-    *, preload: Sequence[str] = (), require: Level = "process", directory: Path, readable: Sequence[Path] = ()
+    *, preload: Sequence[str] = (), require: Require = "auto", directory: Path, readable: Sequence[Path] = ()
 ) -> ServerHandle:
     """Start a template that has imported `preload`, with its socket and its children's folders in `directory`, made owner-only.
 
     `readable` are further folders that untrusted code may read (and commands run from).
 
     Raises:
-        MissingRequirementError: when a module cannot be imported, or `strong` is required and this host lacks it.
+        MissingRequirementError: when a module cannot be imported, or this host lacks what is required.
     """
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)
@@ -122,7 +127,7 @@ def start_server(
         )
     handle = ServerHandle(process, address=str(address), folder=boxes)
     try:
-        _await_ready(process.stdout, require)
+        handle.level = _await_ready(process.stdout, require)
     except BaseException:
         handle.close()
         raise
@@ -151,7 +156,7 @@ def _environment() -> dict[str, str]:
     return scrubbed | dict.fromkeys(_ONE_THREAD, "1")
 
 
-def _await_ready(stdout: IO[bytes] | None, require: Level) -> None:
+def _await_ready(stdout: IO[bytes] | None, require: Require) -> Level:
     if stdout is None:
         raise TraceBenchError("The sandbox has no output to speak on.")
     with stdout:
@@ -161,10 +166,23 @@ def _await_ready(stdout: IO[bytes] | None, require: Level) -> None:
     words = json.loads(line)
     if words["error"]:
         raise MissingRequirementError(f"The sandbox {words['error']}.", hint="trace-bench doctor")
-    if require == "strong" and not words["strong"]:
-        raise MissingRequirementError(
-            "`sandbox.require: strong` needs Landlock and seccomp, and this host does not offer both.",
-            hint="trace-bench doctor    (or set `sandbox.require: process`)",
-        )
+    level: Level = words["level"]
+    refuse_weak(level, require)
     if words["threads"] > 1:
         log.warning("a preloaded module started threads in the sandbox's template; forks of it may hang")
+    return level
+
+
+def refuse_weak(level: Level, require: Require) -> None:
+    """Raise MissingRequirementError when `level` is less than what is required; the hint opts out by name."""
+    if require == "strong" and level != "strong":
+        raise MissingRequirementError(
+            "`sandbox.require: strong` needs Landlock and seccomp, and this host does not offer both.",
+            hint="trace-bench doctor    (or `-o sandbox.require=auto`, where namespaces will do)",
+        )
+    if require == "auto" and level == "process":
+        raise MissingRequirementError(
+            "This host offers neither Landlock with seccomp nor user namespaces: code of candidates could read your files and keys and use "
+            "the network.",
+            hint=f"to run unprotected nevertheless, where you trust the models and tasks:  {OPT_OUT}",
+        )

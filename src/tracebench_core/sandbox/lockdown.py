@@ -60,14 +60,20 @@ class Lockdown:
         self._filters = seccomp.Filters() if self.seccomp else None
         self._alone: list[landlock.Grant] = []
         self._family: list[landlock.Grant] = []
+        system = [*map(Path, SYSTEM), *libraries(), Path(sys.base_prefix, "lib"), Path(sys.prefix, "pyvenv.cfg")]
+        programs = [*system, *map(Path, PROGRAMS), Path(sys.prefix), Path(sys.base_prefix)]
+        data = {*carve(system, holes=reach.holes(whole=True)), *carve(reach.readable, holes=set())}
+        some = {*carve(programs, holes=reach.holes(whole=False)), *carve(reach.readable, holes=set())}
+        self.paths = carve(data, holes=set())
+        """What a candidate may read."""
+        self.family_paths = carve(some, holes=set())
+        """What a command may read and run."""
+        self.links = [path for path in (*programs, *reach.readable) if path.resolve() != path]
+        """Links by which either is known."""
         if self.landlock:
-            system = [*map(Path, SYSTEM), *libraries(), Path(sys.base_prefix, "lib"), Path(sys.prefix, "pyvenv.cfg")]
-            programs = [*system, *map(Path, PROGRAMS), Path(sys.prefix), Path(sys.base_prefix)]
-            data = {*carve(system, holes=reach.holes(whole=True)), *carve(reach.readable, holes=set())}
-            some = {*carve(programs, holes=reach.holes(whole=False)), *carve(reach.readable, holes=set())}
             devices = landlock.grants(map(Path, DEVICES), version=self.landlock, write=True)
-            self._alone = devices + landlock.grants(carve(data, holes=set()), version=self.landlock)
-            self._family = devices + landlock.grants(carve(some, holes=set()), version=self.landlock, execute=True)
+            self._alone = devices + landlock.grants(self.paths, version=self.landlock)
+            self._family = devices + landlock.grants(self.family_paths, version=self.landlock, execute=True)
         self._no_capabilities = _no_capabilities()
         self._address_space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         prctl(_NO_NEW_PRIVS, 1)

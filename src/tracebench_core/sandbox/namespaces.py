@@ -13,9 +13,9 @@ from pathlib import Path
 
 from tracebench_core.sandbox.syscalls import AUDIT_ARCH, checked, libc, prctl, syscall
 
-_MOUNTS, _UTS, _IPC, _USER, _PIDS, _NET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
-_BIND, _PRIVATE, _RECURSIVE = 0x1000, 0x40000, 0x4000
-_AT_FDCWD, _AT_RECURSIVE, _READ_ONLY = -100, 0x8000, 0x1
+MOUNTS, UTS, IPC, _USER, PIDS, NET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+BIND, _PRIVATE, RECURSIVE = 0x1000, 0x40000, 0x4000
+_AT_FDCWD, _AT_RECURSIVE, _READ_ONLY, _NO_SUID = -100, 0x8000, 0x1, 0x2
 _SET_PDEATHSIG = 1
 
 
@@ -35,15 +35,25 @@ def available() -> bool:
 
 def enter(box: Path) -> None:
     """Leave the host's processes, network and users; every file system becomes read-only but `box`. The next child is process 1."""
+    leave_host(PIDS | NET | IPC | UTS)
+    mount(box, box, flags=BIND)
+    set_read_only(Path("/"))
+    _set_attributes(box, off=_READ_ONLY)
+
+
+def leave_host(kinds: int) -> None:
+    """Enter a user namespace with the same user, mounts that nobody else sees, and further kinds; all capabilities count in there only."""
     user, group = os.getuid(), os.getgid()
-    checked(libc.unshare(_USER | _MOUNTS | _PIDS | _NET | _IPC | _UTS), "unshare")
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
-    _mount(None, "/", _PRIVATE | _RECURSIVE)
-    _mount(box, str(box), _BIND)
-    _set_read_only("/", on=_READ_ONLY, flags=_AT_RECURSIVE)
-    _set_read_only(str(box), off=_READ_ONLY)
+    unshare(_USER | MOUNTS | kinds)
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
+    mount(None, Path("/"), flags=_PRIVATE | RECURSIVE)
+
+
+def unshare(kinds: int) -> None:
+    """Enter new namespaces; raises OSError as the kernel says."""
+    checked(libc.unshare(kinds), "unshare")
 
 
 def supervise() -> None:
@@ -61,13 +71,20 @@ def leave_like(status: int) -> None:
     os._exit(code if code >= 0 else 128 - code)
 
 
-def _mount(source: Path | None, target: str, flags: int) -> None:
-    origin = ctypes.c_char_p(bytes(source) if source else None)
-    checked(libc.mount(origin, target.encode(), None, ctypes.c_ulong(flags), None), f"mount {target}")
+def mount(
+    source: Path | str | None, target: Path, *, flags: int = 0, kind: str | None = None, options: str = ""
+) -> None:
+    """Mount; raises OSError as the kernel says."""
+    origin, name, words = (ctypes.c_char_p(None if not text else os.fsencode(text)) for text in (source, kind, options))
+    checked(libc.mount(origin, bytes(target), name, ctypes.c_ulong(flags), words), f"mount {target}")
 
 
-def _set_read_only(target: str, *, on: int = 0, off: int = 0, flags: int = 0) -> None:
+def set_read_only(target: Path) -> None:
+    """Make a mount and all below it read-only, and its programs without the rights of their owners."""
+    _set_attributes(target, on=_READ_ONLY | _NO_SUID, flags=_AT_RECURSIVE)
+
+
+def _set_attributes(target: Path, *, on: int = 0, off: int = 0, flags: int = 0) -> None:
     attributes = struct.pack("=QQQQ", on, off, 0, 0)
-    path = ctypes.c_char_p(target.encode())
-    words = [ctypes.c_long(_AT_FDCWD), path, ctypes.c_long(flags)]
+    words = [ctypes.c_long(_AT_FDCWD), ctypes.c_char_p(bytes(target)), ctypes.c_long(flags)]
     syscall("mount_setattr", *words, attributes, len(attributes))

@@ -14,6 +14,7 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,11 +24,12 @@ from typing import Any
 
 from tracebench_core.sandbox import namespaces
 from tracebench_core.sandbox.boxes import Box, Boxes
+from tracebench_core.sandbox.cell import Cell
 from tracebench_core.sandbox.children import Children
 from tracebench_core.sandbox.folders import remove
 from tracebench_core.sandbox.frames import NOT_STARTED
 from tracebench_core.sandbox.inspection import Inspection, Suspect
-from tracebench_core.sandbox.lockdown import Lockdown, Request
+from tracebench_core.sandbox.lockdown import DEVICES, Lockdown, Request
 from tracebench_core.sandbox.reach import Reach
 from tracebench_core.sandbox.syscalls import prctl
 
@@ -282,11 +284,14 @@ def main(order: dict[str, Any]) -> None:
     lockdown = Lockdown(reach)
     listener = socket.socket(fileno=order["listener"])
     listener.settimeout(0)
-    children = Children(lockdown, apart=namespaces.available())
+    threads = len(list(Path("/proc/self/task").iterdir()))
+    apart = namespaces.available()
+    cell = _open_cell(order, lockdown) if apart and threads == 1 and not lockdown.strong else None
+    children = Children(lockdown, apart=apart, cell=cell)
     boxes = Boxes(Path(order["boxes"]), lockdown=lockdown)
     server = Server(listener, children, boxes=boxes, sweeping=not lockdown.seccomp)
-    threads = len(list(Path("/proc/self/task").iterdir()))
-    _tell({"error": "", "strong": lockdown.strong, "threads": threads})
+    level = "strong" if lockdown.strong else "namespaces" if cell is not None else "process"
+    _tell({"error": "", "level": level, "threads": threads})
     reach.forget()
     root = Path(order["boxes"])
     order.clear()
@@ -295,8 +300,21 @@ def main(order: dict[str, Any]) -> None:
     gc.collect()
     gc.freeze()
     server.serve(ends)
+    if cell is not None:
+        cell.close()
     _clear(root)
     os._exit(0)
+
+
+def _open_cell(order: dict[str, Any], lockdown: Lockdown) -> Cell:
+    place = Path(tempfile.mkdtemp(prefix="roots-", dir=Path(order["boxes"]).parent))
+    devices = [Path(device) for device in DEVICES]
+    return Cell(
+        place,
+        alone=[*lockdown.paths, *lockdown.links, *devices],
+        family=[*lockdown.family_paths, *lockdown.links, *devices],
+        locked=lockdown.seccomp,
+    )
 
 
 def _set_aside_stdin() -> int:

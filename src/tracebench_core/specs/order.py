@@ -30,6 +30,8 @@ class JobOrder(Spec):
     sandbox: SandboxConfig = SandboxConfig()
     sandbox_address: str | None = None
     """A sandbox server of the run for this task's modules; None to start one when needed."""
+    isolation: str = ""
+    """How that server holds untrusted code: `strong`, `namespaces` or `process`; empty for a task that runs none."""
     plugins: PluginsConfig = PluginsConfig()
     root: str | None = None
     limits: SharedLimits = SharedLimits()

@@ -128,8 +128,9 @@ class PluginsConfig(Spec):
 class SandboxConfig(Spec):
     """How candidate code is held."""
 
-    require: Literal["process", "strong"] = "process"
-    """`strong` refuses to run where neither Landlock with seccomp nor namespaces are available."""
+    require: Literal["auto", "strong", "process"] = "auto"
+    """`auto` takes Landlock with seccomp, or else namespaces, and refuses to run where there is neither. `strong` demands the former.
+    `process` runs unprotected where nothing better is to be had."""
     memory_mb: int = Field(default=2048, gt=0)
     """Megabytes that one evaluation may use."""
 

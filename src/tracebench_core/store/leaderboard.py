@@ -14,7 +14,7 @@ from tracebench_core.store.student import interval
 
 COLUMNS = (
     "task_id", "task_version", "guide", "eval_kwargs", "rank", "trainer_id", "params", "optimizer", "score", "n",
-    "mean", "ci95_low", "ci95_high", "jobs", "ok", "failed", "timeout", "other",
+    "mean", "ci95_low", "ci95_high", "jobs", "ok", "failed", "timeout", "other", "isolation",
 )  # fmt: skip
 _MEASURED: frozenset[JobStatus] = frozenset({"ok", "timeout"})
 _COUNTED: tuple[JobStatus, ...] = ("ok", "failed", "timeout")
@@ -28,6 +28,8 @@ class Standing:
 
     group: GroupKey
     score: Score
+    isolation: str = ""
+    """How untrusted code was held, of all its jobs alike."""
     scores: list[float] = field(default_factory=list)
     jobs: int = 0
     counts: Counter[JobStatus] = field(default_factory=Counter)
@@ -53,6 +55,7 @@ class Standing:
             "ci95_high": high,
             "jobs": self.jobs,
             "other": self.jobs - sum(self.counts[status] for status in _COUNTED),
+            "isolation": self.isolation,
         }
         return csv_line(cells, COLUMNS)
 
@@ -62,18 +65,30 @@ def standings(rows: Iterable[Row]) -> list[Standing]:
 
     A task's scores are those on test when any of its jobs has one, else the best on validation: the two are never mixed. A job counts
     when it is `ok`, or timed out with a score; of the others only their number is told. Equal means share a rank, and the next rank
-    is left out. A group without a score has none.
+    is left out. A group without a score has none. What was measured under different isolation is ranked apart.
     """
-    tasks: dict[TaskKey, dict[GroupKey, list[Row]]] = {}
+    tasks: dict[TaskKey, list[Row]] = {}
     for row in rows:
-        tasks.setdefault(row.group.task, {}).setdefault(row.group, []).append(row)
-    return [standing for groups in tasks.values() for standing in _ranked(groups)]
+        tasks.setdefault(row.group.task, []).append(row)
+    return [
+        standing for of_task in tasks.values() for level in _levels(of_task) for standing in _ranked(of_task, level)
+    ]
 
 
-def _ranked(groups: dict[GroupKey, list[Row]]) -> list[Standing]:
+def _levels(rows: list[Row]) -> list[str]:
+    """Return the levels of isolation among a task's jobs; those that never started have none and are told with the first."""
+    return list(dict.fromkeys(row.isolation for row in rows if row.isolation)) or [""]
+
+
+def _ranked(of_task: list[Row], level: str) -> list[Standing]:
+    first = _levels(of_task)[0]
+    groups: dict[GroupKey, list[Row]] = {}
+    for row in of_task:
+        if (row.isolation or first) == level:
+            groups.setdefault(row.group, []).append(row)
     on_test = any(_score(row, "test") is not None for rows in groups.values() for row in rows)
     score: Score = "test" if on_test else "validation"
-    all_of_task = [_standing(group, rows, score=score) for group, rows in groups.items()]
+    all_of_task = [_standing(group, rows, score=score, isolation=level) for group, rows in groups.items()]
     scored = sorted((s for s in all_of_task if s.scores), key=lambda s: -(s.mean or 0.0))
     for position, standing in enumerate(scored, start=1):
         previous = scored[position - 2] if position > 1 else None
@@ -81,8 +96,8 @@ def _ranked(groups: dict[GroupKey, list[Row]]) -> list[Standing]:
     return scored + [s for s in all_of_task if not s.scores]
 
 
-def _standing(group: GroupKey, rows: Iterable[Row], *, score: Score) -> Standing:
-    standing = Standing(group, score)
+def _standing(group: GroupKey, rows: Iterable[Row], *, score: Score, isolation: str) -> Standing:
+    standing = Standing(group, score, isolation)
     for row in rows:
         standing.jobs += 1
         standing.counts[row.status] += 1

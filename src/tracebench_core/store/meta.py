@@ -27,10 +27,13 @@ def write_config(layout: RunLayout, config: RunConfig) -> None:
     files.write_whole(layout.config_snapshot, text.encode("utf-8", "backslashreplace"), durable=True)
 
 
-def write_environment(layout: RunLayout, *, git: GitState, secrets: Iterable[str] = ()) -> None:
-    """Write `env.json` and `git.json`; `secrets` are names of variables that are told as set or unset only."""
+def write_environment(layout: RunLayout, *, git: GitState, secrets: Iterable[str] = (), isolation: str = "") -> None:
+    """Write `env.json` and `git.json`; `secrets` are names of variables that are told as set or unset only.
+
+    `isolation` is how this machine holds untrusted code, empty for a run that has none.
+    """
     files.make_dir(layout.meta)
-    files.write_whole(layout.env, _json(read_environment(secrets=secrets)))
+    files.write_whole(layout.env, _json({**read_environment(secrets=secrets), "isolation": isolation}))
     files.write_whole(layout.git, _json(git.as_json()))
 
 

@@ -17,7 +17,7 @@ COLUMNS = (
     "score_val_best", "score_val_final", "score_test_initial", "score_test", "best_step", "steps", "time_seconds",
     "evaluations", "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "usd", "params", "optimizer",
     "guide", "logger", "eval_kwargs", "llm_provider", "llm_model", "llm_base_url", "task_version", "plugin_version",
-    "error_type", "feedback", "started_at", "ended_at", "tb_logdir",
+    "isolation", "error_type", "feedback", "started_at", "ended_at", "tb_logdir",
 )  # fmt: skip
 USAGE_COUNTS = (
     "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "cached_calls", "retries", "refused"
@@ -62,6 +62,8 @@ class Row:
     score_test: float | None
     evaluations: int
     usage: tuple[RoleUsage, ...]
+    isolation: str
+    """How untrusted code was held; empty where none ran."""
 
 
 def make_row(job: JobSpec, result: JobResult, *, group: GroupKey, run_id: str, tb_logdir: str = "") -> Row:
@@ -77,6 +79,7 @@ def make_row(job: JobSpec, result: JobResult, *, group: GroupKey, run_id: str, t
             RoleUsage(role, tuple(getattr(usage, name) for name in USAGE_COUNTS), usage.usd)
             for role, usage in result.usage.items()
         ),
+        isolation=_isolation(result),
     )
 
 
@@ -119,8 +122,13 @@ def _cells(job: JobSpec, result: JobResult, *, run_id: str, group: GroupKey) -> 
         "llm_base_url": model.base_url if model else None,
         "task_version": group.task.version,
         "plugin_version": job.plugin_version,
+        "isolation": _isolation(result),
         "error_type": result.error.type if result.error else None,
     }
+
+
+def _isolation(result: JobResult) -> str:
+    return str(result.versions.get("isolation", ""))
 
 
 def _model(models: Mapping[Role, ModelIdentity]) -> ModelIdentity | None:

@@ -43,7 +43,7 @@ def test_the_columns_are_those_of_the_format_in_their_order():
         "run_id, job_id, task_id, suite, trainer_id, seed, mode, status, stop_reason, score_val_initial, score_val_best, "
         "score_val_final, score_test_initial, score_test, best_step, steps, time_seconds, evaluations, llm_calls, prompt_tokens, "
         "completion_tokens, cached_tokens, usd, params, optimizer, guide, logger, eval_kwargs, llm_provider, llm_model, "
-        "llm_base_url, task_version, plugin_version, error_type, feedback, started_at, ended_at, tb_logdir"
+        "llm_base_url, task_version, plugin_version, isolation, error_type, feedback, started_at, ended_at, tb_logdir"
     )
 
 
@@ -101,6 +101,7 @@ def test_a_row_says_what_the_job_was_and_how_it_ended(run):
         "llm_base_url": "http://x",
         "task_version": "2.1",
         "plugin_version": "1.2.3",
+        "isolation": "",
         "error_type": "E",
         "feedback": 'E: "quoted", and\nmore',
         "started_at": "",
@@ -230,6 +231,19 @@ def board(*entries):
 def test_trainers_rank_by_their_mean_over_seeds():
     entries = [("A", 1.0, 9.0, "ok"), ("B", 3.0, 0.0, "ok"), ("A", 4.0, 9.0, "ok")]
     assert board(*entries) == [(1, "B", "test", 1, 3.0), (2, "A", "test", 2, 2.5)]
+
+
+def test_jobs_held_differently_are_ranked_apart():
+    levels = {1: "strong", 2: "strong", 3: "process"}
+    rows = []
+    for seed in range(4):
+        job = job_spec(trainer_id="AB"[seed % 2], seed=seed)
+        versions = {"isolation": levels[seed]} if seed in levels else {}
+        rows.append(
+            make_row(job, result(job, score_test=float(seed), versions=versions), group=group_of(job), run_id="r")
+        )
+    found = [(s.isolation, s.rank, s.group.trainer_id, s.scores) for s in standings(rows)]
+    assert found == [("strong", 1, "A", [0.0, 2.0]), ("strong", 1, "B", [1.0]), ("process", 1, "B", [3.0])]
 
 
 def test_equal_means_share_a_rank_and_the_next_is_left_out():

@@ -1,0 +1,31 @@
+"""Run a command on a host that lacks something: `python tests/sandbox/hide.py landlock,seccomp,namespaces COMMAND…`.
+
+A filter answers the calls that each would need with "no such call", and is inherited by everything below.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+from tracebench_core.sandbox import seccomp
+from tracebench_core.sandbox.syscalls import prctl
+
+_GONE = seccomp._refuse(errno.ENOSYS)
+RULES = {
+    "landlock": {"landlock_create_ruleset": _GONE},
+    "seccomp": {"seccomp": _GONE, "prctl": seccomp._unless(0, (22,)).replace(seccomp._refuse(), seccomp._refuse(22))},
+    "namespaces": {"unshare": seccomp._refuse()},
+}
+
+
+def hide(names: list[str]) -> None:
+    """Hide mechanisms from this process and all that it starts."""
+    prctl(38, 1)
+    seccomp._Program(seccomp._assemble({call: rule for name in names for call, rule in RULES[name].items()})).install()
+
+
+if __name__ == "__main__":
+    hide(sys.argv[1].split(","))
+    os.execvp(sys.argv[2], sys.argv[2:])
