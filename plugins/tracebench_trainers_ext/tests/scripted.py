@@ -1,0 +1,79 @@
+"""Runs of the trainers against a scripted model on a real server, in whatever interpreter holds their libraries."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracebench_core import api
+from tracebench_core.config import parse_config
+from tracebench_core.plugins.interpreters import has_python
+from tracebench_core.specs import JobResult
+from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_trainers_ext.specs import TRAINER_SPECS
+
+STAGES = ("return x + 1", "return 2 * x", "return 2 * x + 1", "return x * x")
+KEY = "sk-test-0123456789abcdef"
+
+
+def is_here(trainer: str) -> bool:
+    """Tell whether a trainer's library is in this environment or in its named interpreter."""
+    spec = next(s for s in TRAINER_SPECS if s.name == trainer)
+    return all(find_spec(r.name) is not None or has_python(r.python) for r in spec.requires)
+
+
+def needs(trainer: str) -> pytest.MarkDecorator:
+    """Skip a test whose library is not here, and say how to get it."""
+    spec = next(s for s in TRAINER_SPECS if s.name == trainer)
+    hint = spec.requires[0].hint if spec.requires else ""
+    return pytest.mark.skipif(not is_here(trainer), reason=f"the library of `{trainer}` is not here: {hint}")
+
+
+def improve(messages: Sequence[dict[str, Any]]) -> str:
+    """Answer with a version of the function that depends on the prompt alone, in the form that the prompt asks for."""
+    prompt = "\n\n".join(str(m.get("content") or "") for m in messages)
+    stage = STAGES[int(hashlib.sha256(prompt.encode()).hexdigest(), 16) % len(STAGES)]
+    code = f"def transform(x):\n    {stage}\n"
+    if "<IMPROVED_VARIABLE>" in prompt:
+        return f"<IMPROVED_VARIABLE>{code}</IMPROVED_VARIABLE>"
+    fields = list(dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", prompt)))
+    if fields:
+        return "\n\n".join(f"[[ ## {field} ## ]]\n{'' if field == 'completed' else code}" for field in fields)
+    return f"A better version:\n```python\n{code}```"
+
+
+def run(folder: Path, server: FakeOpenAI, trainers: Sequence[Any], **config: Any) -> tuple[dict[str, JobResult], Path]:
+    """Run trainers on one task in real mode; return results by trainer, and the run's folder."""
+    prices = {"fake-model": {"prompt": 2.0, "completion": 8.0}}
+    llm = {"model": "fake-model", "base_url": server.base_url, "api_key_env": "FAKE_KEY", "prices": prices}
+    settings = {
+        "mode": "real",
+        "tasks": ["internal:code_param"],
+        "trainers": [{"id": t} if isinstance(t, str) else t for t in trainers],
+        "llm": llm,
+        "runs_dir": str(folder),
+        "seeds": [7],
+        **config,
+    }
+    summary = api.run(parse_config(settings), stream=io.StringIO())
+    results = api.load_run(summary.run_dir).results.values()
+    return {r.trainer_id: r for r in results}, summary.run_dir
+
+
+def candidates(run_dir: Path, job_id: str) -> list[dict[str, Any]]:
+    """Return a job's candidates in the order in which they were first evaluated."""
+    lines = (run_dir / "jobs" / job_id / "events.jsonl").read_text().splitlines()
+    return [event for event in map(json.loads, lines) if event["kind"] == "candidate"]
+
+
+def said(run_dir: Path, job_id: str) -> str:
+    """Return what a job's program printed."""
+    return (run_dir / "jobs" / job_id / "stdout.log").read_text()

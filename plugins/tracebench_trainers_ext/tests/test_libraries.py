@@ -1,0 +1,104 @@
+"""The real libraries, each against a scripted model: caps, lineage, feedback, and the engine's own scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, improve, is_here, needs, run, said
+
+from tracebench_core.specs import JobResult
+from tracebench_core.testing.fake_openai import FakeOpenAI
+
+pytestmark = [pytest.mark.heavy("trainers_ext"), pytest.mark.timeout(600)]
+ASKING = (
+    "gepa-optimize",
+    "gepa-anything",
+    "DSPy-COPRO",
+    "DSPy-MIPROv2",
+    "DSPy-GEPA",
+    "TextGrad",
+    "OpenEvolve",
+    "SkyDiscover-AdaEvolve",
+    "SkyDiscover-BestOfN",
+)
+"""Trainers that ask a model and serve a task of one piece of code."""
+DEAF_TO_WORDS = {"DSPy-COPRO", "DSPy-MIPROv2"}
+"""They read scores alone, by their own design."""
+EVALUATIONS = 24
+CALLS = 2
+
+
+class Ran(NamedTuple):
+    """One run of all trainers, and what its server saw."""
+
+    results: dict[str, JobResult]
+    folder: Path
+    requests: list[dict[str, Any]]
+    served: int
+
+
+def run_all(folder: Path, **config: Any) -> Ran:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAKE_KEY", KEY)
+        with FakeOpenAI(reply=improve) as server:
+            results, run_dir = run(folder, server, [t for t in ASKING if is_here(t)], max_workers=2, **config)
+            return Ran(results, run_dir, list(server.log.requests), len(server.log.served))
+
+
+@pytest.fixture(scope="module")
+def capped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+    return run_all(tmp_path_factory.mktemp("evaluations"), budget={"evaluations": EVALUATIONS, "llm_calls": 60})
+
+
+@pytest.fixture(scope="module")
+def starved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+    return run_all(tmp_path_factory.mktemp("calls"), budget={"evaluations": 400, "llm_calls": CALLS})
+
+
+each = pytest.mark.parametrize("trainer", [pytest.param(t, marks=needs(t)) for t in ASKING])
+
+
+@each
+def test_evaluations_never_pass_the_cap_and_the_best_is_kept(capped: Ran, trainer: str) -> None:
+    result = capped.results[trainer]
+    words = said(capped.folder, result.job_id)
+    assert result.status == "ok", (result.error, words[-3000:])
+    assert result.used.evaluations <= EVALUATIONS
+    assert result.score_val_best is not None
+    assert result.score_val_initial is not None
+    assert result.score_val_best > result.score_val_initial, words[-3000:]
+
+
+@each
+def test_children_have_parents_and_an_origin_where_the_library_tells(capped: Ran, trainer: str) -> None:
+    found = candidates(capped.folder, capped.results[trainer].job_id)[1:]
+    assert found
+    assert all(c["origin"] for c in found)
+    if trainer not in DEAF_TO_WORDS:
+        assert all(c["parents"] for c in found)
+
+
+@each
+def test_the_guides_words_reach_the_proposer(capped: Ran, trainer: str) -> None:
+    if trainer in DEAF_TO_WORDS:
+        pytest.skip("reads scores alone")
+    found = candidates(capped.folder, capped.results[trainer].job_id)
+    assert len(found) > 1
+    texts = [str(request["messages"]) for request in capped.requests]
+    assert any("transform(" in text and "expected" in text.lower() for text in texts)
+
+
+@each
+def test_calls_never_pass_the_cap_and_a_spent_budget_ends_the_job(starved: Ran, trainer: str) -> None:
+    result = starved.results[trainer]
+    assert result.status == "ok", result.error
+    assert result.used.llm_calls <= CALLS
+    assert result.stop_reason in {"budget:llm_calls", "completed"}
+
+
+def test_the_ledger_equals_the_servers_own_log(starved: Ran, capped: Ran) -> None:
+    for ran in (starved, capped):
+        assert sum(r.usage["optimizer"].llm_calls for r in ran.results.values()) == ran.served
