@@ -25,9 +25,10 @@ from tests.crash.processes import kill, tree, wait_until_gone
 
 from tracebench_core.store.compare import without_times
 from tracebench_core.store.fsck import check_run
-from tracebench_core.store.journal import EndRecord, end_records
+from tracebench_core.store.journal import EndRecord
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.reader import load_run
+from tracebench_core.store.trust import end_records
 
 VICTIMS = ("runner", "template", "job", "gateway", "sandbox")
 """Not the candidate: killed from outside, it is a candidate that crashed, and is measured as one."""

@@ -31,17 +31,19 @@ from tracebench_core.store.commit import commit
 from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.files import FileSystem, installed
 from tracebench_core.store.fsck import check_run
-from tracebench_core.store.journal import EndRecord, Journal, finished_jobs
+from tracebench_core.store.index import write_files_index
+from tracebench_core.store.journal import EndRecord, Journal
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.lock import RunLock
 from tracebench_core.store.manifest import write_manifest
-from tracebench_core.store.meta import write_files_index, write_job_meta
+from tracebench_core.store.meta import write_job_meta
 from tracebench_core.store.recovery import settle
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import write_result
 from tracebench_core.store.states import write_states
 from tracebench_core.store.summary import RunEnd
 from tracebench_core.store.tables import TableWriter
+from tracebench_core.store.trust import finished_jobs
 from tracebench_core.store.writer import EventWriter
 
 MODES = ("before", "after", "torn", "data lost", "names lost")

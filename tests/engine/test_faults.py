@@ -20,7 +20,7 @@ from tests.crash.processes import tree
 from tracebench_core import api
 from tracebench_core.errors import RunDirError
 from tracebench_core.store.fsck import check_run
-from tracebench_core.store.journal import finished_jobs
+from tracebench_core.store.trust import finished_jobs
 
 Lab = Callable[..., api.RunSummary]
 COMMAND = str(Path(sys.executable).parent / "trace-bench")

@@ -26,30 +26,45 @@ def register(app: typer.Typer) -> None:
 def fsck(
     name: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the id of one in `--runs-dir`.")],
     *,
-    repair: Annotated[bool, typer.Option("--repair", help="Rebuild every derived file from events.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Rebuild what can be rebuilt; set damage aside.")] = False,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Take what is lost as lost, and keep in the journal that you know.")
+    ] = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a run directory, and mend it. Exits 1 when something is inconsistent and stays so."""
-    from tracebench_core.store.fsck import check_run, repair_run
+    """Check a run directory, and mend it. Exits 1 when something is inconsistent and stays so.
+
+    What the journal vouches for is never rewritten: where it is damaged, `--repair` moves it to `lost+found/` of the run.
+    """
+    from tracebench_core.store.fsck import accept_losses, check_run, repair_run
+    from tracebench_core.store.trust import read_trust
 
     run_dir = find_run(name, runs_dir=runs_dir)
     found = check_run(run_dir)
     left = repair_run(run_dir) if repair and found else found
-    mended = [finding for finding in found if finding not in left]
+    accepted = accept_losses(run_dir) if accept else []
+    left = check_run(run_dir) if accepted else left
+    mended = [finding for finding in found if finding not in left and finding not in accepted]
+    losses = sorted(read_trust(run_dir).accepted)
     if as_json:
         output.document(
             "fsck",
             run_dir=str(run_dir),
             mended=[asdict(f) for f in mended],
+            accepted=[asdict(f) for f in accepted],
             left=[asdict(f) for f in left],
-            ok=not left,
+            known_losses=losses,
+            ok=all(finding.mended_by == "nothing" for finding in left),
         )
     else:
-        for label, finding in [*(("MENDED", f) for f in mended), *((f.code, f) for f in left)]:
+        told = [*(("MENDED", f) for f in mended), *(("ACCEPTED", f) for f in accepted), *((f.code, f) for f in left)]
+        for label, finding in told:
             output.line(output.safe(f"[{label}] {finding.path}: {finding.message}"))
+        for path in losses:
+            output.note(output.safe(f"known loss: {path}"))
         _advise(left, run_dir)
-    if left:
+    if any(finding.mended_by != "nothing" for finding in left):
         raise typer.Exit(INCONSISTENT)
 
 
@@ -58,6 +73,10 @@ def _advise(left: list[Finding], run_dir: Path) -> None:
     if not left:
         output.note(f"`{run_dir}` is consistent.")
     if "repair" in ways:
-        output.note(f"Rebuild from events:  {output.command('fsck', run_dir, '--repair')}")
+        output.note(f"Rebuild, and set aside what is damaged:  {output.command('fsck', run_dir, '--repair')}")
     if "resume" in ways:
         output.note(f"Run again what is lost:  {output.command('resume', run_dir)}")
+    if "accept" in ways:
+        output.note(f"Take the loss as it is:  {output.command('fsck', run_dir, '--accept')}")
+    if left and ways == {"nothing"}:
+        output.note("What is left does no harm: results and tables are right.")

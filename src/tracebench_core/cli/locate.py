@@ -44,7 +44,7 @@ def find_job(name: str, *, runs_dir: str | None = None) -> Path | None:
 
 def is_run(path: Path) -> bool:
     """Tell whether a folder is a run directory."""
-    return (path / "meta" / "manifest.json").is_file()
+    return (path / "meta" / "manifest.json").is_file() or (path / "mirror.zip").is_file()
 
 
 def _chosen(name: str, known: Sequence[str], *, what: str, where: Path) -> str:

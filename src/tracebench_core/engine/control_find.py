@@ -10,10 +10,10 @@ from tracebench_core.engine.control_channel import ask
 from tracebench_core.engine.control_registry import RunEntry, entries, forget, read_entry
 from tracebench_core.errors import RunDirError, UsageError
 from tracebench_core.ids import nearest
-from tracebench_core.store.journal import finished_jobs
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import holder_of
 from tracebench_core.store.manifest import iter_jobs
+from tracebench_core.store.trust import finished_jobs
 
 
 @dataclass(frozen=True, slots=True)

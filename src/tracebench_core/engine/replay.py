@@ -9,6 +9,7 @@ from tracebench_core.engine.rundir import reopen_run_dir
 from tracebench_core.llm.cassette.player import check_recording
 from tracebench_core.specs import RunConfig
 from tracebench_core.store.manifest import iter_jobs
+from tracebench_core.store.trust import read_trust
 
 
 class Replay(NamedTuple):
@@ -27,6 +28,7 @@ def replay_of(run_dir: Path, *, runs_dir: str | None = None, max_workers: int | 
     """
     layout, config, root = reopen_run_dir(run_dir)
     check_recording(layout.path)
+    read_trust(layout).demand_growing(layout)
     changes = {
         "mode": "replay",
         "replay_from": str(layout.path.resolve()),

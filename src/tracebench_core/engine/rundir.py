@@ -20,10 +20,13 @@ from tracebench_core.plugins.discovery import core_version
 from tracebench_core.specs import RunConfig, TrainerSpec
 from tracebench_core.store import files
 from tracebench_core.store.environment import GitState, read_git
+from tracebench_core.store.journal import Journal
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
 from tracebench_core.store.manifest import iter_jobs, read_head, write_manifest
 from tracebench_core.store.meta import write_config, write_environment
+from tracebench_core.store.mirror import declare_meta
+from tracebench_core.store.trust import read_trust
 
 NOT_IN_HASH = {"run_id", "runs_dir", "max_workers", "eval_workers", "resume", "fail_fast", "executor"}
 
@@ -43,6 +46,8 @@ def open_run_dir(plan: Plan, host: PluginHost, *, root: Path | None, environ: Ma
         write_config(layout, config)
         write_environment(layout, git=git, secrets=sorted(secret_environ(environ, config.llm)), isolation=held(plan))
         write_manifest(layout, _head(plan, host, config_hash=config_hash, root=root), plan.jobs)
+        with Journal(layout) as journal:
+            declare_meta(layout, journal)
         yield layout
 
 
@@ -58,12 +63,15 @@ def reopen_run_dir(path: Path) -> Reopened:
     """Read a run's config and root from its directory.
 
     Raises:
-        RunDirError: when the folder is no run.
+        RunDirError: when the folder is no run, or says of itself what its journal does not vouch for.
     """
     layout = RunLayout(path)
     if not path.is_dir():
         raise RunDirError(f"Run directory `{path}` does not exist.", hint="ls runs")
     head = read_head(layout)
+    trust = read_trust(layout)
+    for file in (layout.manifest, layout.config_snapshot):
+        trust.demand_meta(layout, file)
     try:
         config = RunConfig.model_validate(yaml.safe_load(layout.config_snapshot.read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError) as err:

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 
@@ -30,13 +30,15 @@ from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.protocols import Executor, JobEnd, Reporter
 from tracebench_core.specs import JobOrder, JobResult, JobSpec, JobStatus, Resume
 from tracebench_core.store.commit import commit
+from tracebench_core.store.index import write_files_index
 from tracebench_core.store.journal import EndRecord, Journal
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.meta import write_files_index
 from tracebench_core.store.recovery import settle
 from tracebench_core.store.results import StoredResult, read_result
+from tracebench_core.store.seal import seal_of
 from tracebench_core.store.summary import RunEnd
 from tracebench_core.store.tables import TableWriter
+from tracebench_core.store.trust import read_trust
 
 log = logging.getLogger(__name__)
 
@@ -95,16 +97,18 @@ class Runner:
     def run(self, surroundings: Callable[[], Surroundings]) -> RunSummary:
         """Run what is to be run; `surroundings` opens gateway and sandboxes only when there is something to run."""
         tables = TableWriter(self._layout, self._plan.jobs)
-        with disk_errors_explained(self._layout):
-            with Journal(self._layout) as journal:
-                todo = self._todo(journal, tables)
-                self._reporter.run_started(self._layout.path, len(self._plan.jobs))
-                self._host.observe("tracebench_run_started", run_dir=self._layout.path)
-                if todo:
-                    self._run_jobs(todo, journal=journal, tables=tables, open_surroundings=surroundings)
+        with disk_errors_explained(self._layout), Journal(self._layout) as journal:
+            todo = self._todo(journal, tables)
+            self._reporter.run_started(self._layout.path, len(self._plan.jobs))
+            self._host.observe("tracebench_run_started", run_dir=self._layout.path)
+            if todo:
+                self._run_jobs(todo, journal=journal, tables=tables, open_surroundings=surroundings)
             summary = self._summary()
-            tables.finish(RunEnd(summary.exit_code, time.monotonic() - self._started, _cpu_seconds()))
-            write_files_index(self._layout)
+            end = RunEnd(summary.exit_code, time.monotonic() - self._started, _cpu_seconds())
+            journal.run_ended(**asdict(end))
+            tables.finish(end)
+            write_files_index(self._layout, trust=read_trust(self._layout))
+            journal.indexed(seal_of(self._layout.files_index))
         self._reporter.run_finished(self._layout.path, summary.counts)
         self._host.observe("tracebench_run_finished", run_dir=self._layout.path)
         return summary

@@ -14,18 +14,21 @@ from tracebench_core.specs import JobResult, JobSpec
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.eventlog import EventLog, read_events
 from tracebench_core.store.files import TEMPORARY_SUFFIX, read_lines
+from tracebench_core.store.index import changed_keeps, differences, read_files_index
 from tracebench_core.store.journal import EndRecord
 from tracebench_core.store.layout import JobLayout, RunLayout
-from tracebench_core.store.meta import iter_files, read_files_index
+from tracebench_core.store.mirror import is_mirror_true, mirrored
 from tracebench_core.store.reduce import Reducer
 from tracebench_core.store.results import result_bytes
 from tracebench_core.store.states import stale_states
 from tracebench_core.store.tables import expected_tables
+from tracebench_core.store.trust import Trust
 
 Code = Literal[
-    "torn-line", "sequence-gap", "no-events", "missing-blob", "stale-result", "stale-states", "stale-meta",
-    "uncommitted", "lost-result", "stale-table", "stale-index", "orphan-job", "leftover",
+    "torn-line", "sequence-gap", "no-events", "missing-blob", "stale-result", "stale-states", "stale-meta", "uncommitted",
+    "lost-result", "stale-table", "stale-index", "stale-mirror", "orphan-job", "leftover", "damaged", "lost", "unproven-events",
 ]  # fmt: skip
+Way = Literal["repair", "resume", "accept", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,9 @@ class Finding:
     path: str
     """Relative to the run directory."""
     message: str
-    mended_by: Literal["repair", "resume", "nothing"]
-    """`repair` rebuilds it from events, `resume` runs the job again, and for the rest there is only the fact."""
+    mended_by: Way
+    """`repair` rebuilds it, or sets it aside; `resume` runs the job again; `accept` keeps that a person knows of a loss that nothing
+    mends; and for the rest there is only the fact, which does no harm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,51 +66,127 @@ def reduce_folder(layout: JobLayout, job: JobSpec) -> Reduced:
     return Reduced(log, complete=reducer.complete, result=result, data=result_bytes(result))
 
 
-def check_job(layout: JobLayout, job: JobSpec, *, end: EndRecord | None) -> Iterator[Finding]:
-    """Compare the files of one job with its events and with the journal."""
+def check_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> Iterator[Finding]:
+    """Compare the files of one job with its events and with the journal.
+
+    What the journal vouches for stands above everything: a result that has its SHA-256 is right, whatever its events reduce to by now.
+    """
+    end = trust.end(job.job_id)
     if not layout.path.is_dir():
-        if end is not None:
-            yield _finding(
-                "lost-result",
-                layout.results,
-                layout,
-                "the journal declares the job finished; its folder is gone",
-                "resume",
-            )
+        if job.job_id in trust.ends:
+            words = "the journal declares the job finished; its folder is gone"
+            yield _finding("lost-result", layout.results, layout, words, "resume")
         return
+    has_result = holds_result(layout, end)
+    if end is not None and end.events is not None and not are_events_sound(layout, end, trust=trust):
+        if not has_result:
+            words = "the journal declares the job finished; neither its result nor its events are what it vouches for"
+            yield _finding("lost-result", layout.results, layout, words, "resume")
+        elif layout.events.exists():
+            words = "it is not what the journal sealed; the result is"
+            yield _finding("damaged", layout.events, layout, words, "repair")
+        else:
+            yield _finding("lost", layout.events, layout, "it is gone; the result is as it was", "accept")
+        yield from _check_meta_status(layout, end.status)
+        return
+    yield from _check_against_events(layout, job, end=end, has_result=has_result, trust=trust)
+
+
+def are_events_sound(layout: JobLayout, end: EndRecord, *, trust: Trust) -> bool:
+    """Say whether a job's events are what the journal sealed."""
+    path = layout.events.relative_to(layout.run.path).as_posix()
+    return trust.is_whole(layout.run, path, end.events)
+
+
+def holds_result(layout: JobLayout, end: EndRecord | None) -> bool:
+    """Say whether a job has the result that the journal vouches for; any result, where it names none."""
+    try:
+        data = layout.results.read_bytes()
+    except OSError:
+        return False
+    return end is None or not end.digest or content_hash(data) == end.digest
+
+
+def _check_against_events(
+    layout: JobLayout, job: JobSpec, *, end: EndRecord | None, has_result: bool, trust: Trust
+) -> Iterator[Finding]:
     reduced = reduce_folder(layout, job)
-    yield from _check_log(layout, reduced.log)
-    has_result = layout.results.exists()
+    committed = end is not None and bool(end.digest)
+    if not committed or not has_result:
+        yield from _check_log(layout, reduced.log)
     if not has_result and not reduced.complete:
-        if end is not None:
-            yield _finding(
-                "lost-result",
-                layout.results,
-                layout,
-                "the journal declares the job finished; it has no result",
-                "resume",
-            )
+        if end is not None or job.job_id in trust.ends:
+            words = "the journal declares the job finished; it has no result"
+            yield _finding("lost-result", layout.results, layout, words, "resume")
         return
     if not reduced.log.events:
-        yield _finding("no-events", layout.events, layout, "nothing bears out this result", "nothing")
+        if committed and layout.events.relative_to(layout.run.path).as_posix() in trust.accepted:
+            return
+        way: Way = "accept" if committed and has_result else "nothing"
+        yield _finding("no-events", layout.events, layout, "nothing bears out this result", way)
         return
-    if not has_result or layout.results.read_bytes() != reduced.data:
-        yield _finding("stale-result", layout.results, layout, "it is not what the job's events reduce to", "repair")
-    if end is None or (end.digest and end.digest != content_hash(reduced.data)):
-        yield _finding("uncommitted", layout.results, layout, "no journal declares this result finished", "repair")
-    if _meta_status(layout) not in {None, reduced.result.status}:
-        yield _finding("stale-meta", layout.meta, layout, f"its status is not `{reduced.result.status}`", "repair")
+    yield from _check_result(layout, reduced, end=end, has_result=has_result)
+    yield from _check_meta_status(layout, end.status if end is not None and has_result else reduced.result.status)
     yield from _check_states(layout, reduced.log)
 
 
-def check_journals(layout: RunLayout) -> Iterator[Finding]:
-    """Look for torn lines in the logs of the run."""
-    for path in [*layout.journals(), layout.control]:
-        lines = read_lines(path)
-        bad = sum(1 for line in lines.lines if not _is_json(line))
-        if bad or lines.torn:
-            relative = path.relative_to(layout.path).as_posix()
-            yield Finding("torn-line", relative, _torn_words(bad), "repair" if lines.torn else "nothing")
+def _check_result(layout: JobLayout, reduced: Reduced, *, end: EndRecord | None, has_result: bool) -> Iterator[Finding]:
+    demanded = content_hash(reduced.data)
+    if end is not None and end.digest:
+        if not has_result:
+            if demanded == end.digest:
+                words = "it is not what the journal vouches for; the job's events are, and reduce to it"
+                yield _finding("stale-result", layout.results, layout, words, "repair")
+            else:
+                words = "it is not what the journal vouches for, and its events do not reduce to that"
+                yield _finding("lost-result", layout.results, layout, words, "resume")
+        elif end.events is None and layout.results.read_bytes() != reduced.data:
+            words = "they do not reduce to the result, which is as the journal vouches for"
+            yield _finding("unproven-events", layout.events, layout, words, "accept")
+        return
+    if not has_result or layout.results.read_bytes() != reduced.data:
+        yield _finding("stale-result", layout.results, layout, "it is not what the job's events reduce to", "repair")
+    if end is None:
+        yield _finding("uncommitted", layout.results, layout, "no journal declares this result finished", "repair")
+
+
+def _check_meta_status(layout: JobLayout, status: str) -> Iterator[Finding]:
+    if _meta_status(layout) not in {None, status}:
+        yield _finding("stale-meta", layout.meta, layout, f"its status is not `{status}`", "repair")
+
+
+def check_journals(layout: RunLayout, *, trust: Trust) -> Iterator[Finding]:
+    """Look for damage in the logs of the run, and for lines that a crash tore."""
+    for damage in trust.damage:
+        words = f"{damage.lines} of its lines were changed, or are missing, doubled or out of place"
+        yield Finding("damaged", damage.path, words, "accept")
+    for name in trust.torn:
+        yield Finding("torn-line", name, "a line that a crash cut short; readers skip it", "nothing")
+    for name, path in layout.growing().items():
+        if not trust.is_intact(layout, name, trust.seals.get(name)):
+            code: Code = "damaged" if path.exists() else "lost"
+            yield Finding(code, name, "it is not what the journal sealed", "accept")
+    lines = read_lines(layout.control)
+    bad = sum(1 for line in lines.lines if not _is_json(line))
+    if bad or lines.torn:
+        name = layout.control.relative_to(layout.path).as_posix()
+        yield Finding("torn-line", name, _torn_words(bad), "repair" if lines.torn else "nothing")
+
+
+def check_meta(layout: RunLayout, *, trust: Trust) -> Iterator[Finding]:
+    """Compare what says what the run is with the journal and with its second copies."""
+    for path, file in layout.described().items():
+        has_copy = mirrored(layout, path, trust=trust) is not None
+        if trust.holds_meta(layout, path) and (file.is_file() or not has_copy):
+            continue
+        if path in trust.accepted and trust.is_intact(layout, path, None):
+            continue
+        code: Code = "damaged" if file.exists() else "lost"
+        words = "it is not what the journal vouches for" if file.exists() else "it is gone"
+        yield Finding(code, path, words, "repair" if has_copy else "accept")
+    if not is_mirror_true(layout, trust=trust):
+        words = "it is not the second copy of `meta/` that it should be"
+        yield Finding("stale-mirror", layout.mirror.name, words, "repair")
 
 
 def check_folders(layout: RunLayout, planned: Collection[str]) -> Iterator[Finding]:
@@ -119,32 +199,41 @@ def check_folders(layout: RunLayout, planned: Collection[str]) -> Iterator[Findi
         yield Finding("leftover", relative, "a write that a crash cut short", "repair")
 
 
-def check_tables(layout: RunLayout, jobs: Sequence[JobSpec]) -> Iterator[Finding]:
+def check_tables(layout: RunLayout, jobs: Sequence[JobSpec], *, trust: Trust) -> Iterator[Finding]:
     """Compare the tables with the results on disk."""
-    for path, content in expected_tables(layout, jobs).items():
+    for path, content in expected_tables(layout, jobs, trust=trust).items():
         if not path.exists() or path.read_bytes() != content:
             yield Finding("stale-table", path.name, "it does not follow from the jobs' results", "repair")
 
 
-def check_index(layout: RunLayout) -> Iterator[Finding]:
+def check_index(layout: RunLayout, *, trust: Trust) -> Iterator[Finding]:
     """Compare the index of files with the files."""
     where = layout.files_index.relative_to(layout.path).as_posix()
-    index = read_files_index(layout)
-    if index is None:
-        yield Finding("stale-index", where, "there is no index of files", "repair")
+    listed = read_files_index(layout, trust=trust)
+    if listed is None:
+        words = (
+            "there is no index of files" if not layout.files_index.exists() else "it is not the index that was written"
+        )
+        yield Finding("stale-index", where, words, "repair")
         return
-    listed = {entry.path: entry for entry in index}
-    found = {entry.path: entry for entry in iter_files(layout)}
-    for path in sorted(listed.keys() | found.keys()):
-        if listed.get(path) != found.get(path):
-            words = "is gone" if path not in found else "is not listed" if path not in listed else "has changed"
+    kept = {entry.path for entry in changed_keeps(layout, trust=trust)}
+    for path, words in differences(layout, listed).items():
+        if path in kept and (layout.path / path).exists():
+            yield Finding("damaged", path, "it is not what it was when its job ended", "repair")
+        elif path in kept:
+            yield Finding("lost", path, "it is gone, and nothing can rebuild it", "accept")
+        else:
             yield Finding("stale-index", where, f"`{path}` {words}", "repair")
 
 
 def leftovers(layout: RunLayout) -> list[Path]:
     """Return the temporary files that lie about, except in attempts that were put aside as they were."""
     found = layout.path.rglob(f".*{TEMPORARY_SUFFIX}")
-    return sorted(path for path in found if not path.is_relative_to(layout.attempts))
+    return sorted(
+        path
+        for path in found
+        if not path.is_relative_to(layout.attempts) and not path.is_relative_to(layout.lost_and_found)
+    )
 
 
 def _check_log(layout: JobLayout, log: EventLog) -> Iterator[Finding]:
@@ -164,9 +253,7 @@ def _check_states(layout: JobLayout, log: EventLog) -> Iterator[Finding]:
         yield _finding("missing-blob", layout.blobs, layout, str(err), "nothing")
 
 
-def _finding(
-    code: Code, path: Path, job: JobLayout, message: str, mended_by: Literal["repair", "resume", "nothing"]
-) -> Finding:
+def _finding(code: Code, path: Path, job: JobLayout, message: str, mended_by: Way) -> Finding:
     return Finding(code, path.relative_to(job.run.path).as_posix(), message, mended_by)
 
 

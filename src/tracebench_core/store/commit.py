@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tracebench_core.store import files
 from tracebench_core.store.journal import EndRecord, Journal
 from tracebench_core.store.layout import JobLayout, RunLayout
+from tracebench_core.store.seal import seal_of
 
 
 def commit(layout: RunLayout, ends: Sequence[EndRecord], *, journal: Journal) -> None:
-    """Make what ended jobs wrote survive a power cut, and only then declare them finished.
+    """Make what ended jobs wrote survive a power cut, and only then declare them finished, with a seal on their events.
 
     Their processes flush nothing: a disk flushes the files of many jobs about as fast as one file.
 
@@ -21,9 +23,10 @@ def commit(layout: RunLayout, ends: Sequence[EndRecord], *, journal: Journal) ->
     """
     if not ends:
         return
-    files.sync_all([path for end in ends for path in _durable_paths(layout.job(end.job_id))])
+    jobs = [path for end in ends for path in _durable_paths(layout.job(end.job_id))]
+    files.sync_all([*jobs, *(path for path in layout.growing().values() if path.exists())])
     files.sync_all([layout.jobs])
-    journal.jobs_finished(ends)
+    journal.jobs_finished(replace(end, events=seal_of(layout.job(end.job_id).events)) for end in ends)
 
 
 def _durable_paths(job: JobLayout) -> Iterator[Path]:

@@ -1,25 +1,32 @@
-"""Says what is inconsistent in a run directory, and rebuilds every derived file from events."""
+"""Says what is inconsistent in a run directory, rebuilds what follows from something else, and sets aside what is damaged."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from pydantic import ValidationError
+
+from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobSpec
 from tracebench_core.store import checks, files
+from tracebench_core.store.aside import set_aside
 from tracebench_core.store.checks import Finding
-from tracebench_core.store.journal import EndRecord, Journal, end_records
+from tracebench_core.store.commit import commit
+from tracebench_core.store.index import changed_keeps, write_files_index
+from tracebench_core.store.journal import EndRecord, Journal
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.lock import RunLock
-from tracebench_core.store.meta import write_files_index
-from tracebench_core.store.reader import load_run
+from tracebench_core.store.manifest import iter_jobs, read_head
+from tracebench_core.store.mirror import declare_meta, is_mirror_true, mirrored, restore, write_mirror
 from tracebench_core.store.recovery import mend_states
 from tracebench_core.store.results import write_result
+from tracebench_core.store.seal import seal_of
 from tracebench_core.store.tables import expected_tables
-
-REPAIR_WORKER = "repair"
-"""Names the journal that a repair writes."""
+from tracebench_core.store.trust import Trust, read_trust
 
 
 def check_run(run_dir: Path) -> list[Finding]:
@@ -28,45 +35,107 @@ def check_run(run_dir: Path) -> list[Finding]:
     Raises:
         RunDirError: when the folder is no run directory or of a newer format.
     """
-    run = load_run(run_dir)
-    layout, ends = run.layout, end_records(run.layout)
-    findings = [
-        found
-        for job in run.planned
-        for found in checks.check_job(layout.job(job.job_id), job, end=ends.get(job.job_id))
-    ]
-    findings += checks.check_journals(layout)
-    findings += checks.check_folders(layout, {job.job_id for job in run.planned})
-    findings += checks.check_tables(layout, run.planned)
-    findings += checks.check_index(layout)
+    layout = RunLayout(run_dir)
+    trust = read_trust(layout)
+    jobs = _planned(layout, trust)
+    findings = [f for job in jobs for f in checks.check_job(layout.job(job.job_id), job, trust=trust)]
+    findings += checks.check_journals(layout, trust=trust)
+    findings += checks.check_meta(layout, trust=trust)
+    findings += checks.check_folders(layout, {job.job_id for job in jobs})
+    findings += checks.check_tables(layout, jobs, trust=trust)
+    findings += checks.check_index(layout, trust=trust)
     return findings
 
 
 def repair_run(run_dir: Path) -> list[Finding]:
-    """Rebuild what can be rebuilt and return what is left: facts that nothing mends, and jobs that `resume` has to run again.
+    """Rebuild what can be rebuilt and return what is left: losses, facts that nothing mends, and jobs that `resume` has to run again.
+
+    A file that the journal or the index vouches for is never rewritten: where it is damaged, it moves to `lost+found/`.
 
     Raises:
         RunDirError: when the folder is no run directory, of a newer format, or in use by another process.
     """
-    run = load_run(run_dir)
-    layout = run.layout
+    layout = RunLayout(run_dir)
+    trust = read_trust(layout)
+    jobs = _planned(layout, trust)
     with RunLock(layout):
         for path in checks.leftovers(layout):
             files.remove(path)
-        for path in [*layout.journals(), layout.control]:
-            _mend(path)
-        ends = end_records(layout)
-        repaired = (_repair_job(layout.job(job.job_id), job, end=ends.get(job.job_id)) for job in run.planned)
-        _commit(layout, [end for end in repaired if end is not None])
-        for path, content in expected_tables(layout, run.planned).items():
-            files.write_whole(path, content)
-        write_files_index(layout)
+        _restore_meta(layout, trust)
+        _mend(layout.control)
+        with Journal(layout) as journal:
+            if not trust.meta and layout.mirror.is_file():
+                declare_meta(layout, journal)  # the journal was lost
+            repaired = (_repair_job(layout.job(job.job_id), job, trust=trust) for job in jobs)
+            commit(layout, [end for end in repaired if end is not None], journal=journal)
+            for entry in changed_keeps(layout, trust=trust):
+                set_aside(layout, layout.path / entry.path)
+            for path, content in expected_tables(layout, jobs, trust=trust).items():
+                files.write_whole(path, content)
+            write_files_index(layout, trust=trust)
+            journal.indexed(seal_of(layout.files_index))
     return check_run(run_dir)
 
 
-def _repair_job(layout: JobLayout, job: JobSpec, *, end: EndRecord | None) -> EndRecord | None:
+def accept_losses(run_dir: Path) -> list[Finding]:
+    """Keep in the journal that a person knows of every loss that nothing mends, and return those.
+
+    Raises:
+        RunDirError: as `repair_run`.
+    """
+    layout = RunLayout(run_dir)
+    losses = [finding for finding in check_run(run_dir) if finding.mended_by == "accept"]
+    if losses:
+        with RunLock(layout), Journal(layout) as journal:
+            for path in dict.fromkeys(finding.path for finding in losses):
+                journal.accepted(path, seal_of(layout.path / path))
+            trust = read_trust(layout)
+            write_files_index(layout, trust=trust)
+            journal.indexed(seal_of(layout.files_index))
+    return losses
+
+
+def _planned(layout: RunLayout, trust: Trust) -> tuple[JobSpec, ...]:
+    """Return the jobs of the manifest, of its second copy where the manifest itself is damaged."""
+    path = layout.manifest.relative_to(layout.path).as_posix()
+    if layout.manifest.is_file() and trust.holds_meta(layout, path):
+        try:
+            read_head(layout)
+            return tuple(iter_jobs(layout))
+        except RunDirError:
+            if trust.meta:
+                raise
+    copy = mirrored(layout, path, trust=trust)
+    if copy is None:
+        read_head(layout)
+        return tuple(iter_jobs(layout))
+    return tuple(_jobs_of(json.loads(copy), layout))
+
+
+def _jobs_of(manifest: dict[str, Any], layout: RunLayout) -> Iterator[JobSpec]:
+    try:
+        yield from (JobSpec.model_validate(job) for job in manifest["jobs"])
+    except (ValidationError, KeyError, TypeError) as err:
+        raise RunDirError(f"`{layout.mirror}` holds a manifest that cannot be read") from err
+
+
+def _restore_meta(layout: RunLayout, trust: Trust) -> None:
+    for path, file in layout.described().items():
+        has_copy = mirrored(layout, path, trust=trust) is not None
+        if has_copy and not (file.is_file() and trust.holds_meta(layout, path)):
+            set_aside(layout, file)
+            restore(layout, path, trust=trust)
+    if all(trust.holds_meta(layout, path) for path in layout.described()) and not is_mirror_true(layout, trust=trust):
+        write_mirror(layout)
+
+
+def _repair_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> EndRecord | None:
     """Rebuild the files of one job; return the end record that the journal lacks."""
     if not layout.path.is_dir():
+        return None
+    end = trust.end(job.job_id)
+    if end is not None and end.digest:
+        _repair_committed(layout, job, end=end, trust=trust)
         return None
     _mend(layout.events)
     reduced = checks.reduce_folder(layout, job)
@@ -74,18 +143,28 @@ def _repair_job(layout: JobLayout, job: JobSpec, *, end: EndRecord | None) -> En
         return None
     mend_states(layout, reduced.log.events)
     if not layout.results.exists() or layout.results.read_bytes() != reduced.data:
+        set_aside(layout.run, layout.results)
         write_result(layout, reduced.result)
     _set_meta_status(layout, reduced.result.status)
-    digest = content_hash(reduced.data)
-    if end is None or (end.digest and end.digest != digest):
-        return EndRecord(layout.job_id, reduced.result.status, digest)
-    return None
+    return EndRecord(layout.job_id, reduced.result.status, content_hash(reduced.data)) if end is None else None
 
 
-def _commit(layout: RunLayout, ends: list[EndRecord]) -> None:
-    if ends:
-        with Journal(layout, REPAIR_WORKER) as journal:
-            journal.jobs_finished(ends)
+def _repair_committed(layout: JobLayout, job: JobSpec, *, end: EndRecord, trust: Trust) -> None:
+    """Rebuild what follows from the files that the journal vouches for, and set aside what is not what it vouches for."""
+    has_result = checks.holds_result(layout, end)
+    if not checks.are_events_sound(layout, end, trust=trust):
+        if has_result:
+            set_aside(layout.run, layout.events)
+            _set_meta_status(layout, end.status)
+        return
+    reduced = checks.reduce_folder(layout, job)
+    if not has_result and content_hash(reduced.data) == end.digest:
+        set_aside(layout.run, layout.results)
+        write_result(layout, reduced.result)
+        has_result = True
+    if has_result:
+        mend_states(layout, reduced.log.events)
+        _set_meta_status(layout, end.status)
 
 
 def _set_meta_status(layout: JobLayout, status: str) -> None:

@@ -1,36 +1,55 @@
-"""The journal of one writer: which jobs it declared finished. Its end records are the commit points that resume trusts."""
+"""The journal of a run, its root of trust: which jobs were declared finished, and what every file that nothing can rebuild looked like.
+
+Each line carries its number `n`, gap-free from 0, and `sum`, the first 16 hex digits of the SHA-256 of the line before it, so that a
+changed, lost, doubled or moved line is seen. A line that a crash tore used up no number. Journals of older versions have neither.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
+from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobStatus
 from tracebench_core.store import files
 from tracebench_core.store.clock import timestamp, utc_now
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.seal import GrowingFile, Seal
 
-_STATUSES = frozenset(get_args(JobStatus))
+_SUM = b',"sum":"'
+_SUM_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class EndRecord:
-    """One job declared finished. `digest` is the SHA-256 of the `results.json` that it commits, empty when it was not named."""
+    """One job declared finished."""
 
     job_id: str
     status: JobStatus
     digest: str = ""
+    """SHA-256 of the `results.json` that it commits, empty when it was not named."""
+    events: Seal | None = None
+    """Of the job's `events.jsonl`; None in journals of older versions."""
 
 
 class Journal:
-    """`journal-<worker>.jsonl`, append-only, with one writer. Opening it creates it and mends a torn last line."""
+    """`journal-<worker>.jsonl`, append-only, with one writer. Opening it creates it; the first append mends a torn last line."""
 
     def __init__(self, run_dir: Path | RunLayout, worker: str = "main") -> None:
         layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
+        self._layout = layout
         self._log = files.AppendLog(layout.journal(worker))
+        self._next = next_number(files.read_lines(layout.journal(worker)).lines)
+        self._growing = {name: GrowingFile(path) for name, path in layout.growing().items()}
+        self._sealed: dict[str, Seal] = {}
+
+    def opened(self, meta: Mapping[str, Seal]) -> None:
+        """Declare what the files of `meta/` hold, by their paths in the run directory. Flushed."""
+        self._append({"kind": "opened", "files": {path: seal.as_json() for path, seal in meta.items()}})
+        self._log.sync()
 
     def job_started(self, job_id: str) -> None:
         """Note that a job is under way. Not flushed: nothing depends on it."""
@@ -41,17 +60,34 @@ class Journal:
         self.jobs_finished([EndRecord(job_id, status, digest)])
 
     def jobs_finished(self, ends: Iterable[EndRecord]) -> None:
-        """Declare several jobs finished with one flush to disk."""
+        """Declare several jobs finished, and how far the logs of the run have come, with one flush to disk."""
         written = False
         for end in ends:
-            self._append({"kind": "job_finished", "job": end.job_id, "status": end.status, "digest": end.digest})
+            record = {"kind": "job_finished", "job": end.job_id, "status": end.status, "digest": end.digest}
+            self._append(record | ({"events": end.events.as_json()} if end.events is not None else {}))
             written = True
         if written:
+            self._seal()
             self._log.sync()
 
     def settled(self) -> None:
         """Note that this run's files are as they should be, on this start of the machine. Not flushed: a power cut must undo it."""
         self._append({"kind": "settled", "boot": files.boot_id()})
+
+    def run_ended(self, **end: Any) -> None:
+        """Keep how this process of the run ended. Flushed by `indexed`, which follows."""
+        self._append({"kind": "run_ended", **end})
+
+    def indexed(self, index: Seal | None) -> None:
+        """Vouch for the index of files, and for how far the logs of the run have come. Flushed."""
+        self._seal()
+        self._append({"kind": "indexed", "index": index.as_json() if index is not None else None})
+        self._log.sync()
+
+    def accepted(self, path: str, seal: Seal | None) -> None:
+        """Keep that a person knows of the damage to a file, and takes it as it is now; None for a file that is gone. Flushed."""
+        self._append({"kind": "accepted", "path": path, "now": seal.as_json() if seal is not None else None})
+        self._log.sync()
 
     def close(self) -> None:
         """Close the journal. Idempotent."""
@@ -63,54 +99,37 @@ class Journal:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def _seal(self) -> None:
+        seals = {name: seal for name, file in self._growing.items() if (seal := file.seal()) is not None}
+        if seals != self._sealed:
+            self._append({"kind": "sealed", "files": {name: seal.as_json() for name, seal in seals.items()}})
+            self._sealed = seals
+
     def _append(self, record: dict[str, Any]) -> None:
-        stamped = {"t": timestamp(utc_now()), **record}
-        self._log.append(json.dumps(stamped, separators=(",", ":")).encode())
+        self._log.append(encode({"n": self._next, "t": timestamp(utc_now()), **record}))
+        self._next += 1
 
 
-def end_records(run_dir: Path | RunLayout) -> dict[str, EndRecord]:
-    """Read every journal of a run and return each job's end record.
-
-    A job that was run again has several: the one with the latest time counts, and of equal times the last in the order of file and
-    line. Lines that do not parse are skipped.
-    """
-    layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
-    latest: dict[str, tuple[str, JobStatus, str]] = {}
-    for path in layout.journals():
-        ends = [line for line in files.read_lines(path).lines if b'"job_finished"' in line]
-        for record in _parse(ends):
-            try:
-                at, job, status, digest = record["t"], record["job"], record["status"], record["digest"]
-                if status in _STATUSES and (job not in latest or at >= latest[job][0]):
-                    latest[job] = (at, status, str(digest))
-            except (TypeError, KeyError):
-                continue
-    return {job: EndRecord(job, status, digest) for job, (_, status, digest) in latest.items()}
+def encode(record: Mapping[str, Any]) -> bytes:
+    """Return a record as a line that vouches for itself."""
+    plain = json.dumps(record, separators=(",", ":")).encode()
+    return plain[:-1] + _SUM + content_hash(plain)[:_SUM_DIGITS].encode() + b'"}'
 
 
-def is_settled(run_dir: Path | RunLayout) -> bool:
-    """Say whether a journal was settled since the machine started: then nothing that was written can have been lost."""
-    layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
-    boot = files.boot_id()
-    for path in layout.journals():
-        lines = [line for line in files.read_lines(path).lines if b'"settled"' in line]
-        if boot and any(isinstance(r, dict) and r.get("boot") == boot for r in _parse(lines)):
-            return True
-    return False
+def has_sum(line: bytes) -> bool:
+    """Say whether a line claims to vouch for itself."""
+    return _SUM in line
 
 
-def finished_jobs(run_dir: Path | RunLayout) -> dict[str, JobStatus]:
-    """Return the status of every job that a journal declares finished."""
-    return {job_id: end.status for job_id, end in end_records(run_dir).items()}
+def is_sound(line: bytes) -> bool:
+    """Say whether a line is as it was written."""
+    plain, found, rest = line.rpartition(_SUM)
+    return bool(found) and rest == content_hash(plain + b"}")[:_SUM_DIGITS].encode() + b'"}'
 
 
-def _parse(lines: list[bytes]) -> Iterator[Any]:
-    """Yield the records that parse; all at once when every line does, which is several times faster."""
-    try:
-        yield from json.loads(b"[" + b",".join(lines) + b"]")
-    except ValueError:
-        for line in lines:
-            try:
-                yield json.loads(line)
-            except ValueError:
-                continue
+def next_number(lines: list[bytes]) -> int:
+    """Return the number of the next line: one more than that of the last sound one, else the number of lines."""
+    for line in reversed(lines):
+        if is_sound(line):
+            return int(json.loads(line)["n"]) + 1
+    return len(lines)

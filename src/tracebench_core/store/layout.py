@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.store import files
+
+_RUN_ID = re.compile(rb'\s*"run_id": ("(?:[^"\\]|\\.)*"),?\s*$')
+_LINES_TO_RUN_ID = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,14 @@ class RunLayout:
 
     @property
     def run_id(self) -> str:
+        """The id that the manifest gives the run, which its folder may no longer be called by; the folder's name before there is one."""
+        try:
+            with self.manifest.open("rb") as lines:
+                for line in islice(lines, _LINES_TO_RUN_ID):
+                    if (found := _RUN_ID.match(line)) is not None:
+                        return str(json.loads(found[1]))
+        except (OSError, ValueError):
+            pass
         return self.path.name
 
     @property
@@ -130,6 +144,25 @@ class RunLayout:
         return self.path / "control.jsonl"
 
     @property
+    def mirror(self) -> Path:
+        """Second copies of the files of `meta/`."""
+        return self.path / "mirror.zip"
+
+    @property
+    def lost_and_found(self) -> Path:
+        """What a repair set aside."""
+        return self.path / "lost+found"
+
+    def growing(self) -> dict[str, Path]:
+        """Return the logs that grow while the run lives and that nothing can rebuild, by their paths in the run directory."""
+        return {path.relative_to(self.path).as_posix(): path for path in (self.ledger, self.calls, self.control)}
+
+    def described(self) -> dict[str, Path]:
+        """Return the files of `meta/` that say what the run is, by their paths in the run directory."""
+        found = (self.config_snapshot, self.manifest, self.env, self.git)
+        return {path.relative_to(self.path).as_posix(): path for path in found}
+
+    @property
     def run_log(self) -> Path:
         """What a detached runner says."""
         return self.path / "run.log"
@@ -145,6 +178,10 @@ class RunLayout:
     @property
     def calls(self) -> Path:
         return self.llm / "calls.jsonl"
+
+    @property
+    def ledger(self) -> Path:
+        return self.llm / "ledger.jsonl"
 
     @property
     def llm_blobs(self) -> Path:

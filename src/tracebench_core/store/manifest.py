@@ -135,7 +135,8 @@ def _lines(layout: RunLayout) -> Iterator[bytes]:
         with layout.manifest.open("rb") as lines:
             yield from lines
     except (FileNotFoundError, NotADirectoryError) as err:
-        raise RunDirError(f"`{layout.path}` is not a run directory: it has no `meta/manifest.json`") from err
+        hint = f"trace-bench fsck {layout.path} --repair" if layout.mirror.is_file() else ""
+        raise RunDirError(f"`{layout.path}` is not a run directory: it has no `meta/manifest.json`", hint=hint) from err
     except OSError as err:
         raise RunDirError(f"`{layout.manifest}` cannot be read: {err}") from err
 

@@ -14,11 +14,13 @@ from tracebench_core.specs.events import CandidateSeen, Event
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.frames import Library, make_frame
+from tracebench_core.store.journal import EndRecord
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import iter_jobs, read_head
 from tracebench_core.store.reduce import not_run
 from tracebench_core.store.results import read_result
 from tracebench_core.store.tabular import SPECS, Source, TableName
+from tracebench_core.store.trust import Trust, damaged, read_trust
 
 
 class Run:
@@ -31,7 +33,8 @@ class Run:
 
     @property
     def run_id(self) -> str:
-        return self.layout.run_id
+        """The id that the run was given; its folder may have been moved or renamed since."""
+        return str(self.manifest.get("run_id") or self.layout.run_id)
 
     @cached_property
     def planned(self) -> tuple[JobSpec, ...]:
@@ -40,7 +43,11 @@ class Run:
 
     @cached_property
     def results(self) -> dict[str, JobResult]:
-        """The result of every planned job by its id, in plan order; `not_run` where there is none that can be read."""
+        """The result of every planned job by its id, in plan order; `not_run` where there is none that can be read.
+
+        Raises:
+            RunDirError: when a result is not what the journal vouches for.
+        """
         return {job.job_id: self._result(job) for job in self.planned}
 
     def job(self, job_id: str) -> JobSpec:
@@ -56,7 +63,21 @@ class Run:
 
     def events(self, job_id: str) -> tuple[Event, ...]:
         """Return the events of one job, in order; none when it was not run."""
-        return read_events(self.layout.job(self.job(job_id).job_id)).events
+        layout = self.layout.job(self.job(job_id).job_id)
+        self.demand_events(job_id)
+        return read_events(layout).events
+
+    def demand_events(self, job_id: str) -> None:
+        """Refuse a finished job's events that are not what the journal sealed.
+
+        Raises:
+            RunDirError: when they are not, and nobody accepted the loss.
+        """
+        end = self.trust.end(job_id)
+        events = self.layout.job(job_id).events
+        path = events.relative_to(self.layout.path).as_posix()
+        if end is not None and not self.trust.is_whole(self.layout, path, end.events):
+            raise damaged(self.layout, events)
 
     def candidates_of(self, job_id: str) -> Iterator[Candidate]:
         """Yield the candidates of one job with their values in full, in the order in which they appeared."""
@@ -101,26 +122,46 @@ class Run:
     @property
     def tables(self) -> Source:
         """The run's tables, row by row."""
-        return Source(self.layout, self.run_id, self.planned, self.results)
+        return Source(self.layout, self.run_id, self.planned, self.results, self.demand_events)
 
     @cached_property
     def _by_id(self) -> dict[str, JobSpec]:
         return {job.job_id: job for job in self.planned}
 
+    @cached_property
+    def trust(self) -> Trust:
+        """What the journals of the run vouch for."""
+        return read_trust(self.layout)
+
     def _result(self, job: JobSpec) -> JobResult:
+        """Return a job's result; of a run under way, what the journal says now decides."""
+        layout = self.layout.job(job.job_id)
         try:
-            return read_result(self.layout.job(job.job_id)).result
+            stored = read_result(layout)
         except RunDirError:
-            return not_run(job)
+            stored = None
+        digest = stored.digest if stored is not None else None
+        if not _is_vouched_for(digest, self.trust.end(job.job_id)) and not _is_vouched_for(
+            digest, read_trust(self.layout).end(job.job_id)
+        ):
+            raise damaged(self.layout, layout.results)
+        return stored.result if stored is not None else not_run(job)
+
+
+def _is_vouched_for(digest: str | None, end: EndRecord | None) -> bool:
+    return end is None or not end.digest or end.digest == digest
 
 
 def load_run(path: str | Path) -> Run:
     """Open a run directory. Needs no plugin.
 
     Raises:
-        RunDirError: when the folder is missing, is no run, or is of a newer format than this reader knows.
+        RunDirError: when the folder is missing, is no run, is of a newer format than this reader knows, or says of itself what its journal
+            does not vouch for.
     """
     layout = RunLayout(Path(path))
     if not layout.path.is_dir():
         raise RunDirError(f"run directory `{path}` does not exist", hint="ls runs")
-    return Run(layout, read_head(layout))
+    run = Run(layout, read_head(layout))
+    run.trust.demand_meta(layout, layout.manifest)
+    return run

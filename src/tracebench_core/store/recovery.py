@@ -12,14 +12,16 @@ from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobStatus
 from tracebench_core.specs.events import CandidateSeen, Event, JobFinished
 from tracebench_core.store import files
+from tracebench_core.store.aside import set_aside
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.commit import commit
 from tracebench_core.store.eventlog import read_events
-from tracebench_core.store.journal import EndRecord, Journal, end_records, is_settled
+from tracebench_core.store.journal import EndRecord, Journal
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.reduce import reduce_job
-from tracebench_core.store.results import read_result, result_bytes
+from tracebench_core.store.results import read_result, result_bytes, write_result
 from tracebench_core.store.states import stale_states
+from tracebench_core.store.trust import Trust, read_trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +38,29 @@ class Settlement:
 def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = None) -> Settlement:
     """Decide which of `job_ids` are finished.
 
-    A job with an end record is finished when its `results.json` has the bytes that the record names by SHA-256; for a record that names
-    none, when the file parses, is of that job and has that status. A job without an end record is adopted when its events are complete
-    and reduce to exactly its `results.json`: only its commit is missing.
+    A job with an end record is finished when its `results.json` has the bytes that the record names by SHA-256, or when its events are
+    what the record seals and reduce to those bytes: then the result is written anew. For a record that names none, when the file parses,
+    is of that job and has that status. A job without an end record is adopted when its events are complete and reduce to exactly its
+    `results.json`: only its commit is missing.
 
     With `journal`, which only the holder of the run's lock may pass, the missing records are written and temporary files of a runner
     that was cut short are removed from the run's own folders (those of a job move away with its attempt). When the machine was started
     anew since the run was last settled, the finished jobs' states, which are not flushed, are written anew where they differ.
+
+    Raises:
+        RunDirError: with `journal`, when the ledger, the recording or the control log is not what the journal sealed.
     """
     layout = RunLayout(run_dir)
-    ends = end_records(layout)
+    trust = read_trust(layout)
+    if journal is not None:
+        trust.demand_growing(layout)
     finished: dict[str, JobStatus] = {}
     adopted: list[EndRecord] = []
     distrusted: dict[str, str] = {}
-    jobs = str(layout.jobs)
     for job_id in job_ids:
-        declared = ends.get(job_id)
+        declared = trust.end(job_id)
         try:
-            if declared is not None and declared.digest:
-                _check_digest(f"{jobs}/{job_id}/results.json", declared.digest)
-                finished[job_id] = declared.status
-                continue
-            end = _verified(layout.job(job_id), declared)
+            end = _end_of(layout, job_id, declared, trust=trust, write=journal is not None)
         except RunDirError as err:
             distrusted[job_id] = str(err)
             continue
@@ -68,7 +71,7 @@ def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = N
     if journal is not None:
         commit(layout, adopted, journal=journal)
         _sweep(layout.path, layout.meta)
-        if not is_settled(layout):
+        if files.boot_id() not in trust.boots - {""}:
             for job in map(layout.job, finished):
                 _sweep(job.path, job.artifacts)
                 mend_states(job, read_events(job).events)
@@ -91,6 +94,38 @@ def _sweep(*folders: Path) -> None:
     for folder in folders:
         for path in folder.glob(f".*{files.TEMPORARY_SUFFIX}"):
             files.remove(path)
+
+
+def _end_of(
+    layout: RunLayout, job_id: str, declared: EndRecord | None, *, trust: Trust, write: bool
+) -> EndRecord | None:
+    """Return how a job ended, None when it has not.
+
+    Raises:
+        RunDirError: when it is declared finished and neither its result nor its events bear that out.
+    """
+    if declared is None or not declared.digest:
+        return _verified(layout.job(job_id), declared)
+    try:
+        _check_digest(f"{layout.jobs}/{job_id}/results.json", declared.digest)
+    except RunDirError:
+        if not _is_restored(layout.job(job_id), declared, trust=trust, write=write):
+            raise
+    return declared
+
+
+def _is_restored(job: JobLayout, declared: EndRecord, *, trust: Trust, write: bool) -> bool:
+    """Say whether a lost or damaged result follows from sealed events; with `write`, put it back."""
+    path = job.events.relative_to(job.run.path).as_posix()
+    if declared.events is None or not trust.is_whole(job.run, path, declared.events):
+        return False
+    result = reduce_job(read_events(job).events)
+    if content_hash(result_bytes(result)) != declared.digest:
+        return False
+    if write:
+        set_aside(job.run, job.results)
+        write_result(job, result)
+    return True
 
 
 def _verified(job: JobLayout, declared: EndRecord | None) -> EndRecord | None:

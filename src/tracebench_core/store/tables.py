@@ -17,6 +17,7 @@ from tracebench_core.store.reduce import not_run
 from tracebench_core.store.results import read_result
 from tracebench_core.store.rows import COLUMNS, GroupKey, Row, group_of, make_row
 from tracebench_core.store.summary import RunEnd, summary_bytes
+from tracebench_core.store.trust import Trust
 
 INTERVAL = 1.0
 """Seconds between two rewrites while the run is under way, at the least."""
@@ -33,6 +34,7 @@ class TableWriter:
     def __init__(self, layout: RunLayout, jobs: Sequence[JobSpec]) -> None:
         self._layout = layout
         self._jobs = jobs
+        self._run_id = layout.run_id
         self._rows: dict[str, Row] = {}
         self._groups: dict[GroupKey, GroupKey] = {}
         self._next_write = float("-inf")
@@ -44,7 +46,7 @@ class TableWriter:
         tb = f"jobs/{job.job_id}/tb" if job_layout.tensorboard.is_dir() else ""
         group = group_of(job)
         group = self._groups.setdefault(group, group)  # one key for all seeds: a run may have 100,000 rows
-        self._rows[job.job_id] = make_row(job, result, group=group, run_id=self._layout.run_id, tb_logdir=tb)
+        self._rows[job.job_id] = make_row(job, result, group=group, run_id=self._run_id, tb_logdir=tb)
         self._is_stale = True
 
     def load(self, job_ids: Iterable[str] | None = None) -> None:
@@ -74,7 +76,7 @@ class TableWriter:
         return {
             layout.results_csv: b"".join([header(COLUMNS), *(row.line for row in rows)]),
             layout.leaderboard_csv: b"".join([header(LEADERBOARD_COLUMNS), *board]),
-            layout.summary: summary_bytes(rows, run_id=layout.run_id, jobs=len(self._jobs), end=end),
+            layout.summary: summary_bytes(rows, run_id=self._run_id, jobs=len(self._jobs), end=end),
         }
 
     def complete(self) -> None:
@@ -99,18 +101,18 @@ def header(columns: Iterable[str]) -> bytes:
     return ",".join(columns).encode() + b"\n"
 
 
-def expected_tables(layout: RunLayout, jobs: Sequence[JobSpec]) -> dict[Path, bytes]:
-    """Return the tables as the results on disk demand them; what only `summary.json` knows (exit code, seconds) is kept."""
+def expected_tables(layout: RunLayout, jobs: Sequence[JobSpec], *, trust: Trust) -> dict[Path, bytes]:
+    """Return the tables as the results on disk demand them; how the run ended is told by the journal, else by the summary."""
     writer = TableWriter(layout, jobs)
     writer.load()
     writer.complete()
-    return writer.render(read_end(layout))
+    return writer.render(read_end(layout, trust=trust))
 
 
-def read_end(layout: RunLayout) -> RunEnd:
-    """Return how the run ended according to its summary; all None when that cannot be read."""
+def read_end(layout: RunLayout, *, trust: Trust) -> RunEnd:
+    """Return how the run ended; all None when that cannot be told."""
     try:
-        summary = json.loads(layout.summary.read_bytes())
-        return RunEnd(summary["exit_code"], summary["wall_seconds"], summary["cpu_seconds"])
+        told = trust.run_end or json.loads(layout.summary.read_bytes())
+        return RunEnd(told["exit_code"], told["wall_seconds"], told["cpu_seconds"])
     except (OSError, ValueError, TypeError, KeyError):
         return RunEnd()

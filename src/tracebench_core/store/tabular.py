@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
@@ -105,6 +105,8 @@ class Source:
     run_id: str
     jobs: tuple[JobSpec, ...]
     results: Mapping[str, JobResult]
+    demand_events: Callable[[str], None]
+    """Raises where the events of a job are not what they were."""
 
     def rows(self, name: TableName) -> Iterator[Row]:
         """Yield the rows of one table, jobs in plan order."""
@@ -119,6 +121,8 @@ class Source:
         for job in self.jobs:
             if "jobs" in names:
                 yield "jobs", SPECS["jobs"].cells(_job_record(self.run_id, job, self.results[job.job_id]))
+            if kinds:
+                self.demand_events(job.job_id)
             for attempt in _attempts(self.layout.job(job.job_id)) if kinds else ():
                 wanted = {n: k for n, k in kinds.items() if attempt.counts or n == "calls"}
                 if wanted:

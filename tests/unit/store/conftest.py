@@ -3,13 +3,17 @@
 import pytest
 from tests.unit.store.samples import job_spec, whole_job
 
+from tracebench_core.store.commit import commit
 from tracebench_core.store.eventlog import read_events
-from tracebench_core.store.journal import Journal
+from tracebench_core.store.index import write_files_index
+from tracebench_core.store.journal import EndRecord, Journal
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import write_manifest
-from tracebench_core.store.meta import write_files_index, write_job_meta
+from tracebench_core.store.meta import write_job_meta
+from tracebench_core.store.mirror import declare_meta
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import write_result
+from tracebench_core.store.seal import seal_of
 from tracebench_core.store.states import write_states
 from tracebench_core.store.summary import RunEnd
 from tracebench_core.store.tables import TableWriter
@@ -29,6 +33,7 @@ def run(tmp_path):
     write_manifest(layout, {"config_hash": "abc"}, JOBS)
     tables = TableWriter(layout, JOBS)
     with Journal(layout) as journal:
+        declare_meta(layout, journal)
         for job in JOBS[:3]:
             folder = layout.job(job.job_id).fresh()
             writer = EventWriter(folder)
@@ -40,8 +45,10 @@ def run(tmp_path):
             result = reduce_job(events)
             write_job_meta(folder, job, status=result.status)
             stored = write_result(folder, result)
-            journal.job_finished(job.job_id, result.status, digest=stored.digest)
+            commit(layout, [EndRecord(job.job_id, result.status, stored.digest)], journal=journal)
             tables.add(job, result)
-    tables.finish(RunEnd(0, 1.0, 1.0))
-    write_files_index(layout)
+        journal.run_ended(exit_code=0, wall_seconds=1.0, cpu_seconds=1.0)
+        tables.finish(RunEnd(0, 1.0, 1.0))
+        write_files_index(layout)
+        journal.indexed(seal_of(layout.files_index))
     return layout

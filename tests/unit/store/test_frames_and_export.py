@@ -8,6 +8,7 @@ from tests.unit.store.samples import call, candidate, evaluation, started
 
 from tracebench_core.errors import MissingRequirementError, UsageError
 from tracebench_core.store.export import FORMATS, export_run
+from tracebench_core.store.journal import Journal
 from tracebench_core.store.reader import load_run
 from tracebench_core.store.tabular import SPECS, TABLES
 from tracebench_core.store.writer import EventWriter
@@ -39,6 +40,8 @@ def test_candidates_come_with_their_values_in_full_and_their_score(run) -> None:
 
 
 def test_calls_of_lost_attempts_are_told_apart(run) -> None:
+    with Journal(run) as journal:
+        journal.job_started(JOBS[0].job_id)
     folder = run.job(JOBS[0].job_id).fresh()
     writer = EventWriter(folder)
     for event in (started(JOBS[0]), call(usd=0.25), call(usd=0.25)):
@@ -51,6 +54,8 @@ def test_calls_of_lost_attempts_are_told_apart(run) -> None:
 
 
 def test_lines_that_cannot_be_read_cost_only_themselves(run) -> None:
+    with Journal(run) as journal:
+        journal.job_started(JOBS[0].job_id)  # what a run under way has written is not sealed
     log = run.job(JOBS[0].job_id).events
     log.write_bytes(b'garbage\n{"kind":"evaluation"}\n[]\n' + log.read_bytes() + b'{"kind":"evaluation","sco')
     assert columns(run, "evaluations")["score"] == [1.0, 2.0] * 3
@@ -70,8 +75,10 @@ def test_frames_of_both_libraries_hold_the_same_as_the_columns(run, library, nam
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_an_empty_frame_has_its_columns_and_types(tmp_path, run, library) -> None:
     pytest.importorskip(library)
-    for job in JOBS:
-        run.job(job.job_id).events.unlink(missing_ok=True)
+    with Journal(run) as journal:
+        for job in JOBS:
+            journal.job_started(job.job_id)
+            run.job(job.job_id).events.unlink(missing_ok=True)
     frame = load_run(run.path).evaluations(library)
     assert len(frame) == 0
     assert str(frame["score"].dtype).lower() == "float64"

@@ -10,15 +10,10 @@ from tests.unit.store.samples import job_spec
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import RunConfig, TaskEntry
 from tracebench_core.store.environment import GitState, installed_packages, read_environment, read_git
+from tracebench_core.store.index import read_files_index, write_files_index
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import FORMAT_VERSION, iter_jobs, read_head, update_manifest, write_manifest
-from tracebench_core.store.meta import (
-    read_files_index,
-    write_config,
-    write_environment,
-    write_files_index,
-    write_job_meta,
-)
+from tracebench_core.store.meta import write_config, write_environment, write_job_meta
 
 
 @pytest.fixture

@@ -8,11 +8,15 @@ from tests.unit.store.samples import whole_job
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.store.eventlog import read_events
-from tracebench_core.store.fsck import check_run, repair_run
-from tracebench_core.store.journal import finished_jobs
+from tracebench_core.store.fsck import accept_losses, check_run, repair_run
+from tracebench_core.store.index import write_files_index
+from tracebench_core.store.journal import Journal
 from tracebench_core.store.lock import RunLock
-from tracebench_core.store.meta import write_files_index, write_job_meta
+from tracebench_core.store.meta import write_job_meta
+from tracebench_core.store.mirror import declare_meta
 from tracebench_core.store.reader import load_run
+from tracebench_core.store.seal import seal_of
+from tracebench_core.store.trust import finished_jobs
 from tracebench_core.store.writer import EventWriter
 
 ID = JOBS[0].job_id
@@ -62,6 +66,8 @@ def test_a_newer_format_is_refused_by_name_and_an_older_one_read(run):
         load_run(run.path)
     assert "upgrade" in caught.value.hint
     run.manifest.write_text(text.replace('"format_version": 1', '"format_version": 0'))
+    with Journal(run) as journal:
+        declare_meta(run, journal)
     assert len(load_run(run.path).planned) == 4
 
 
@@ -91,7 +97,7 @@ def damage(path, content=b"{}"):
         (lambda run: damage(run.job(ID).best_state), ["stale-index", "stale-states"]),
         (lambda run: run.job(ID).state_history.unlink(), ["stale-index", "stale-states"]),
         (lambda run: write_job_meta(run.job(ID), JOBS[0], status="running"), ["stale-index", "stale-meta"]),
-        (lambda run: run.journal("main").unlink(), ["stale-index", "uncommitted"]),
+        (lambda run: run.journal("main").unlink(), ["uncommitted"]),
         (lambda run: damage(run.results_csv, b""), ["stale-index", "stale-table"]),
         (lambda run: run.leaderboard_csv.unlink(), ["stale-index", "stale-table"]),
         (lambda run: damage(run.summary), ["stale-index", "stale-table"]),
@@ -108,6 +114,7 @@ def test_everything_derived_is_missed_and_rebuilt(run, break_it, expected):
             if path.is_file()
             and path.name != ".lock"
             and not path.name.startswith(("journal-", "files_index", "new file"))
+            and not path.is_relative_to(run.lost_and_found)
         }
 
     before = content()
@@ -123,13 +130,16 @@ def test_everything_derived_is_missed_and_rebuilt(run, break_it, expected):
 
 
 def test_torn_logs_are_ended_and_stay_a_fact(run):
-    for path in (run.job(ID).events, run.journal("main")):
+    for path in (run.control, run.journal("main")):
         with path.open("ab") as log:
             log.write(b'{"v":1,"se')
     found = check_run(run.path)
-    assert [f.mended_by for f in found if f.code == "torn-line"] == ["repair", "repair"]
+    assert {f.path: f.mended_by for f in found if f.code == "torn-line"} == {
+        "control.jsonl": "repair",
+        "journal-main.jsonl": "nothing",
+    }
     assert [(f.code, f.mended_by) for f in repair_run(run.path)] == [("torn-line", "nothing"), ("torn-line", "nothing")]
-    assert run.job(ID).events.read_bytes().endswith(b"\n")
+    assert run.control.read_bytes().endswith(b"\n")
 
 
 def test_a_declared_job_whose_folder_or_result_is_gone_is_left_to_resume(run):
@@ -146,21 +156,35 @@ def test_a_job_under_way_is_no_finding(run):
     writer.write(whole_job(JOBS[3])[0])
     writer.close()
     write_files_index(run)
+    with Journal(run) as journal:
+        journal.indexed(seal_of(run.files_index))
     assert check_run(run.path) == []
 
 
-def test_facts_that_nothing_mends_are_told(run):
+def test_what_nothing_can_rebuild_is_set_aside_named_and_accepted_by_a_person(run):
     events = run.job(ID).events
     lines = events.read_bytes().splitlines(keepends=True)
-    events.write_bytes(b"".join(lines[:5] + lines[6:]))
-    (run.jobs / "ffffffffffff").mkdir()
+    broken = b"".join(lines[:5] + lines[6:])
+    events.write_bytes(broken)
     blob = next(path for path in run.job(JOBS[1].job_id).blobs.rglob("*") if path.is_file())
     blob.unlink()
     run.job(JOBS[2].job_id).events.unlink()
+    results = [run.job(job.job_id).results.read_bytes() for job in JOBS[:3]]
+    assert {(f.code, f.mended_by) for f in check_run(run.path)} >= {("damaged", "repair"), ("lost", "accept")}
     left = repair_run(run.path)
-    assert {f.code: f.mended_by for f in left} == dict.fromkeys(
-        ("sequence-gap", "orphan-job", "missing-blob", "no-events"), "nothing"
-    )
+    assert {f.code for f in left} == {"lost", "missing-blob"}
+    assert (run.lost_and_found / "jobs" / ID / "events.jsonl.1").read_bytes() == broken
+    with pytest.raises(RunDirError, match="vouches for"):
+        load_run(run.path).events(ID)
+    assert {f.path for f in accept_losses(run.path)} == {f.path for f in left if f.mended_by == "accept"}
+    assert [f.code for f in check_run(run.path) if f.mended_by != "nothing"] == []
+    assert load_run(run.path).events(ID) == ()
+    assert [run.job(job.job_id).results.read_bytes() for job in JOBS[:3]] == results
+
+
+def test_a_folder_that_the_manifest_does_not_know_is_a_fact(run):
+    (run.jobs / "ffffffffffff").mkdir()
+    assert [(f.code, f.mended_by) for f in repair_run(run.path)] == [("orphan-job", "nothing")]
 
 
 def test_a_changed_result_that_events_bear_out_is_committed_anew(run):

@@ -16,6 +16,7 @@ from tracebench_core.store.results import write_result
 from tracebench_core.store.rows import COLUMNS, group_of, make_row
 from tracebench_core.store.summary import RunEnd
 from tracebench_core.store.tables import TableWriter, expected_tables
+from tracebench_core.store.trust import Trust
 
 END = RunEnd(exit_code=1, wall_seconds=2.5, cpu_seconds=1.5)
 
@@ -194,9 +195,8 @@ def test_tables_follow_from_the_results_on_disk_and_keep_how_the_run_ended(run):
         write_result(run.job(job.job_id), result(job), durable=False)
         writer.add(job, result(job))
     writer.finish(END)
-    assert {path: path.read_bytes() for path in (run.results_csv, run.leaderboard_csv, run.summary)} == expected_tables(
-        run, jobs
-    )
+    written = {path: path.read_bytes() for path in (run.results_csv, run.leaderboard_csv, run.summary)}
+    assert written == expected_tables(run, jobs, trust=Trust())
 
 
 def test_the_summary_adds_up_by_role_and_an_unknown_price_stays_unknown(run):

@@ -1,0 +1,19 @@
+"""`lost+found/`: where a repair puts what was damaged, as it is, before anything takes its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracebench_core.store import files
+from tracebench_core.store.layout import RunLayout
+
+
+def set_aside(layout: RunLayout, path: Path) -> None:
+    """Move a damaged file to `lost+found/<its path>.<n>`; one that is gone is fine."""
+    if not path.exists():
+        return
+    target = layout.lost_and_found / path.relative_to(layout.path)
+    files.make_dir(target.parent)
+    number = 1 + sum(1 for _ in target.parent.glob(f"{target.name}.*"))
+    files.move(path, target.with_name(f"{target.name}.{number}"))
+    files.sync_folder(target.parent)
