@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from tracebench_core.builtin.command import Command, CommandSettings
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_core.testing import run_trial
 from tracebench_core.testing.toys import build_number
 

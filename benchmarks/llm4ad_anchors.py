@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from tracebench_core.protocols import Sandbox
+from tracebench_core.contracts import Sandbox
 from tracebench_core.sandbox import open_sandbox
 from tracebench_core.specs import TaskSpec
 from tracebench_llm4ad.baselines import load_baseline
@@ -39,7 +39,7 @@ def measure(task: CodeTask, program: str, *, split: str, job: Job) -> dict[str, 
         started = time.perf_counter()
         output = task.run({PARAMETER: program}, example, job)
         spent += time.perf_counter() - started
-        rows.append(task.guide(example, output).metrics)
+        rows.append(task.guide(example, output, job).metrics)
     return {name: mean([row[name] for row in rows]) for name in rows[0]} | {"spent": spent}
 
 

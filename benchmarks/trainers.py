@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tracebench_core.builtin.baselines import BestOfN, NoOp, SequentialRefine
 from tracebench_core.builtin.settings import BestOfNSettings, NoOpSettings, SequentialRefineSettings
-from tracebench_core.protocols import Problem, Trainer
+from tracebench_core.contracts import Problem, Trainer
 from tracebench_core.specs import Budget, Evaluation, Values
 from tracebench_core.specs.events import BestChanged, CandidateSeen
 from tracebench_core.testing.teacher import Teacher
@@ -64,7 +64,8 @@ class Field:
         """Return the noise-free mean score on test, or on train where the task has no test split."""
         task = self.judge.task
         examples = task.splits.get("test") or task.splits["train"]
-        scores = [task.guide(e, task.run(values, e, Quiet())).score for e in examples]  # type: ignore[arg-type]  # needs a seed only
+        quiet: Any = Quiet()
+        scores = [task.guide(e, task.run(values, e, quiet), quiet).score for e in examples]
         return math.fsum(scores) / len(scores)
 
 

@@ -13,6 +13,7 @@ from tracebench_core.analysis.estimate import Estimator, Known, RunEstimate, est
 from tracebench_core.analysis.history import History, read_history
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.config import load_config
+from tracebench_core.contracts import Reporter
 from tracebench_core.engine.control_resume import record_resume, refuse_unknown_error, with_run_budget
 from tracebench_core.engine.costs import Declared, declared_costs, reasons
 from tracebench_core.engine.doctor import Diagnosis, diagnose
@@ -27,7 +28,6 @@ from tracebench_core.engine.validation import Check, validate_config
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.plugins.interpreters import find_python
-from tracebench_core.protocols import Reporter
 from tracebench_core.specs import Budget, Feedback, Resume, RunConfig, Split
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock

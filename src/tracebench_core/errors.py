@@ -58,6 +58,10 @@ class NotApplicableError(TraceBenchError):
     """A trainer cannot serve this task at all; raised before anything is spent, and the job is skipped with the reason."""
 
 
+class BrokenTaskError(PluginError):
+    """A task's program or guide fails on the task's own initial candidate."""
+
+
 class PluginConflictError(PluginError):
     """Two plugins, or one plugin twice, claim one id."""
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # annotations only: a plugin imports the specs that it uses
     from typing import Any
 
     from tracebench_core.specs import (
+        AggregateSpec,
+        EnvironmentSpec,
         Exclusion,
         ExecutorSpec,
         GuideSpec,
@@ -23,11 +25,14 @@ if TYPE_CHECKING:  # annotations only: a plugin imports the specs that it uses
         JobSpec,
         LoggerSpec,
         OptimizerSpec,
+        ProviderSpec,
         PythonSpec,
         ReporterSpec,
+        StubFormatSpec,
         SuiteSpec,
         TaskSpec,
         TrainerSpec,
+        ViewSpec,
     )
     from tracebench_core.specs.events import Event
 
@@ -82,6 +87,31 @@ def tracebench_loggers() -> Iterable[LoggerSpec]:
 @hookspec
 def tracebench_reporters() -> Iterable[ReporterSpec]:
     """Return the run reporters this plugin offers. Collected once per process."""
+
+
+@hookspec
+def tracebench_environments() -> Iterable[EnvironmentSpec]:
+    """Return the environments that its tasks, or those of others, may ask for. Collected once per process."""
+
+
+@hookspec
+def tracebench_providers() -> Iterable[ProviderSpec]:
+    """Return providers of language models. Collected once per process."""
+
+
+@hookspec
+def tracebench_stub_formats() -> Iterable[StubFormatSpec]:
+    """Return answer formats for the stub model. Collected once per process."""
+
+
+@hookspec
+def tracebench_aggregates() -> Iterable[AggregateSpec]:
+    """Return ways to make one score of many. Collected once per process."""
+
+
+@hookspec
+def tracebench_views() -> Iterable[ViewSpec]:
+    """Return parts of reports and screens. Collected once per process."""
 
 
 @hookspec

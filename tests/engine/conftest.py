@@ -93,7 +93,7 @@ class Lab:
     parameters = [Parameter(name="x", initial=0.0, kind="number")]
     def __init__(self, answer): self.answer = answer; self.splits = {"train": [Example(id="a")], "test": [Example(id="t")]}
     def run(self, values, example, context): return values["x"]
-    def guide(self, example, output): return self.answer(output)
+    def guide(self, example, output, context): return self.answer(output)
 
 def build_fine(): return Lab(lambda x: Feedback(score=x))
 def build_nan(): return Lab(lambda x: {"score": float("nan")})

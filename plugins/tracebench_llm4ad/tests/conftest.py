@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.protocols import EvaluationFailed, Sandbox
+from tracebench_core.contracts import EvaluationFailed, Sandbox
 from tracebench_core.sandbox.client import open_sandbox
 from tracebench_core.specs import Example, Feedback
 from tracebench_llm4ad.code_task import PARAMETER, CodeTask
@@ -45,7 +45,7 @@ def evaluate(sandbox: Sandbox, tmp_path: Path) -> Callable[..., Feedback]:
         case = example or task.splits["train"][0]
         values = {PARAMETER: program or task.parameters[0].initial}
         try:
-            return task.guide(case, task.run(values, case, job))
+            return task.guide(case, task.run(values, case, job), job)
         except EvaluationFailed as failure:
             return failure.feedback
 

@@ -11,8 +11,8 @@ from tracebench_core.builtin.settings import (
     RandomSearchSettings,
     SequentialRefineSettings,
 )
+from tracebench_core.contracts import Problem
 from tracebench_core.llm.stub.mutate import mutate
-from tracebench_core.protocols import Problem
 from tracebench_core.specs import Evaluation, Values
 
 

@@ -36,7 +36,7 @@ def convert(parameter: Parameter, written: Any) -> JsonValue:
             return _number(written, whole=isinstance(parameter.initial, int))
         case "choice":
             return _choice(parameter.choices, written)
-        case "json":
+        case "json" | "files":
             return _json(parameter.initial, written)
 
 

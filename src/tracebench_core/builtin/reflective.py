@@ -16,10 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from tracebench_core.builtin.intake import Intake
 from tracebench_core.builtin.rendering import as_text, cut, score_text
 from tracebench_core.builtin.replies import UnreadableReply, read_reply
+from tracebench_core.contracts import Problem
 from tracebench_core.errors import ModelError
 from tracebench_core.ids import canonical_json
 from tracebench_core.llm.answer_format import ANSWER_FORMAT, describe, render_values
-from tracebench_core.protocols import Problem
 from tracebench_core.specs import Evaluation, Example, ExampleResult, Message, Values
 
 log = logging.getLogger(__name__)

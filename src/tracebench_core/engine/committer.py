@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from tracebench_core.protocols import JobEnd
+from tracebench_core.contracts import JobEnd
 
 
 class Committer:

@@ -45,7 +45,7 @@ def conclude_cancelled(layout: JobLayout, job: JobSpec, *, reason: str, calls_af
             "cancelled", f"cancelled: {reason}", used=_metered(events).used(seconds=seconds), seconds=seconds
         )
         writer.close(durable=False)
-    return conclude(layout, job, events=read_events(layout).events)
+    return conclude(layout, job)
 
 
 def _seconds_since_start(events: Sequence[Event]) -> float:

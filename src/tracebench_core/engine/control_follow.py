@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tracebench_core.contracts import Reporter
 from tracebench_core.errors import RunDirError
-from tracebench_core.protocols import Reporter
 from tracebench_core.specs import JobSpec
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import holder_of

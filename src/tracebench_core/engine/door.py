@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tracebench_core.contracts import Problem
 from tracebench_core.engine.door_calls import DoorCalls
 from tracebench_core.errors import BudgetExhausted, TraceBenchError
-from tracebench_core.protocols import Problem
 
 PROTOCOL = 2
 VARIABLE = "TRACEBENCH_DOOR"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from tracebench_core.contracts import Problem
 from tracebench_core.ids import derive_seed
-from tracebench_core.protocols import Problem
 from tracebench_core.specs import Budget, Candidate, Evaluation, Example
 
 Call = Callable[..., Any]

@@ -7,27 +7,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tracebench_core.engine.job import Doors
+from tracebench_core.contracts import JobLogger, Sandbox, Session
+from tracebench_core.engine.context import NoEnvironments
+from tracebench_core.engine.job import JobContext
 from tracebench_core.engine.models import Models, NoModels
 from tracebench_core.engine.patient import PatientSandbox
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import PluginHost, load_ref
-from tracebench_core.protocols import JobLogger, Sandbox, Session
-from tracebench_core.specs import JobOrder, JobSpec, Limits, Outcome, SandboxConfig
+from tracebench_core.specs import JobOrder, JobSpec, Limits, Outcome, SandboxConfig, TaskSpec
 from tracebench_core.specs.events import Event
 from tracebench_core.store.layout import JobLayout
 from tracebench_core.store.writer import EventWriter
 
 if TYPE_CHECKING:
+    from tracebench_core.engine.environments.client import JobEnvironments
     from tracebench_core.sandbox import LocalSandbox
 
 log = logging.getLogger(__name__)
 
 
 @contextmanager
-def open_doors(order: JobOrder, host: PluginHost, writer: EventWriter) -> Iterator[Doors]:
-    """Yield a job's doors and close them again."""
+def open_context(order: JobOrder, host: PluginHost, writer: EventWriter, *, last_call: int = 0) -> Iterator[JobContext]:
+    """Yield a job's context and close it again; model calls up to `last_call` are in its log already."""
     layout = writer.layout
     spec = host.task(order.job.task_id)
     sandbox = LazySandbox(order.sandbox, address=order.sandbox_address, preload=spec.sandbox or ())
@@ -36,15 +38,21 @@ def open_doors(order: JobOrder, host: PluginHost, writer: EventWriter) -> Iterat
     def write(event: Event) -> None:
         observers(writer.write(event))
 
+    recorder = Recorder(write, suite=order.job.suite, last_call=last_call)
+    environments = _environments(order, spec, recorder)
     try:
-        yield Doors(
+        yield JobContext(
             host=host,
             models=_models(order),
-            recorder=Recorder(write),
+            recorder=recorder,
             sandbox=sandbox,
             workdir=layout.path / "work",
+            artifacts=layout.artifacts,
+            environments=environments or NoEnvironments(),
         )
     finally:
+        if environments is not None:
+            environments.close()
         sandbox.close()
         observers.close()
 
@@ -132,6 +140,20 @@ class LazySandbox:
             else:
                 self._sandbox = self._owned = open_sandbox(preload=self._preload, require=self._config.require)
         return self._sandbox
+
+
+def _environments(order: JobOrder, spec: TaskSpec, recorder: Recorder) -> JobEnvironments | None:
+    if order.environments is None or not spec.environments:
+        return None
+    from tracebench_core.engine.environments.client import JobEnvironments  # noqa: PLC0415 - few tasks name any
+
+    return JobEnvironments(
+        order.environments,
+        names=spec.environments,
+        job_id=order.job.job_id,
+        seed=order.job.seed,
+        recorder=recorder,
+    )
 
 
 def _models(order: JobOrder) -> Models:

@@ -1,68 +1,73 @@
-"""Run one candidate's program on one example and have the guide score it: whatever happens becomes a typed feedback."""
+"""One attempt at one evaluation: run the candidate's program, have the guide score it, and type whatever happens."""
 
 from __future__ import annotations
 
-import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from tracebench_core.engine.models import Models
-from tracebench_core.errors import ModelError, SandboxUnavailableError
-from tracebench_core.llm.access import Phase
-from tracebench_core.protocols import EvaluationFailed, Guide, Sandbox, Task
-from tracebench_core.specs import Completion, Endpoint, Example, ExampleResult, Feedback, Message, Split, Values
+from tracebench_core.contracts import EvaluationFailed, Guide, NotMeasured, Task
+from tracebench_core.engine.context import EvaluationContext
+from tracebench_core.errors import ModelError, TraceBenchError
+from tracebench_core.specs import Example, Feedback, Values
 
 WORDS = 8000
 """Longest feedback text kept, in characters: the beginning and the end of a longer one."""
+BLAMELESS = frozenset({"refused", "timeout", "rate_limited", "server", "auth", "replay_miss"})
+"""Kinds of a model's error that say nothing of what was asked."""
+LASTING = frozenset({"auth", "replay_miss"})
+"""Kinds that another attempt does not mend."""
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationContext:
-    """The `Context` of one evaluation."""
+class Failure:
+    """Why there is no feedback.
 
-    seed: int
-    sandbox: Sandbox
-    workdir: Path
-    models: Models
-    phase: Phase
+    `infrastructure` says nothing of the candidate; `suspect` may be the candidate's doing, or the task's bug.
+    """
 
-    def complete(self, messages: Sequence[Message], *, n: int = 1, **sampling: Any) -> list[Completion]:
-        """Ask the model of the role `agent`."""
-        return self.models.complete(messages, role="agent", phase=self.phase, n=n, **sampling)
-
-    def endpoint(self) -> Endpoint:
-        """Return an OpenAI-compatible door for the role `agent`."""
-        return self.models.endpoint("agent", phase=self.phase)
+    blame: Literal["infrastructure", "suspect"]
+    words: str
+    retry: bool
+    by_model: bool = False
 
 
-def evaluate_example(
-    task: Task, values: Values, *, example: Example, split: Split, guide: Guide, context: EvaluationContext
-) -> ExampleResult:
-    """Return the guide's verdict on one example; only a spent budget and an unreachable model get through as exceptions."""
-    started = time.perf_counter()
+def attempt(
+    task: Task, guide: Guide, values: Values, example: Example, context: EvaluationContext
+) -> Feedback | Failure:
+    """Run the program and score its output; only a spent budget gets through as an exception."""
     try:
-        feedback = _checked(guide(example, task.run(values, example, context)))
-    except EvaluationFailed as failed:
-        feedback = failed.feedback
-    except (ModelError, SandboxUnavailableError):  # nothing was measured
-        raise
+        return score(guide, example, task.run(values, example, context), context)
     except Exception as err:  # noqa: BLE001 - whatever a task raises is this evaluation's outcome, not the job's
-        feedback = Feedback(score=0.0, status="error", text=describe_error(err))
-    if len(feedback.text) > WORDS:
-        feedback = feedback.model_copy(
-            update={"text": f"{feedback.text[: WORDS // 2]}\n…\n{feedback.text[-WORDS // 2 :]}"}
-        )
-    return ExampleResult(example=example.id, split=split, feedback=feedback, seconds=time.perf_counter() - started)
+        return classify(err)
 
 
-def refused(example: Example, *, split: Split, why: str) -> ExampleResult:
-    """Return the verdict on values that may not be evaluated at all."""
-    return ExampleResult(
-        example=example.id, split=split, feedback=Feedback(score=0.0, status="invalid", text=why), seconds=0.0
-    )
+def score(guide: Guide, example: Example, output: Any, context: EvaluationContext) -> Feedback | Failure:
+    """Have the guide score one output; an exception in its place is what became of the program."""
+    if isinstance(output, Exception):
+        return classify(output)
+    try:
+        return _shortened(_checked(guide(example, output, context)))
+    except Exception as err:  # noqa: BLE001 - see above
+        return classify(err)
+
+
+def classify(err: Exception) -> Feedback | Failure:
+    """Return what an exception of a task's program or guide means."""
+    match err:
+        case EvaluationFailed():
+            return _shortened(err.feedback)
+        case NotMeasured():
+            return Failure("infrastructure", str(err), retry=err.retry)
+        case ModelError() if err.kind in BLAMELESS:
+            return Failure("infrastructure", describe_error(err), retry=err.kind not in LASTING, by_model=True)
+        case ModelError():
+            return Failure("suspect", describe_error(err), retry=True, by_model=True)
+        case TraceBenchError():
+            return Failure("infrastructure", describe_error(err), retry=False)
+    return Failure("suspect", describe_error(err), retry=True)
 
 
 def describe_error(err: BaseException) -> str:
@@ -78,3 +83,10 @@ def _checked(answer: Any) -> Feedback:
     if isinstance(answer, Mapping):
         return Feedback.model_validate(answer)
     raise TypeError(f"the guide returned {type(answer).__name__}, not a Feedback")
+
+
+def _shortened(feedback: Feedback) -> Feedback:
+    if len(feedback.text) <= WORDS:
+        return feedback
+    text = f"{feedback.text[: WORDS // 2]}\n…\n{feedback.text[-WORDS // 2 :]}"
+    return feedback.model_copy(update={"text": text})

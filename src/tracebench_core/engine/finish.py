@@ -1,109 +1,192 @@
-"""Finish a job whose process was ended from outside: score the best that its events hold, and record how it ended."""
+"""From a job's events to its end: what its processes left so far, the engine's scoring of it, and the files that follow."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from tracebench_core.engine.job import Doors, build_scorer, open_job_task, record_error
-from tracebench_core.engine.models import Models
+from tracebench_core.engine.job import JobContext, open_job_task, open_service, record_error
 from tracebench_core.engine.recorder import Recorder
+from tracebench_core.engine.scoring import FINALISTS, Scorer
 from tracebench_core.errors import BudgetExhausted
-from tracebench_core.specs import BudgetState, Candidate, JobOrder, JobResult, JobSpec, JobStatus
-from tracebench_core.specs.events import BestChanged, BudgetReached, CandidateSeen, EvaluationDone, Event, JobFinished
+from tracebench_core.specs import (
+    BudgetState,
+    Candidate,
+    ExampleResult,
+    Feedback,
+    JobOrder,
+    JobResult,
+    JobSpec,
+    JobStatus,
+    Split,
+)
+from tracebench_core.specs.events import (
+    BudgetReached,
+    CandidateSeen,
+    EvaluationDone,
+    Event,
+    JobFinished,
+    LLMCall,
+    TrainingEnded,
+)
 from tracebench_core.store import files
 from tracebench_core.store.blobs import BlobStore
-from tracebench_core.store.eventlog import read_events
+from tracebench_core.store.eventlog import stream_events
+from tracebench_core.store.history import Standings
 from tracebench_core.store.layout import JobLayout
 from tracebench_core.store.meta import write_job_meta
-from tracebench_core.store.reduce import reduce_job
+from tracebench_core.store.metering import Meter
+from tracebench_core.store.reduce import Reducer
 from tracebench_core.store.results import write_result
-from tracebench_core.store.states import write_states
+from tracebench_core.store.states import StateHistory, write_history
 from tracebench_core.store.writer import EventWriter
 
 
-class Leftover:
-    """What an ended process of a job left in its events."""
+class JobSoFar:
+    """What the earlier processes of a job left in its events."""
 
-    def __init__(self, events: Sequence[Event], blobs: BlobStore) -> None:
-        self.candidates: dict[str, Candidate] = {}
-        self.best = self.final = "c0"
-        self.evaluations = 0
-        self.seconds = 0.0
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.standings = Standings()
+        self.measured: dict[tuple[str, Split, str], ExampleResult] = {}
+        """By the engine, after training."""
+        self.last_call = 0
         self.finished = False
-        self.spent: BudgetReached | None = None
+        self.trained: TrainingEnded | None = None
+        self._values: dict[str, CandidateSeen] = {}
+        self._final = "c0"
+        self._meter = Meter()
+        self._seconds = 0.0
+        self._spent: BudgetReached | None = None
         for event in events:
-            self.seconds = max(self.seconds, event.mono)
-            match event:
-                case CandidateSeen():
-                    self.candidates[event.id] = Candidate(id=event.id, values=blobs.expand(event.values))
-                case EvaluationDone(by="trainer"):
-                    self.final = event.candidate
-                    self.evaluations += 1
-                case BestChanged():
-                    self.best = event.candidate
-                case BudgetReached():
-                    self.spent = event
-                case JobFinished():
-                    self.finished = True
+            self.add(event)
+
+    def add(self, event: Event) -> None:
+        """Take the next event."""
+        self._seconds = max(self._seconds, event.mono)
+        self.standings.add(event)
+        match event:
+            case CandidateSeen():
+                self._values[event.id] = event
+            case EvaluationDone(by="trainer"):
+                self._final = event.candidate
+                self._meter.add_evaluation(event)
+            case EvaluationDone(status="ok" | "invalid" | "timeout" | "error"):
+                self.measured[event.candidate, event.split, event.example] = _result_of(event)
+            case LLMCall():
+                self.last_call = max(self.last_call, event.call)
+                self._meter.add_call(event)
+            case BudgetReached():
+                self._spent = event
+            case TrainingEnded():
+                self.trained = event
+            case JobFinished():
+                self.finished = True
+
+    def has_candidates(self) -> bool:
+        """Tell whether there is anything to score."""
+        return "c0" in self._values
+
+    def candidate(self, id_: str, blobs: BlobStore) -> Candidate:
+        """Return a candidate with its values in full."""
+        return Candidate(id=id_, values=blobs.expand(self._values[id_].values))
+
+    def final(self) -> str:
+        """Return the candidate that the trainer measured last."""
+        return self._final
 
     def end(self, ended: str) -> tuple[JobStatus, str]:
-        """Return status and reason of a job whose process ended so; one that was cut off from a spent budget ended with that."""
+        """Return status and reason of the job; `ended` says how its process ended that could not say it itself."""
+        if self.trained is not None:
+            return self.trained.status, self.trained.stop_reason
         if ended == "timeout":
             return "timeout", "timeout"
-        if self.spent is None:
+        if self._spent is None:
             return "failed", "error"
-        axis = self.spent.axis
-        return ("ok", f"budget:{axis}") if self.spent.scope == "job" else ("cancelled", f"run budget:{axis}")
+        axis = self._spent.axis
+        return ("ok", f"budget:{axis}") if self._spent.scope == "job" else ("cancelled", f"run budget:{axis}")
 
-    def used(self, models: Models) -> BudgetState:
-        """Return what the ended process had used."""
-        usage = models.used()
-        return BudgetState(
-            evaluations=self.evaluations,
-            llm_calls=usage.llm_calls,
-            tokens=usage.tokens,
-            usd=usage.usd,
-            seconds=self.seconds,
-        )
+    def used(self) -> BudgetState:
+        """Return what training has used."""
+        return self.trained.used if self.trained is not None else self._meter.used(seconds=self._seconds)
+
+    def seconds(self) -> float:
+        """Return how long training took."""
+        return self.trained.seconds if self.trained is not None else self._seconds
 
 
-def finish_job(order: JobOrder, doors: Doors, leftover: Leftover) -> None:
-    """Score the best candidate of a job that ran out of time, and write `job_finished`."""
-    if leftover.finished:
+def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> None:
+    """Choose the winner of a job whose training is over, measure it on test, and write `job_finished`."""
+    if so_far.finished:
         return
-    doors.recorder.calls(doors.models)
-    status, reason = leftover.end(order.ended)
-    if status == "failed":
-        doors.recorder.error("JobDied", order.ended, traceback="", fatal=True)
-    if "c0" in leftover.candidates:
+    recorder = context.recorder
+    recorder.calls(context.models)
+    status, reason = so_far.end(order.ended)
+    if status == "failed" and so_far.trained is None:
+        recorder.error("JobDied", order.ended, traceback="", fatal=True)
+    if so_far.has_candidates():
         try:
-            opened = open_job_task(order.job, doors.host)
-            build_scorer(order.job, doors, opened).score(
-                initial=leftover.candidates["c0"],
-                best=leftover.candidates[leftover.best],
-                final=leftover.candidates[leftover.final],
+            _score(order, context, so_far, blobs)
+        except (Exception, BudgetExhausted) as err:  # noqa: BLE001 - training is kept; a score that cannot be had is a missing score
+            record_error(recorder, err, fatal=False)
+    recorder.finished(status, reason, used=so_far.used(), seconds=so_far.seconds())
+
+
+def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> None:
+    opened = open_job_task(order.job, context.host)
+    try:
+        initial = so_far.candidate("c0", blobs)
+        service = open_service(order, context, opened, initial=initial)
+        try:
+            splits = opened.task.splits
+            scorer = Scorer(
+                service=service,
+                validation=tuple(splits.get("validation") or splits["train"]),
+                split="validation" if splits.get("validation") else "train",
+                test=opened.test,
+                models=context.models,
+                recorder=context.recorder,
+                worst_score=opened.spec.worst_score,
+                aggregate=context.aggregate(opened.spec),
+                before=so_far.measured,
             )
-        except (Exception, BudgetExhausted) as err:  # noqa: BLE001 - a score that cannot be had is a missing score
-            record_error(doors.recorder, err, fatal=False)
-    doors.recorder.finished(status, reason, used=leftover.used(doors.models), seconds=leftover.seconds)
+            finalists = [so_far.candidate(id_, blobs) for id_ in so_far.standings.finalists(FINALISTS)]
+            best = scorer.choose(finalists, final=so_far.candidate(so_far.final(), blobs))
+            scorer.test_once(initial, best)
+        finally:
+            service.close()
+    finally:
+        opened.close()
 
 
-def conclude(layout: JobLayout, job: JobSpec, *, events: Sequence[Event]) -> JobResult:
-    """Reduce a job's events to its states, its metadata and its result, in this order. Flushing is the commit's."""
-    write_states(layout, events, BlobStore(layout.blobs))
-    result = reduce_job(events, job=job)
+def conclude(layout: JobLayout, job: JobSpec) -> JobResult:
+    """Reduce a job's events, read once and held nowhere, to its states, its metadata and its result, in this order.
+
+    Flushing is the commit's.
+    """
+    reducer, history = Reducer(job), StateHistory()
+    for event in stream_events(layout):
+        reducer.add(event)
+        history.add(event)
+    write_history(layout, history, BlobStore(layout.blobs))
+    result = reducer.result()
     write_job_meta(layout, job, status=result.status)
     write_result(layout, result, durable=False)
     return result
 
 
 def conclude_lost(layout: JobLayout, job: JobSpec, *, detail: str) -> JobResult:
-    """End the log of a job that nobody else could end, and reduce it."""
+    """End the log of a job that nobody else could end, and reduce it: what was trained and scored stays."""
     files.make_dir(layout.path)
-    writer = EventWriter(layout)
-    recorder = Recorder(writer.write)
-    if not any(isinstance(event, JobFinished) for event in read_events(layout).events):
-        recorder.error("JobDied", detail, traceback="", fatal=True)
-        recorder.finished("failed", "error", used=BudgetState(), seconds=0.0)
-    writer.close(durable=False)
-    return conclude(layout, job, events=read_events(layout).events)
+    so_far = JobSoFar(stream_events(layout))
+    if not so_far.finished:
+        writer = EventWriter(layout)
+        recorder = Recorder(writer.write)
+        status, reason = so_far.end("")
+        recorder.error("JobDied", detail, traceback="", fatal=status == "failed")
+        recorder.finished(status, reason, used=so_far.used(), seconds=so_far.seconds())
+        writer.close(durable=False)
+    return conclude(layout, job)
+
+
+def _result_of(event: EvaluationDone) -> ExampleResult:
+    feedback = Feedback(score=event.score, text=event.feedback, metrics=event.metrics, status=event.status)
+    return ExampleResult(example=event.example, split=event.split, feedback=feedback, seconds=event.seconds)

@@ -1,25 +1,34 @@
-"""One job from its first event to its result, in whatever process it is called."""
+"""One job's training, from its first event to the point where the engine's own scoring begins, in whatever process it is called."""
 
 from __future__ import annotations
 
 import os
 import signal
 import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
+from tracebench_core.contracts import Optimizer, Problem, Sandbox, Trainer
+from tracebench_core.engine.context import Environments, NoEnvironments, Shared
 from tracebench_core.engine.evaluate import describe_error
 from tracebench_core.engine.meter import Meter
 from tracebench_core.engine.models import Models
-from tracebench_core.engine.opening import OpenTask, build_optimizer, build_trainer, open_task
+from tracebench_core.engine.opening import (
+    ALL_SPLITS,
+    TRAINING_SPLITS,
+    OpenTask,
+    build_optimizer,
+    build_trainer,
+    build_wrapped,
+    open_task,
+)
 from tracebench_core.engine.problem import MeteredProblem, Setup
 from tracebench_core.engine.recorder import Recorder
-from tracebench_core.engine.scoring import Scorer
+from tracebench_core.engine.service import EvaluationService
 from tracebench_core.errors import (
     BudgetExhausted,
     MissingRequirementError,
@@ -28,19 +37,19 @@ from tracebench_core.errors import (
     UsageError,
 )
 from tracebench_core.llm.access import Refusal
-from tracebench_core.plugins import PluginHost
-from tracebench_core.protocols import Optimizer, Problem, Sandbox
-from tracebench_core.specs import Candidate, JobOrder, JobSpec, JobStatus
+from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.specs import Candidate, ExampleResult, JobOrder, JobSpec, JobStatus, TaskSpec
+from tracebench_core.store.ranking import Aggregate, mean
 
 TRACEBACK_CHARACTERS = 20_000
 
 
 class JobStopped(BaseException):
-    """The job is asked to end from outside. Its log ends here; whoever asked has it finished or run again."""
+    """The job is asked to end from outside. Its log ends here; whoever asked has it scored or run again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class JobContext:
     """What a job reaches the outside through."""
 
     host: PluginHost
@@ -48,31 +57,55 @@ class Doors:
     recorder: Recorder
     sandbox: Sandbox
     workdir: Path
+    artifacts: Path
+    """Folder of the job under which suites keep what they want kept."""
+    environments: Environments = field(default_factory=NoEnvironments)
+
+    def aggregate(self, spec: TaskSpec) -> Aggregate:
+        """Return how a task makes one score of many."""
+        if spec.aggregate == "mean":
+            return mean
+        chosen: Aggregate = load_ref(self.host.component("aggregate", spec.aggregate).loader, owner=spec.aggregate)
+        return chosen
 
 
-def train_job(order: JobOrder, doors: Doors) -> None:
-    """Open the task, train, score what was found, and record all of it; every outcome ends in `job_finished`."""
+@dataclass(frozen=True, slots=True)
+class JobWorkshop:
+    """Builds proposers and wrapped trainers for one job."""
+
+    job: JobSpec
+    host: PluginHost
+
+    def optimizer(self, problem: Problem, name: str | None, kwargs: Mapping[str, Any]) -> Optimizer:
+        """Build the proposer that the config names, or `name`."""
+        chosen = name or self.job.optimizer
+        if chosen is None:
+            raise UsageError(
+                f"Trainer `{self.job.trainer_id}` asks for an optimizer, and neither it nor the config names one."
+            )
+        return build_optimizer(self.host, problem, name=chosen, kwargs={**kwargs, **self.job.optimizer_kwargs})
+
+    def trainer(self, name: str, settings: Mapping[str, Any]) -> Trainer:
+        """Build a trainer to be wrapped."""
+        return build_wrapped(self.host, name, settings)
+
+
+def train_job(order: JobOrder, context: JobContext) -> bool:
+    """Open the task and train; return whether there is something to score. A job without ends here, with `job_finished`."""
     job = order.job
 
     def cut_off(refusal: Refusal) -> None:
-        _end_of_budget(job, refusal, doors=doors, meter=meter)
-        os.kill(os.getpid(), signal.SIGKILL)  # a finishing process scores what was found
+        _end_of_budget(job, refusal, recorder=context.recorder, meter=meter)
+        os.kill(os.getpid(), signal.SIGKILL)  # what was found is scored by another process
 
-    meter = Meter(job.budget, shared=order.limits, models=doors.models, on_deaf=cut_off)
+    meter = Meter(job.budget, shared=order.limits, models=context.models, on_deaf=cut_off)
     status: JobStatus = "failed"
     reason = "error"
-    opened: OpenTask | None = None
-    problem: MeteredProblem | None = None
+    problems: list[MeteredProblem] = []
     spent: Refusal | None = None
-    spec = doors.host.task(job.task_id)
-    doors.recorder.started(job, versions=_versions(order), objectives=spec.objectives)
+    context.recorder.started(job, versions=_versions(order), task=context.host.task(job.task_id))
     try:
-        opened = open_job_task(job, doors.host)
-        problem = MeteredProblem(opened.task, _setup(order, doors, meter=meter, opened=opened))
-        trainer = build_trainer(doors.host, job.trainer_id, job.settings)
-        meter.restart()
-        doors.models.start_clock()
-        trainer.train(problem)
+        _train(order, context, meter=meter, opened_problem=problems.append)
         status, reason = "ok", "completed"
         spent = meter.refusal()
     except BudgetExhausted as err:
@@ -85,34 +118,85 @@ def train_job(order: JobOrder, doors: Doors) -> None:
         status, reason = "skipped", f"not applicable: {err}"
     except BaseException as err:  # noqa: BLE001 - whatever a trainer raises, SystemExit included, is the job's outcome
         spent = meter.refusal()  # a foreign client's own exception at a refused call is the end of a budget, too
-        record_error(doors.recorder, err, fatal=spent is None)
+        record_error(context.recorder, err, fatal=spent is None)
     meter.stop()
+    for problem in problems:
+        problem.settle()
     if spent is not None:
-        status, reason = _end_of_budget(job, spent, doors=doors, meter=meter)
-    doors.models.end_training()
-    doors.recorder.calls(doors.models)
-    if opened is not None and problem is not None and _worth_scoring(status, problem):
-        _score(job, doors, opened=opened, problem=problem)
-    doors.recorder.finished(status, reason, used=meter.used(), seconds=meter.seconds())
+        status, reason = _end_of_budget(job, spent, recorder=context.recorder, meter=meter)
+    context.models.end_training()
+    context.recorder.calls(context.models)
+    if any(_worth_scoring(status, problem) for problem in problems):
+        context.recorder.trained(status, reason, used=meter.used(), seconds=meter.seconds())
+        return True
+    context.recorder.finished(status, reason, used=meter.used(), seconds=meter.seconds())
+    return False
 
 
-def open_job_task(job: JobSpec, host: PluginHost) -> OpenTask:
-    """Open a job's task with the job's own options and guide."""
-    return open_task(host, job.task_id, eval_kwargs=job.eval_kwargs, guide=job.guide, guide_kwargs=job.guide_kwargs)
+def _train(
+    order: JobOrder, context: JobContext, *, meter: Meter, opened_problem: Callable[[MeteredProblem], None]
+) -> None:
+    job = order.job
+    opened = open_job_task(job, context.host, training=True)
+    try:
+        initial = Candidate(id="c0", values={p.name: p.initial for p in opened.task.parameters})
+        service = open_service(order, context, opened, initial=initial, meter=meter)
+        try:
+            problem = MeteredProblem(opened.task, _setup(job, context, meter=meter, opened=opened, service=service))
+            opened_problem(problem)
+            trainer = build_trainer(context.host, job.trainer_id, job.settings)
+            meter.restart()
+            context.models.start_clock()
+            trainer.train(problem)
+        finally:
+            service.close()
+            if service.broken is not None:
+                raise service.broken
+    finally:
+        opened.close()
 
 
-def build_scorer(job: JobSpec, doors: Doors, opened: OpenTask) -> Scorer:
-    """Return what measures the found candidates after training."""
-    return Scorer(
-        task=opened.task,
-        guide=opened.guide,
-        test=opened.test,
-        seed=job.seed,
-        sandbox=doors.sandbox,
-        workdir=doors.workdir,
-        models=doors.models,
-        recorder=doors.recorder,
-        failure_score=opened.spec.failure_score,
+def open_job_task(job: JobSpec, host: PluginHost, *, training: bool = False) -> OpenTask:
+    """Open a job's task with the job's own options and guide; for training, without its test split."""
+    return open_task(
+        host,
+        job.task_id,
+        eval_kwargs=job.eval_kwargs,
+        guide=job.guide,
+        guide_kwargs=job.guide_kwargs,
+        splits=TRAINING_SPLITS if training else ALL_SPLITS,
+    )
+
+
+def open_service(
+    order: JobOrder, context: JobContext, opened: OpenTask, *, initial: Candidate, meter: Meter | None = None
+) -> EvaluationService:
+    """Return what measures this job's candidates; `meter` ends training on time, and is None when the engine scores."""
+    recorder = context.recorder
+
+    def control(candidate: Candidate, result: ExampleResult) -> None:
+        recorder.evaluation(candidate.id, result, by="engine")
+
+    shared = Shared(
+        models=context.models,
+        sandbox=context.sandbox,
+        workdir=context.workdir,
+        artifacts=context.artifacts / order.job.suite,
+        environments=context.environments,
+        activity=recorder.activity,
+        record=recorder.suite_record,
+    )
+    return EvaluationService(
+        opened.task,
+        opened.guide,
+        shared,
+        spec=opened.spec,
+        initial=initial,
+        seed=order.job.seed,
+        workers=order.eval_workers,
+        retries=order.evaluation_retries,
+        before=meter.check_time if meter is not None else None,
+        on_control=control,
     )
 
 
@@ -123,10 +207,10 @@ def record_error(recorder: Recorder, err: BaseException, *, fatal: bool) -> None
     recorder.error(type(err).__name__, message or describe_error(err), traceback=trace, fatal=fatal)
 
 
-def _end_of_budget(job: JobSpec, spent: Refusal, *, doors: Doors, meter: Meter) -> tuple[JobStatus, str]:
+def _end_of_budget(job: JobSpec, spent: Refusal, *, recorder: Recorder, meter: Meter) -> tuple[JobStatus, str]:
     """Record the cap that was reached; the job's own ends it well, the run's cuts it short."""
     cap = getattr(job.budget, spent.axis) if spent.scope == "job" else None
-    doors.recorder.budget(spent.axis, scope=spent.scope, cap=cap, used=meter.used())
+    recorder.budget(spent.axis, scope=spent.scope, cap=cap, used=meter.used())
     return ("ok", f"budget:{spent.axis}") if spent.scope == "job" else ("cancelled", f"run budget:{spent.axis}")
 
 
@@ -135,37 +219,18 @@ def _worth_scoring(status: JobStatus, problem: MeteredProblem) -> bool:
     return status == "ok" or (status == "failed" and problem.best.id != "c0")
 
 
-def _score(job: JobSpec, doors: Doors, *, opened: OpenTask, problem: MeteredProblem) -> None:
-    initial = Candidate(id="c0", values=problem.initial)
-    try:
-        build_scorer(job, doors, opened).score(initial=initial, best=problem.best, final=problem.last)
-    except Exception as err:  # noqa: BLE001 - training is done and kept; a score that cannot be had is a missing score
-        record_error(doors.recorder, err, fatal=False)
-
-
-def _setup(order: JobOrder, doors: Doors, *, meter: Meter, opened: OpenTask) -> Setup:
+def _setup(job: JobSpec, context: JobContext, *, meter: Meter, opened: OpenTask, service: EvaluationService) -> Setup:
     return Setup(
-        seed=order.job.seed,
+        seed=job.seed,
         meter=meter,
-        models=doors.models,
-        recorder=doors.recorder,
-        sandbox=doors.sandbox,
-        workdir=doors.workdir,
-        guide=opened.guide,
+        models=context.models,
+        recorder=context.recorder,
+        service=service,
+        workshop=JobWorkshop(job, context.host),
         objectives=opened.spec.objectives,
-        failure_score=opened.spec.failure_score,
-        workers=1 if opened.spec.traced else order.eval_workers,
-        build_optimizer=partial(_optimizer_for, order.job, doors.host),
+        worst_score=opened.spec.worst_score,
+        aggregate=context.aggregate(opened.spec),
     )
-
-
-def _optimizer_for(
-    job: JobSpec, host: PluginHost, problem: Problem, name: str | None, kwargs: Mapping[str, Any]
-) -> Optimizer:
-    chosen = name or job.optimizer
-    if chosen is None:
-        raise UsageError(f"Trainer `{job.trainer_id}` asks for an optimizer, and neither it nor the config names one.")
-    return build_optimizer(host, problem, name=chosen, kwargs={**kwargs, **job.optimizer_kwargs})
 
 
 def _versions(order: JobOrder) -> dict[str, JsonValue]:

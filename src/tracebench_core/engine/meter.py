@@ -97,6 +97,18 @@ class Meter:
                 self._refuse("evaluations", "run")
             self._evaluations += 1
 
+    def demand(self, evaluations: int) -> None:
+        """Raise BudgetExhausted when so many more evaluations would pass the job's cap, counting none."""
+        with self._lock:
+            self._check_time()
+            if self.caps.evaluations is not None and self._evaluations + evaluations > self.caps.evaluations:
+                self._refuse("evaluations", "job")
+
+    def settle(self, evaluations: int) -> None:
+        """Training is over: this many of the granted evaluations were made."""
+        with self._lock:
+            self._evaluations = evaluations
+
     def check_time(self) -> None:
         """Raise BudgetExhausted when the time of the job or of the run is over."""
         with self._lock:

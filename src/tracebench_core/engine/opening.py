@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from tracebench_core.contracts import Guide, Optimizer, Problem, Task, Trainer
 from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
 from tracebench_core.plugins import PluginHost, load_ref, unmet_requirement
-from tracebench_core.protocols import Guide, Optimizer, Problem, Task, Trainer
 from tracebench_core.specs import Component, Example, Parameter, Split, TaskSpec
+
+ALL_SPLITS: frozenset[Split] = frozenset(get_args(Split))
+TRAINING_SPLITS: frozenset[Split] = frozenset({"train", "validation"})
+"""What a process that trains may hold."""
 
 
 class OpenTask(NamedTuple):
@@ -21,6 +26,12 @@ class OpenTask(NamedTuple):
     guide: Guide
     test: tuple[Example, ...]
     spec: TaskSpec
+
+    def close(self) -> None:
+        """Have the task end what it has opened in this process."""
+        close = getattr(self.task, "close", None)
+        if callable(close):
+            close()
 
 
 class SealedTask:
@@ -34,9 +45,10 @@ class SealedTask:
         )
         self.guide = task.guide
         self.run = task.run
-        build = getattr(task, "trace_agent", None)
-        if callable(build):
-            self.trace_agent = build
+        for optional in ("trace_agent", "run_batch", "close"):
+            offered = getattr(task, optional, None)
+            if callable(offered):
+                setattr(self, optional, offered)
 
 
 def open_task(
@@ -46,8 +58,9 @@ def open_task(
     eval_kwargs: Mapping[str, Any],
     guide: str | None = None,
     guide_kwargs: Mapping[str, Any] | None = None,
+    splits: frozenset[Split] = ALL_SPLITS,
 ) -> OpenTask:
-    """Build a task and seal its test split.
+    """Build a task and seal its test split; `splits` are those that this process may hold.
 
     Raises:
         MissingRequirementError: when the machine lacks what the task needs.
@@ -55,9 +68,12 @@ def open_task(
         UsageError: when it has nothing to train.
     """
     spec = host.task(task_id)
-    _demand(task_id, spec)
+    demand(task_id, spec)
     options = load_ref(spec.options, owner=task_id)(**eval_kwargs).model_dump() if spec.options else dict(eval_kwargs)
-    task: Task = load_ref(spec.loader, owner=task_id)(**options)
+    load = load_ref(spec.loader, owner=task_id)
+    if "splits" in inspect.signature(load).parameters:
+        options["splits"] = splits
+    task: Task = load(**options)
     if not task.parameters:
         raise UsageError(f"Task `{task_id}` has no trainable parameters (no_trainable_parameters).")
     ids = [e.id for examples in task.splits.values() for e in examples]
@@ -68,22 +84,29 @@ def open_task(
     chosen = task.guide
     if guide is not None:
         chosen = load_ref(host.component("guide", guide).loader, owner=guide)(task, **(guide_kwargs or {}))
-    return OpenTask(SealedTask(task), chosen, tuple(task.splits.get("test", ())), spec)
+    test = tuple(task.splits.get("test", ())) if "test" in splits else ()
+    return OpenTask(SealedTask(task), chosen, test, spec)
 
 
 def build_trainer(host: PluginHost, trainer_id: str, settings: Mapping[str, Any]) -> Trainer:
     """Build a trainer from its resolved settings."""
     spec = host.component("trainer", trainer_id)
-    _demand(trainer_id, spec, settings)
+    demand(trainer_id, spec, settings)
     build = load_ref(spec.loader, owner=trainer_id)
     trainer: Trainer = build(settings_model(spec, settings) if spec.settings else dict(settings))
     return trainer
 
 
+def build_wrapped(host: PluginHost, name: str, settings: Mapping[str, Any]) -> Trainer:
+    """Build a trainer that another one wraps; other names of its settings are mapped."""
+    other = host.component("trainer", name).setting_aliases
+    return build_trainer(host, name, {other.get(key, key): value for key, value in settings.items()})
+
+
 def build_optimizer(host: PluginHost, problem: Problem, *, name: str, kwargs: Mapping[str, Any]) -> Optimizer:
     """Build a proposer for a problem."""
     spec = host.component("optimizer", name)
-    _demand(name, spec)
+    demand(name, spec)
     built: Optimizer = load_ref(spec.loader, owner=name)(problem, **kwargs)
     return built
 
@@ -99,7 +122,8 @@ def settings_model(spec: Component, settings: Mapping[str, Any]) -> BaseModel:
         raise UsageError(f"`{spec.name}` cannot take these settings: {err.errors()[0]['msg']}.") from err
 
 
-def _demand(id_: str, spec: TaskSpec | Component, settings: Mapping[str, Any] | None = None) -> None:
+def demand(id_: str, spec: TaskSpec | Component, settings: Mapping[str, Any] | None = None) -> None:
+    """Raise when what a spec describes cannot run on this machine."""
     if spec.broken:
         hint = "trace-bench list-trainers --all" if isinstance(spec, Component) else "trace-bench list-tasks --json"
         raise PluginError(f"`{id_}` is broken: {spec.broken}.", hint=hint)

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from tracebench_core.contracts import Sandbox, Session
 from tracebench_core.errors import SandboxUnavailableError
-from tracebench_core.protocols import Sandbox, Session
 from tracebench_core.sandbox.frames import TEMPLATE_ENDED
 from tracebench_core.specs import Limits, Outcome
 

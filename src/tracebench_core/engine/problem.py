@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from tracebench_core.engine.archive import Archive, mean_score
-from tracebench_core.engine.evaluate import EvaluationContext, evaluate_example, refused
+from tracebench_core.contracts import Optimizer, Problem, Task, Trainer
+from tracebench_core.engine.archive import Archive
 from tracebench_core.engine.meter import Meter
 from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
+from tracebench_core.engine.service import EvaluationService, Result
 from tracebench_core.engine.values import breach
 from tracebench_core.errors import BudgetExhausted
 from tracebench_core.ids import derive_seed
-from tracebench_core.protocols import Guide, Optimizer, Sandbox, Task
 from tracebench_core.specs import (
     Candidate,
     Completion,
@@ -35,6 +33,14 @@ from tracebench_core.specs import (
     Split,
     Values,
 )
+from tracebench_core.store.ranking import Aggregate, Ranking, aggregate_score, mean
+
+
+class Workshop(Protocol):
+    """Builds what a trainer may ask for by name, as the run's plugins and exclusions have it."""
+
+    def optimizer(self, problem: Problem, name: str | None, kwargs: Mapping[str, Any]) -> Optimizer: ...
+    def trainer(self, name: str, settings: Mapping[str, Any]) -> Trainer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +51,31 @@ class Setup:
     meter: Meter
     models: Models
     recorder: Recorder
-    sandbox: Sandbox
-    workdir: Path
-    guide: Guide
+    service: EvaluationService
+    workshop: Workshop
     objectives: tuple[Objective, ...] = ()
-    failure_score: float | None = None
-    workers: int = 1
-    build_optimizer: Any = None
-    """`(problem, name, kwargs) -> Optimizer`."""
+    worst_score: float | None = None
+    aggregate: Aggregate = mean
+
+
+@dataclass(slots=True)
+class PendingEvaluation:
+    """A `Ticket`: one candidate's batch under way."""
+
+    candidate: Candidate
+    step: int | None
+    results: Sequence[Result]
+    spent: BudgetExhausted | None = None
+    """The cap that refused the rest of the batch."""
+
+    @property
+    def done(self) -> bool:
+        """Whether all of it is measured."""
+        return all(result.done() for result in self.results)
 
 
 class MeteredProblem:
-    """The engine's `Problem`; see the protocol for what trainers may rely on."""
+    """The engine's `Problem`; see the contract for what trainers may rely on. Threads may share it."""
 
     def __init__(self, task: Task, setup: Setup) -> None:
         self.parameters = tuple(task.parameters)
@@ -70,22 +89,23 @@ class MeteredProblem:
         self.budget = setup.meter
         self._task = task
         self._setup = setup
-        self._split: dict[str, Split] = {}
-        for example in self.train:
-            self._split[example.id] = "train"
-        for example in self.validation:
-            self._split[example.id] = "validation"
-        self._archive = Archive(
-            self.initial, train=[e.id for e in self.train], validation=[e.id for e in self.validation]
+        self._split: dict[str, Split] = dict.fromkeys([e.id for e in self.train], "train")
+        self._split |= dict.fromkeys([e.id for e in self.validation], "validation")
+        train, validation = [e.id for e in self.train], [e.id for e in self.validation]
+        self._ranking = Ranking(
+            train=train, validation=validation, worst_score=setup.worst_score, aggregate=setup.aggregate
         )
+        self._archive = Archive(self.initial, self._ranking)
         self._recorder = setup.recorder
+        self._recorder.examples(train=train, validation=validation)
         self._recorder.candidate(self._archive.best)
-        self._met: Counter[tuple[str, str]] = Counter()
-        self._steps = 0
         self._step_best: float | None = None
         self._last = self._archive.best
         self._unseen: set[str] = set()
         self._taken = 0
+        self._steps = 0
+        self._tickets: deque[PendingEvaluation] = deque()
+        self._lock = threading.RLock()
 
     @property
     def best(self) -> Candidate:
@@ -96,6 +116,14 @@ class MeteredProblem:
     def last(self) -> Candidate:
         """The candidate that was evaluated last."""
         return self._last
+
+    def finalists(self, most: int) -> list[str]:
+        """Return the ids of the best candidates and of the initial one."""
+        return self._ranking.finalists(most)
+
+    def candidate(self, id_: str) -> Candidate:
+        """Return a candidate by its id."""
+        return self._archive.candidate(id_)
 
     def check(self, values: Mapping[str, Any]) -> str:
         """Return why these values may not be evaluated, or nothing."""
@@ -108,9 +136,10 @@ class MeteredProblem:
         *,
         parents: Sequence[str | Candidate] = (),
         origin: str = "",
+        repeat: bool = False,
     ) -> Evaluation:
         """Evaluate one candidate on a batch (default: all of `train`)."""
-        return self.evaluate_many([values], examples, parents=parents, origin=origin)[0]
+        return self.evaluate_many([values], examples, parents=parents, origin=origin, repeat=repeat)[0]
 
     def evaluate_many(
         self,
@@ -119,22 +148,58 @@ class MeteredProblem:
         *,
         parents: Sequence[str | Candidate] = (),
         origin: str = "",
+        repeat: bool = False,
     ) -> list[Evaluation]:
         """Evaluate candidates on one batch; results and events come in the order given, however many workers there are."""
-        batch = self.train if examples is None else tuple(examples)
-        self._refuse_foreign(batch)
-        ids = tuple(p if isinstance(p, str) else p.id for p in parents)
-        admitted = [self._admit(values, ids, origin) for values in candidates]
-        pairs = [(candidate, example) for candidate in admitted for example in batch]
-        results = self._run(pairs)
-        evaluations = []
-        for i, candidate in enumerate(admitted):
-            part = tuple(results[i * len(batch) : (i + 1) * len(batch)])
-            score = mean_score(part, self._setup.failure_score)
-            evaluations.append(Evaluation(candidate=candidate, results=part, score=score))
-            if score is not None and (self._step_best is None or score > self._step_best):
-                self._step_best = score
-        return evaluations
+        ids, batch = _ids(parents), self._batch(examples)
+        with self._lock:
+            admitted = [self._admit(values, ids, origin) for values in candidates]
+        if self._is_lazy:
+            return [self._finish(self._begin(candidate, batch, repeat=repeat)) for candidate in admitted]
+        started: list[PendingEvaluation] = []
+        for candidate in admitted:
+            started.append(self._begin(candidate, batch, repeat=repeat))
+            if started[-1].spent is not None:
+                break
+        return [self._finish(pending) for pending in started]
+
+    def submit(
+        self,
+        values: Values,
+        examples: Sequence[Example] | None = None,
+        *,
+        parents: Sequence[str | Candidate] = (),
+        origin: str = "",
+        repeat: bool = False,
+    ) -> PendingEvaluation:
+        """Begin to evaluate one candidate on a batch; with one worker it is measured when it is collected."""
+        batch = self._batch(examples)
+        with self._lock:
+            candidate = self._admit(values, _ids(parents), origin)
+            if self._is_lazy:
+                self.budget.demand(1 + sum(len(ticket.results) for ticket in self._tickets))
+        pending = self._begin(candidate, batch, repeat=repeat)
+        if pending.spent is not None and not pending.results:
+            raise pending.spent
+        with self._lock:
+            self._tickets.append(pending)
+        return pending
+
+    def collect(self, n: int = 1, *, any_order: bool = False) -> list[Evaluation]:
+        """Wait for `n` submitted evaluations and return them, by default the oldest."""
+        found: list[Evaluation] = []
+        while len(found) < n and (pending := self._next(any_order=any_order)) is not None:
+            found.append(self._finish(pending))
+        return found
+
+    def compare_on(self, examples: Sequence[Example]) -> None:
+        """Declare the comparison set."""
+        batch = self._batch(examples)
+        if not batch:
+            raise ValueError("a comparison set needs an example")
+        with self._lock:
+            self._ranking.compare_on([e.id for e in batch])
+            self._recorder.comparison_set([e.id for e in batch])
 
     def complete(
         self, messages: Sequence[Message], *, role: Role = "optimizer", n: int = 1, **sampling: Any
@@ -152,8 +217,11 @@ class MeteredProblem:
 
     def optimizer(self, name: str | None = None, **kwargs: Any) -> Optimizer:
         """Build the proposer that the config names, or `name`."""
-        built: Optimizer = self._setup.build_optimizer(self, name, kwargs)
-        return built
+        return self._setup.workshop.optimizer(self, name, kwargs)
+
+    def trainer(self, name: str, settings: Mapping[str, Any] | None = None) -> Trainer:
+        """Build another trainer of this run to be wrapped."""
+        return self._setup.workshop.trainer(name, settings or {})
 
     def trace_agent(self) -> Any | None:
         """Return a fresh module with the initial values for a traced task, None for any other."""
@@ -163,31 +231,54 @@ class MeteredProblem:
     @contextmanager
     def step(self) -> Iterator[int]:
         """Mark one optimisation step."""
-        index, self._steps = self._steps, self._steps + 1
-        self._step_best = None
+        with self._lock:
+            index, self._steps = self._steps, self._steps + 1
+            self._step_best = None
         started = time.monotonic()
-        self._recorder.step_started(index)
-        try:
-            yield index
-        finally:
-            self._recorder.calls(self._setup.models)
-            self._recorder.step_finished(
-                index,
-                score=self._step_best,
-                best=self._archive.best_score,
-                seconds=time.monotonic() - started,
-                used=self.budget.used(),
-            )
+        with self._recorder.step(index):
+            try:
+                yield index
+            finally:
+                self._recorder.calls(self._setup.models)
+                self._recorder.step_finished(
+                    index,
+                    score=self._step_best,
+                    best=self._ranking.best_score,
+                    seconds=time.monotonic() - started,
+                    used=self.budget.used(),
+                )
 
     def decide(
         self, candidate: Candidate, verdict: Literal["accepted", "rejected", "indecisive"], reason: str = ""
     ) -> None:
-        """Record a verdict on a candidate."""
+        """Record a verdict on a candidate; what is rejected is never the best, unless it is accepted later."""
+        with self._lock:
+            self._ranking.judge(candidate.id, verdict)
         self._recorder.decision(candidate.id, verdict, reason)
+
+    def count_proposals(self, *, asked: int = 0, usable: int = 0, duplicate: int = 0, invalid: int = 0) -> None:
+        """Count proposals."""
+        self._recorder.proposals(asked=asked, usable=usable, duplicate=duplicate, invalid=invalid)
 
     def log(self, name: str, value: float) -> None:
         """Record a number of the current step."""
         self._recorder.metric(name, value)
+
+    def settle(self) -> None:
+        """Training is over: take what is still under way, so that nothing measured is lost."""
+        for pending in self._tickets:
+            if pending.done and pending.spent is None and not self._is_lazy:
+                self._finish(pending)
+        self._tickets.clear()
+        self.budget.settle(self._taken)
+
+    def _batch(self, examples: Sequence[Example] | None) -> tuple[Example, ...]:
+        if examples is None:
+            return self.train
+        for example in examples:
+            if example.id not in self._split:
+                raise ValueError(f"`{example.id}` is no example of this problem's train or validation split")
+        return tuple(examples)
 
     def _admit(self, values: Values, parents: tuple[str, ...], origin: str) -> Candidate:
         candidate, new = self._archive.admit(values, parents=parents, origin=origin)
@@ -195,66 +286,73 @@ class MeteredProblem:
             self._unseen.add(candidate.id)
         return candidate
 
-    def _refuse_foreign(self, batch: Sequence[Example]) -> None:
-        for example in batch:
-            if example.id not in self._split:
-                raise ValueError(f"`{example.id}` is no example of this problem's train or validation split")
+    @property
+    def _is_lazy(self) -> bool:
+        """With one worker an evaluation is granted and measured when its turn comes, in the thread that wants it."""
+        return self._setup.service.workers == 1
 
-    def _run(self, pairs: Sequence[tuple[Candidate, Example]]) -> list[ExampleResult]:
-        if self._setup.workers <= 1 or len(pairs) <= 1:
-            return [self._take(candidate, self._granted(candidate, example)()) for candidate, example in pairs]
+    def _begin(self, candidate: Candidate, batch: Sequence[Example], *, repeat: bool) -> PendingEvaluation:
+        """Have a batch granted in its order, and begin it."""
         spent: BudgetExhausted | None = None
-        futures: list[Future[ExampleResult]] = []
-        with ThreadPoolExecutor(max_workers=self._setup.workers) as pool:
-            try:
-                for candidate, example in pairs:
-                    futures.append(pool.submit(self._granted(candidate, example)))
-            except BudgetExhausted as err:
-                spent = err
-            try:
-                results = [self._take(pair[0], future.result()) for pair, future in zip(pairs, futures, strict=False)]
-            finally:
-                pool.shutdown(cancel_futures=True)
-        if spent is not None:
-            raise spent
-        return results
+        granted = len(batch)
+        with self._lock:
+            if not self._is_lazy:
+                for granted in range(len(batch) + 1):
+                    if granted == len(batch):
+                        break
+                    try:
+                        self.budget.grant_evaluation()
+                    except BudgetExhausted as err:
+                        spent = err
+                        break
+            works = [(example, self._split[example.id]) for example in batch[:granted]]
+            results = self._setup.service.begin(candidate, works, phase="training", repeat=repeat)
+        return PendingEvaluation(candidate, self._recorder.current_step, results, spent)
 
-    def _granted(self, candidate: Candidate, example: Example) -> Callable[[], ExampleResult]:
-        """Have one evaluation granted, in the order of the batch, and return what measures it, in any thread."""
-        self.budget.grant_evaluation()
-        context = self._context(candidate, example)
-        return partial(self._measure, candidate, example, context)
+    def _finish(self, pending: PendingEvaluation) -> Evaluation:
+        """Take a batch's results in its order, each as soon as it is there."""
+        taken: list[ExampleResult] = []
+        for result in pending.results:
+            if self._is_lazy:
+                self.budget.grant_evaluation()
+            taken.append(self._take(pending, result.result()))
+        if pending.spent is not None:
+            raise pending.spent
+        score = aggregate_score([r.feedback for r in taken], self._setup.worst_score, self._setup.aggregate)
+        with self._lock:
+            if score is not None and (self._step_best is None or score > self._step_best):
+                self._step_best = score
+        return Evaluation(candidate=pending.candidate, results=tuple(taken), score=score)
 
-    def _measure(self, candidate: Candidate, example: Example, context: EvaluationContext) -> ExampleResult:
-        self.budget.check_time()
-        split = self._split[example.id]
-        if why := self.check(candidate.values):
-            return refused(example, split=split, why=why)
-        return evaluate_example(
-            self._task, candidate.values, example=example, split=split, guide=self._setup.guide, context=context
-        )
+    def _next(self, *, any_order: bool) -> PendingEvaluation | None:
+        with self._lock:
+            if not self._tickets:
+                return None
+            if not any_order or self._is_lazy:
+                return self._tickets.popleft()
+        self._recorder.flag("order-dependent", "evaluations were collected as they arrived")
+        self._setup.service.wait_for(lambda: any(ticket.done for ticket in self._tickets))
+        with self._lock:
+            chosen = next(ticket for ticket in self._tickets if ticket.done)
+            self._tickets.remove(chosen)
+            return chosen
 
-    def _context(self, candidate: Candidate, example: Example) -> EvaluationContext:
-        repeat = self._met[candidate.id, example.id]
-        self._met[candidate.id, example.id] += 1
-        return EvaluationContext(
-            seed=derive_seed(self.seed, "evaluation", candidate.id, example.id, repeat),
-            sandbox=self._setup.sandbox,
-            workdir=self._setup.workdir,
-            models=self._setup.models,
-            phase="training",
-        )
-
-    def _take(self, candidate: Candidate, result: ExampleResult) -> ExampleResult:
-        if candidate.id in self._unseen:
-            self._unseen.remove(candidate.id)
-            self._recorder.candidate(candidate)
-        self._last = candidate
-        self._taken += 1
-        self._recorder.evaluation(candidate.id, result)
-        if self._archive.record(candidate, result, failure_score=self._setup.failure_score):
-            score = self._archive.best_score
-            if score is not None:
-                used = self.budget.used().model_copy(update={"evaluations": self._taken})
-                self._recorder.best(self._archive.best.id, score, used)
+    def _take(self, pending: PendingEvaluation, result: ExampleResult) -> ExampleResult:
+        candidate = pending.candidate
+        with self._lock:
+            if candidate.id in self._unseen:
+                self._unseen.remove(candidate.id)
+                self._recorder.candidate(candidate, step=pending.step)
+            self._last = candidate
+            self._taken += 1
+            self._recorder.evaluation(candidate.id, result, step=pending.step)
+            if self._archive.record(candidate, result):
+                score = self._ranking.best_score
+                if score is not None:
+                    used = self.budget.used().model_copy(update={"evaluations": self._taken})
+                    self._recorder.best(self._archive.best.id, score, used, step=pending.step)
         return result
+
+
+def _ids(parents: Sequence[str | Candidate]) -> tuple[str, ...]:
+    return tuple(p if isinstance(p, str) else p.id for p in parents)

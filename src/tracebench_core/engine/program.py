@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tracebench_core.contracts import Problem
 from tracebench_core.engine.door import Door
 from tracebench_core.errors import BudgetExhausted, ModelError, ProgramError
-from tracebench_core.protocols import Problem
 
 LOOK_SECONDS = 1.0
 """Longest pause between two questions to the gateway whether it turned the program away."""

@@ -3,42 +3,62 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Literal
 
 from pydantic import JsonValue
 
 from tracebench_core.engine.models import Models
-from tracebench_core.specs import BudgetState, Candidate, ExampleResult, JobSpec, JobStatus, Objective, Split
+from tracebench_core.specs import BudgetState, Candidate, ExampleResult, JobSpec, JobStatus, Split, TaskSpec
 from tracebench_core.specs.events import (
+    Activity,
     BestChanged,
     BudgetReached,
     CandidateSeen,
+    ComparisonSet,
     Decision,
+    EnvironmentUsed,
     ErrorRaised,
     EvaluationDone,
     Event,
+    ExamplesKnown,
+    Flagged,
     JobFinished,
     JobStarted,
     MetricLogged,
+    Proposals,
     Scored,
     StepFinished,
     StepStarted,
+    SuiteRecord,
+    TrainingEnded,
 )
 
 Write = Callable[[Event], object]
 
 
 class Recorder:
-    """Writes the events of one job. Thread-safe: events of parallel evaluations are written by the thread that collects them."""
+    """Writes the events of one job. Thread-safe; a step is that of the thread (or task) that began it, else the one begun last."""
 
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Write, *, suite: str = "", last_call: int = 0) -> None:
+        """Model calls up to `last_call` are recorded already."""
         self._write = write
-        self._step: int | None = None
-        self._last_call = 0
+        self._suite = suite
+        self._own_step: ContextVar[int | None] = ContextVar("step", default=None)
+        self._open_steps: list[int] = []
+        self._flags: set[str] = set()
+        self._last_call = last_call
         self._lock = threading.Lock()
 
-    def started(self, job: JobSpec, *, versions: dict[str, JsonValue], objectives: tuple[Objective, ...]) -> None:
+    @property
+    def current_step(self) -> int | None:
+        """The step that what happens now belongs to."""
+        own = self._own_step.get()
+        return own if own is not None else (self._open_steps[-1] if self._open_steps else None)
+
+    def started(self, job: JobSpec, *, versions: dict[str, JsonValue], task: TaskSpec) -> None:
         """The job begins."""
         self._write(
             JobStarted(
@@ -50,11 +70,13 @@ class Recorder:
                 budget=job.budget,
                 mode=job.mode,
                 versions=versions,
-                objectives=objectives,
+                objectives=task.objectives,
+                worst_score=task.worst_score,
+                aggregate=task.aggregate,
             )
         )
 
-    def candidate(self, candidate: Candidate) -> None:
+    def candidate(self, candidate: Candidate, *, step: int | None = None) -> None:
         """A candidate was seen for the first time."""
         self._write(
             CandidateSeen(
@@ -62,12 +84,17 @@ class Recorder:
                 parents=candidate.parents,
                 origin=candidate.origin,
                 values=candidate.values,
-                step=self._step,
+                step=step,
             )
         )
 
     def evaluation(
-        self, candidate: str, result: ExampleResult, *, by: Literal["trainer", "engine"] = "trainer"
+        self,
+        candidate: str,
+        result: ExampleResult,
+        *,
+        by: Literal["trainer", "engine"] = "trainer",
+        step: int | None = None,
     ) -> None:
         """A candidate was measured on one example."""
         self._write(
@@ -81,25 +108,32 @@ class Recorder:
                 feedback=result.feedback.text,
                 seconds=result.seconds,
                 by=by,
-                step=self._step,
+                step=step,
+                reused=result.reused,
             )
         )
 
-    def best(self, candidate: str, score: float, used: BudgetState) -> None:
+    def best(self, candidate: str, score: float, used: BudgetState, *, step: int | None = None) -> None:
         """The archive has a new best, or the best a new mean."""
-        self._write(BestChanged(candidate=candidate, score=score, used=used, step=self._step))
+        self._write(BestChanged(candidate=candidate, score=score, used=used, step=step))
 
-    def step_started(self, index: int) -> None:
-        """A step begins."""
-        self._step = index
+    @contextmanager
+    def step(self, index: int) -> Iterator[None]:
+        """A step begins, and ends with the block."""
+        token = self._own_step.set(index)
+        self._open_steps.append(index)
         self._write(StepStarted(index=index))
+        try:
+            yield
+        finally:
+            self._open_steps.remove(index)
+            self._own_step.reset(token)
 
     def step_finished(
         self, index: int, *, score: float | None, best: float | None, seconds: float, used: BudgetState
     ) -> None:
         """A step ended."""
         self._write(StepFinished(index=index, score=score, best=best, seconds=seconds, used=used))
-        self._step = None
 
     def calls(self, models: Models) -> None:
         """Take over the model calls that the gateway metered since the last time."""
@@ -114,7 +148,53 @@ class Recorder:
 
     def metric(self, name: str, value: float) -> None:
         """A trainer logs a number."""
-        self._write(MetricLogged(name=name, value=value, step=self._step))
+        self._write(MetricLogged(name=name, value=value, step=self.current_step))
+
+    def proposals(self, *, asked: int, usable: int, duplicate: int, invalid: int) -> None:
+        """A model was asked to propose, or an answer of it was judged."""
+        counts = Proposals(asked=asked, usable=usable, duplicate=duplicate, invalid=invalid, step=self.current_step)
+        self._write(counts)
+
+    def examples(self, *, train: Sequence[str], validation: Sequence[str]) -> None:
+        """The task is open."""
+        self._write(ExamplesKnown(train=tuple(train), validation=tuple(validation)))
+
+    def comparison_set(self, examples: Sequence[str]) -> None:
+        """Candidates are compared on these examples from now on."""
+        self._write(ComparisonSet(examples=tuple(examples)))
+
+    def flag(self, name: str, reason: str) -> None:
+        """A reader must know something; told once for each name."""
+        if name not in self._flags:
+            self._flags.add(name)
+            self._write(Flagged(name=name, reason=reason))
+
+    def activity(self, doing: str, done: int | None = None, total: int | None = None) -> None:
+        """The job is doing something that takes a while."""
+        self._write(Activity(doing=doing, done=done, total=total))
+
+    def suite_record(self, name: str, data: Mapping[str, JsonValue], candidate: str, example: str) -> None:
+        """A suite keeps something of an evaluation."""
+        full = f"{self._suite}.{name}" if self._suite else name
+        self._write(
+            SuiteRecord(name=full, data=dict(data), candidate=candidate, example=example, step=self.current_step)
+        )
+
+    def environment(
+        self,
+        name: str,
+        scope: Literal["run", "job", "evaluation"] | None,
+        what: Literal["opened", "closed", "failed"],
+        *,
+        seconds: float = 0.0,
+        reason: str = "",
+    ) -> None:
+        """An environment was opened or closed, or could not be."""
+        self._write(EnvironmentUsed(name=name, scope=scope, what=what, seconds=round(seconds, 6), reason=reason))
+
+    def trained(self, status: JobStatus, stop_reason: str, *, used: BudgetState, seconds: float) -> None:
+        """Training is over, and the engine's own measurements follow."""
+        self._write(TrainingEnded(status=status, stop_reason=stop_reason, used=used, seconds=seconds))
 
     def budget(self, axis: str, *, scope: str, cap: float | None, used: BudgetState) -> None:
         """A cap was reached."""
@@ -126,7 +206,7 @@ class Recorder:
 
     def scored(
         self,
-        what: Literal["initial", "best", "final"],
+        what: Literal["initial", "best", "final", "finalist"],
         split: Split,
         *,
         candidate: str,

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from tracebench_core.contracts import Executor, JobEnd, Reporter
 from tracebench_core.engine.committer import Committer
 from tracebench_core.engine.control import RunControl, open_channel
 from tracebench_core.engine.control_end import NeverStarted, conclude_cancelled
@@ -27,7 +28,6 @@ from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.surroundings import Surroundings
 from tracebench_core.errors import RunDirError
 from tracebench_core.plugins import PluginHost, load_ref
-from tracebench_core.protocols import Executor, JobEnd, Reporter
 from tracebench_core.specs import JobOrder, JobResult, JobSpec, JobStatus, Resume
 from tracebench_core.store.commit import commit
 from tracebench_core.store.index import write_files_index

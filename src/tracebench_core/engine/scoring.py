@@ -1,83 +1,97 @@
-"""The engine's own measurements after training: initial, best and final candidate on validation, initial and best once on test."""
+"""The engine's own measurements after training: who wins, by full validation, and what the winner is worth on test, once."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-from tracebench_core.engine.archive import mean_score
-from tracebench_core.engine.evaluate import EvaluationContext, evaluate_example
 from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
-from tracebench_core.ids import derive_seed
-from tracebench_core.protocols import Guide, Sandbox, Task
+from tracebench_core.engine.service import EvaluationService, Result
 from tracebench_core.specs import Candidate, Example, ExampleResult, Split
+from tracebench_core.store.ranking import INITIAL, Aggregate, aggregate_score, mean
+
+FINALISTS = 3
+"""How many of the best candidates are measured on all of validation, beside the initial one."""
+
+Measured = Mapping[tuple[str, Split, str], ExampleResult]
+"""By candidate, split and example: what an earlier process of this job has scored already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
     """Measures candidates on whole splits; charged to nobody's budget, recorded as the engine's."""
 
-    task: Task
-    guide: Guide
+    service: EvaluationService
+    validation: Sequence[Example]
+    """Train, where a task has no validation."""
+    split: Split
     test: Sequence[Example]
-    seed: int
-    sandbox: Sandbox
-    workdir: Path
     models: Models
     recorder: Recorder
-    failure_score: float | None
+    worst_score: float | None
+    aggregate: Aggregate = mean
+    before: Measured = field(default_factory=dict)
 
-    def score(self, *, initial: Candidate, best: Candidate, final: Candidate) -> None:
-        """Measure each candidate once: on validation (train where a task has none), and the initial and best on test."""
-        validation = self.task.splits.get("validation") or self.task.splits["train"]
-        split: Split = "validation" if self.task.splits.get("validation") else "train"
-        roles: list[tuple[Literal["initial", "best", "final"], Candidate]] = [
-            ("initial", initial),
-            ("best", best),
-            ("final", final),
-        ]
-        on_validation: dict[str, list[ExampleResult]] = {}
-        on_test: dict[str, list[ExampleResult]] = {}
-        for what, candidate in roles:
-            if candidate.id not in on_validation:
-                on_validation[candidate.id] = self._measure(candidate, validation, split)
-            self._record(what, split, candidate, on_validation[candidate.id])
-        for what, candidate in roles[:2]:
-            if self.test and candidate.id not in on_test:
-                on_test[candidate.id] = self._measure(candidate, self.test, "test")
-            if self.test:
-                self._record(what, "test", candidate, on_test[candidate.id])
+    def choose(self, finalists: Sequence[Candidate], *, final: Candidate) -> Candidate:
+        """Measure the finalists on validation, record the initial, best and final candidate, and return the best.
 
-    def _measure(self, candidate: Candidate, examples: Sequence[Example], split: Split) -> list[ExampleResult]:
+        Among equals the first is the best. A finalist that was not measured on an example cannot win.
+        """
+        everyone = {candidate.id: candidate for candidate in [*finalists, final]}
+        started = {id_: self._begin(candidate, self.validation, self.split) for id_, candidate in everyone.items()}
+        results = {id_: self._take(everyone[id_], taken) for id_, taken in started.items()}
+        scores = {id_: self._score(found) for id_, found in results.items()}
+        initial = next(candidate for candidate in finalists if candidate.id == INITIAL)
+        measured = [(score, candidate) for candidate in finalists if (score := scores[candidate.id]) is not None]
+        best = max(measured, key=lambda pair: pair[0])[1] if measured else initial
+        for candidate in finalists:
+            if candidate not in (initial, best):
+                self._record("finalist", self.split, candidate, results[candidate.id])
+        self._record("initial", self.split, initial, results[initial.id])
+        self._record("best", self.split, best, results[best.id])
+        self._record("final", self.split, final, results[final.id])
+        return best
+
+    def test_once(self, initial: Candidate, best: Candidate) -> None:
+        """Measure the initial and the best candidate on test."""
+        if not self.test:
+            return
+        everyone = {candidate.id: candidate for candidate in (initial, best)}
+        started = {id_: self._begin(candidate, self.test, "test") for id_, candidate in everyone.items()}
+        results = {id_: self._take(everyone[id_], taken) for id_, taken in started.items()}
+        self._record("initial", "test", initial, results[initial.id])
+        self._record("best", "test", best, results[best.id])
+
+    def _begin(self, candidate: Candidate, examples: Sequence[Example], split: Split) -> list[Result | ExampleResult]:
+        known = [self.before.get((candidate.id, split, e.id)) for e in examples]
+        missing = [(e, split) for e, found in zip(examples, known, strict=True) if found is None]
+        started = iter(self.service.begin(candidate, missing, phase="scoring"))
+        return [next(started) if found is None else found for found in known]
+
+    def _take(self, candidate: Candidate, started: Sequence[Result | ExampleResult]) -> list[ExampleResult]:
         results = []
-        for example in examples:
-            context = EvaluationContext(
-                seed=derive_seed(self.seed, "scoring", candidate.id, example.id),
-                sandbox=self.sandbox,
-                workdir=self.workdir,
-                models=self.models,
-                phase="scoring",
-            )
-            result = evaluate_example(
-                self.task, candidate.values, example=example, split=split, guide=self.guide, context=context
-            )
-            self.recorder.evaluation(candidate.id, result, by="engine")
-            results.append(result)
+        for item in started:
+            if isinstance(item, ExampleResult):
+                results.append(item)
+                continue
+            results.append(item.result())
+            self.recorder.evaluation(candidate.id, results[-1], by="engine")
         self.recorder.calls(self.models)
         return results
 
+    def _score(self, results: Sequence[ExampleResult]) -> float | None:
+        return aggregate_score([r.feedback for r in results], self.worst_score, self.aggregate)
+
     def _record(
         self,
-        what: Literal["initial", "best", "final"],
+        what: Literal["initial", "best", "final", "finalist"],
         split: Split,
         candidate: Candidate,
         results: Sequence[ExampleResult],
     ) -> None:
         names = set.intersection(*(set(r.feedback.metrics) for r in results)) if results else set()
         metrics = {n: math.fsum(r.feedback.metrics[n] for r in results) / len(results) for n in sorted(names)}
-        score = mean_score(results, self.failure_score)
-        self.recorder.scored(what, split, candidate=candidate.id, score=score, metrics=metrics)
+        self.recorder.scored(what, split, candidate=candidate.id, score=self._score(results), metrics=metrics)

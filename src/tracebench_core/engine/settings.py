@@ -20,7 +20,7 @@ def known_names(spec: Component | TaskSpec) -> set[str] | None:
     if ref is None:
         return set() if isinstance(spec, TaskSpec) else None
     model: type[BaseModel] = load_ref(ref, owner=spec.name)
-    aliases = set() if isinstance(spec, TaskSpec) else set(spec.aliases)
+    aliases = set() if isinstance(spec, TaskSpec) else set(spec.setting_aliases)
     return set(model.model_fields) | aliases
 
 
@@ -56,7 +56,7 @@ def resolve_options(spec: TaskSpec, *, shared: Mapping[str, Any], own: Mapping[s
 def _map_aliases(spec: Component, written: Mapping[str, Any], *, where: str) -> dict[str, Any]:
     mapped: dict[str, Any] = {}
     for name, value in written.items():
-        full = spec.aliases.get(name, name)
+        full = spec.setting_aliases.get(name, name)
         if full in mapped:
             raise ConfigError(f"{where}: `{name}` and another name both set `{full}` of `{spec.name}`.")
         mapped[full] = value

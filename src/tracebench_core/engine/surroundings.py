@@ -30,6 +30,7 @@ from tracebench_core.specs.events import LLMCall
 from tracebench_core.store.layout import RunLayout
 
 if TYPE_CHECKING:
+    from tracebench_core.engine.environments.client import EnvironmentProcess
     from tracebench_core.llm.gateway_process import GatewayHandle
 
 JOB_MODULES = (
@@ -64,6 +65,7 @@ class Surroundings:
         self._stack = ExitStack()
         self._gateway: GatewayHandle | None = None
         self._sandboxes: dict[tuple[str, ...], KeptSandbox] = {}
+        self._environments: EnvironmentProcess | None = None
         self._keeper = Keeper(())
         self._deaths_at_start: dict[str, int] = {}
         self._limits = SharedLimits()
@@ -72,6 +74,7 @@ class Surroundings:
         private = Path(tempfile.mkdtemp(prefix="trace-bench-"))
         self._stack.callback(_remove, private)
         try:
+            self._open_environments()
             self._open_sandboxes(private)
             self._open_gateway()
             self._keeper = Keeper([*self._sandboxes.values(), *filter(None, [self._gateway])])
@@ -129,6 +132,10 @@ class Surroundings:
             plugins=config.plugins,
             root=str(self._root) if self._root else None,
             limits=self._limits,
+            environments=self._environments.address if self._environments else None,
+            scoring_timeout=config.scoring_timeout or None,
+            evaluation_retries=config.evaluation_retries,
+            fail_on_error=config.fail_on_error,
         )
 
     def calls(self, job: JobSpec, *, after: int) -> list[LLMCall]:
@@ -191,6 +198,14 @@ class Surroundings:
             server = KeptSandbox(modules, self._plan.config.sandbox, folder=folder)
             self._stack.callback(server.close)
             self._sandboxes[modules] = server
+
+    def _open_environments(self) -> None:
+        if not any(spec.environments for spec in self._plan.tasks.values()):
+            return
+        from tracebench_core.engine.environments.client import EnvironmentProcess  # noqa: PLC0415 - most runs have none
+
+        self._environments = EnvironmentProcess(self.setting)
+        self._stack.callback(self._environments.close)
 
     def _open_gateway(self) -> None:
         specs: list[TrainerSpec | TaskSpec] = [*self._plan.trainers.values(), *self._plan.tasks.values()]

@@ -33,6 +33,8 @@ def _breach_of(parameter: Parameter, value: Any) -> str:
             return "" if value in parameter.choices else f"must be one of {list(parameter.choices)}, not {value!r}"
         case "text" | "code":
             return _text(parameter, value)
+        case "files":
+            return _files(parameter, value)
         case "json":
             return (
                 ""
@@ -58,6 +60,22 @@ def _text(parameter: Parameter, value: Any) -> str:
         return f"must have at most {parameter.max_length} characters, not {len(value)}"
     if parameter.kind == "code" and parameter.signature and not _defines(value, parameter.signature):
         return f"must define `{parameter.signature}`"
+    return ""
+
+
+def _files(parameter: Parameter, value: Any) -> str:
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        return "must map paths to texts"
+    for path in value:
+        parts = path.split("/")
+        if not path or "\0" in path or "\\" in path or any(part in {"", ".", ".."} for part in parts):
+            return f"must have relative POSIX paths without `..`, not {path!r}"
+    folders = {path[:i] for path in value for i, letter in enumerate(path) if letter == "/"}
+    if both := sorted(folders & value.keys()):
+        return f"has `{both[0]}` as a file and as a folder"
+    length = sum(map(len, value.values()))
+    if parameter.max_length is not None and length > parameter.max_length:
+        return f"must have at most {parameter.max_length} characters in all files together, not {length}"
     return ""
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from tracebench_core.errors import PluginConflictError
 from tracebench_core.plugins.requirements import unmet_requirement
 from tracebench_core.specs import Component, Exclusion, SuiteSpec, TaskSpec, TrainerSpec
 
-Kind = Literal["trainer", "optimizer", "guide", "executor", "logger", "reporter", "python"]
-KINDS: tuple[Kind, ...] = ("trainer", "optimizer", "guide", "executor", "logger", "reporter", "python")
+Kind = Literal[
+    "trainer", "optimizer", "guide", "executor", "logger", "reporter",
+    "environment", "provider", "stub_format", "aggregate", "view", "python",
+]  # fmt: skip
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""What a plugin offers by name: hook `tracebench_<kind>s`."""
 
 
 @dataclass

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+import socket
+import subprocess
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from tracebench_core.plugins.interpreters import has_python
 from tracebench_core.specs import Requirement
+
+LOOK_SECONDS = 5.0
+"""How long a tool or a service is waited for that is asked whether something is there."""
 
 
 def unmet_requirement(
@@ -22,16 +29,9 @@ def unmet_requirement(
 
 
 def _is_met(requirement: Requirement) -> bool:
-    name = requirement.name
-    match requirement.kind:
-        case "module":
-            return _has_module(name) or bool(requirement.python and has_python(requirement.python))
-        case "command":
-            return shutil.which(name) is not None
-        case "env":
-            return bool(os.environ.get(name))
-        case "path":
-            return Path(name).expanduser().exists()
+    if requirement.kind == "module" and requirement.python and has_python(requirement.python):
+        return True
+    return _LOOKS[requirement.kind](requirement.name)
 
 
 def _has_module(name: str) -> bool:
@@ -39,3 +39,53 @@ def _has_module(name: str) -> bool:
         return find_spec(name) is not None
     except (ImportError, ValueError):
         return False
+
+
+@cache
+def _output(*argv: str) -> str | None:
+    """Return what a command prints; None when it is missing, fails or hangs."""
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed programs; the name is one argument
+            argv, check=True, timeout=LOOK_SECONDS, text=True, stdin=subprocess.DEVNULL, capture_output=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
+
+
+def _accepts(address: str) -> bool:
+    parts = urlsplit(address if "//" in address else f"//{address}")
+    try:
+        port = parts.port or {"https": 443}.get(parts.scheme, 80)
+        with socket.create_connection((parts.hostname or "127.0.0.1", port), timeout=LOOK_SECONDS):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _has_gpu(wanted: str) -> bool:
+    names = (_output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader") or "").splitlines()
+    if wanted.isdigit():
+        return len(names) >= int(wanted)
+    return any(wanted.casefold() in name.casefold() for name in names)
+
+
+def _has_dataset(name: str) -> bool:
+    """Look on this machine only: a path, or the folder that the hub's library caches a data set in."""
+    if not name.startswith("hf:"):
+        return Path(name).expanduser().exists()
+    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
+    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
+    return (hub / f"datasets--{name.removeprefix('hf:').replace('/', '--')}" / "snapshots").is_dir()
+
+
+_LOOKS: dict[str, Callable[[str], bool]] = {
+    "module": _has_module,
+    "command": lambda name: shutil.which(name) is not None,
+    "env": lambda name: bool(os.environ.get(name)),
+    "path": lambda name: Path(name).expanduser().exists(),
+    "image": lambda name: _output("docker", "image", "inspect", name) is not None,
+    "service": _accepts,
+    "gpu": _has_gpu,
+    "dataset": _has_dataset,
+}

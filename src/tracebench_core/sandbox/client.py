@@ -1,4 +1,4 @@
-"""The trusted side: `protocols.Sandbox` over a template's socket."""
+"""The trusted side: `contracts.Sandbox` over a template's socket."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 class SandboxClient:
-    """Implements `protocols.Sandbox` on a running template. Threads may use it at once: a request is a connection of its own."""
+    """Implements `contracts.Sandbox` on a running template. Threads may use it at once: a request is a connection of its own."""
 
     def __init__(self, address: str) -> None:
         self._address = address
 
     def call(self, code: str, entry: str, *args: Any, limits: Limits | None = None, prelude: str = "") -> Outcome:
-        """See `protocols.Sandbox`."""
+        """See `contracts.Sandbox`."""
         return self.call_many(code, entry, [args], limits=limits, prelude=prelude)[0]
 
     def call_many(
@@ -45,7 +45,7 @@ class SandboxClient:
         limits: Limits | None = None,
         prelude: str = "",
     ) -> list[Outcome]:
-        """See `protocols.Sandbox`. An end that is no answer (a timeout, a crash) stands for its input and for all after it."""
+        """See `contracts.Sandbox`. An end that is no answer (a timeout, a crash) stands for its input and for all after it."""
         limits = limits or Limits()
         order = code_order(code, entry, prelude=prelude, inputs=[list(args) for args in inputs], limits=limits)
         outcomes: list[Outcome] = []
@@ -56,7 +56,7 @@ class SandboxClient:
         return outcomes + [end] * (len(inputs) - len(outcomes)) if end is not None else outcomes
 
     def session(self, code: str, entry: str, *, limits: Limits | None = None, prelude: str = "") -> LocalSession:
-        """See `protocols.Sandbox`."""
+        """See `contracts.Sandbox`."""
         granted = limits or Limits()
         return self._begin(
             lambda address: LocalSession(address, code=code, entry=entry, limits=granted, prelude=prelude)
@@ -70,7 +70,7 @@ class SandboxClient:
         stdin: str = "",
         limits: Limits | None = None,
     ) -> Outcome:
-        """See `protocols.Sandbox`. Standard output and error each keep their last `output_bytes`."""
+        """See `contracts.Sandbox`. Standard output and error each keep their last `output_bytes`."""
         limits = limits or Limits()
         program = shutil.which(argv[0]) or argv[0]
         order = {

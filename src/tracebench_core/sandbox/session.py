@@ -41,7 +41,7 @@ class Clock:
 
 
 class LocalSession:
-    """Implements `protocols.Session`. Its seconds are spent while a call runs, not while its caller thinks."""
+    """Implements `contracts.Session`. Its seconds are spent while a call runs, not while its caller thinks."""
 
     def __init__(self, address: str, *, code: str, entry: str, limits: Limits, prelude: str) -> None:
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class LocalSession:
             self._finish(loaded)
 
     def call(self, *args: Any, entry: str | None = None) -> Outcome:
-        """See `protocols.Session`."""
+        """See `contracts.Session`."""
         with self._lock:
             if self._final is not None:
                 return self._final
@@ -77,7 +77,7 @@ class LocalSession:
             return self._ask({"n": self._count, "entry": entry, "args": list(args)})
 
     def close(self) -> None:
-        """See `protocols.Session`."""
+        """See `contracts.Session`."""
         with self._lock:
             if self._final is None:
                 self._finish(Outcome(status="killed", error="The session is closed."))

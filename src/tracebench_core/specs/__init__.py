@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     )
     from tracebench_core.specs.llm import Completion, Endpoint, Message
     from tracebench_core.specs.order import ExecutorSetting, JobOrder, SharedLimits
+    from tracebench_core.specs.parts import (
+        AggregateSpec,
+        EnvironmentSpec,
+        ProviderSpec,
+        StubFormatSpec,
+        ViewSpec,
+    )
     from tracebench_core.specs.run import (
         ListedModel,
         LLMConfig,
@@ -36,7 +43,17 @@ if TYPE_CHECKING:
         TrainerEntry,
     )
     from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
-    from tracebench_core.specs.task import Example, Objective, Parameter, Requirement, SuiteSpec, TaskSpec, TaskVersion
+    from tracebench_core.specs.task import (
+        Example,
+        Objective,
+        Parameter,
+        Requirement,
+        Resources,
+        SuiteSpec,
+        TaskSizes,
+        TaskSpec,
+        TaskVersion,
+    )
     from tracebench_core.specs.trainer import (
         Component,
         CostEstimate,
@@ -54,6 +71,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AggregateSpec",
     "Axis",
     "Budget",
     "BudgetState",
@@ -62,6 +80,7 @@ __all__ = [
     "Component",
     "CostEstimate",
     "Endpoint",
+    "EnvironmentSpec",
     "ErrorInfo",
     "Evaluation",
     "Example",
@@ -92,11 +111,13 @@ __all__ = [
     "Parameter",
     "PluginsConfig",
     "Price",
+    "ProviderSpec",
     "PythonSpec",
     "Range",
     "Ref",
     "ReporterSpec",
     "Requirement",
+    "Resources",
     "Resume",
     "Role",
     "RoleConfig",
@@ -107,15 +128,18 @@ __all__ = [
     "Spec",
     "Split",
     "StepResult",
+    "StubFormatSpec",
     "SuiteSpec",
     "TaskEntry",
     "TaskShape",
+    "TaskSizes",
     "TaskSpec",
     "TaskVersion",
     "TrainerEntry",
     "TrainerSpec",
     "Usage",
     "Values",
+    "ViewSpec",
 ]
 
 _HOMES = {
@@ -126,7 +150,8 @@ _HOMES = {
     "order": "ExecutorSetting JobOrder SharedLimits",
     "run": "LLMConfig ListedModel ModelConfig PluginsConfig Price Resume RoleConfig RunConfig SandboxConfig TaskEntry TrainerEntry",
     "sandbox": "Limits Outcome OutcomeStatus",
-    "task": "Example Objective Parameter Requirement SuiteSpec TaskSpec TaskVersion",
+    "parts": "AggregateSpec EnvironmentSpec ProviderSpec StubFormatSpec ViewSpec",
+    "task": "Example Objective Parameter Requirement Resources SuiteSpec TaskSizes TaskSpec TaskVersion",
     "trainer": "Component CostEstimate Exclusion ExecutorSpec GuideSpec LoggerSpec "
     "OptimizerSpec PythonSpec Range ReporterSpec Source TaskShape TrainerSpec",
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Discriminator, JsonValue, Tag
 
 from tracebench_core.specs.base import Axis, Mode, Role, Spec, Split
 from tracebench_core.specs.feedback import FeedbackStatus
@@ -41,6 +41,9 @@ class JobStarted(Event):
     versions: dict[str, JsonValue]
     objectives: tuple[Objective, ...] = ()
     """The task's, when it has several: the front is reduced by them."""
+    worst_score: float | None = None
+    """What an example counts for on which a candidate fails."""
+    aggregate: str = "mean"
 
 
 class StepStarted(Event):
@@ -86,6 +89,8 @@ class EvaluationDone(Event):
     seconds: float
     by: Literal["trainer", "engine"] = "trainer"
     step: int | None = None
+    reused: bool = False
+    """Taken from an earlier evaluation of the same values on the same example."""
 
 
 class LLMCall(Event):
@@ -144,7 +149,79 @@ class Activity(Event):
     """What the job is doing since now."""
 
     kind: Literal["activity"] = "activity"
-    doing: Literal["generating", "evaluating", "waiting", "scoring"]
+    doing: str
+    """`generating`, `evaluating`, `waiting`, `scoring`, or a suite's own words."""
+    done: int | None = None
+    total: int | None = None
+
+
+class SuiteRecord(Event):
+    """What a suite wants kept of an evaluation."""
+
+    kind: Literal["record"] = "record"
+    name: str
+    """`<suite>.<name>`."""
+    data: dict[str, JsonValue]
+    candidate: str
+    example: str
+    step: int | None = None
+
+
+class ExamplesKnown(Event):
+    """The examples that the trainer may evaluate on, in their order."""
+
+    kind: Literal["examples"] = "examples"
+    train: tuple[str, ...]
+    validation: tuple[str, ...]
+
+
+class ComparisonSet(Event):
+    """From now on candidates are compared on these examples."""
+
+    kind: Literal["comparison_set"] = "comparison_set"
+    examples: tuple[str, ...]
+
+
+class Proposals(Event):
+    """What became of what a model was asked to propose; counts of one occasion, to be added up."""
+
+    kind: Literal["proposals"] = "proposals"
+    asked: int = 0
+    usable: int = 0
+    duplicate: int = 0
+    invalid: int = 0
+    step: int | None = None
+
+
+class Flagged(Event):
+    """Something that a reader of this job's numbers must know."""
+
+    kind: Literal["flag"] = "flag"
+    name: str
+    """Such as `order-dependent`."""
+    reason: str = ""
+
+
+class EnvironmentUsed(Event):
+    """An environment was opened or closed for this job, or could not be."""
+
+    kind: Literal["environment"] = "environment"
+    name: str
+    scope: Literal["run", "job", "evaluation"] | None
+    """None where it was not opened."""
+    what: Literal["opened", "closed", "failed"]
+    seconds: float = 0.0
+    reason: str = ""
+
+
+class TrainingEnded(Event):
+    """Training is over; what the engine measures afterwards follows."""
+
+    kind: Literal["trained"] = "trained"
+    status: JobStatus
+    stop_reason: str
+    used: BudgetState
+    seconds: float
 
 
 class ErrorRaised(Event):
@@ -171,7 +248,7 @@ class Scored(Event):
     """The engine's own measurement of a candidate on a whole split: initial, best or final."""
 
     kind: Literal["scored"] = "scored"
-    what: Literal["initial", "best", "final"]
+    what: Literal["initial", "best", "final", "finalist"]
     split: Split
     candidate: str
     score: float | None
@@ -188,20 +265,50 @@ class JobFinished(Event):
     seconds: float = 0.0
 
 
+class UnknownEvent(Event):
+    """An event of a kind that this version does not know: kept, and passed over by every reducer."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    kind: str
+
+
+_KNOWN: tuple[type[Event], ...] = (
+    JobStarted, StepStarted, StepFinished, CandidateSeen, EvaluationDone, LLMCall, Decision, BestChanged, MetricLogged,
+    Activity, SuiteRecord, ExamplesKnown, ComparisonSet, Proposals, Flagged, EnvironmentUsed, TrainingEnded, ErrorRaised, BudgetReached,
+    Scored, JobFinished,
+)  # fmt: skip
+_KINDS = frozenset(str(kind.model_fields["kind"].default) for kind in _KNOWN)
+
+
+def _kind_of(value: Any) -> str:
+    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+    return kind if kind in _KINDS else "unknown" if isinstance(kind, str) else "none"
+
+
 AnyEvent = Annotated[
-    JobStarted
-    | StepStarted
-    | StepFinished
-    | CandidateSeen
-    | EvaluationDone
-    | LLMCall
-    | Decision
-    | BestChanged
-    | MetricLogged
-    | Activity
-    | ErrorRaised
-    | BudgetReached
-    | Scored
-    | JobFinished,
-    Field(discriminator="kind"),
+    Annotated[JobStarted, Tag("job_started")]
+    | Annotated[StepStarted, Tag("step_started")]
+    | Annotated[StepFinished, Tag("step_finished")]
+    | Annotated[CandidateSeen, Tag("candidate")]
+    | Annotated[EvaluationDone, Tag("evaluation")]
+    | Annotated[LLMCall, Tag("llm_call")]
+    | Annotated[Decision, Tag("decision")]
+    | Annotated[BestChanged, Tag("best")]
+    | Annotated[MetricLogged, Tag("metric")]
+    | Annotated[Activity, Tag("activity")]
+    | Annotated[SuiteRecord, Tag("record")]
+    | Annotated[ExamplesKnown, Tag("examples")]
+    | Annotated[ComparisonSet, Tag("comparison_set")]
+    | Annotated[Proposals, Tag("proposals")]
+    | Annotated[Flagged, Tag("flag")]
+    | Annotated[EnvironmentUsed, Tag("environment")]
+    | Annotated[TrainingEnded, Tag("trained")]
+    | Annotated[ErrorRaised, Tag("error")]
+    | Annotated[BudgetReached, Tag("budget")]
+    | Annotated[Scored, Tag("scored")]
+    | Annotated[JobFinished, Tag("job_finished")]
+    | Annotated[UnknownEvent, Tag("unknown")],
+    Discriminator(_kind_of),
 ]
+"""Any event of a log. The union is open: a kind that is not known here is an `UnknownEvent`."""

@@ -9,7 +9,8 @@ from pydantic import Field, field_validator
 
 from tracebench_core.specs.base import Spec, Split, Values
 
-FeedbackStatus = Literal["ok", "invalid", "timeout", "error"]
+FeedbackStatus = Literal["ok", "invalid", "timeout", "error", "not_measured"]
+"""`not_measured` is infrastructure and says nothing of the candidate; all others are the candidate's doing."""
 
 
 class Feedback(Spec):
@@ -51,6 +52,8 @@ class ExampleResult(Spec):
     split: Split
     feedback: Feedback
     seconds: float = Field(ge=0)
+    reused: bool = False
+    """It was measured before, by an evaluation of the same values on the same example."""
 
 
 class Evaluation(Spec):
@@ -59,12 +62,13 @@ class Evaluation(Spec):
     candidate: Candidate
     results: tuple[ExampleResult, ...]
     score: float | None
-    """Mean over the batch (`math.fsum`); None when an example could not be measured and the task has no `failure_score`."""
+    """The task's aggregate over the batch, by default the mean; None when an example was not measured, or failed on a task without
+    `worst_score`."""
 
     @property
     def status(self) -> FeedbackStatus:
         """The worst status of the batch."""
-        order: tuple[FeedbackStatus, ...] = ("error", "timeout", "invalid", "ok")
+        order: tuple[FeedbackStatus, ...] = ("not_measured", "error", "timeout", "invalid", "ok")
         seen = {r.feedback.status for r in self.results}
         return next((s for s in order if s in seen), "ok")
 

@@ -35,10 +35,16 @@ class JobOrder(Spec):
     plugins: PluginsConfig = PluginsConfig()
     root: str | None = None
     limits: SharedLimits = SharedLimits()
-    phase: Literal["train", "finish"] = "train"
-    """`finish` scores what an earlier, ended process of the job had found."""
+    environments: str | None = None
+    """Address of the run's environments; None when no task of it names any."""
+    scoring_timeout: float | None = None
+    """Seconds that the phase `score` may take; None for no limit."""
+    evaluation_retries: int = 1
+    fail_on_error: float = 0.2
+    phase: Literal["train", "score"] = "train"
+    """`score` chooses the winner of what the job's process had found, in a fresh one; it alone may open the test split."""
     ended: str = ""
-    """For `finish`: how the earlier process ended (`timeout`, or words)."""
+    """For `score`: how the earlier process ended that could not say it itself (`timeout`, or words)."""
     grace: float = 2.0
     """Seconds between a request to stop and the kill."""
 
@@ -46,6 +52,21 @@ class JobOrder(Spec):
     def budget(self) -> Budget:
         """The job's own caps."""
         return self.job.budget
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds that the process of this phase may take; None for no limit."""
+        return self.job.timeout if self.phase == "train" else self.scoring_timeout
+
+    def next_phase(self, exit_: str, detail: str) -> JobOrder | None:
+        """Return the order that follows the end of this one's process; None when the job needs no other.
+
+        An executor runs it as any order. `exit_` is `done`, `trained`, `timeout`, `died`, `cancelled` or `lost`.
+        """
+        if self.phase == "score" or exit_ in {"done", "cancelled", "lost"}:
+            return None
+        ended = {"trained": "", "timeout": "timeout"}.get(exit_, detail)
+        return self.model_copy(update={"phase": "score", "ended": ended})
 
 
 class ExecutorSetting(Spec):

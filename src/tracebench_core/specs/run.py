@@ -157,7 +157,13 @@ class RunConfig(Spec):
     resume: Resume = "auto"
     """Of a run that exists: `auto` skips what is finished, `failed` runs again what failed, `none` runs all."""
     job_timeout: float | None = Field(default=None, ge=0)
-    """Seconds; 0 for no limit. When None: no limit in stub and replay mode, 600 in real mode."""
+    """Seconds that a job may train; 0 for no limit. When None: 3600, and 600 in real mode."""
+    scoring_timeout: float = Field(default=3600.0, ge=0)
+    """Seconds that the engine's own scoring of a job may take, which comes after `job_timeout`; 0 for no limit."""
+    evaluation_retries: int = Field(default=1, ge=0)
+    """Attempts after the first at an evaluation that the infrastructure kept from being measured."""
+    fail_on_error: float = Field(default=0.2, ge=0, le=1)
+    """The share of a job's evaluations that may stay unmeasured; above it the job fails."""
     budget: Budget = Budget()
     """Per job."""
     run_budget: Budget = Budget()
@@ -204,5 +210,5 @@ class RunConfig(Spec):
     @property
     def timeout(self) -> float | None:
         """Seconds a job may take, or None for no limit."""
-        seconds = self.job_timeout if self.job_timeout is not None else (600.0 if self.mode == "real" else 0.0)
+        seconds = self.job_timeout if self.job_timeout is not None else (600.0 if self.mode == "real" else 3600.0)
         return seconds or None

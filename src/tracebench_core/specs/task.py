@@ -8,13 +8,14 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from tracebench_core.specs.base import Ref, Spec
 
-ParameterKind = Literal["text", "code", "number", "choice", "json"]
+ParameterKind = Literal["text", "code", "number", "choice", "json", "files"]
 
 
 class Parameter(Spec):
     """One thing that is optimised.
 
-    A value that breaks `minimum`, `maximum`, `choices` or `max_length` is refused before it is evaluated.
+    A value that breaks `minimum`, `maximum`, `choices` or `max_length` is refused before it is evaluated. A value of kind `files` maps
+    relative POSIX paths to texts: `{"src/main.py": "…"}`.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Parameter(Spec):
     maximum: float | None = None
     choices: tuple[JsonValue, ...] = ()
     max_length: int | None = Field(default=None, gt=0)
-    """For text and code: characters."""
+    """For text and code: characters; for files, of all texts together."""
 
     @model_validator(mode="after")
     def _choices_for_choice(self) -> Parameter:
@@ -52,9 +53,11 @@ class Example(Spec):
 class Requirement(Spec):
     """Something a task or trainer needs from the machine, and how to get it."""
 
-    kind: Literal["module", "command", "env", "path"]
+    kind: Literal["module", "command", "env", "path", "image", "service", "gpu", "dataset"]
     name: str
-    """A module to import, a command on PATH, a variable to set, or a file or folder."""
+    """A module to import, a command on PATH, a variable to set, a file or folder, a local container image, a service (`host:port` or
+    a URL) that takes connections, a graphics processor (how many, or a part of its name), or a data set (a path, or `hf:owner/name`
+    in the local cache)."""
     hint: str
     """The command that mends it, such as `pip install "tracebench-x[gym]"`."""
     python: str = ""
@@ -78,14 +81,37 @@ class Objective(Spec):
     weight: float = 1.0
 
 
+class TaskSizes(Spec):
+    """How large a task is, known without opening it."""
+
+    parameters: int = Field(default=1, ge=1)
+    train: int = Field(ge=1)
+    """Examples of the split; so are the others."""
+    validation: int = Field(default=0, ge=0)
+    test: int = Field(default=0, ge=0)
+
+
+class Resources(Spec):
+    """What one job takes of a machine, for executors that share machines out."""
+
+    cpus: float = Field(default=1.0, gt=0)
+    memory_mb: int | None = Field(default=None, gt=0)
+    gpus: int = Field(default=0, ge=0)
+
+
 class TaskSpec(Spec):
     """One task as data: everything `list-tasks` shows and planning needs."""
 
     name: str
     """Unique within the suite; the full id is `<suite>:<name>`."""
     loader: Ref
-    """Called with the validated options as keywords; returns a `Task`. Heavy imports belong behind it."""
+    """Called with the validated options as keywords; returns a `Task`. Heavy imports belong behind it.
+
+    A loader with a keyword `splits` is told the splits (a `frozenset[Split]`) that its process may hold, and opens no others.
+    """
     title: str
+    aliases: tuple[str, ...] = ()
+    """Other ids of this task: full ones (`other:name`), or bare names."""
     description: str = ""
     groups: tuple[str, ...] = ()
     """Group names that expand to this task: `<suite>:<group>`. Every suite has the group `all`."""
@@ -101,8 +127,23 @@ class TaskSpec(Spec):
     """Two or more make the task multi-objective; their values are in `Feedback.metrics`."""
     target: float | None = None
     """The score from which the task counts as solved."""
-    failure_score: float | None = None
-    """What an example counts for that could not be measured (wrong, timed out); None leaves the candidate without a score."""
+    worst_score: float | None = None
+    """What an example counts for on which a candidate fails (invalid, timed out); None leaves such a candidate without a score."""
+    deterministic: bool = False
+    """The same values on the same example always give the same feedback: what was measured may be used again."""
+    aggregate: str = "mean"
+    """How the scores of a batch's examples become one: `mean`, or the name of a plugin's `AggregateSpec`."""
+    sizes: TaskSizes | None = None
+    """Sizes under the default options: planning need not open the task."""
+    sizes_of: Ref | None = None
+    """`(options) -> TaskSizes` for options that change sizes; it opens nothing."""
+    environments: tuple[str, ...] = ()
+    """Names of the environments that the task's context may ask for."""
+    concurrency: int | None = Field(default=None, ge=1)
+    """The most evaluations of one job at a time."""
+    evaluation_timeout: float | None = Field(default=None, gt=0)
+    """Seconds that one evaluation may take: `Context.deadline`."""
+    resources: Resources = Resources()
     requires: tuple[Requirement, ...] = ()
     broken: str = ""
     """Why a task that was found on disk cannot be built; it stays listed, and is never run."""

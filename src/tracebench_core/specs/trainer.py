@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from tracebench_core.specs.base import Ref, Spec, Split
-from tracebench_core.specs.task import Requirement
+from tracebench_core.specs.task import Requirement, Resources
 
 
 class Source(Spec):
@@ -25,7 +25,7 @@ class Component(Spec):
     loader: Ref
     settings: Ref | None = None
     """A pydantic model of the keyword arguments; None means that any keyword is handed to the loader."""
-    aliases: dict[str, str] = {}
+    setting_aliases: dict[str, str] = {}
     """Other names of settings, each with the name that it stands for."""
     title: str = ""
     description: str = ""
@@ -41,6 +41,8 @@ class Component(Spec):
 class TrainerSpec(Component):
     """An optimisation algorithm. The loader is called with the settings model; it returns a `Trainer`."""
 
+    aliases: tuple[str, ...] = ()
+    """Other ids of this trainer."""
     default_optimizer: str | None = None
     """The proposer used when the config names none; None when the trainer uses no proposer."""
     uses_model: bool = True
@@ -50,6 +52,9 @@ class TrainerSpec(Component):
     """`(settings, TaskShape) -> CostEstimate`: what one job is expected to use."""
     traced_only: bool = False
     """The trainer needs a task's computation graph."""
+    reads_budget: bool = False
+    """What it does depends on how much budget there is, other than by being ended: a longer run does not show what a shorter would do."""
+    resources: Resources = Resources()
 
 
 class OptimizerSpec(Component):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter, ValidationError
 
 from tracebench_core.specs.events import AnyEvent, Event
-from tracebench_core.store.files import read_lines
+from tracebench_core.store.files import iter_lines, read_lines
 from tracebench_core.store.layout import JobLayout
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent)
@@ -27,6 +27,11 @@ def read_events(layout: JobLayout) -> EventLog:
     lines = read_lines(layout.events).lines
     events = tuple(iter_events(lines))
     return EventLog(events, len(lines) - len(events))
+
+
+def stream_events(layout: JobLayout) -> Iterator[Event]:
+    """Yield a job's events one by one, held nowhere."""
+    return iter_events(iter_lines(layout.events))
 
 
 def iter_events(lines: Iterable[bytes]) -> Iterator[Event]:

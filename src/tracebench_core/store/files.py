@@ -231,6 +231,14 @@ class Lines(NamedTuple):
     torn: bool
 
 
+def iter_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a log without their newlines, holding one at a time; as `read_lines` otherwise."""
+    with suppress(FileNotFoundError), path.open("rb") as log:
+        for line in log:
+            if stripped := line.removesuffix(b"\n"):
+                yield stripped
+
+
 def read_lines(path: Path) -> Lines:
     """Read the lines of a log without their newlines; a missing file has none. Blank lines, which repairs leave, are dropped.
 

@@ -36,7 +36,8 @@ class _Record:
 
     seen: CandidateSeen
     archived: float | None = None
-    results: dict[tuple[str, str], EvaluationDone] = field(default_factory=dict)
+    results: dict[tuple[str, str], float | None] = field(default_factory=dict)
+    """By split and example; None where there is no score."""
 
     @property
     def score(self) -> float | None:
@@ -44,41 +45,50 @@ class _Record:
         if self.archived is not None:
             return self.archived
         for split in ("validation", "train"):
-            results = [e for (s, _), e in self.results.items() if s == split]
-            if results:
-                measured = all(e.status == "ok" for e in results)
-                return math.fsum(e.score for e in results) / len(results) if measured else None
+            scores = [score for (s, _), score in self.results.items() if s == split]
+            if scores:
+                known = [score for score in scores if score is not None]
+                return math.fsum(known) / len(known) if len(known) == len(scores) else None
         return None
 
 
-class _History:
+class StateHistory:
     """The candidates of a job in the order in which they appeared, and which of them are initial, best and final."""
 
-    def __init__(self) -> None:
+    def __init__(self, events: Iterable[Event] = ()) -> None:
         self.records: dict[str, _Record] = {}
         self.chosen: dict[str, str] = {}
+        for event in events:
+            self.add(event)
 
     def add(self, event: Event) -> None:
+        """Take the next event."""
         match event:
             case CandidateSeen():
                 self.records.setdefault(event.id, _Record(event))
                 self.chosen.setdefault("initial", event.id)
             case EvaluationDone() if event.candidate in self.records and event.by == "trainer":
-                self.records[event.candidate].results[event.split, event.example] = event
+                score = event.score if event.status == "ok" else None
+                self.records[event.candidate].results[event.split, event.example] = score
             case BestChanged():
                 self.chosen["best"] = event.candidate
                 if event.candidate in self.records:
                     self.records[event.candidate].archived = event.score
-            case Scored():
+            case Scored(what="initial" | "best" | "final"):
                 self.chosen[event.what] = event.candidate
 
 
 def write_states(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -> None:
-    """Write `artifacts/{initial,best,final}_state.yaml` and `state_history.jsonl` from a job's events: see `state_files`.
+    """Write `artifacts/{initial,best,final}_state.yaml` and `state_history.jsonl` from a job's events: see `write_history`."""
+    write_history(layout, StateHistory(events), blobs)
+
+
+def write_history(layout: JobLayout, history: StateHistory, blobs: BlobStore) -> None:
+    """Write a job's state files: see `state_files`.
 
     Not flushed, since they follow from the events: after a power cut `recovery.settle` writes them anew.
     """
-    contents = state_files(layout, events, blobs)
+    contents = state_files(layout, history, blobs)
     if contents:
         files.make_dir(layout.artifacts)
     for path, content in contents.items():
@@ -91,11 +101,11 @@ def stale_states(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -
     Raises:
         RunDirError: when a blob is missing.
     """
-    wanted = state_files(layout, events, blobs)
+    wanted = state_files(layout, StateHistory(events), blobs)
     return {path: data for path, data in wanted.items() if not path.exists() or path.read_bytes() != data}
 
 
-def state_files(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -> dict[Path, bytes]:
+def state_files(layout: JobLayout, history: StateHistory, blobs: BlobStore) -> dict[Path, bytes]:
     """Return the content of every state file of a job.
 
     A state file maps parameter names to values, in full. The final state is the one that the engine scored as final, else the last
@@ -104,9 +114,6 @@ def state_files(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) ->
     Raises:
         RunDirError: when a blob is missing.
     """
-    history = _History()
-    for event in events:
-        history.add(event)
     records = history.records
     if not records:
         return {}

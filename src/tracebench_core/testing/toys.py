@@ -10,8 +10,8 @@ from typing import Any
 
 from tracebench_core.builtin.tasks import code_param, numeric
 from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.contracts import Context
 from tracebench_core.ids import canonical_json, derive_seed
-from tracebench_core.protocols import Context
 from tracebench_core.specs import Example, Feedback, Objective, Parameter, Split, Values
 from tracebench_core.testing.teacher import Lesson
 
@@ -27,7 +27,7 @@ class Toy:
     lesson: Lesson
     target: float
     objectives: tuple[Objective, ...] = ()
-    failure_score: float | None = None
+    worst_score: float | None = None
 
 
 def build_number(*, noise: float = 0.0) -> Toy:
@@ -44,7 +44,7 @@ def build_code() -> Toy:
         return {"code": f"def transform(x):\n    {line}\n"}
 
     lesson = Lesson(improve=lambda values, _: move(values, 1), harm=lambda values, _: move(values, -1))
-    return Toy("code", code_param.build(), lesson, target=1.0, failure_score=0.0)
+    return Toy("code", code_param.build(), lesson, target=1.0, worst_score=0.0)
 
 
 def build_dials(
@@ -72,7 +72,7 @@ def build_dials(
         drawn = _draw(values, context).gauss(0.0, noise) if noise else 0.0
         return float(values[example.input]), drawn  # type: ignore[arg-type]  # kind `number`
 
-    def guide(example: Example, output: Any) -> Feedback:
+    def guide(example: Example, output: Any, _context: Context) -> Feedback:
         value, drawn = output
         off = value - example.reference
         return Feedback(
@@ -108,7 +108,7 @@ def build_dials(
 def build_trade_off() -> Toy:
     """One number and two objectives that disagree about it, both to be minimised; anything from 0 to 1 is undominated."""
 
-    def guide(_: Example, x: Any) -> Feedback:
+    def guide(_: Example, x: Any, _context: Context) -> Feedback:
         losses = {"left": x * x, "right": (x - 1) ** 2}
         return Feedback(score=-(losses["left"] + losses["right"]) / 2, text=f"at {x:g}", metrics=losses)
 

@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from tracebench_core.contracts import Context, Trainer
 from tracebench_core.errors import ModelError
-from tracebench_core.protocols import Trainer
 from tracebench_core.specs import Budget, Example, Feedback
 from tracebench_core.testing.answering import Answer
 from tracebench_core.testing.teacher import Teacher
@@ -276,7 +276,7 @@ def _differences(code: str, one: Trial, other: Trial, between: str) -> list[Find
 def _broken(toy: Toy) -> Toy:
     """Return the toy with a guide that always raises."""
 
-    def guide(example: Example, output: Any) -> Feedback:
+    def guide(example: Example, output: Any, _context: Context) -> Feedback:
         raise RuntimeError(f"no verdict on {output!r} for {example.id}")
 
     return replace(toy, task=replace(toy.task, guide=guide))

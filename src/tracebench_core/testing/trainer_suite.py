@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tracebench_core.protocols import Trainer
+from tracebench_core.contracts import Trainer
 from tracebench_core.testing.trainer_checks import TRAINER_CHECKS, Subject
 from tracebench_core.testing.trials import BuildOptimizer
 

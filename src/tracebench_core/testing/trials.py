@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tracebench_core.builtin import reflective
+from tracebench_core.builtin.hosting import open_host
+from tracebench_core.contracts import Optimizer, Problem, Trainer
+from tracebench_core.engine.context import Shared
 from tracebench_core.engine.doors import LazySandbox
 from tracebench_core.engine.meter import Meter
-from tracebench_core.engine.opening import SealedTask
+from tracebench_core.engine.opening import SealedTask, build_wrapped
 from tracebench_core.engine.problem import MeteredProblem, Setup
 from tracebench_core.engine.recorder import Recorder
-from tracebench_core.engine.scoring import Scorer
+from tracebench_core.engine.scoring import FINALISTS, Scorer
+from tracebench_core.engine.service import EvaluationService
 from tracebench_core.errors import BudgetExhausted
-from tracebench_core.protocols import Optimizer, Problem, Trainer
-from tracebench_core.specs import Budget, BudgetState, Candidate, SandboxConfig
+from tracebench_core.specs import Budget, BudgetState, Candidate, SandboxConfig, TaskSpec
 from tracebench_core.specs.events import CandidateSeen, EvaluationDone, Event, Scored, StepFinished
 from tracebench_core.testing.answering import Answer, AnsweringModels
 from tracebench_core.testing.toys import Toy
@@ -104,20 +107,32 @@ def run_trial(
     spent: str | None = None
     error: BaseException | None = None
     with tempfile.TemporaryDirectory() as folder:
+        sealed = SealedTask(toy.task)
+        spec = TaskSpec(
+            name=toy.name, loader="toys:build", title=toy.name, worst_score=toy.worst_score, objectives=toy.objectives
+        )
+        shared = Shared(models, sandbox, workdir=Path(folder, "work"), artifacts=Path(folder, "artifacts"))
+        initial = Candidate(id="c0", values={p.name: p.initial for p in sealed.parameters})
+        service = EvaluationService(
+            sealed,
+            sealed.guide,
+            shared,
+            spec=spec,
+            initial=initial,
+            seed=seed,
+            workers=workers,
+            before=meter.check_time,
+        )
         setup = Setup(
             seed=seed,
             meter=meter,
             models=models,
             recorder=recorder,
-            sandbox=sandbox,
-            workdir=Path(folder),
-            guide=toy.task.guide,
+            service=service,
+            workshop=_TrialWorkshop(build),
             objectives=toy.objectives,
-            failure_score=toy.failure_score,
-            workers=workers,
-            build_optimizer=lambda problem, _name, _kwargs: build(problem),
+            worst_score=toy.worst_score,
         )
-        sealed = SealedTask(toy.task)
         problem = MeteredProblem(sealed, setup)
         try:
             trainer.train(problem)
@@ -126,19 +141,38 @@ def run_trial(
         except Exception as err:  # noqa: BLE001 - how a trainer ends is what a trial finds out
             error = err
         meter.stop()
-        Scorer(
-            task=sealed,
-            guide=toy.task.guide,
-            test=tuple(toy.task.splits.get("test", ())),
-            seed=seed,
-            sandbox=sandbox,
-            workdir=Path(folder),
-            models=models,
-            recorder=recorder,
-            failure_score=toy.failure_score,
-        ).score(initial=Candidate(id="c0", values=problem.initial), best=problem.best, final=problem.last)
+        problem.settle()
+        service.close()
+        error = service.broken or error
+        if service.broken is None:
+            finalists = [problem.candidate(id_) for id_ in problem.finalists(FINALISTS)]
+            judging = EvaluationService(sealed, sealed.guide, shared, spec=spec, initial=initial, seed=seed)
+            scorer = Scorer(
+                service=judging,
+                validation=problem.validation or problem.train,
+                split="validation" if problem.validation else "train",
+                test=tuple(toy.task.splits.get("test", ())),
+                models=models,
+                recorder=recorder,
+                worst_score=toy.worst_score,
+            )
+            scorer.test_once(initial, scorer.choose(finalists, final=problem.last))
     sandbox.close()
     return Trial(tuple(events), problem.best, meter.used(), models.failed, spent, error)
+
+
+@dataclass(frozen=True, slots=True)
+class _TrialWorkshop:
+    """Builds the trial's one proposer, whatever is asked for, and no other trainer."""
+
+    build: BuildOptimizer
+
+    def optimizer(self, problem: Problem, _name: str | None, _kwargs: Mapping[str, Any]) -> Optimizer:
+        return self.build(problem)
+
+    def trainer(self, name: str, settings: Mapping[str, Any]) -> Trainer:
+        """Build a wrapped trainer from what is installed."""
+        return build_wrapped(open_host(), name, settings)
 
 
 def _lasting(value: Any) -> Any:

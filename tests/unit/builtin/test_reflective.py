@@ -14,9 +14,9 @@ from tracebench_core.builtin.reflective import build
 from tracebench_core.builtin.rendering import as_text, score_text
 from tracebench_core.builtin.replies import UnreadableReply, read_reply
 from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.contracts import Context, Problem
 from tracebench_core.errors import ModelError
 from tracebench_core.llm.answer_format import shown_values
-from tracebench_core.protocols import Problem
 from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
 from tracebench_core.specs.events import MetricLogged
 from tracebench_core.testing import Toy, Trial, run_trial
@@ -54,7 +54,7 @@ class Replies:
 
 
 def task(parameters: Sequence[Parameter] = ALL) -> SimpleTask:
-    def guide(example: Example, output: Any) -> Feedback:
+    def guide(example: Example, output: Any, _context: Context) -> Feedback:
         return Feedback(score=-float(example.input), text=f"feedback on {example.id}", metrics={"m": 1.0})
 
     examples = tuple(Example(id=f"train-{i}", input=i) for i in range(3))

@@ -1,100 +1,134 @@
-from __future__ import annotations
+"""Which candidate is best: ranked on common examples of the comparison set, whatever was measured first."""
 
-import random
+import pytest
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tracebench_core.engine.archive import Archive, mean_score
-from tracebench_core.specs import ExampleResult, Feedback, FeedbackStatus, Split
-
-
-def result(example: str, score: float, *, split: Split = "train", status: FeedbackStatus = "ok") -> ExampleResult:
-    return ExampleResult(example=example, split=split, feedback=Feedback(score=score, status=status), seconds=0.0)
+from tracebench_core.engine.archive import Archive
+from tracebench_core.specs import ExampleResult, Feedback
+from tracebench_core.specs.feedback import FeedbackStatus
+from tracebench_core.store.ranking import Ranking
 
 
-def archive(*, train: int = 2, validation: int = 0) -> Archive:
-    return Archive({"x": 0}, train=[f"t{i}" for i in range(train)], validation=[f"v{i}" for i in range(validation)])
+def result(example: str, score: float = 0.0, status: FeedbackStatus = "ok") -> ExampleResult:
+    feedback = Feedback(score=score, status=status)
+    return ExampleResult(example=example, split="train", feedback=feedback, seconds=0.0)
 
 
-def tell(kept: Archive, x: int, *results: ExampleResult, failure_score: float | None = None) -> None:
+def archive(*, train: int = 2, validation: int = 0, worst_score: float | None = None) -> Archive:
+    names = [f"t{i}" for i in range(train)], [f"v{i}" for i in range(validation)]
+    return Archive({"x": 0}, Ranking(train=names[0], validation=names[1], worst_score=worst_score))
+
+
+def tell(kept: Archive, x: int, *results: ExampleResult) -> str:
     candidate, _ = kept.admit({"x": x})
     for one in results:
-        kept.record(candidate, one, failure_score=failure_score)
+        kept.record(candidate, one)
+    return candidate.id
+
+
+def best(kept: Archive) -> tuple[object, float | None]:
+    return kept.best.values["x"], kept.ranking.best_score
 
 
 def test_equal_values_are_one_candidate_whoever_proposes_them() -> None:
     kept = archive()
-    first, new = kept.admit({"x": 1}, origin="a")
-    again, new_again = kept.admit({"x": 1}, origin="b")
+    first, new = kept.admit({"x": 1}, origin="first")
+    again, newer = kept.admit({"x": 1}, origin="second")
 
-    assert (first.id, new, again, new_again) == ("c1", True, first, False)
+    assert (first.id, again.id, new, newer) == ("c1", "c1", True, False)
 
 
-def test_a_part_of_train_does_not_beat_all_of_it() -> None:
+def test_the_initial_candidate_is_best_until_another_was_measured_on_the_whole_set() -> None:
+    kept = archive(validation=3)
+    tell(kept, 0, *(result(f"v{i}", 0.2) for i in range(3)))
+    tell(kept, 1, result("v0", 9.0), result("v1", 9.0))
+
+    assert best(kept) == (0, 0.2)
+
+
+def test_a_mean_over_train_does_not_outrank_validation() -> None:
+    kept = archive(validation=2)
+    tell(kept, 0, result("t0", 0.9), result("t1", 0.9))
+    tell(kept, 1, result("v0", 0.3), result("v1", 0.3))
+
+    assert best(kept) == (1, 0.3)
+
+
+def test_train_ranks_while_nobody_was_measured_on_all_of_validation() -> None:
+    kept = archive(validation=2)
+    tell(kept, 0, result("t0", 0.1), result("t1", 0.1))
+    tell(kept, 1, result("t0", 0.5), result("t1", 0.5), result("v0", 9.0))
+
+    assert best(kept) == (1, 0.5)
+
+
+def test_a_declared_set_ranks_alone_and_what_is_known_counts() -> None:
+    kept = archive(train=3, validation=3)
+    tell(kept, 1, result("v0", 0.5), result("v1", 0.5))
+    tell(kept, 2, result("v0", 0.9), result("v1", 0.2), result("v2", 9.0))
+    kept.ranking.compare_on(["v0", "v1"])
+
+    assert best(kept) == (2, pytest.approx(0.55))
+
+
+def test_repeats_count_as_one_example() -> None:
     kept = archive()
-    tell(kept, 1, result("t0", 0.4), result("t1", 0.6))
-    tell(kept, 2, result("t0", 9.0))
+    tell(kept, 1, result("t0", 0.0), result("t0", 1.0), result("t1", 1.0))
 
-    assert (kept.best.values, kept.best_score) == ({"x": 1}, 0.5)
+    assert kept.ranking.best_score == 0.75
 
 
-def test_all_of_validation_outranks_train() -> None:
-    kept = archive(validation=1)
-    tell(kept, 1, result("t0", 1.0), result("t1", 1.0))
-    tell(kept, 2, result("v0", 0.2, split="validation"))
+def test_a_leader_that_falls_makes_way_for_the_next() -> None:
+    kept = archive(train=1)
+    tell(kept, 1, result("t0", 5.0))
+    tell(kept, 2, result("t0", 4.0))
+    tell(kept, 1, result("t0", 0.0))
+
+    assert best(kept) == (2, 4.0)
+
+
+def test_among_equals_the_first_is_best() -> None:
+    kept = archive(train=1)
+    tell(kept, 2, result("t0", 1.0))
+    tell(kept, 1, result("t0", 1.0))
 
     assert kept.best.values == {"x": 2}
 
 
-def test_a_candidate_that_could_not_be_measured_is_not_best() -> None:
+def test_what_was_not_measured_bars_until_it_is() -> None:
+    kept = archive(worst_score=0.0)
+    tell(kept, 1, result("t0", 9.0), result("t1", status="not_measured"))
+    assert best(kept) == (0, None)
+
+    tell(kept, 1, result("t1", 1.0))
+    assert best(kept) == (1, 5.0)
+
+
+def test_a_failure_counts_as_the_worst_and_never_as_a_gap() -> None:
+    kept = archive(worst_score=-1.0)
+    tell(kept, 1, result("t0", 1.0), result("t1", 5.0, status="invalid"))
+    assert best(kept) == (1, 0.0)
+
+    bare = archive()
+    tell(bare, 1, result("t0", 1.0), result("t1", 5.0, status="invalid"))
+    assert best(bare) == (0, None)
+
+
+def test_what_was_rejected_never_wins_unless_it_is_accepted_later() -> None:
     kept = archive(train=1)
-    tell(kept, 1, result("t0", 0.3))
-    tell(kept, 2, result("t0", 99.0, status="timeout"))
+    tell(kept, 0, result("t0", 0.0))
+    rejected = tell(kept, 1, result("t0", 9.0))
+    kept.ranking.judge(rejected, "rejected")
+    assert best(kept) == (0, 0.0)
 
-    assert kept.best.values == {"x": 1}
-
-
-def test_a_stand_in_score_counts_where_the_task_has_one() -> None:
-    kept = archive()
-    tell(kept, 1, result("t0", 1.0), result("t1", 5.0, status="error"), failure_score=0.0)
-
-    assert kept.best_score == 0.5
+    kept.ranking.judge(rejected, "accepted")
+    assert best(kept) == (1, 9.0)
 
 
-def test_a_best_that_repeats_worse_gives_way() -> None:
+def test_finalists_are_the_best_and_the_initial_candidate() -> None:
     kept = archive(train=1)
-    tell(kept, 1, result("t0", 1.0))
-    tell(kept, 2, result("t0", 0.8))
-    tell(kept, 1, result("t0", 0.0))
+    tell(kept, 0, result("t0", 2.5))
+    for x in range(1, 6):
+        tell(kept, x, result("t0", float(x)))
 
-    assert (kept.best.values, kept.best_score) == ({"x": 2}, 0.8)
-
-
-def test_with_nothing_measured_the_initial_candidate_is_best_without_a_score() -> None:
-    kept = archive()
-    tell(kept, 0, result("t0", 1.0, status="invalid"))
-
-    assert (kept.best.id, kept.best_score) == ("c0", None)
-
-
-def test_the_mean_of_a_batch_with_a_hole_is_unknown_not_smaller() -> None:
-    assert mean_score([result("a", 1.0), result("b", 0.0, status="error")], None) is None
-    assert mean_score([result("a", 1.0), result("b", 9.0, status="error")], 0.0) == 0.5
-    assert mean_score([], None) is None
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.floats(-1e6, 1e6)), min_size=1, max_size=30), st.randoms())
-def test_the_best_has_the_highest_mean_in_whatever_order_results_come(
-    told: list[tuple[int, float]], rng: random.Random
-) -> None:
-    kept = archive(train=1)
-    rng.shuffle(told)
-    means: dict[int, list[float]] = {}
-    for x, score in told:
-        tell(kept, x, result("t0", score))
-        means.setdefault(x, []).append(score)
-
-    assert kept.best_score is not None
-    best = max(sum(scores) / len(scores) for scores in means.values())
-    assert abs(kept.best_score - best) <= 1e-6 * max(1.0, abs(best))
+    assert kept.ranking.finalists(3) == ["c5", "c4", "c3", "c0"]
+    assert kept.ranking.finalists(4) == ["c5", "c4", "c3", "c0"]

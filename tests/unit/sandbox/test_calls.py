@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracebench_core import protocols
+from tracebench_core import contracts
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.sandbox import LocalSandbox, open_sandbox
 from tracebench_core.specs import Limits, Outcome
@@ -23,7 +23,7 @@ def sandbox() -> Iterator[LocalSandbox]:
 
 
 def test_the_contract_is_met(sandbox: LocalSandbox) -> None:
-    checked: protocols.Sandbox = sandbox
+    checked: contracts.Sandbox = sandbox
     assert checked.call("def f(a, b):\n    return a - b", "f", 5, 3).value == 2
 
 

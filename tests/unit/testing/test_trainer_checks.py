@@ -9,8 +9,8 @@ import pytest
 
 from tracebench_core.builtin.baselines import NoOp
 from tracebench_core.builtin.settings import NoOpSettings
+from tracebench_core.contracts import Problem, Trainer
 from tracebench_core.errors import BudgetExhausted, ModelError
-from tracebench_core.protocols import Problem, Trainer
 from tracebench_core.specs import Evaluation
 from tracebench_core.testing import TRAINER_CHECKS, Subject, TrainerConformance, check_trainer
 from tracebench_core.testing import trainer_checks as checks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_core.specs import Evaluation
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from tracebench_core.protocols import Context, EvaluationFailed
+from tracebench_core.contracts import Context, EvaluationFailed
 from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
 
 INITIAL = "def middle(numbers):\n    return sum(numbers) / len(numbers)\n"
@@ -37,7 +37,7 @@ class Median:
             raise EvaluationFailed(Feedback(score=0.0, status="invalid", text=outcome.error))
         return outcome.value
 
-    def guide(self, example: Example, output: Any, /) -> Feedback:
+    def guide(self, example: Example, output: Any, _context: Context, /) -> Feedback:
         """Score 1 for the right answer, less the farther off; what the candidate returned is not trusted to be a number."""
         if not isinstance(output, int | float) or output != output:  # noqa: PLR0124 - NaN
             return Feedback(score=0.0, status="invalid", text=f"middle({example.input}) must return a number.")

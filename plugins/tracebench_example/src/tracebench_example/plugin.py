@@ -23,7 +23,7 @@ def tracebench_tasks() -> list[TaskSpec]:
             metric="off",
             direction="minimize",
             target=1.0,
-            failure_score=0.0,
+            worst_score=0.0,
             sandbox=(),
         )
     ]

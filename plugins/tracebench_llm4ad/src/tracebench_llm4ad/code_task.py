@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tracebench_core.protocols import Context, EvaluationFailed, Guide
+from tracebench_core.contracts import Context, EvaluationFailed, Guide
 from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.evaluator import Rules, Verdict
@@ -114,7 +114,7 @@ class CodeTask:
             for index, batch in enumerate(self.evaluator.batches(split))
         )
 
-    def _score(self, example: Example, output: Any) -> Feedback:
+    def _score(self, example: Example, output: Any, _context: Context) -> Feedback:
         cases: Sequence[Case] = example.input
         verdicts: list[Verdict] = []
         for case, solution in zip(cases, output, strict=True):

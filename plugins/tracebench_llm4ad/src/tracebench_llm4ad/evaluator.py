@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.ids import derive_seed
-from tracebench_core.protocols import EvaluationFailed
 from tracebench_core.specs import Feedback, Split
 from tracebench_llm4ad.options import TaskOptions
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tracebench_core.protocols import EvaluationFailed, Session
+from tracebench_core.contracts import EvaluationFailed, Session
 from tracebench_core.specs import Feedback, Outcome
 from tracebench_core.specs.feedback import FeedbackStatus
 from tracebench_core.specs.sandbox import OutcomeStatus

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.errors import MissingRequirementError, UsageError
-from tracebench_core.protocols import EvaluationFailed
 from tracebench_core.specs import Feedback
 from tracebench_llm4ad.cobench import folder
 from tracebench_llm4ad.cobench.__main__ import write_folder

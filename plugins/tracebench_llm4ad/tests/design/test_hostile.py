@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracebench_core.protocols import EvaluationFailed
+from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.specs import Feedback
 from tracebench_llm4ad.code_task import CodeTask
 from tracebench_llm4ad.heuristic import TrustedHeuristic

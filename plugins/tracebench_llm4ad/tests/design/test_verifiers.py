@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracebench_core.protocols import EvaluationFailed
+from tracebench_core.contracts import EvaluationFailed
 from tracebench_llm4ad.basic import admissible_set, tour_search
 from tracebench_llm4ad.basic.circle_packing import BEST_KNOWN, TOLERANCE, CirclePackingEvaluator
 from tracebench_llm4ad.basic.online_bin_packing import Packing

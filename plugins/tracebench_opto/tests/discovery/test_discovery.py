@@ -140,7 +140,7 @@ def test_specs_say_why_a_trainer_cannot_run_and_exactly_which_code_it_is(tmp_pat
     assert running.source is not None
     assert running.source.module == "opto.trainer.algorithms.basic_algorithm"
     assert len(running.source.file_hash) == 64
-    assert running.aliases["train_batch_size"] == "batch_size"
+    assert running.setting_aliases["train_batch_size"] == "batch_size"
     assert {e.id for e in exclusions(discovered)} == {"opto:AlgorithmBase", "opto:Minibatch"}
 
 

@@ -164,14 +164,14 @@ def test_a_traced_task_keeps_its_graph_under_a_discovered_trainer(trees: Trees) 
 def test_a_candidate_that_fails_never_looks_better_than_one_that_does_not(trees: Trees) -> None:
     script = """
         from tracebench_core.builtin.tasks.simple import SimpleTask
-        from tracebench_core.protocols import EvaluationFailed
+        from tracebench_core.contracts import EvaluationFailed
         from tracebench_core.specs import Example, Feedback, Parameter
         from tracebench_core.testing import Toy
         from tracebench_core.testing.teacher import Lesson
         from tracebench_opto.discovery.agents import build_agent
         from tracebench_opto.discovery.scoring import build_guide
 
-        def guide(example, output):
+        def guide(example, output, context):
             if output > 1:
                 raise EvaluationFailed(Feedback(score=0.0, text="broke", status="error"))
             return Feedback(score=output - 5, text="more")

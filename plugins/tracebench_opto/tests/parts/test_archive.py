@@ -14,11 +14,11 @@ def evaluation(
     scores: dict[str, float | None],
     *,
     split: Split = "train",
-    failure_score: float | None = None,
+    worst_score: float | None = None,
     metrics: dict[str, float] | None = None,
 ) -> Evaluation:
     """Return an evaluation of candidate `number`; a score of None is an example that failed."""
-    counted = [failure_score if s is None else s for s in scores.values()]
+    counted = [worst_score if s is None else s for s in scores.values()]
     known = [s for s in counted if s is not None]
     return Evaluation(
         candidate=Candidate(id=f"c{number}", values={"x": number}),
@@ -53,7 +53,7 @@ def test_a_failed_example_leaves_a_candidate_without_a_mean() -> None:
 
 
 def test_a_failed_example_counts_for_what_the_engine_counted() -> None:
-    entry = Archive().add(evaluation(0, {"a": 1.0, "b": None, "c": None}, failure_score=-2.0))
+    entry = Archive().add(evaluation(0, {"a": 1.0, "b": None, "c": None}, worst_score=-2.0))
     assert entry.example_means() == pytest.approx({"a": 1.0, "b": -2.0, "c": -2.0})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tracebench_core.builtin.tasks.simple import SimpleTask
-from tracebench_core.protocols import Optimizer, Problem
+from tracebench_core.contracts import Context, Optimizer, Problem
 from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
 from tracebench_core.specs.events import MetricLogged
 from tracebench_core.testing import Toy, Trial, run_trial
@@ -58,7 +58,7 @@ class _Plays:
 
 
 def simple_task(parameters: Sequence[Parameter] = PARAMETERS) -> SimpleTask:
-    def guide(example: Example, output: Any) -> Feedback:
+    def guide(example: Example, output: Any, _context: Context) -> Feedback:
         return Feedback(score=-float(example.input), text=f"feedback on {example.id}")
 
     examples = tuple(Example(id=f"train-{i}", input=i) for i in range(2))

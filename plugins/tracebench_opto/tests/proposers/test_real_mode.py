@@ -58,7 +58,7 @@ def build():
             agent.greeting._set(values["greeting"])
             return agent(example.input).data
 
-        def guide(self, example, output):
+        def guide(self, example, output, context):
             return Feedback(score=float("dear" in output), text=f"{output!r} could be warmer")
 
     return Task()

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("opto", reason="opto is an extra of this plugin")
 
 from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.contracts import Context
 from tracebench_core.errors import PluginError
 from tracebench_core.specs import Example, Feedback, Parameter
 from tracebench_opto.bridge.library import load
@@ -57,7 +58,7 @@ def greeting_task(names: Sequence[str] = ("shape", "greeting", "tail.mark")) -> 
     initial = {"shape": Greeter.shape.parameter.data, "greeting": "Hello", "tail.mark": "!"}
     parameters = [Parameter(name=n, initial=initial.get(n, ""), kind="code" if n == "shape" else "text") for n in names]
 
-    def guide(example: Example, output: Any) -> Feedback:
+    def guide(example: Example, output: Any, _context: Context) -> Feedback:
         return Feedback(score=0.0, text=f"greet {example.input} warmly")
 
     examples = (Example(id="a", input="Ada"), Example(id="b", input="Bob"))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tracebench_core.contracts import Trainer
 from tracebench_core.plugins import load_ref
-from tracebench_core.protocols import Trainer
 from tracebench_core.specs import TrainerSpec
 from tracebench_core.testing import TRAINER_CHECKS, Subject
 from tracebench_opto.trainers.specs import TRAINER_SPECS

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import Decision
 from tracebench_core.testing import Teacher, Trial, run_trial

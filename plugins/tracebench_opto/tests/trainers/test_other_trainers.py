@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from tracebench_core.builtin.hosting import open_host
+from tracebench_core.engine.opening import build_wrapped
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import Budget, Example
 from tracebench_core.specs.events import Decision
@@ -137,9 +139,9 @@ def test_a_curriculum_wraps_any_trainer(wrapped: str) -> None:
 
 
 def test_a_curriculum_maps_the_aliases_of_what_it_wraps() -> None:
-    curriculum.build_wrapped("PrioritySearch", {"ps_steps": 2})
+    build_wrapped(open_host(), "PrioritySearch", {"ps_steps": 2})
     with pytest.raises(UsageError):
-        curriculum.build_wrapped("PrioritySearch", {"ps_stepz": 2})
+        build_wrapped(open_host(), "PrioritySearch", {"ps_stepz": 2})
 
 
 def test_a_curriculum_does_not_wrap_itself() -> None:

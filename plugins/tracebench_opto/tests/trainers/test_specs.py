@@ -26,8 +26,8 @@ def test_listing_imports_no_trainer_and_nothing_heavy() -> None:
 @BY_NAME
 def test_every_alias_stands_for_a_setting(spec: TrainerSpec) -> None:
     fields = load_ref(spec.settings, owner=spec.name).model_fields
-    assert set(spec.aliases.values()) <= set(fields)
-    assert not set(spec.aliases) & set(fields)
+    assert set(spec.setting_aliases.values()) <= set(fields)
+    assert not set(spec.setting_aliases) & set(fields)
 
 
 @BY_NAME

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 from pydantic import BaseModel
 
+from tracebench_core.contracts import Problem
 from tracebench_core.errors import MissingRequirementError, ModelError, NotApplicableError, ProgramError
-from tracebench_core.protocols import Problem
 from tracebench_trainers_ext.applicability import Rule
 from tracebench_trainers_ext.libraries import Library
 from tracebench_trainers_ext.surroundings import build_environ

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from tracebench_core.contracts import Problem
 from tracebench_core.errors import NotApplicableError
-from tracebench_core.protocols import Problem
 from tracebench_trainers_ext import libraries
 from tracebench_trainers_ext.applicability import (
     is_demonstrations,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracebench_core.builtin.tasks.simple import SimpleTask
-from tracebench_core.protocols import Context, EvaluationFailed
+from tracebench_core.contracts import Context, EvaluationFailed
 from tracebench_core.specs import Example, Feedback, FeedbackStatus, Limits, Parameter, Split, Values
 
 INITIAL = "def transform(x):\n    return x + 1\n"
@@ -25,7 +25,7 @@ def build() -> SimpleTask:
             )
         return outcome.value
 
-    def guide(example: Example, output: Any) -> Feedback:
+    def guide(example: Example, output: Any, _context: Context) -> Feedback:
         if isinstance(output, bool) or not isinstance(output, int | float) or output != output:  # noqa: PLR0124 - NaN
             return Feedback(
                 score=0.0,

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.contracts import Context
 from tracebench_core.ids import derive_seed
-from tracebench_core.protocols import Context
 from tracebench_core.specs import Example, Feedback, Parameter, Values
 
 BOUND = 2.0
@@ -39,7 +39,7 @@ def build(*, seed: int | None = None, objective_mode: str = "weighted") -> Simpl
     def program(values: Values, _: Example, __: Context) -> tuple[float, float]:
         return float(values["x"]), float(values["y"])  # type: ignore[arg-type]  # kind `number`
 
-    def guide(_: Example, output: Any) -> Feedback:
+    def guide(_: Example, output: Any, _context: Context) -> Feedback:
         x, y = output
         base = (4 - 2.1 * x**2 + x**4 / 3) * x**2 + x * y + (4 * y**2 - 4) * y**2
         reg = x**2 + y**2

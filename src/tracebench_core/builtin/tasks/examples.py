@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from tracebench_core.builtin.tasks.simple import SimpleTask
-from tracebench_core.protocols import Context
+from tracebench_core.contracts import Context
 from tracebench_core.specs import Example, Feedback, Parameter, Split, Values
 
 GREETINGS: dict[Split, dict[str, str]] = {
@@ -23,7 +23,7 @@ def build_greeting() -> SimpleTask:
         table = values["greetings"]
         return table.get(example.input) if isinstance(table, dict) else None
 
-    def guide(example: Example, output: Any) -> Feedback:
+    def guide(example: Example, output: Any, _context: Context) -> Feedback:
         right = output == example.reference
         text = (
             f"{example.input}: {output!r} is right."
@@ -58,7 +58,7 @@ def build_single_node() -> SimpleTask:
     def program(values: Values, _: Example, __: Context) -> str:
         return str(values["text"])
 
-    def guide(_: Example, output: Any) -> Feedback:
+    def guide(_: Example, output: Any, _context: Context) -> Feedback:
         ratio = SequenceMatcher(None, output, WANTED).ratio()
         text = (
             "Exactly right."

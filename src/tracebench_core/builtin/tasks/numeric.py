@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from tracebench_core.builtin.tasks.simple import SimpleTask
-from tracebench_core.protocols import Context
+from tracebench_core.contracts import Context
 from tracebench_core.specs import Example, Feedback, Parameter, Values
 
 TARGET = 3.0
@@ -33,7 +33,7 @@ def build_one(*, target: float = TARGET, initial: float = 0.0, noise: float = 0.
         drawn = random.Random(context.seed).gauss(0.0, noise) if noise else 0.0  # noqa: S311 - reproducible, not secret
         return float(values["x"]), drawn  # type: ignore[arg-type]  # kind `number`
 
-    def guide(_: Example, output: Any) -> Feedback:
+    def guide(_: Example, output: Any, _context: Context) -> Feedback:
         x, drawn = output
         return _feedback(x, target=target, what="x", noise=drawn)
 
@@ -60,7 +60,7 @@ def build_two() -> SimpleTask:
     def program(values: Values, _: Example, __: Context) -> float:
         return float(values["a"]) + float(values["b"])  # type: ignore[arg-type]  # kind `number`
 
-    def guide(_: Example, output: Any) -> Feedback:
+    def guide(_: Example, output: Any, _context: Context) -> Feedback:
         return _feedback(float(output), target=TARGET, what="a + b", noise=0.0)
 
     return SimpleTask(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracebench_core.protocols import Context, Guide
+from tracebench_core.contracts import Context, Guide
 from tracebench_core.specs import Example, Parameter, Split, Values
 
 Program = Callable[[Values, Example, Context], Any]

@@ -1,4 +1,4 @@
-"""The job's process: its own session, folder, output and seeds; from an order to a `results.json` that awaits its commit."""
+"""A job's process: its own session, folder, output and seeds; it trains, or it scores what was trained."""
 
 from __future__ import annotations
 
@@ -6,46 +6,23 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
-from typing import TypeVar
 
-from tracebench_core.engine.doors import open_doors
-from tracebench_core.engine.finish import Leftover, conclude, finish_job
+from tracebench_core.engine.doors import open_context
+from tracebench_core.engine.finish import JobSoFar, conclude, score_job
 from tracebench_core.engine.job import JobStopped, train_job
 from tracebench_core.engine.local import kernel
-from tracebench_core.engine.local.template import DISK_REFUSED, DONE, STOPPED
+from tracebench_core.engine.local.template import DISK_REFUSED, DONE, STOPPED, TRAINED
 from tracebench_core.engine.seeds import seed_process
 from tracebench_core.plugins import PluginHost
-from tracebench_core.specs import JobOrder, JobResult
-from tracebench_core.specs.events import Event
-from tracebench_core.store.blobs import BlobStore
-from tracebench_core.store.eventlog import read_events
+from tracebench_core.specs import JobOrder, JobResult, JobSpec
+from tracebench_core.store.eventlog import stream_events
 from tracebench_core.store.layout import JobLayout, RunLayout
+from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.writer import EventWriter
 
-E = TypeVar("E", bound=Event)
 UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
-
-
-class JobLog(EventWriter):
-    """The job's events, kept as they are written: reducing them needs no second reading."""
-
-    def __init__(self, layout: JobLayout, before: Iterable[Event] = ()) -> None:
-        super().__init__(layout)
-        self._events = list(before)
-
-    def write(self, event: E) -> E:
-        """See `EventWriter`."""
-        written = super().write(event)
-        self._events.append(written)
-        return written
-
-    @property
-    def events(self) -> list[Event]:
-        """All events in their order, whichever threads wrote them."""
-        return sorted(self._events, key=lambda event: event.seq)
 
 
 def run_order(order: JobOrder, host: PluginHost) -> int:
@@ -57,14 +34,13 @@ def run_order(order: JobOrder, host: PluginHost) -> int:
     for asked in (signal.SIGTERM, signal.SIGINT):
         signal.signal(asked, _stop)
     try:
-        if order.phase == "train":
-            host.run_job(
-                order.job,
-                job_dir=layout.path,
-                execute=lambda job: execute(order.model_copy(update={"job": job}), host),
-            )
+        if order.phase == "score":
+            score(order, host)
+            return DONE
+        if host.has_observers("tracebench_run_job"):
+            host.run_job(order.job, job_dir=layout.path, execute=lambda job: _train_wrapped(order, host, job))
         else:
-            execute(order, host)
+            train(order, host)
     except JobStopped:
         return STOPPED
     except OSError as err:
@@ -72,23 +48,36 @@ def run_order(order: JobOrder, host: PluginHost) -> int:
             raise
         sys.stderr.write(f"{err}\n")
         return DISK_REFUSED
-    return DONE
+    return DONE if layout.results.exists() else TRAINED
 
 
-def execute(order: JobOrder, host: PluginHost) -> JobResult:
-    """Train, or finish what an ended process left, and write the job's files."""
+def train(order: JobOrder, host: PluginHost) -> None:
+    """Train. A job that leaves nothing to score is concluded."""
     layout = RunLayout(Path(order.run_dir)).job(order.job.job_id)
-    before = read_events(layout).events if order.phase == "finish" else ()
-    left = Leftover(before, BlobStore(layout.blobs)) if order.phase == "finish" else None
-    job_log = JobLog(layout, before)
-    with open_doors(order, host, job_log) as doors:
+    writer = EventWriter(layout)
+    with open_context(order, host, writer) as context:
         seed_process(order.job.seed)
-        if left is None:
-            train_job(order, doors)
-        else:
-            finish_job(order, doors, left)
-    job_log.close(durable=False)
-    return conclude(layout, order.job, events=job_log.events)
+        goes_on = train_job(order, context)
+    writer.close(durable=False)
+    if not goes_on:
+        conclude(layout, order.job)
+
+
+def score(order: JobOrder, host: PluginHost) -> None:
+    """Score what an earlier process of the job has found, and write the job's files."""
+    layout = RunLayout(Path(order.run_dir)).job(order.job.job_id)
+    so_far = JobSoFar(stream_events(layout))
+    writer = EventWriter(layout)
+    with open_context(order, host, writer, last_call=so_far.last_call) as context:
+        seed_process(order.job.seed)
+        score_job(order, context, so_far, writer.blobs)
+    writer.close(durable=False)
+    conclude(layout, order.job)
+
+
+def _train_wrapped(order: JobOrder, host: PluginHost, job: JobSpec) -> JobResult:
+    train(order.model_copy(update={"job": job}), host)
+    return reduce_job(stream_events(RunLayout(Path(order.run_dir)).job(job.job_id)), job=job)
 
 
 def _enter(layout: JobLayout) -> None:

@@ -22,8 +22,6 @@ log = logging.getLogger(__name__)
 MOST_RESTARTS = 3
 HELD_SECONDS = 0.1
 """How often a run that starts nothing at present is asked again."""
-FINISH_SECONDS = 600.0
-"""How long scoring what an ended job had found may take at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class LocalEnd:
 
 
 class LocalExecutor:
-    """Starts `python -m <entry>` as the template, feeds it orders, and has ended jobs finished by a fresh process.
+    """Starts `python -m <entry>` as the template, feeds it orders, and has each job's training followed by scoring in a fresh process.
 
     `entry` composes the template's plugin host; it is started with `--fd N` and finds the run's `ExecutorSetting` there.
     """
@@ -63,11 +61,11 @@ class LocalExecutor:
                     order = active.pop(message["end"])
                     if message["exit"] == "unwritable":
                         raise OSError(errno.EIO, message["detail"], f"{setting.run_dir}/jobs/{order.job.job_id}")
-                    finishing = _finish_of(order, message)
-                    if finishing is None:
+                    following = order.next_phase(message["exit"], message["detail"])
+                    if following is None:
                         yield LocalEnd(order, message["exit"], message["detail"])
                     else:
-                        again.append(finishing)
+                        again.append(following)
                     restarts = 0
                 if self._live.is_gone:
                     restarts += 1
@@ -150,12 +148,11 @@ class TemplateProcess:
     def start(self, order: JobOrder) -> None:
         """Have a job's process forked."""
         job = order.job
-        limit = job.timeout if order.phase == "train" else max(job.timeout or 0.0, FINISH_SECONDS)
         self.send(
             {
                 "start": order.model_dump_json(),
                 "job": job.job_id,
-                "timeout": limit,
+                "timeout": order.time_limit,
                 "grace": order.grace,
                 "workdir": str(Path(order.run_dir) / "jobs" / job.job_id / "work"),
             }
@@ -181,14 +178,6 @@ class TemplateProcess:
                 self._wire.receive(timeout=None)
         self._wire.close()
         self._process.wait()
-
-
-def _finish_of(order: JobOrder, message: dict[str, Any]) -> JobOrder | None:
-    """Return the order that scores what an ended job had found; None when the job needs no more work."""
-    if order.phase == "finish" or message["exit"] in {"done", "cancelled"}:
-        return None
-    ended = "timeout" if message["exit"] == "timeout" else message["detail"]
-    return order.model_copy(update={"phase": "finish", "ended": ended})
 
 
 def read_setting(wire: Wire) -> ExecutorSetting:

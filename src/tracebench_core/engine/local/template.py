@@ -30,10 +30,13 @@ from tracebench_core.specs.base import Spec
 
 RunChild = Callable[[JobOrder], int]
 """Runs one job; returns the exit code of the job's process."""
-DONE = 0
 STOPPED = 10
 DISK_REFUSED = 11
 """The job's files could not be written."""
+DONE = 12
+"""The job's result is written. Not 0: that is how a task's own `sys.exit` or `os._exit` ends, and leaves no result."""
+TRAINED = 13
+"""Training is over, and scoring follows in another process."""
 
 
 @dataclass(slots=True)
@@ -163,8 +166,8 @@ class Template:
         kernel.kill_group(child.pid)
         kernel.kill_children(keep={c.pid for c in self._children.values()})
         _remove_folder(child.workdir)
-        if code == DONE:
-            end = "done"
+        if code in {DONE, TRAINED}:
+            end = "done" if code == DONE else "trained"
         elif child.ended:
             end = child.ended
         elif code == DISK_REFUSED:
@@ -204,6 +207,8 @@ def _describe(code: int | None) -> str:
         return "the process was told to end by SIGTERM"
     if code == DISK_REFUSED:
         return "its files cannot be written"
+    if code == 0:
+        return "the process ended with exit code 0 and without a result"
     if code < 0:
         return f"the process was killed by {signal.Signals(-code).name}"
     return f"the process ended with exit code {code}"

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tracebench_core.contracts import Context, EvaluationFailed, Guide
 from tracebench_core.errors import UsageError
-from tracebench_core.protocols import Context, EvaluationFailed, Guide
 from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
 from tracebench_llm4ad.adapters.catalog import place_of_evaluation
 from tracebench_llm4ad.adapters.describing import describe
@@ -152,7 +152,7 @@ class ForeignTask:
         }
         return evaluate_together(self.found, order, sandbox=context.sandbox, seconds=self.seconds + MARGIN)
 
-    def _score(self, example: Example, output: dict[str, Any]) -> Feedback:
+    def _score(self, example: Example, output: dict[str, Any], _context: Context) -> Feedback:
         values: list[float] = output["values"]
         metrics = dict(output["metrics"])
         correction = CORRECTED.get(self.found.short)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.protocols import EvaluationFailed, Sandbox
+from tracebench_core.contracts import EvaluationFailed, Sandbox
 from tracebench_core.specs import Feedback, Limits
 from tracebench_llm4ad.adapters import runtime
 from tracebench_llm4ad.adapters.runtime.together import MARK

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_core.protocols import Context, EvaluationFailed
+from tracebench_core.contracts import Context, EvaluationFailed
 from tracebench_core.specs import Example, Limits, Values
 from tracebench_llm4ad.code_task import NUMPY_PRELUDE, PARAMETER, Anchors, Case, CodeTask, seeding
 from tracebench_llm4ad.evaluator import invalid

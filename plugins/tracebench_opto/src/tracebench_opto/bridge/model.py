@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from tracebench_core.contracts import Problem
 from tracebench_core.errors import ModelError
-from tracebench_core.protocols import Problem
 from tracebench_core.specs import Message, Role
 
 ESCAPED = "TERM\N{WORD JOINER}INATE"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tracebench_core.builtin.intake import Intake
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_core.specs import Example, Values
 
 UNKNOWN = -1e9

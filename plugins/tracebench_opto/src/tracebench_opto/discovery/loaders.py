@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-from tracebench_core.protocols import Trainer
+from tracebench_core.contracts import Trainer
 from tracebench_opto.discovery.catalogue import discover
 from tracebench_opto.discovery.records import Discovered
 from tracebench_opto.discovery.trainer import DiscoveredTrainer

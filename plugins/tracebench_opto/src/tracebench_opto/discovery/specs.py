@@ -28,7 +28,7 @@ def _spec(discovered: Discovered) -> TrainerSpec:
         name=discovered.id,
         loader=f"{LOADERS}:build_{found.identifier}",
         settings=f"{LOADERS}:Settings_{found.identifier}",
-        aliases=aliases_of(settings_of(found.constructor, found.train)),
+        setting_aliases=aliases_of(settings_of(found.constructor, found.train)),
         title=f"{found.qualname} of the installed opto",
         description=f"Runs {verdict.reason}." if verdict.status == "ok" and verdict.reason else "",
         requires=verdict.requires,

@@ -7,8 +7,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tracebench_core.contracts import Problem
 from tracebench_core.errors import ModelError, UsageError
-from tracebench_core.protocols import Problem
 from tracebench_core.specs import Example, Values
 from tracebench_opto.bridge import library
 from tracebench_opto.bridge.model import ModelFailure, TraceModel

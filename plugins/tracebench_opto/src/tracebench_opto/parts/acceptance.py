@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_core.specs import Evaluation
 from tracebench_opto.parts.archive import evaluation_value
 from tracebench_opto.parts.objectives import Goal

@@ -17,7 +17,7 @@ REPEATS = 10
 
 def example_values(evaluation: Evaluation, goal: Goal) -> dict[str, float | None]:
     """Return what each example of the batch counts for; None where it was not measured and the engine counted nothing for it."""
-    floor = _failure_score(evaluation, goal)
+    floor = _worst_score(evaluation, goal)
     return {r.example: goal.value(r.feedback) if r.feedback.status == "ok" else floor for r in evaluation.results}
 
 
@@ -162,7 +162,7 @@ def rank(entries: Iterable[Entry], goal: Goal, *, examples: Sequence[Example] | 
     return [e for front in fronts for e in front] + [e for e in pool if e.vector() is None]
 
 
-def _failure_score(evaluation: Evaluation, goal: Goal) -> float | None:
+def _worst_score(evaluation: Evaluation, goal: Goal) -> float | None:
     """Return what the engine counted each failed example of the batch for; None when it counted none."""
     failed = sum(r.feedback.status != "ok" for r in evaluation.results)
     if not failed or evaluation.score is None or goal.mode != "scalar":

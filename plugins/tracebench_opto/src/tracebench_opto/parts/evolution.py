@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from pydantic import Field
 
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, TaskShape, Values
 from tracebench_opto.parts.acceptance import accept, improves
 from tracebench_opto.parts.archive import Entry

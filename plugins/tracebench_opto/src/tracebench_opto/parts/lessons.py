@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from tracebench_core.protocols import BudgetView, Optimizer, Problem
+from tracebench_core.contracts import BudgetView, Optimizer, Problem, Ticket, Trainer
 from tracebench_core.specs import (
     Candidate,
     Completion,
@@ -88,9 +88,10 @@ class Stage:
         *,
         parents: Sequence[str | Candidate] = (),
         origin: str = "",
+        repeat: bool = False,
     ) -> Evaluation:
         """Evaluate one candidate, by default on the examples of this stage."""
-        return self.evaluate_many([values], examples, parents=parents, origin=origin)[0]
+        return self.evaluate_many([values], examples, parents=parents, origin=origin, repeat=repeat)[0]
 
     def evaluate_many(
         self,
@@ -99,6 +100,7 @@ class Stage:
         *,
         parents: Sequence[str | Candidate] = (),
         origin: str = "",
+        repeat: bool = False,
     ) -> list[Evaluation]:
         """Evaluate candidates, by default on the examples of this stage.
 
@@ -106,11 +108,51 @@ class Stage:
             StageOver: when the stage has had its evaluations.
         """
         batch = self.train if examples is None else examples
+        self._charge(len(candidates) * len(batch))
+        done = self._problem.evaluate_many(candidates, batch, parents=parents, origin=origin, repeat=repeat)
+        return self._noted(done)
+
+    def submit(
+        self,
+        values: Values,
+        examples: Sequence[Example] | None = None,
+        *,
+        parents: Sequence[str | Candidate] = (),
+        origin: str = "",
+        repeat: bool = False,
+    ) -> Ticket:
+        """Begin to evaluate a candidate, by default on the examples of this stage.
+
+        Raises:
+            StageOver: when the stage has had its evaluations.
+        """
+        batch = self.train if examples is None else examples
+        self._charge(len(batch))
+        return self._problem.submit(values, batch, parents=parents, origin=origin, repeat=repeat)
+
+    def collect(self, n: int = 1, *, any_order: bool = False) -> list[Evaluation]:
+        """See `Problem`."""
+        return self._noted(self._problem.collect(n, any_order=any_order))
+
+    def compare_on(self, examples: Sequence[Example]) -> None:
+        """See `Problem`."""
+        self._problem.compare_on(examples)
+
+    def count_proposals(self, *, asked: int = 0, usable: int = 0, duplicate: int = 0, invalid: int = 0) -> None:
+        """See `Problem`."""
+        self._problem.count_proposals(asked=asked, usable=usable, duplicate=duplicate, invalid=invalid)
+
+    def trainer(self, name: str, settings: Mapping[str, Any] | None = None) -> Trainer:
+        """See `Problem`."""
+        return self._problem.trainer(name, settings)
+
+    def _charge(self, evaluations: int) -> None:
         if self._evaluations is not None:
             if self._evaluations <= 0:
                 raise StageOver
-            self._evaluations -= len(candidates) * len(batch)
-        done = self._problem.evaluate_many(candidates, batch, parents=parents, origin=origin)
+            self._evaluations -= evaluations
+
+    def _noted(self, done: list[Evaluation]) -> list[Evaluation]:
         for evaluation in done:
             self._difficulty.note(evaluation)
         return done

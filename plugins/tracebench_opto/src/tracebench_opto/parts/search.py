@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from pydantic import Field
 
+from tracebench_core.contracts import Problem
 from tracebench_core.errors import ModelError
-from tracebench_core.protocols import Problem
 from tracebench_core.specs import Evaluation, Example, Message, Spec, Values
 from tracebench_opto.parts.archive import Archive, Entry
 from tracebench_opto.parts.objectives import ObjectiveConfig, resolve_goal

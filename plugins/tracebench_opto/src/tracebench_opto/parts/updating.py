@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, Example, TaskShape
 from tracebench_opto.parts.acceptance import accept
 from tracebench_opto.parts.archive import Entry

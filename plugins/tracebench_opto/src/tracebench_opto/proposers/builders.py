@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_opto.proposers.proposer import Recipe, TraceProposer
 from tracebench_opto.proposers.settings import (
     OPROSettings,

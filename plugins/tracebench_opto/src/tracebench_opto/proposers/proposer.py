@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracebench_core.builtin.intake import Intake
+from tracebench_core.contracts import Problem
 from tracebench_core.ids import canonical_json
-from tracebench_core.protocols import Problem
 from tracebench_core.specs import Evaluation, Values
 from tracebench_opto.bridge import feedback, graph, library
 from tracebench_opto.bridge.guard import guarded

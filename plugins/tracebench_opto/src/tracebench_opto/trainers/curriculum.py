@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from tracebench_core.protocols import Problem, Trainer
+from tracebench_core.contracts import Problem, Trainer
 from tracebench_core.specs import CostEstimate, Spec, TaskShape
 from tracebench_opto.parts.cost import estimate_steps
 from tracebench_opto.parts.lessons import Difficulty, Stage, StageOver
@@ -71,25 +71,11 @@ class Curriculum:
                 evaluations=None if cap is None else max(1, cap // (cfg.num_stages + 1)),
             )
             with suppress(StageOver):
-                self._wrapped().train(lesson)
-        self._wrapped().train(Stage(problem, difficulty.order(problem.train), difficulty=difficulty))
+                self._wrapped(problem).train(lesson)
+        self._wrapped(problem).train(Stage(problem, difficulty.order(problem.train), difficulty=difficulty))
 
-    def _wrapped(self) -> Trainer:
-        return build_wrapped(self.settings.trainer, self.settings.trainer_params)
-
-
-def build_wrapped(name: str, params: dict[str, Any]) -> Trainer:
-    """Build another trainer by name, its aliases mapped.
-
-    Raises:
-        UsageError: when no plugin offers it, or it refuses the settings.
-    """
-    from tracebench_core.builtin.hosting import open_host  # noqa: PLC0415 - importing this module must stay light
-    from tracebench_core.engine.opening import build_trainer  # noqa: PLC0415
-
-    host = open_host()
-    aliases = host.component("trainer", name).aliases
-    return build_trainer(host, name, {aliases.get(key, key): value for key, value in params.items()})
+    def _wrapped(self, problem: Problem) -> Trainer:
+        return problem.trainer(self.settings.trainer, self.settings.trainer_params)
 
 
 def build(settings: Settings) -> Curriculum:

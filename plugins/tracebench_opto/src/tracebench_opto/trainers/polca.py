@@ -19,7 +19,7 @@ from importlib import import_module
 
 from pydantic import Field
 
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, Ref, TaskShape, Values
 from tracebench_opto.parts.archive import Archive
 from tracebench_opto.parts.embedding import Embedding, describe_values, distance

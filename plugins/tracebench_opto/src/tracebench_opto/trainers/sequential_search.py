@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, TaskShape
 from tracebench_opto.parts.updating import UpdateSettings, estimate_updates, run_updates
 

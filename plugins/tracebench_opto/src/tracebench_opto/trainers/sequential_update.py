@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, TaskShape
 from tracebench_opto.parts.updating import UpdateSettings, estimate_updates, run_updates
 

@@ -35,7 +35,7 @@ def _spec(
         loader=f"{PACKAGE}.{module}:build",
         settings=f"{PACKAGE}.{module}:Settings",
         cost=f"{PACKAGE}.{module}:estimate_cost",
-        aliases=aliases,
+        setting_aliases=aliases,
         title=title,
         citation=citation,
         default_optimizer="OptoPrime",

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from tracebench_core.protocols import Problem
+from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, Example, TaskShape, Values
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, judged_examples

@@ -1,0 +1,28 @@
+"""The contracts between the engine and everything that plugs into it: small protocols, no code."""
+
+from tracebench_core.contracts.environment import Environment, EnvironmentContext
+from tracebench_core.contracts.executor import Executor, JobEnd, JobLogger, Reporter
+from tracebench_core.contracts.sandbox import Sandbox, Session
+from tracebench_core.contracts.task import Context, EvaluationFailed, Guide, NotMeasured, Task
+from tracebench_core.contracts.trainer import BudgetView, Optimizer, Problem, Ticket, Trainer
+
+__all__ = [
+    "BudgetView",
+    "Context",
+    "Environment",
+    "EnvironmentContext",
+    "EvaluationFailed",
+    "Executor",
+    "Guide",
+    "JobEnd",
+    "JobLogger",
+    "NotMeasured",
+    "Optimizer",
+    "Problem",
+    "Reporter",
+    "Sandbox",
+    "Session",
+    "Task",
+    "Ticket",
+    "Trainer",
+]

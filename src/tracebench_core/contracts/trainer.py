@@ -1,0 +1,224 @@
+"""What a trainer is, what it sees, and what it may ask for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Literal, Protocol
+
+from pydantic import JsonValue
+
+from tracebench_core.specs import (
+    Budget,
+    BudgetState,
+    Candidate,
+    Completion,
+    Endpoint,
+    Evaluation,
+    Example,
+    Message,
+    Objective,
+    Parameter,
+    Role,
+    Values,
+)
+
+
+class BudgetView(Protocol):
+    """What a trainer may know of its budget. Infinite axes are None."""
+
+    @property
+    def caps(self) -> Budget: ...
+
+    def used(self) -> BudgetState:
+        """Return what is used up to now."""
+        ...
+
+    def remaining(self, axis: Literal["evaluations", "llm_calls", "tokens", "usd", "seconds"]) -> float | None:
+        """Return what is left on an axis, never negative; None when the axis is free (or, for usd, the price unknown)."""
+        ...
+
+    def check_time(self) -> None:
+        """Raise BudgetExhausted when the time of the job or of the run is over; every evaluation and call checks it anyway."""
+        ...
+
+    def refusal(self) -> tuple[str, str] | None:
+        """Return axis and scope (`job` or `run`) of the cap that first turned a call away, also a foreign client's; None while none did."""
+        ...
+
+
+class Optimizer(Protocol):
+    """The proposer inside a trainer (OptoPrime, OPRO, TextGrad, …)."""
+
+    def propose(self, evaluations: Sequence[Evaluation], *, n: int = 1) -> list[Values]:
+        """Return up to `n` full assignments that should do better than the last of `evaluations`.
+
+        `evaluations` are of one lineage, oldest first; the last one is improved upon. A malformed answer yields fewer proposals; it never
+        raises. Values are typed like the parameters' initial values, and within their bounds.
+        """
+        ...
+
+
+class Ticket(Protocol):
+    """One evaluation that was submitted."""
+
+    @property
+    def candidate(self) -> Candidate: ...
+    @property
+    def done(self) -> bool:
+        """Whether `collect` would return it without waiting."""
+        ...
+
+
+class Problem(Protocol):
+    """A task opened for one job: metered, seeded, recorded, without its test split. The only thing a trainer sees."""
+
+    @property
+    def parameters(self) -> Sequence[Parameter]: ...
+    @property
+    def initial(self) -> Values: ...
+    @property
+    def objective(self) -> str: ...
+    @property
+    def objectives(self) -> Sequence[Objective]: ...
+    @property
+    def train(self) -> Sequence[Example]: ...
+    @property
+    def validation(self) -> Sequence[Example]:
+        """Empty when the task has none."""
+        ...
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def rng(self) -> random.Random: ...
+    @property
+    def budget(self) -> BudgetView: ...
+    @property
+    def best(self) -> Candidate:
+        """The engine's archive's best so far; the initial candidate at first."""
+        ...
+
+    def evaluate(
+        self,
+        values: Values,
+        examples: Sequence[Example] | None = None,
+        *,
+        parents: Sequence[str | Candidate] = (),
+        origin: str = "",
+        repeat: bool = False,
+    ) -> Evaluation:
+        """Evaluate one candidate on a batch (default: all of `train`); `repeat` measures anew what is known already.
+
+        Raises:
+            BudgetExhausted: when a cap is reached, also in the middle of a batch.
+        """
+        ...
+
+    def evaluate_many(
+        self,
+        candidates: Sequence[Values],
+        examples: Sequence[Example] | None = None,
+        *,
+        parents: Sequence[str | Candidate] = (),
+        origin: str = "",
+        repeat: bool = False,
+    ) -> list[Evaluation]:
+        """Evaluate candidates, in parallel where the run allows it; same order, same events, same results as one by one."""
+        ...
+
+    def submit(
+        self,
+        values: Values,
+        examples: Sequence[Example] | None = None,
+        *,
+        parents: Sequence[str | Candidate] = (),
+        origin: str = "",
+        repeat: bool = False,
+    ) -> Ticket:
+        """Begin to evaluate one candidate on a batch and return at once; several may be under way.
+
+        Raises:
+            BudgetExhausted: when a cap refuses the first example. A cap that is reached later in the batch is told by `collect`.
+        """
+        ...
+
+    def collect(self, n: int = 1, *, any_order: bool = False) -> list[Evaluation]:
+        """Wait for `n` submitted evaluations and return them: the oldest, in order of submission; fewer when fewer are under way.
+
+        With `any_order` those that are done first come first. Their order of arrival is recorded, and the job is marked
+        `order-dependent`: two runs of it may differ.
+
+        Raises:
+            BudgetExhausted: when a cap was reached in the middle of one of them.
+        """
+        ...
+
+    def compare_on(self, examples: Sequence[Example]) -> None:
+        """Declare the comparison set: the examples on which candidates are compared, by the engine's archive too.
+
+        Without one they are those of validation, or of train where a task has no validation.
+        """
+        ...
+
+    def count_proposals(self, *, asked: int = 0, usable: int = 0, duplicate: int = 0, invalid: int = 0) -> None:
+        """Count proposals: how many a model was asked for, and what could be done with its answers."""
+        ...
+
+    def trainer(self, name: str, settings: Mapping[str, Any] | None = None) -> Trainer:
+        """Build another trainer of this run to be wrapped; other names of its settings are mapped.
+
+        Raises:
+            UsageError: when no plugin offers it, it is excluded, or it refuses the settings.
+        """
+        ...
+
+    def complete(
+        self, messages: Sequence[Message], *, role: Role = "optimizer", n: int = 1, **sampling: Any
+    ) -> list[Completion]:
+        """Ask a model; returns `n` completions.
+
+        Raises:
+            BudgetExhausted: when a cap is reached.
+            ModelError: when the model cannot be asked or its answer is no completion.
+        """
+        ...
+
+    def endpoint(self, role: Role = "optimizer") -> Endpoint:
+        """Return an OpenAI-compatible door for a foreign framework or a subprocess, metered like everything else."""
+        ...
+
+    def optimizer(self, name: str | None = None, **kwargs: Any) -> Optimizer:
+        """Build the proposer that the config names, or `name`; `kwargs` are defaults under the config's."""
+        ...
+
+    def trace_agent(self) -> Any | None:
+        """Return a fresh traced module with the initial values for a traced task, None for any other."""
+        ...
+
+    def step(self) -> AbstractContextManager[int]:
+        """Mark one optimisation step; yields its index, from 0."""
+        ...
+
+    def decide(
+        self, candidate: Candidate, verdict: Literal["accepted", "rejected", "indecisive"], reason: str = ""
+    ) -> None:
+        """Record a verdict on a candidate."""
+        ...
+
+    def log(self, name: str, value: float) -> None:
+        """Record a number of the current step."""
+        ...
+
+    def check(self, values: Mapping[str, JsonValue]) -> str:
+        """Return why these values may not be evaluated (type, bounds, unknown or missing names), or nothing."""
+        ...
+
+
+class Trainer(Protocol):
+    """An optimisation algorithm."""
+
+    def train(self, problem: Problem) -> None:
+        """Improve on `problem.initial` until done; a spent budget ends it with `BudgetExhausted` from inside a call."""
+        ...

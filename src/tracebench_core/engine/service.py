@@ -1,0 +1,302 @@
+"""The one road to a measurement, for trainers, for the engine's own scoring, and for programs without a trainer.
+
+Failures are judged here, in one place. What the infrastructure does to an evaluation makes it `not_measured`. What follows the candidate,
+because it repeats for it where the initial candidate measures, makes it `invalid`. What fails for the initial candidate, and is no
+infrastructure, is a bug of the task.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from tracebench_core.contracts import Guide, Task
+from tracebench_core.engine.context import EvaluationContext, Shared, evaluation_name
+from tracebench_core.engine.evaluate import Failure, attempt, classify, score
+from tracebench_core.engine.values import breach
+from tracebench_core.errors import BrokenTaskError
+from tracebench_core.ids import derive_seed
+from tracebench_core.llm.access import Phase
+from tracebench_core.specs import Candidate, Example, ExampleResult, Feedback, Split, TaskSpec
+
+
+class Result(Protocol):
+    """An evaluation's result, there or to come."""
+
+    def done(self) -> bool: ...
+    def result(self) -> ExampleResult:
+        """Wait for it, or with one worker measure it now."""
+        ...
+
+
+RETRIES = 1
+"""Attempts after the first, at an evaluation that the infrastructure kept from being measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One evaluation that is to be made."""
+
+    candidate: Candidate
+    example: Example
+    split: Split
+    phase: Phase
+    repeat: int
+
+
+class EvaluationService:
+    """Measures candidates of one job on examples. Threads may share it."""
+
+    def __init__(
+        self,
+        task: Task,
+        guide: Guide,
+        shared: Shared,
+        *,
+        spec: TaskSpec,
+        initial: Candidate,
+        seed: int,
+        workers: int = 1,
+        retries: int = RETRIES,
+        before: Callable[[], None] | None = None,
+        on_control: Callable[[Candidate, ExampleResult], None] | None = None,
+    ) -> None:
+        """`before` is called ahead of each attempt and may raise; `on_control` is told what was measured only to judge a failure."""
+        self._task = task
+        self._guide = guide
+        self._shared = shared
+        self._spec = spec
+        self._initial = initial
+        self._seed = seed
+        self._retries = retries
+        self._before = before
+        self._on_control = on_control
+        self._batch = getattr(task, "run_batch", None)
+        self._met: Counter[tuple[str, str, Phase]] = Counter()
+        self._known: dict[tuple[str, str], ExampleResult] = {}
+        self._sound: dict[str, bool] = {}
+        self.broken: BrokenTaskError | None = None
+        """What shows that the task itself does not work; whatever a trainer makes of it, the job has failed."""
+        self._judging = threading.Lock()
+        self._arrived = threading.Condition()
+        self.workers = 1 if spec.traced else min(workers, spec.concurrency or workers)
+        self._pool = ThreadPoolExecutor(self.workers, "evaluation") if self.workers > 1 else None
+
+    def begin(
+        self, candidate: Candidate, examples: Sequence[tuple[Example, Split]], *, phase: Phase, repeat: bool = False
+    ) -> list[Result]:
+        """Begin to measure a candidate on examples; with one worker each is measured when it is asked for."""
+        if why := breach(self._task.parameters, candidate.values):
+            return [_Ready(self._refused(example, split, why)) for example, split in examples]
+        found: list[Result | None] = []
+        works: list[Work] = []
+        for example, split in examples:
+            key = candidate.id, example.id, phase
+            number = self._met[key]
+            self._met[key] = number + 1
+            known = None if repeat or phase == "scoring" else self._known.get((candidate.id, example.id))
+            if known is None:
+                works.append(Work(candidate, example, split, phase, number))
+                found.append(None)
+            else:
+                found.append(_Ready(known.model_copy(update={"reused": True, "seconds": 0.0})))
+        started = iter(self._start(works))
+        return [next(started) if result is None else result for result in found]
+
+    def wait_for(self, arrived: Callable[[], bool]) -> None:
+        """Wait until `arrived()` holds; it is asked whenever something was measured."""
+        with self._arrived:
+            self._arrived.wait_for(arrived)
+
+    def close(self) -> None:
+        """Drop what has not begun, and wait for what has. Idempotent."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def _start(self, works: Sequence[Work]) -> list[Result]:
+        if self._batch is not None and len(works) > 1:
+            batch = _Batch(partial(self._measure_batch, works))
+            if self._pool is not None:
+                self._pool.submit(batch.outcome).add_done_callback(self._tell)
+            return [_Part(batch, i) for i in range(len(works))]
+        if self._pool is None:
+            return [_Lazy(partial(self._measure, work)) for work in works]
+        futures = [self._pool.submit(self._measure, work) for work in works]
+        for future in futures:
+            future.add_done_callback(self._tell)
+        return list[Result](futures)
+
+    def _tell(self, _: object) -> None:
+        with self._arrived:
+            self._arrived.notify_all()
+
+    def _measure(self, work: Work) -> ExampleResult:
+        started = time.perf_counter()
+        feedback, asked = self._attempt(work)
+        return self._judged(work, feedback, started=started, asked=asked)
+
+    def _measure_batch(self, works: Sequence[Work]) -> list[ExampleResult]:
+        started = time.perf_counter()
+        contexts = [self._context(work) for work in works]
+        values = works[0].candidate.values
+        examples = [work.example for work in works]
+        feedbacks: list[Feedback | Failure]
+        try:
+            if self._before is not None:
+                self._before()
+            try:
+                outputs = list(self._batch(values, examples, contexts))  # type: ignore[misc]  # asked for in `_start`
+                if len(outputs) != len(works):
+                    raise ValueError(f"`run_batch` returned {len(outputs)} outputs for {len(works)} examples")
+            except Exception as err:  # noqa: BLE001 - it stands for every example of the batch
+                feedbacks = [classify(err)] * len(works)
+            else:
+                feedbacks = [score(self._guide, *one) for one in zip(examples, outputs, contexts, strict=True)]
+        finally:
+            for context in contexts:
+                context.close()
+        return [
+            self._judged(work, feedback, started=started, asked=context.asked_model)
+            for work, feedback, context in zip(works, feedbacks, contexts, strict=True)
+        ]
+
+    def _attempt(self, work: Work) -> tuple[Feedback | Failure, bool]:
+        if self._before is not None:
+            self._before()
+        context = self._context(work)
+        try:
+            feedback = attempt(self._task, self._guide, work.candidate.values, work.example, context)
+            return feedback, context.asked_model
+        finally:
+            context.close()
+
+    def _context(self, work: Work) -> EvaluationContext:
+        candidate, example = work.candidate.id, work.example.id
+        purpose = "evaluation" if work.phase == "training" else "scoring"
+        return EvaluationContext(
+            self._shared,
+            seed=derive_seed(self._seed, purpose, candidate, example, work.repeat),
+            candidate=candidate,
+            example=example,
+            name=evaluation_name(candidate, example, phase=work.phase, repeat=work.repeat),
+            phase=work.phase,
+            seconds=self._spec.evaluation_timeout,
+        )
+
+    def _judged(self, work: Work, found: Feedback | Failure, *, started: float, asked: bool) -> ExampleResult:
+        """Return the result that a first attempt's outcome leads to, after such further attempts as it takes."""
+        for _ in range(self._retries):
+            if isinstance(found, Feedback) or not found.retry:
+                break
+            found, asked = self._attempt(work)
+        if isinstance(found, Failure):
+            feedback = self._verdict(work, found)
+        elif found.status in {"ok", "not_measured"}:
+            feedback = found
+        else:
+            feedback = found.model_copy(update={"score": self._worst})
+        result = ExampleResult(
+            example=work.example.id, split=work.split, feedback=feedback, seconds=time.perf_counter() - started
+        )
+        if feedback.status != "not_measured":
+            if work.candidate.id == self._initial.id:
+                self._sound[work.example.id] = True
+            if self._spec.deterministic and not asked and work.phase == "training":
+                self._known[work.candidate.id, work.example.id] = result
+        return result
+
+    def _verdict(self, work: Work, failure: Failure) -> Feedback:
+        if failure.blame == "infrastructure":
+            return Feedback(score=0.0, status="not_measured", text=failure.words)
+        if work.candidate.id == self._initial.id:
+            if failure.by_model:
+                return Feedback(score=0.0, status="not_measured", text=failure.words)
+            self.broken = self.broken or BrokenTaskError(
+                f"The task fails on its own initial candidate, on example `{work.example.id}`: {failure.words}",
+                hint="trace-bench validate --strict --config FILE",
+            )
+            raise self.broken
+        if self._is_sound(work):
+            return Feedback(score=self._worst, status="invalid", text=failure.words)
+        return Feedback(score=0.0, status="not_measured", text=failure.words)
+
+    def _is_sound(self, work: Work) -> bool:
+        """Tell whether the initial candidate measures on a work's example; it is measured now when nobody did yet."""
+        with self._judging:
+            known = self._sound.get(work.example.id)
+            if known is not None:
+                return known
+            control = Work(self._initial, work.example, work.split, "scoring", -1)
+            result = self._measure(control)
+            if self._on_control is not None:
+                self._on_control(self._initial, result)
+            return self._sound.setdefault(work.example.id, result.feedback.status != "not_measured")
+
+    @property
+    def _worst(self) -> float:
+        return 0.0 if self._spec.worst_score is None else self._spec.worst_score
+
+    def _refused(self, example: Example, split: Split, why: str) -> ExampleResult:
+        feedback = Feedback(score=self._worst, status="invalid", text=why)
+        return ExampleResult(example=example.id, split=split, feedback=feedback, seconds=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    value: ExampleResult
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> ExampleResult:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Lazy:
+    measure: Callable[[], ExampleResult]
+
+    def done(self) -> bool:
+        return False
+
+    def result(self) -> ExampleResult:
+        return self.measure()
+
+
+class _Batch:
+    """Measured at the first question, in whatever thread; its outcome, an exception too, is that of all who ask."""
+
+    def __init__(self, measure: Callable[[], list[ExampleResult]]) -> None:
+        self._measure = measure
+        self._lock = threading.Lock()
+        self.results: list[ExampleResult] | None = None
+        self.error: BaseException | None = None
+
+    def outcome(self) -> list[ExampleResult]:
+        with self._lock:
+            if self.results is None and self.error is None:
+                try:
+                    self.results = self._measure()
+                except BaseException as err:  # noqa: BLE001 - it belongs to those that ask, a spent budget included
+                    self.error = err
+        if self.results is None:
+            raise self.error or RuntimeError("the batch has no outcome")
+        return self.results
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    batch: _Batch
+    index: int
+
+    def done(self) -> bool:
+        return self.batch.results is not None or self.batch.error is not None
+
+    def result(self) -> ExampleResult:
+        return self.batch.outcome()[self.index]

@@ -1,0 +1,62 @@
+"""What else a plugin may offer: environments, model providers, stub answers, aggregates, views."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from tracebench_core.specs.run import Price
+from tracebench_core.specs.trainer import Component
+
+Scope = Literal["run", "job", "evaluation"]
+
+
+class EnvironmentSpec(Component):
+    """Something that is opened before evaluations and closed after them.
+
+    The loader is called with the options; it returns an `Environment`.
+    """
+
+    kind: str
+    """What it is, for people: `docker`, `server`, `sandbox`."""
+    scope: Scope
+    """How long one lives: as long as the run, as one job, or as one evaluation."""
+    options: dict[str, Any] = {}
+    """Defaults under the options that a context gives."""
+    capacity: int | None = Field(default=None, ge=1)
+    """The most that are open at a time, over all jobs of the run."""
+
+
+class ProviderSpec(Component):
+    """A provider of language models. Its name is the prefix of its models: `<name>/<model>`.
+
+    The loader is called as `loader(model, handle, **settings)`; it returns the address of a server that speaks OpenAI's API, ending in
+    `/v1`. `handle` is that of its environment, or None.
+    """
+
+    environment: str | None = None
+    """An environment of scope `run` that serves the models."""
+    prices: dict[str, Price] = {}
+    """By model name; `*` for all others."""
+    api_key_env: str | None = None
+    """The name of the variable that holds the key; None when none is needed."""
+
+
+class StubFormatSpec(Component):
+    """An answer format that the stub model learns. The loader names `(messages, rng) -> str | None`; None when a prompt is not of it."""
+
+
+class AggregateSpec(Component):
+    """How the scores of a batch become one. The loader names `(scores, metrics) -> float`.
+
+    `scores` holds a number per example, and `metrics` the native metrics of each, in the same order.
+    """
+
+
+class ViewSpec(Component):
+    """A part of a report or a screen. The loader names `(run, job_id) -> Any`; `job_id` is None for the whole run."""
+
+    kind: Literal["columns", "chart", "picture", "page"]
+    suites: tuple[str, ...] = ()
+    """Whose jobs it is for; empty for all."""

@@ -1,0 +1,66 @@
+"""The ranking of a job's candidates as its events have it, at any point of them."""
+
+from __future__ import annotations
+
+from tracebench_core.specs.events import (
+    CandidateSeen,
+    ComparisonSet,
+    Decision,
+    EvaluationDone,
+    Event,
+    ExamplesKnown,
+    JobStarted,
+)
+from tracebench_core.store.ranking import INITIAL, Aggregate, Ranking, mean
+
+
+class Standings:
+    """Takes events in their order and ranks as the engine did when it wrote them."""
+
+    def __init__(self, aggregate: Aggregate = mean) -> None:
+        self._aggregate = aggregate
+        self._worst_score: float | None = None
+        self._ranking: Ranking | None = None
+
+    def add(self, event: Event) -> None:
+        """Take the next event."""
+        match event:
+            case JobStarted():
+                self._worst_score = event.worst_score
+            case ExamplesKnown():
+                self._ranking = Ranking(
+                    train=event.train,
+                    validation=event.validation,
+                    worst_score=self._worst_score,
+                    aggregate=self._aggregate,
+                )
+            case _ if self._ranking is not None:
+                _rank(self._ranking, event)
+
+    @property
+    def best(self) -> str:
+        """The best candidate's id."""
+        return INITIAL if self._ranking is None else self._ranking.best
+
+    @property
+    def best_score(self) -> float | None:
+        """Its score on the comparison set."""
+        return None if self._ranking is None else self._ranking.best_score
+
+    def finalists(self, most: int) -> list[str]:
+        """Return the best candidates and the initial one."""
+        return [INITIAL] if self._ranking is None else self._ranking.finalists(most)
+
+
+def _rank(ranking: Ranking, event: Event) -> None:
+    match event:
+        case CandidateSeen():
+            ranking.see(event.id)
+        case EvaluationDone(by="trainer"):
+            ranking.record(
+                event.candidate, event.example, score=event.score, status=event.status, metrics=event.metrics
+            )
+        case ComparisonSet():
+            ranking.compare_on(event.examples)
+        case Decision():
+            ranking.judge(event.candidate, event.verdict)

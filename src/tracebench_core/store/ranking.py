@@ -1,0 +1,177 @@
+"""Which of a job's candidates are best, by what was measured of them: for the engine while it trains, and for whoever reads its events.
+
+Candidates are compared on common examples only: those of the comparison set, on all of which each of them was measured. Who was measured
+on a part of it, or rejected, or not measured on an example of it, is never the best.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tracebench_core.specs import Feedback, FeedbackStatus
+
+Aggregate = Callable[[Sequence[float], Sequence[Mapping[str, float]]], float]
+"""Makes one score of those of a batch's examples, and of the metrics of each."""
+INITIAL = "c0"
+
+
+def mean(scores: Sequence[float], _metrics: Sequence[Mapping[str, float]] = ()) -> float:
+    """Return the arithmetic mean, the same on every Python version."""
+    return math.fsum(scores) / len(scores)
+
+
+def counted_score(score: float, status: FeedbackStatus, worst_score: float | None) -> float | None:
+    """Return what a measurement counts for: its score, the task's worst where the candidate failed, None where it was not measured."""
+    match status:
+        case "ok":
+            return score
+        case "not_measured":
+            return None
+    return worst_score
+
+
+def aggregate_score(feedbacks: Sequence[Feedback], worst_score: float | None, aggregate: Aggregate) -> float | None:
+    """Return the score of a batch, or None when any part of it counts for nothing."""
+    scores = [s for f in feedbacks if (s := counted_score(f.score, f.status, worst_score)) is not None]
+    if not scores or len(scores) < len(feedbacks):
+        return None
+    return aggregate(scores, [f.metrics for f in feedbacks])
+
+
+@dataclass(slots=True)
+class Entry:
+    """All that was measured of one candidate, by example."""
+
+    number: int
+    scores: dict[str, list[float]] = field(default_factory=dict)
+    metrics: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    unmeasured: set[str] = field(default_factory=set)
+    rejected: bool = False
+
+
+class Board:
+    """The candidates that were measured on all of one set of examples, by their score on it."""
+
+    def __init__(self, examples: Sequence[str], aggregate: Aggregate) -> None:
+        self.examples = tuple(dict.fromkeys(examples))
+        self._set = frozenset(examples)
+        self._aggregate = aggregate
+        self._standing: dict[str, float] = {}
+        self._heap: list[tuple[float, int, str]] = []
+        self.is_used = False
+        """Whether another candidate than the initial one was measured on all of it."""
+
+    def update(self, id_: str, entry: Entry) -> None:
+        """Take in what is known of a candidate by now."""
+        if (entry.rejected and entry.number) or len(entry.scores) < len(self._set) or not self._covers(entry):
+            self._standing.pop(id_, None)
+            return
+        scores = [mean(entry.scores[e]) for e in self.examples]
+        score = self._aggregate(scores, [entry.metrics.get(e, {}) for e in self.examples])
+        if self._standing.get(id_) != score:
+            self._standing[id_] = score
+            heapq.heappush(self._heap, (-score, entry.number, id_))
+        self.is_used = self.is_used or entry.number > 0
+
+    def concerns(self, example: str) -> bool:
+        """Tell whether an example is one of the set."""
+        return example in self._set
+
+    def leader(self) -> tuple[str, float] | None:
+        """Return the best candidate, among equals the first, and its score."""
+        while self._heap:
+            negative, _, id_ = self._heap[0]
+            if self._standing.get(id_) == -negative:
+                return id_, -negative
+            heapq.heappop(self._heap)
+        return None
+
+    def ranked(self) -> list[str]:
+        """Return all candidates on the board, the best first."""
+        order = sorted(n for n in {*self._heap} if self._standing.get(n[2]) == -n[0])
+        return [id_ for _, _, id_ in order]
+
+    def _covers(self, entry: Entry) -> bool:
+        return self._set <= entry.scores.keys() and not (entry.unmeasured & self._set)
+
+
+class Ranking:
+    """Ranks candidates on the comparison set that the trainer declares.
+
+    Without one it is all of validation, or all of train until a candidate other than the initial one was measured on all of validation.
+    """
+
+    def __init__(
+        self,
+        *,
+        train: Sequence[str],
+        validation: Sequence[str],
+        worst_score: float | None,
+        aggregate: Aggregate = mean,
+    ) -> None:
+        self._worst_score = worst_score
+        self._aggregate = aggregate
+        self._boards = [Board(examples, aggregate) for examples in (validation, train) if examples]
+        self._entries: dict[str, Entry] = {}
+        self.best = INITIAL
+        self.best_score: float | None = None
+        """On the comparison set; None while no candidate was measured on all of it."""
+
+    def see(self, id_: str) -> None:
+        """Take in a candidate; among equals the one that was seen first is best."""
+        self._entries.setdefault(id_, Entry(len(self._entries)))
+
+    def compare_on(self, examples: Sequence[str]) -> None:
+        """Rank on these examples from now on, by what is known of them already, too."""
+        self._boards = [Board(examples, self._aggregate)]
+        for id_, entry in self._entries.items():
+            self._boards[0].update(id_, entry)
+        self._lead()
+
+    def record(
+        self, id_: str, example: str, *, score: float, status: FeedbackStatus, metrics: Mapping[str, float]
+    ) -> bool:
+        """Take one measurement; return whether the best changed, or its score."""
+        entry = self._entries[id_]
+        counted = counted_score(score, status, self._worst_score)
+        if counted is None:
+            if example not in entry.scores:
+                entry.unmeasured.add(example)
+        else:
+            entry.unmeasured.discard(example)
+            entry.scores.setdefault(example, []).append(counted)
+            if self._aggregate is not mean:
+                entry.metrics[example] = metrics
+        for board in self._boards:
+            if board.concerns(example):
+                board.update(id_, entry)
+        return self._lead()
+
+    def judge(self, id_: str, verdict: Literal["accepted", "rejected", "indecisive"]) -> None:
+        """Take a trainer's verdict: what is rejected cannot be the best until it is accepted."""
+        entry = self._entries.get(id_)
+        if entry is not None and verdict != "indecisive" and entry.rejected != (verdict == "rejected"):
+            entry.rejected = verdict == "rejected"
+            for board in self._boards:
+                board.update(id_, entry)
+            self._lead()
+
+    def finalists(self, most: int) -> list[str]:
+        """Return the best candidates and the initial one, in their order; who is not ranked comes last."""
+        ranked = self._board.ranked()
+        chosen = ranked[:most]
+        return chosen if INITIAL in chosen else [*chosen, INITIAL]
+
+    @property
+    def _board(self) -> Board:
+        used = next((board for board in self._boards if board.is_used), None)
+        return used or next((board for board in self._boards if board.leader() is not None), self._boards[-1])
+
+    def _lead(self) -> bool:
+        before = self.best, self.best_score
+        self.best, self.best_score = self._board.leader() or (INITIAL, None)
+        return (self.best, self.best_score) != before
