@@ -266,7 +266,7 @@ class JobFinished(Event):
 
 
 class UnknownEvent(Event):
-    """An event of a kind that this version does not know: kept, and passed over by every reducer."""
+    """An event of a kind, or of a version, that is not known here: kept, and passed over by every reducer."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -282,8 +282,12 @@ _KINDS = frozenset(str(kind.model_fields["kind"].default) for kind in _KNOWN)
 
 
 def _kind_of(value: Any) -> str:
-    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
-    return kind if kind in _KINDS else "unknown" if isinstance(kind, str) else "none"
+    if not isinstance(value, dict):
+        return str(getattr(value, "kind", "none"))
+    kind, version = value.get("kind"), value.get("v", EVENTS_VERSION)
+    if not isinstance(kind, str):
+        return "none"
+    return kind if kind in _KINDS and isinstance(version, int) and version <= EVENTS_VERSION else "unknown"
 
 
 AnyEvent = Annotated[

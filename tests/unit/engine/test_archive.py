@@ -39,10 +39,10 @@ def test_equal_values_are_one_candidate_whoever_proposes_them() -> None:
 
 def test_the_initial_candidate_is_best_until_another_was_measured_on_the_whole_set() -> None:
     kept = archive(validation=3)
-    tell(kept, 0, *(result(f"v{i}", 0.2) for i in range(3)))
+    tell(kept, 0, *(result(f"v{i}", 0.25) for i in range(3)))
     tell(kept, 1, result("v0", 9.0), result("v1", 9.0))
 
-    assert best(kept) == (0, 0.2)
+    assert best(kept) == (0, 0.25)
 
 
 def test_a_mean_over_train_does_not_outrank_validation() -> None:

@@ -73,11 +73,11 @@ def test_a_newer_format_is_refused_by_name_and_an_older_one_read(run):
 
 def test_a_torn_or_foreign_line_is_skipped_and_counted(run):
     events = run.job(ID).events
-    before = len(read_events(run.job(ID)).events)
+    before = len(read_events(run.job(ID)).events) + 1  # a kind that is not known here is kept
     with events.open("ab") as log:
         log.write(b'{"kind":"from the future","v":9}\n\xff\xfe\n{"v":1,"seq":14')
     log = read_events(run.job(ID))
-    assert (len(log.events), log.unreadable) == (before, 3)
+    assert (len(log.events), log.unreadable) == (before, 2)
 
 
 def test_a_sound_run_has_no_findings(run):
