@@ -10,7 +10,7 @@ from pathlib import Path
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.engine.environments.server import EnvironmentServer
 from tracebench_core.engine.local.executor import read_setting
-from tracebench_core.engine.local.wire import Wire
+from tracebench_core.engine.wire import Wire
 
 
 def main() -> None:

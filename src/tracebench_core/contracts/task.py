@@ -65,6 +65,14 @@ class Context(Protocol):
         """
         ...
 
+    def check(self) -> None:
+        """Ask whether to go on; cheap enough to be asked twice a second while something slow is waited for.
+
+        Raises:
+            BudgetExhausted: when a cap has turned a call away, or the time is over.
+        """
+        ...
+
     def activity(self, text: str, *, done: int | None = None, total: int | None = None) -> None:
         """Say what a long evaluation is doing; shown to people, and kept."""
         ...
@@ -117,9 +125,11 @@ class EvaluationFailed(Exception):  # noqa: N818 - says what happened to the can
 class NotMeasured(Exception):  # noqa: N818 - says what happened to the measurement
     """Raised by a task's program or guide: what it stands on is out of order, and says nothing of the candidate.
 
-    `retry` says whether another attempt may help.
+    `retry` says whether another attempt may help. With `suspect` it may be the candidate's doing after all: where it repeats for a
+    candidate and the initial one measures, it is that candidate's failure.
     """
 
-    def __init__(self, reason: str, *, retry: bool = True) -> None:
+    def __init__(self, reason: str, *, retry: bool = True, suspect: bool = False) -> None:
         super().__init__(reason)
         self.retry = retry
+        self.suspect = suspect

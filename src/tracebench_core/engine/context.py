@@ -67,7 +67,18 @@ class Shared:
 class EvaluationContext:
     """One evaluation's context; `close` ends what it has opened."""
 
-    __slots__ = ("_closers", "_due", "_example", "_name", "_phase", "_shared", "asked_model", "candidate", "seed")
+    __slots__ = (
+        "_check",
+        "_closers",
+        "_due",
+        "_example",
+        "_name",
+        "_phase",
+        "_shared",
+        "asked_model",
+        "candidate",
+        "seed",
+    )
 
     def __init__(
         self,
@@ -79,6 +90,7 @@ class EvaluationContext:
         name: str,
         phase: Phase,
         seconds: float | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         """`name` tells this evaluation from all others of the job; `seconds` is what it may take."""
         self.seed = seed
@@ -88,6 +100,7 @@ class EvaluationContext:
         self._example = example
         self._name = name
         self._phase = phase
+        self._check = check
         self._due = None if seconds is None else time.monotonic() + seconds
         self._closers: dict[str, tuple[Any, Callable[[], None]]] = {}
 
@@ -130,6 +143,11 @@ class EvaluationContext:
             lease = self._shared.environments.lease(name, options)
             self._closers[key] = lease.handle, lease.release
         return self._closers[key][0]
+
+    def check(self) -> None:
+        """Raise when a cap has turned a call away, or the time is over."""
+        if self._check is not None:
+            self._check()
 
     def activity(self, text: str, *, done: int | None = None, total: int | None = None) -> None:
         """Say what this evaluation is doing."""

@@ -31,7 +31,8 @@ class Failure:
     blame: Literal["infrastructure", "suspect"]
     words: str
     retry: bool
-    by_model: bool = False
+    blameless: bool = False
+    """For the initial candidate it is no bug of the task."""
 
 
 def attempt(
@@ -60,11 +61,11 @@ def classify(err: Exception) -> Feedback | Failure:
         case EvaluationFailed():
             return _shortened(err.feedback)
         case NotMeasured():
-            return Failure("infrastructure", str(err), retry=err.retry)
+            return Failure("suspect" if err.suspect else "infrastructure", str(err), retry=err.retry, blameless=True)
         case ModelError() if err.kind in BLAMELESS:
-            return Failure("infrastructure", describe_error(err), retry=err.kind not in LASTING, by_model=True)
+            return Failure("infrastructure", describe_error(err), retry=err.kind not in LASTING, blameless=True)
         case ModelError():
-            return Failure("suspect", describe_error(err), retry=True, by_model=True)
+            return Failure("suspect", describe_error(err), retry=True, blameless=True)
         case TraceBenchError():
             return Failure("infrastructure", describe_error(err), retry=False)
     return Failure("suspect", describe_error(err), retry=True)

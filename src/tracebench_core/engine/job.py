@@ -196,6 +196,7 @@ def open_service(
         workers=order.eval_workers,
         retries=order.evaluation_retries,
         before=meter.check_time if meter is not None else None,
+        check=meter.check if meter is not None else None,
         on_control=control,
     )
 

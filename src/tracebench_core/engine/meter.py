@@ -109,6 +109,13 @@ class Meter:
         with self._lock:
             self._evaluations = evaluations
 
+    def check(self) -> None:
+        """Raise BudgetExhausted when time is over, or a cap has turned a model call away, a foreign client's included."""
+        self.check_time()
+        refusal = self.refusal()
+        if refusal is not None:
+            raise BudgetExhausted(refusal.axis, scope=refusal.scope)
+
     def check_time(self) -> None:
         """Raise BudgetExhausted when the time of the job or of the run is over."""
         with self._lock:

@@ -65,9 +65,13 @@ class EvaluationService:
         workers: int = 1,
         retries: int = RETRIES,
         before: Callable[[], None] | None = None,
+        check: Callable[[], None] | None = None,
         on_control: Callable[[Candidate, ExampleResult], None] | None = None,
     ) -> None:
-        """`before` is called ahead of each attempt and may raise; `on_control` is told what was measured only to judge a failure."""
+        """`before` is called ahead of each attempt, and `check` when a context asks whether to go on; both may raise.
+
+        `on_control` is told what was measured only to judge a failure.
+        """
         self._task = task
         self._guide = guide
         self._shared = shared
@@ -76,6 +80,7 @@ class EvaluationService:
         self._seed = seed
         self._retries = retries
         self._before = before
+        self._check = check
         self._on_control = on_control
         self._batch = getattr(task, "run_batch", None)
         self._met: Counter[tuple[str, str, Phase]] = Counter()
@@ -187,6 +192,7 @@ class EvaluationService:
             name=evaluation_name(candidate, example, phase=work.phase, repeat=work.repeat),
             phase=work.phase,
             seconds=self._spec.evaluation_timeout,
+            check=self._check if work.phase == "training" else None,
         )
 
     def _judged(self, work: Work, found: Feedback | Failure, *, started: float, asked: bool) -> ExampleResult:
@@ -215,7 +221,7 @@ class EvaluationService:
         if failure.blame == "infrastructure":
             return Feedback(score=0.0, status="not_measured", text=failure.words)
         if work.candidate.id == self._initial.id:
-            if failure.by_model:
+            if failure.blameless:
                 return Feedback(score=0.0, status="not_measured", text=failure.words)
             self.broken = self.broken or BrokenTaskError(
                 f"The task fails on its own initial candidate, on example `{work.example.id}`: {failure.words}",

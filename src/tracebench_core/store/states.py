@@ -127,9 +127,7 @@ def state_files(layout: JobLayout, history: StateHistory, blobs: BlobStore) -> d
 
 def candidate_scores(events: Iterable[Event]) -> dict[str, float | None]:
     """Return every candidate's score by its id: the archive's, else the mean over its examples."""
-    history = _History()
-    for event in events:
-        history.add(event)
+    history = StateHistory(events)
     return {candidate: record.score for candidate, record in history.records.items()}
 
 

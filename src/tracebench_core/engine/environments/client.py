@@ -17,8 +17,8 @@ from pydantic import JsonValue
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.engine.context import Lease
-from tracebench_core.engine.local.wire import Wire
 from tracebench_core.engine.recorder import Recorder
+from tracebench_core.engine.wire import Wire
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.specs import ExecutorSetting
 from tracebench_core.specs.parts import Scope

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.contracts import Environment, NotMeasured
-from tracebench_core.engine.local.wire import Wire
 from tracebench_core.engine.opening import demand
+from tracebench_core.engine.wire import Wire
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.ids import canonical_json
 from tracebench_core.plugins import PluginHost, load_ref

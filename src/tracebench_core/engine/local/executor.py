@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tracebench_core.engine.local.wire import Wire
+from tracebench_core.engine.wire import Wire
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.specs import ExecutorSetting, JobOrder
 

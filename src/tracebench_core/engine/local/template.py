@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from pydantic import BaseModel
 
 from tracebench_core.engine.local import kernel
-from tracebench_core.engine.local.wire import Wire
+from tracebench_core.engine.wire import Wire
 from tracebench_core.specs import JobOrder
 from tracebench_core.specs.base import Spec
 

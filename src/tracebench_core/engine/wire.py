@@ -1,4 +1,4 @@
-"""Messages between runner and template: one JSON object a line over a socket pair."""
+"""Messages between a run's processes: one JSON object a line over a socket pair."""
 
 from __future__ import annotations
 
