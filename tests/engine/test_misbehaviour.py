@@ -97,16 +97,15 @@ def test_a_trainer_that_moves_away_and_closes_its_output_is_kept_whole(lab: Lab)
     ("task", "words"),
     [("nan", "finite"), ("none", "NoneType"), ("text", "str"), ("raises", "KeyError: 'lost'")],
 )
-def test_a_guide_that_breaks_its_contract_costs_the_evaluation_and_not_the_job(lab: Lab, task: str, words: str) -> None:
-    summary = lab(f"lab:{task}", "NoOp")
+@pytest.mark.parametrize("trainer", ["NoOp", "swallows"])
+def test_a_task_that_fails_on_its_own_initial_candidate_fails_its_job_with_words(
+    lab: Lab, task: str, words: str, trainer: str
+) -> None:
+    result = only(lab(f"lab:{task}", trainer))
 
-    run = api.load_run(summary.run_dir)
-    (job,) = run.planned
-    evaluations = [e for e in run.events(job.job_id) if e.kind == "evaluation"]  # type: ignore[attr-defined]
-    assert {e.status for e in evaluations} == {"error"}  # type: ignore[attr-defined]
-    assert words in evaluations[0].feedback  # type: ignore[attr-defined]
-    assert only(summary).status == "ok"
-    assert only(summary).score_val_best is None
+    assert (result.status, result.error and result.error.type) == ("failed", "BrokenTaskError")
+    assert "initial candidate, on example `a`" in result.feedback
+    assert words in result.feedback
 
 
 def test_a_task_that_does_not_load_fails_its_jobs(lab: Lab) -> None:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from tracebench_core.contracts import Context, Trainer
+from tracebench_core.contracts import Context, NotMeasured, Trainer
 from tracebench_core.errors import ModelError
 from tracebench_core.specs import Budget, Example, Feedback
 from tracebench_core.testing.answering import Answer
@@ -274,9 +274,9 @@ def _differences(code: str, one: Trial, other: Trial, between: str) -> list[Find
 
 
 def _broken(toy: Toy) -> Toy:
-    """Return the toy with a guide that always raises."""
+    """Return the toy with a guide that can never measure."""
 
     def guide(example: Example, output: Any, _context: Context) -> Feedback:
-        raise RuntimeError(f"no verdict on {output!r} for {example.id}")
+        raise NotMeasured(f"no verdict on {output!r} for {example.id}", retry=False)
 
     return replace(toy, task=replace(toy.task, guide=guide))
