@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from tracebench_core.analysis.estimate import Estimator, Known, RunEstimate, estimate_run
 from tracebench_core.analysis.history import History, read_history
@@ -31,7 +31,10 @@ from tracebench_core.plugins.interpreters import find_python
 from tracebench_core.specs import Budget, Feedback, Resume, RunConfig, Split
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
-from tracebench_core.store.reader import Run, load_run
+from tracebench_core.store.reader import Run
+
+if TYPE_CHECKING:
+    from tracebench_core.analysis.opened import AnalysedRun
 
 __all__ = [
     "Check",
@@ -162,6 +165,17 @@ def resume(
         mode: Resume = "failed" if failed or error_type is not None else "auto"
         shown = _reporter(host, reporter, stream)
         return _run(stored, host, layout, root=root, mode=mode, reporter=shown, error_type=error_type)
+
+
+def load_run(path: str | Path) -> AnalysedRun:
+    """Open a run directory, finished or under way, with its frames, curves and charts. Needs no plugin.
+
+    Raises:
+        RunDirError: when the folder is missing, is no run, or is of a newer format than this reader knows.
+    """
+    from tracebench_core.analysis.opened import open_run  # noqa: PLC0415 - numpy takes longer than all that starts a run
+
+    return open_run(path)
 
 
 def evaluate_task(

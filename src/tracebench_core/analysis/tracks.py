@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tracebench_core.analysis.anchors import Anchors, find_anchors
 from tracebench_core.analysis.curves import Curve
 from tracebench_core.analysis.outcomes import ENDED, Outcome, Outcomes
 from tracebench_core.specs import Axis
@@ -56,22 +55,22 @@ def read_curve(job: JobLayout, axis: Axis, *, end: float | None) -> Curve | None
     return Curve(tuple(p[1] for p in points), tuple(p[2] for p in points), end or 0.0) if points else None
 
 
-def scales(tracks: Sequence[Track]) -> Mapping[str, Anchors]:
-    """Return by task what makes its curves 0 at the first measurement and 1 at the best: curves are on what trainers measured."""
-    by_task: dict[str, list[Track]] = defaultdict(list)
+def scales(tracks: Sequence[Track]) -> Mapping[str, float]:
+    """Return by task the largest gain over a job's first measurement, which is the initial candidate's; 0 where nothing was gained.
+
+    Gains, for trainers may measure on different examples: their levels do not compare.
+    """
+    gains: dict[str, float] = defaultdict(float)
     for track in tracks:
-        by_task[track.outcome.task].append(track)
-    return {
-        task: anchors
-        for task, found in by_task.items()
-        if (anchors := find_anchors([t.curve.ys[0] for t in found], [y for t in found for y in t.curve.ys])) is not None
-    }
+        gains[track.outcome.task] = max(gains[track.outcome.task], max(track.curve.ys) - track.curve.ys[0])
+    return gains
 
 
-def normalised(track: Track, anchors: Mapping[str, Anchors]) -> Curve:
-    """Return a track's curve on the common scale."""
-    scale = anchors[track.outcome.task]
-    return Curve(track.curve.xs, tuple(scale.normalise(y) for y in track.curve.ys), track.curve.end)
+def normalised(track: Track, gains: Mapping[str, float]) -> Curve:
+    """Return a track's curve with its first measurement at 0 and the task's largest gain at 1."""
+    gain, first = gains[track.outcome.task], track.curve.ys[0]
+    heights = tuple((y - first) / gain if gain > 0 else 0.0 for y in track.curve.ys)
+    return Curve(track.curve.xs, heights, track.curve.end)
 
 
 def sparkline(heights: Sequence[float]) -> str:

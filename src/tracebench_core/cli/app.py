@@ -23,6 +23,7 @@ from tracebench_core.cli import (
     pythons,
     recap,
     replay,
+    report,
     run,
     show,
     validate,
@@ -91,7 +92,9 @@ app = typer.Typer(
     epilog=GOLDEN_PATH,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-MODULES = (listing, validate, plan, run, replay, control, show, compare, recap, export, config, fsck, doctor, pythons)
+MODULES = (
+    listing, validate, plan, run, replay, control, show, compare, report, recap, export, config, fsck, doctor, pythons,
+)  # fmt: skip
 for _module in MODULES:
     _module.register(app)
 

@@ -46,12 +46,16 @@ def _curves(runs: Sequence[Run], found: Comparison) -> None:
 
     tracks = read_tracks(runs, found.outcomes, "evaluations")
     positions = grid([track.curve for track in tracks], points=SPARK)
-    anchors = scales(tracks)
+    gains = scales(tracks)
     width = max((len(s.standing.entrant) for s in found.summaries), default=0)
-    output.line(output.safe(f"\nbest so far over {positions[-1]:g} evaluations, first measurement to best seen:"))
+    output.line(
+        output.safe(
+            f"\nbest so far over {positions[-1]:g} evaluations, gain over the initial candidate, as trainers measured it:"
+        )
+    )
     for summary in found.summaries:
         own = [track for track in tracks if track.outcome.entrant == summary.standing.entrant]
-        tasks = [[normalised(t, anchors) for t in own if t.outcome.task == task] for task in found.outcomes.tasks]
+        tasks = [[normalised(t, gains) for t in own if t.outcome.task == task] for task in found.outcomes.tasks]
         points = band([curves for curves in tasks if curves], positions)
         line = sparkline([point.interval.estimate for point in points]).rjust(SPARK)
         output.line(output.safe(f"{summary.standing.entrant.ljust(width)}  {line}"))

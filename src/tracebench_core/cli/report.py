@@ -1,0 +1,160 @@
+"""`report` and `verify`: a comparison as a file to hand on, and whether such a file tells the truth."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from tracebench_core.cli import output
+from tracebench_core.cli.compare import AxisName
+from tracebench_core.cli.locate import find_run
+from tracebench_core.cli.options import AsJson, RunsDir
+from tracebench_core.errors import MissingRequirementError, OutputError, TraceBenchError, UsageError
+
+if TYPE_CHECKING:
+    from tracebench_core.analysis.verdicts import Comparison
+    from tracebench_core.store.reader import Run
+
+FORMATS = (".html", ".md", ".xml", ".csv", ".parquet", ".json")
+RunNames = Annotated[list[str], typer.Argument(metavar="RUN…", help="Runs: directories, or ids in `--runs-dir`.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(report)
+    app.command()(verify)
+
+
+def report(
+    names: RunNames,
+    *,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Its ending says what: .html, .md, .xml (JUnit), .csv, .parquet, .json.",
+        ),
+    ] = Path("report.html"),
+    runs_dir: RunsDir = None,
+    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="As of `compare`.")] = None,
+    axis: Annotated[AxisName, typer.Option(help="As of `compare`.")] = "evaluations",
+    at: Annotated[float | None, typer.Option(metavar="N", min=0, help="As of `compare`.")] = None,
+    failures: Annotated[Literal["initial", "worst", "exclude"], typer.Option(help="As of `compare`.")] = "initial",
+    as_json: AsJson = False,
+) -> None:
+    """Write a comparison of runs to one file; HTML opens from disk, offline."""
+    if out.suffix not in FORMATS:
+        raise UsageError(f"`{out}` has no ending that says what to write.", hint=f"one of: {', '.join(FORMATS)}")
+    options = {"baseline": baseline, "axis": axis, "at": at, "policy": failures}
+    runs = _load(names, runs_dir)
+    content = _render(out.suffix, runs, _compared(runs, options), options)
+    try:
+        out.write_bytes(content)
+    except OSError as err:
+        raise OutputError(
+            f"`{out}` cannot be written: {err.strerror}.", hint="trace-bench report RUN -o report.html"
+        ) from err
+    if as_json:
+        output.document("report", path=str(out), bytes=len(content))
+    else:
+        output.line(str(out))
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="REPORT", help="A report as HTML.")],
+    names: RunNames,
+    *,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute a report's tables from the runs and say whether they agree."""
+    from tracebench_core.analysis.report.html import DATA, MAIN, render_main, report_data
+
+    try:
+        text = file.read_text(encoding="utf-8")
+        found = DATA.search(text)
+        told = json.loads(found[1]) if found else None
+        options = {name: told["options"][name] for name in ("baseline", "axis", "at", "policy")} if told else None
+    except (OSError, ValueError, TypeError, KeyError) as err:
+        raise UsageError(
+            f"`{file}` cannot be read as a report: {err}.", hint="trace-bench report RUN -o report.html"
+        ) from err
+    if told is None or options is None:
+        raise UsageError(
+            f"`{file}` is no report: it holds no comparison.", hint="trace-bench report RUN -o report.html"
+        )
+    runs = _load(names, runs_dir)
+    recomputed = _compared(runs, options)
+    expected = json.loads(json.dumps(report_data(recomputed, options=options)))
+    differing = [*_differing(told.get("comparison"), expected["comparison"])]
+    main = MAIN.search(text)
+    if main is None or main[0] != render_main(runs, recomputed):
+        differing.append("the tables as shown")
+    if as_json:
+        output.document("verification", agrees=not differing, differing=differing)
+    elif not differing:
+        output.line(f"{file}: its tables agree with {', '.join(r.run_id for r in runs)}.")
+    if differing:
+        raise TraceBenchError(f"`{file}` does not agree with the runs in: {', '.join(differing)}.")
+
+
+def _load(names: list[str], runs_dir: str | None) -> list[Run]:
+    from tracebench_core.store.reader import load_run
+
+    return [load_run(find_run(name, runs_dir=runs_dir)) for name in dict.fromkeys(names)]
+
+
+def _compared(runs: list[Run], options: dict[str, Any]) -> Comparison:
+    from tracebench_core.analysis.comparison import compare_runs
+
+    return compare_runs(runs, **options)
+
+
+def _render(suffix: str, runs: list[Run], comparison: Comparison, options: dict[str, Any]) -> bytes:
+    from tracebench_core.analysis.document import STANDING_COLUMNS, comparison_data, standing_rows
+    from tracebench_core.analysis.report.text import render_junit, render_markdown
+
+    match suffix:
+        case ".html":
+            from tracebench_core.analysis.report.html import render_html
+
+            return render_html(runs, comparison, options=options).encode()
+        case ".md":
+            return render_markdown(runs, comparison).encode()
+        case ".xml":
+            return render_junit(comparison).encode()
+        case ".json":
+            return json.dumps(comparison_data(comparison), indent=2, allow_nan=False).encode() + b"\n"
+        case ".csv":
+            text = io.StringIO()
+            writer = csv.DictWriter(text, STANDING_COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(standing_rows(comparison))
+            return text.getvalue().encode()
+    return _parquet([*standing_rows(comparison)])
+
+
+def _parquet(rows: list[dict[str, Any]]) -> bytes:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as err:
+        raise MissingRequirementError(
+            "Parquet needs `pyarrow`, which is not installed.", hint="pip install 'tracebench-core[parquet]'"
+        ) from err
+    sink = io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist(rows), sink)
+    return sink.getvalue()
+
+
+def _differing(told: Any, expected: dict[str, Any]) -> list[str]:
+    if not isinstance(told, dict):
+        return ["everything"]
+    return [name for name in expected if told.get(name) != expected[name]]
