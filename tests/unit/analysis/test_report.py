@@ -58,7 +58,7 @@ def test_a_report_agrees_with_its_runs_until_either_is_changed(html: tuple[Path,
         command.verify(file, [str(run)])
 
     file.write_text(re.sub(r'"verdict":"[^"]*"', '"verdict":"B is better"', text, count=1))
-    with pytest.raises(TraceBenchError, match=r"in: verdict\.$"):
+    with pytest.raises(TraceBenchError, match=r"in: pairs\.$"):
         command.verify(file, [str(run)])
 
     file.write_text(text)
