@@ -60,6 +60,14 @@ def tracebench_tasks() -> Iterable[TaskSpec]:
 
 
 @hookspec
+def tracebench_find_task(name: str) -> TaskSpec | None:
+    """Return the task of a name that no listing shows, or None; for suites with more tasks than anyone would list.
+
+    Called when an id names this plugin's suite and no task of `tracebench_tasks`; the answer is kept.
+    """
+
+
+@hookspec
 def tracebench_trainers() -> Iterable[TrainerSpec]:
     """Return the trainers this plugin offers. Collected once per process."""
 

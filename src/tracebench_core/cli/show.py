@@ -13,6 +13,7 @@ from tracebench_core.cli import output
 from tracebench_core.cli.locate import find_job, find_run
 from tracebench_core.cli.options import AsJson, RunsDir
 from tracebench_core.cli.standings import leaderboard
+from tracebench_core.errors import UsageError
 
 if TYPE_CHECKING:
     from tracebench_core.specs import JobResult
@@ -33,13 +34,24 @@ def show(
         str, typer.Argument(metavar="RUN|JOB", help="A run or job: its directory, or its id in `--runs-dir`.")
     ],
     *,
+    evaluation: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Of a job: show its N-th evaluation, with what the suite kept of it."),
+    ] = None,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a run or a job. A run starts with its leaderboard; a job is shown with its steps and its best candidate."""
     from tracebench_core.store.reader import load_run
 
-    if (job := find_job(name, runs_dir=runs_dir)) is not None:
+    job = find_job(name, runs_dir=runs_dir)
+    if evaluation is not None:
+        from tracebench_core.cli.evaluation import show_evaluation
+
+        if job is None:
+            raise UsageError("`--evaluation` is of a job, not of a run.", hint="trace-bench show JOB --evaluation N")
+        show_evaluation(load_run(job.parent.parent).layout.job(job.name), evaluation, as_json=as_json)
+    elif job is not None:
         _show_job(load_run(job.parent.parent), job, as_json=as_json)
     else:
         _show_run(load_run(find_run(name, runs_dir=runs_dir)), as_json=as_json)

@@ -95,6 +95,7 @@ class Task(Protocol):
     exception is a bug of the task on the initial candidate, and makes any other candidate `invalid` when it repeats.
 
     A task may also offer
+    `self_check() -> Sequence[str]`: what is wrong with it on this machine, found by trying it; `validate --strict` asks,
     `run_batch(values, examples, contexts) -> list`: one launch for many examples; an exception in the list stands for its example,
     `trace_agent() -> Module` (`TaskSpec.traced`), and
     `close()`: called once in every process that opened the task.

@@ -27,6 +27,11 @@ class OpenTask(NamedTuple):
     test: tuple[Example, ...]
     spec: TaskSpec
 
+    def self_check(self) -> Sequence[str]:
+        """Return what the task finds wrong with itself on this machine."""
+        check = getattr(self.task, "self_check", None)
+        return tuple(check()) if callable(check) else ()
+
     def close(self) -> None:
         """Have the task end what it has opened in this process."""
         close = getattr(self.task, "close", None)
@@ -45,7 +50,7 @@ class SealedTask:
         )
         self.guide = task.guide
         self.run = task.run
-        for optional in ("trace_agent", "run_batch", "close"):
+        for optional in ("trace_agent", "run_batch", "self_check", "close"):
             offered = getattr(task, optional, None)
             if callable(offered):
                 setattr(self, optional, offered)

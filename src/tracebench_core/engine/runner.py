@@ -302,12 +302,17 @@ def terminated_is_interrupted() -> Iterator[None]:
 
 
 def exit_code(counts: Mapping[JobStatus, int], *, stopped_by: str) -> int:
-    """Return the exit code that a run's counts mean: 0 ok, 1 failed or cancelled jobs, 5 run budget reached, 130 interrupted."""
+    """Return the exit code that a run's counts mean.
+
+    0 ok, 1 failed or cancelled jobs, 3 every job was skipped, 5 run budget reached, 130 interrupted.
+    """
     if stopped_by == "interrupt" or stopped_by.startswith("cancelled"):
         return 130
     if stopped_by.startswith("run budget"):
         return 5
-    return 1 if any(counts.get(status, 0) for status in UNFINISHED) else 0
+    if any(counts.get(status, 0) for status in UNFINISHED):
+        return 1
+    return 3 if counts.get("skipped", 0) and counts["skipped"] == sum(counts.values()) else 0
 
 
 def _cpu_seconds() -> float:

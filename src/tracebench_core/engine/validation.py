@@ -65,14 +65,18 @@ def _lacks(plan: Plan, *, environ: Mapping[str, str]) -> Iterator[Check]:
 
 def _open(host: PluginHost, task_id: str, options: Mapping[str, object], *, trainable: bool) -> Check:
     try:
-        open_task(host, task_id, eval_kwargs=options)
+        opened = open_task(host, task_id, eval_kwargs=options)
+        try:
+            problems = opened.self_check()
+        finally:
+            opened.close()
     except MissingRequirementError as err:
         return Check("SKIP", task_id, f"{err} {err.hint}".strip())
     except TraceBenchError as err:
         return Check("FAIL" if trainable else "EXPECTED", task_id, str(err))
     except Exception as err:  # noqa: BLE001 - whatever a suite raises while loading is what the user must see
         return Check("FAIL", task_id, f"{type(err).__name__}: {err}")
-    return Check("OK", task_id)
+    return Check("FAIL", task_id, "; ".join(problems)) if problems else Check("OK", task_id)
 
 
 def _resolves(host: PluginHost, kind: str, name: str) -> Check:

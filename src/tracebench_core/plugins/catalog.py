@@ -24,6 +24,8 @@ class Catalog:
 
     suites: dict[str, SuiteSpec] = field(default_factory=dict)
     tasks: dict[str, TaskSpec] = field(default_factory=dict)
+    unlisted: dict[str, TaskSpec] = field(default_factory=dict)
+    """Tasks that no listing shows and that a suite knows by name; filled as they are asked for."""
     components: dict[Kind, dict[str, Component]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
     excluded: dict[str, str] = field(default_factory=dict)
     origin: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -56,6 +58,12 @@ class Catalog:
             self._claim("task", f"{plugin}:{spec.name}", plugin)
             self.tasks[f"{plugin}:{spec.name}"] = spec
 
+    def add_unlisted(self, plugin: str, spec: TaskSpec) -> TaskSpec:
+        """Take a task that was asked for by its name."""
+        task_id = f"{plugin}:{spec.name}"
+        self.origin["task", task_id] = plugin
+        return self.unlisted.setdefault(task_id, spec)
+
     def add_components(self, kind: Kind, plugin: str, specs: Iterable[Component]) -> None:
         """Take a plugin's trainers, optimizers, …; ids are their names."""
         for spec in specs:
@@ -72,6 +80,7 @@ class Catalog:
             if owner == plugin:
                 del self.origin[kind, id_]
                 (self.tasks if kind == "task" else self.components[kind]).pop(id_, None)  # type: ignore[index]
+                self.unlisted.pop(id_, None)
         self.suites.pop(plugin, None)
 
     def _claim(self, kind: str, id_: str, plugin: str) -> None:

@@ -106,7 +106,7 @@ class PluginHost:
         """Return the task of a full id, loading only the plugin that the id names."""
         suite = task_id.partition(":")[0]
         record = self.load(suite)
-        spec = self._catalog.tasks.get(task_id)
+        spec = self._catalog.tasks.get(task_id) or self._unlisted(suite, task_id)
         if spec is None:
             if record.status != "loaded":
                 raise PluginError(
@@ -120,6 +120,14 @@ class PluginHost:
         if reason := self._catalog.excluded.get(task_id):
             raise UsageError(f"Task `{task_id}` is excluded: {reason}.")
         return spec
+
+    def _unlisted(self, suite: str, task_id: str) -> TaskSpec | None:
+        """Return a task that no listing shows, when its suite knows the name."""
+        if (known := self._catalog.unlisted.get(task_id)) is not None or not self._pm.has_plugin(suite):
+            return known
+        name = task_id.partition(":")[2]
+        found = next((spec for spec in self._only("tracebench_find_task", suite)(name=name) if spec is not None), None)
+        return None if found is None else self._catalog.add_unlisted(suite, found)
 
     def suite_tasks(self, suite: str) -> dict[str, TaskSpec]:
         """Return the tasks of one suite by full id, without those that are excluded."""

@@ -14,7 +14,7 @@ def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
     """Return the full ids that `written` means, in the suite's order.
 
     `suite:name` is itself; `suite:group` and `suite:all` expand; the last segment of a name is enough where only one task of the
-    suite ends in it; without a prefix, suites that own bare ids are asked first, then all.
+    suite ends in it; an unlisted name is its suite's to know; without a prefix, suites that own bare ids are asked first, then all.
 
     Raises:
         UsageError: when nothing, or more than one thing, could be meant.
@@ -35,8 +35,10 @@ def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
         raise NothingSelectedError(
             f"Suite `{suite}` offers no task here.", hint=f"trace-bench list-tasks --bench {suite}"
         )
+    if len(_ending_in(rest, tasks)) > 1:
+        raise UsageError(f"`{written}` means more than one task of `{suite}`.{did_you_mean(rest, tasks)}")
     host.task(f"{suite}:{rest}")
-    raise UsageError(f"`{written}` means more than one task of `{suite}`.{did_you_mean(rest, tasks)}")
+    return [f"{suite}:{rest}"]
 
 
 def _resolve_bare(host: PluginHost, name: str) -> list[str]:

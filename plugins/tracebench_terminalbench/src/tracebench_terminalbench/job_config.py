@@ -1,0 +1,99 @@
+"""The configuration of one Harbor job, as Harbor's `-c` reads it. Field names outlive flags, so there are no flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tracebench_terminalbench.options import Options
+
+LOCAL = "tracebench_harbor.environment:LocalEnvironment"
+TERMINUS = "tracebench_harbor.agent:TemplateTerminus2"
+SIDE = Path(__file__).parent / "harbor_side"
+"""A folder for Harbor's own Python: it imports Harbor and the standard library, nothing of ours."""
+
+
+class Case(NamedTuple):
+    """What one example runs: a slug of the dataset, or a task's folder on disk."""
+
+    slug: str
+    path: str | None = None
+
+
+class Model(NamedTuple):
+    """The agent's model behind the gateway's door."""
+
+    base_url: str
+    name: str
+
+
+def job_config(
+    options: Options,
+    cases: Sequence[Case],
+    *,
+    name: str,
+    folder: Path,
+    subject: Mapping[str, Any],
+    model: Model | None,
+) -> dict[str, Any]:
+    """Return the configuration of a job that runs every case `attempts` times; its files go to `folder/name`."""
+    return {
+        "job_name": name,
+        "jobs_dir": str(folder),
+        "n_attempts": options.attempts,
+        "n_concurrent_trials": options.concurrency,
+        "quiet": True,
+        "environment": environment(backend_of(options, cases), options.harbor_environment_kwargs),
+        "agents": [_agent(options, subject, model)],
+        "extra_instructions": list(subject.get("extra_instructions", ())),
+        **_sources(options, cases),
+    }
+
+
+def backend_of(options: Options, cases: Sequence[Case]) -> str:
+    """Return where sandboxes run: as configured, else here for tasks of ours, which need no image, and in Docker for others."""
+    ours = all(case.path is not None and Path(case.path).is_relative_to(TOYS) for case in cases)
+    return options.harbor_env or ("local" if ours else "docker")
+
+
+TOYS = Path(__file__).parent / "toys"
+"""Our own tasks in Harbor's format."""
+
+
+def environment(backend: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Harbor's entry for a backend."""
+    if backend == "local":
+        return {"import_path": LOCAL, "kwargs": dict(kwargs)}
+    if ":" in backend:
+        return {"import_path": backend, "kwargs": dict(kwargs)}
+    return {"type": backend, "kwargs": dict(kwargs)}
+
+
+def _agent(options: Options, subject: Mapping[str, Any], model: Model | None) -> dict[str, Any]:
+    if model is None:
+        return {"name": options.agent}
+    kwargs = {"record_terminal_session": False, **options.agent_kwargs, "api_base": model.base_url}
+    agent: dict[str, Any] = {"model_name": f"openai/{model.name}", "kwargs": kwargs}
+    if "template" in subject:
+        kwargs["prompt_template_path"] = subject["template"]
+        agent["import_path"] = TERMINUS
+    else:
+        agent["name"] = options.agent
+    if "skills" in subject:
+        agent["skills"] = list(subject["skills"])
+    return agent
+
+
+def _sources(options: Options, cases: Sequence[Case]) -> dict[str, Any]:
+    paths = [{"path": case.path} for case in cases if case.path is not None]
+    slugs = [case.slug for case in cases if case.path is None]
+    return {"tasks": paths, "datasets": [{**dataset(options.harbor_dataset), "task_names": slugs}] if slugs else []}
+
+
+def dataset(written: str) -> dict[str, str]:
+    """Return Harbor's entry for `name@version` of the registry or `org/name[@ref]` of the hub."""
+    name, _, version = written.partition("@")
+    if not version:
+        return {"name": name}
+    return {"name": name, "ref" if "/" in name else "version": version}

@@ -1,0 +1,45 @@
+"""Builds tasks: the attribute `task_<name>` is the loader of the task of that name, also of one that no listing shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.errors import UsageError
+from tracebench_terminalbench.catalog import cases_of, task_name
+from tracebench_terminalbench.job_config import Case
+from tracebench_terminalbench.options import Options
+from tracebench_terminalbench.task import TerminalTask
+
+
+def __getattr__(attribute: str) -> Callable[..., TerminalTask]:
+    name = task_name(attribute)
+    if name is None:
+        raise AttributeError(attribute)
+    return partial(build, name)
+
+
+def build(name: str, **settings: Any) -> TerminalTask:
+    """Return the task of a name under its validated options.
+
+    Raises:
+        UsageError: when `harbor_task_path` leads to no task.
+        MissingRequirementError: when the whole template is optimised and Harbor, whose template it starts from, is not here.
+    """
+    options = Options(**settings)
+    cases = cases_of(name)
+    if options.harbor_task_path is not None:
+        cases = {split: [_on_disk(case, options.harbor_task_path) for case in some] for split, some in cases.items()}
+    return TerminalTask(cases, options)
+
+
+def _on_disk(case: Case, written: str) -> Case:
+    place = Path(written).expanduser().absolute()
+    folder = place if (place / "task.toml").is_file() else place / case.slug
+    if not (folder / "task.toml").is_file():
+        raise UsageError(
+            f"`harbor_task_path` is `{written}`, and there is no `{case.slug}/task.toml` in it.", hint=f"ls {written}"
+        )
+    return Case(folder.name, str(folder))

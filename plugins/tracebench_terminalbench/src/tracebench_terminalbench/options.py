@@ -1,0 +1,64 @@
+"""What a config may say under `eval_kwargs` of a Terminal-Bench task."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
+
+DATASET = "terminal-bench@2.0"
+"""The dataset of a config that names none; `terminal-bench/terminal-bench-2-1` is the corrected one."""
+Subject = Literal["advice", "template", "extra_instructions", "skill"]
+Agent = Literal["terminus-2", "oracle", "nop"]
+
+
+def _also(name: str) -> AliasChoices:
+    """Take a setting also under its name with `harbor_`."""
+    return AliasChoices(name, f"harbor_{name}")
+
+
+class Options(BaseModel):
+    """Settings of a Terminal-Bench task. The names with `harbor_` are the ones that users of Trace-Bench know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    optimize: Subject = "advice"
+    """`advice`: a block inside Terminus-2's own prompt. `template`: the whole prompt. `extra_instructions`: a text after each task's
+    instruction. `skill`: the text of a skill that the agent finds in its environment."""
+    agent: Agent = "terminus-2"
+    """`oracle` runs the task's own solution and `nop` does nothing; neither asks a model."""
+    harbor_dataset: str = DATASET
+    """`name@version` of Harbor's registry, or `org/name` (also `org/name@ref`) of its hub."""
+    harbor_env: str | None = None
+    """Where the sandboxes run: `local`, `docker`, `podman`, `daytona`, `e2b`, `modal`, another of Harbor's names, or `module:Class`.
+    None: `local` for our own toy tasks, `docker` for all others."""
+    harbor_model: str | None = None
+    """The agent's model; it must be the one that the config gives the role `agent`, whose calls the gateway meters."""
+    harbor_cli_timeout_seconds: float | None = Field(default=None, gt=0)
+    """Seconds for one Harbor job; None: as long as the job of Trace-Bench may take."""
+    harbor_task_path: str | None = None
+    """A folder of tasks in Harbor's format, or one such task, in place of a dataset."""
+    agent_kwargs: dict[str, Any] = Field(default_factory=dict, validation_alias=_also("agent_kwargs"))
+    """Settings of the agent, such as `max_turns`, `temperature`, `parser_name`, `model_info`."""
+    harbor_environment_kwargs: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the sandbox's provider."""
+    extra_env: dict[str, str] = Field(default_factory=dict, validation_alias=_also("extra_env"))
+    """Variables of Harbor's process. Keys have no place in a config: see `harbor_env_file`."""
+    harbor_env_file: str | None = None
+    """A file of `NAME=value` lines that Harbor itself reads: the keys of a cloud provider."""
+    harbor_command: str | None = None
+    """The Harbor command; None: `$TRACE_BENCH_HARBOR`, then PATH."""
+    concurrency: int = Field(default=4, ge=1)
+    """Trials that one Harbor job runs at a time."""
+    attempts: int = Field(default=1, ge=1)
+    """Trials of one example; its score is their mean."""
+    grace: float = Field(default=10.0, ge=0)
+    """Seconds that Harbor has to remove its sandboxes when it is told to stop."""
+
+    @field_validator("extra_env")
+    @classmethod
+    def _no_keys(cls, variables: dict[str, str]) -> dict[str, str]:
+        for name in variables:
+            if name.upper().endswith(("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")):
+                raise ValueError(f"`{name}` looks like a key, and a config is kept: write it into `harbor_env_file`")
+        return variables

@@ -1,0 +1,69 @@
+"""The hooks of the suite; light, so that listing tasks starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import EnvironmentSpec, PythonSpec, StubFormatSpec, SuiteSpec, TaskSpec
+from tracebench_terminalbench import catalog
+from tracebench_terminalbench.found import RANGE
+
+
+@hookimpl
+def tracebench_configure(settings: Mapping[str, Any]) -> None:
+    """Take the folder of local tasks."""
+    catalog.configure(settings)
+
+
+@hookimpl
+def tracebench_suite() -> SuiteSpec:
+    """Describe the suite."""
+    return SuiteSpec(
+        title="Terminal-Bench",
+        description="An agent solves tasks in a terminal; what guides it is optimised. Harbor runs it, the gateway meters it.",
+        aliases=("terminal-bench",),
+        citation=catalog.CITATION,
+    )
+
+
+@hookimpl
+def tracebench_tasks() -> tuple[TaskSpec, ...]:
+    """Return the tasks that listings show."""
+    return tuple(catalog.listed())
+
+
+@hookimpl
+def tracebench_find_task(name: str) -> TaskSpec | None:
+    """Return the task of any slug."""
+    return catalog.found(name)
+
+
+@hookimpl
+def tracebench_environments() -> Iterable[EnvironmentSpec]:
+    """Return Harbor, found and checked once per run."""
+    return [
+        EnvironmentSpec(
+            name="harbor", kind="command", loader="tracebench_terminalbench.harness:HarborEnvironment", scope="run"
+        )
+    ]
+
+
+@hookimpl
+def tracebench_stub_formats() -> Iterable[StubFormatSpec]:
+    """Return how the stub model answers as Terminus-2's model."""
+    return [StubFormatSpec(name="terminus-2", loader="tracebench_terminalbench.stub:answer")]
+
+
+@hookimpl
+def tracebench_pythons() -> Iterable[PythonSpec]:
+    """Return the interpreter that Harbor lives in."""
+    return [
+        PythonSpec(
+            name="harbor",
+            python=">=3.12",
+            requirements=(RANGE,),
+            loader="tracebench_core.plugins.interpreters:find_python",
+        )
+    ]

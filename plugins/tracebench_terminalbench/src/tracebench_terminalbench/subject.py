@@ -1,0 +1,82 @@
+"""What of the agent is optimised: the parameter that a trainer changes, and what a value of it means for a Harbor job."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.contracts import EvaluationFailed
+from tracebench_core.specs import Feedback, Parameter
+from tracebench_terminalbench.found import find_harbor
+from tracebench_terminalbench.options import Options
+from tracebench_terminalbench.template import template_problem, with_advice
+
+SKILL = "working-in-the-terminal"
+_SKILL_HEAD = (
+    f"---\nname: {SKILL}\ndescription: How to work in this environment. Read it before the first command.\n---\n\n"
+)
+_DESCRIPTIONS = {
+    "advice": "Advice to the agent, put into its prompt before each task's description. Plain text; it holds for all tasks.",
+    "template": "The agent's whole prompt, for Python's `str.format`: it must hold {instruction} and {terminal_state}, and literal "
+    "braces are doubled. The agent answers in the JSON form that it describes.",
+    "extra_instructions": "Text that follows each task's instruction. Plain text; it holds for all tasks.",
+    "skill": "The text of a skill (Markdown) that the agent finds in its environment and may read. It holds for all tasks.",
+}
+LONGEST = {"advice": 8_000, "template": 24_000, "extra_instructions": 8_000, "skill": 24_000}
+
+
+def parameter(options: Options) -> Parameter:
+    """Return the parameter; a whole template starts as Harbor's own, and so needs Harbor here.
+
+    Raises:
+        MissingRequirementError: when Harbor is needed and not here.
+    """
+    initial = ""
+    if options.optimize == "template":
+        initial = find_harbor(options.harbor_command).template(parser(options)).read_text(encoding="utf-8")
+    name = options.optimize
+    return Parameter(name=name, kind="text", initial=initial, description=_DESCRIPTIONS[name], max_length=LONGEST[name])
+
+
+def write_subject(options: Options, text: str, *, frame: str, folder: Path) -> dict[str, Any]:
+    """Write what a candidate's text means for the agent to files named by their content, and return what a job says of it.
+
+    Raises:
+        EvaluationFailed: `invalid`, when a whole template cannot be filled in; nothing was launched.
+    """
+    match options.optimize:
+        case "template":
+            if problem := template_problem(text):
+                raise EvaluationFailed(
+                    Feedback(score=0.0, status="invalid", text=f"{problem[0].upper()}{problem[1:]}.")
+                )
+            return {"template": _template_file(text, folder)}
+        case "advice":
+            return {"template": _template_file(with_advice(frame, text), folder)}
+        case "extra_instructions":
+            return {"extra_instructions": [text]} if text.strip() else {}
+        case "skill":
+            return {"skills": [_skill_folder(text, folder)]} if text.strip() else {}
+
+
+def parser(options: Options) -> str:
+    """Return the form of the agent's answers: `json` or `xml`."""
+    return str(options.agent_kwargs.get("parser_name", "json"))
+
+
+def _template_file(text: str, folder: Path) -> str:
+    path = folder / f"prompt-{_digest(text)}.txt"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def _skill_folder(text: str, folder: Path) -> str:
+    path = folder / f"skill-{_digest(text)}" / SKILL
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "SKILL.md").write_text(f"{_SKILL_HEAD}{text.strip()}\n", encoding="utf-8")
+    return str(path)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]

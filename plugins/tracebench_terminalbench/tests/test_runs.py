@@ -1,0 +1,131 @@
+"""Whole runs with Harbor: an optimisation, caps that hold inside Harbor, and what a kill leaves. Skipped where there is no Harbor."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_terminalbench import rules
+from tracebench_terminalbench.found import Harbor
+
+pytestmark = [pytest.mark.heavy("harbor"), pytest.mark.timeout(600)]
+CONFIG = """
+mode: real
+seeds: [1]
+job_timeout: 900
+budget: {budget}
+llm: {{provider: openai, model: rules, base_url: "{url}", prices: {{rules: {{prompt: 1.0, completion: 2.0}}}}}}
+tasks: [{{id: "terminal_bench:{task}", eval_kwargs: {{agent_kwargs: {{max_turns: 10}}}}}}]
+trainers: [{trainer}]
+"""
+SLOW = json.dumps({"analysis": "", "plan": "", "commands": [{"keystrokes": "sleep 999\n", "duration": 30}]})
+
+
+def command(folder: Path, **filled: str) -> list[str]:
+    config = folder / "run.yaml"
+    config.write_text(CONFIG.format(**filled))
+    return [
+        sys.executable,
+        "-m",
+        "tracebench_core.cli",
+        "run",
+        "--config",
+        str(config),
+        "--runs-dir",
+        str(folder / "runs"),
+    ]
+
+
+def events(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in folder.glob("runs/*/jobs/*/events.jsonl"):
+        yield from map(json.loads, path.read_text().splitlines())
+
+
+def left(folder: Path) -> list[str]:
+    """Return the processes that name the folder, or run in it, and the mounts below it."""
+    found = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(folder) in line]
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            place = str((process / "cwd").readlink())
+        except OSError:
+            continue
+        if words and (str(folder) in words or str(folder) in place) and int(process.name) != os.getpid():
+            found.append(words)
+    return found
+
+
+def test_a_trainer_finds_the_advice_that_solves_the_tasks(harbor: Harbor, tmp_path: Path) -> None:
+    with FakeOpenAI(reply=rules.answer) as server:
+        trainer = "{id: SequentialRefine, params_variants: [{num_steps: 2}]}"
+        done = subprocess.run(
+            command(tmp_path, url=server.base_url, task="toys", trainer=trainer, budget="{}"),
+            check=False, capture_output=True, text=True,
+        )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    (result,) = [json.loads(path.read_text()) for path in tmp_path.glob("runs/*/jobs/*/results.json")]
+    assert result["status"] == "ok"
+    scores: dict[str, list[float]] = {}
+    for event in events(tmp_path):
+        if event["kind"] == "evaluation" and event["by"] == "trainer":
+            scores.setdefault(event["candidate"], []).append(event["score"])
+    assert [sum(found) for found in scores.values()] == [1.0, 2.0, 3.0]
+    assert result["score_test"] == 1.0
+    shown = subprocess.run(
+        [sys.executable, "-m", "tracebench_core.cli", "show", str(next(tmp_path.glob("runs/*/jobs/*"))), "--evaluation", "2"],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert "I write the answer without a look." in shown.stdout
+    assert "  $ echo 'billing,1' > /app/errors.csv" in shown.stdout
+    assert "verifier:\n  wrong: /app/errors.csv has" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("cap", "axis"), [("{llm_calls: 4}", "llm_calls"), ("{usd: 0.003}", "usd"), ("{seconds: 20}", "seconds")]
+)
+def test_a_cap_ends_harbor_and_leaves_nothing(harbor: Harbor, tmp_path: Path, cap: str, axis: str) -> None:
+    waits = json.dumps({"analysis": "", "plan": "", "commands": [{"keystrokes": "", "duration": 0.5}]})
+    with FakeOpenAI(reply=lambda _: waits) as server:
+        done = subprocess.run(
+            command(tmp_path, url=server.base_url, task="toy/hello-file", trainer="NoOp", budget=cap),
+            check=False, capture_output=True, text=True,
+        )  # fmt: skip
+
+    (result,) = [json.loads(path.read_text()) for path in tmp_path.glob("runs/*/jobs/*/results.json")]
+    assert result["stop_reason"] == f"budget:{axis}", done.stderr
+    assert result["used"]["llm_calls"] <= 4 or axis != "llm_calls"
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_killed_leaves_no_process_and_no_mount(
+    harbor: Harbor, tmp_path: Path, sent: signal.Signals
+) -> None:
+    with FakeOpenAI(reply=lambda _: SLOW) as server:
+        runner = subprocess.Popen(
+            command(tmp_path, url=server.base_url, task="toys", trainer="NoOp", budget="{}"),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        deadline = time.monotonic() + 300
+        while len([words for words in left(tmp_path) if ".sandbox-" in words]) < 3 or not server.log.requests:
+            assert time.monotonic() < deadline, "the sandboxes did not start"
+            assert runner.poll() is None
+            time.sleep(0.2)
+        started = time.monotonic()
+        runner.send_signal(sent)
+        while left(tmp_path):
+            assert time.monotonic() < deadline, left(tmp_path)
+            time.sleep(0.1)
+        print(f"{sent.name}: nothing left after {time.monotonic() - started:.1f} s")
+        runner.wait()
