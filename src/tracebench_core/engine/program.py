@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,6 +18,11 @@ from tracebench_core.contracts import Problem
 from tracebench_core.engine.door import Door
 from tracebench_core.errors import BudgetExhausted, ModelError, ProgramError
 
+_APART = (
+    *(sys.executable, "-I", "-S", "-c"),
+    f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); from tracebench_core.sandbox.apart import main; main()",
+)
+"""The command that keeps other processes out of a program's sight (see `sandbox.apart`); without `site`, it starts at once."""
 LOOK_SECONDS = 1.0
 """Longest pause between two questions to the gateway whether it turned the program away."""
 
@@ -59,11 +67,29 @@ def _start(problem: Problem, door: Door, program: Program) -> subprocess.Popen[b
     path = door.environ({**program.environ, **program.own})
     environ = {**program.environ, **_models(problem), **program.own, **path}
     try:
+        started = find_program(program.argv[0], program.folder, path=environ.get("PATH", os.defpath))
         return subprocess.Popen(  # noqa: S603 - the config's own program
-            program.argv, cwd=program.folder, env=environ, process_group=0
+            [*_APART, started, *program.argv[1:]], cwd=program.folder, env=environ, process_group=0
         )
     except OSError as err:
         raise ProgramError(f"`{program.argv[0]}` cannot be started in `{program.folder}`: {err.strerror}.") from err
+
+
+def find_program(name: str, folder: Path, *, path: str) -> str:
+    """Return what a program's name stands for in a folder; raises the OSError that starting it would raise."""
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    if os.sep in name:
+        place = folder / name
+        if not place.is_file():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if not os.access(place, os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return name
+    found = shutil.which(name, path=path)
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    return found
 
 
 class _Watch:

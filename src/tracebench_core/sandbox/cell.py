@@ -17,7 +17,6 @@ from tracebench_core.sandbox.syscalls import libc, prctl
 
 BOX = Path("/box")
 """Where a child finds its private folder."""
-_PROCESSES = 256
 _SET_PDEATHSIG = 1
 _DETACH = 2
 
@@ -71,24 +70,13 @@ class Cell:
         os.environ["HOME"] = os.environ["TMPDIR"] = str(BOX)
 
 
-def limit_processes() -> None:
-    """Limit the processes of a user; root has no such limit."""
-    import resource  # noqa: PLC0415 - in the template already; said here for readers
-
-    resource.setrlimit(resource.RLIMIT_NPROC, (_PROCESSES, _PROCESSES))
-
-
 def _become_first() -> None:
     """Return in the first process of the namespace; this one ends as that one ends, by the same signal."""
     first = os.fork()
     if first == 0:
         prctl(_SET_PDEATHSIG, signal.SIGKILL)
         return
-    code = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
-    if code < 0:
-        signal.signal(-code, signal.SIG_DFL) if -code not in {signal.SIGKILL, signal.SIGSTOP} else None
-        os.kill(os.getpid(), -code)
-    os._exit(code if code >= 0 else 70)
+    namespaces.end_like(os.waitpid(first, 0)[1])
 
 
 def _root(root: Path, paths: Iterable[Path]) -> Path:

@@ -128,6 +128,12 @@ class Lockdown:
         direct(_CAPSET, a=ctypes.addressof(header), b=ctypes.addressof(data))
 
 
+def drop_capabilities() -> None:
+    """Give up every capability of the calling process."""
+    header, data = _no_capabilities()
+    direct(_CAPSET, a=ctypes.addressof(header), b=ctypes.addressof(data))
+
+
 def die_with(parent: int) -> None:
     """Have the kernel kill this process when the thread that forked it ends; leave at once if that is already so."""
     direct(_PRCTL, a=_SET_PDEATHSIG, b=signal.SIGKILL)

@@ -71,6 +71,17 @@ def leave_like(status: int) -> None:
     os._exit(code if code >= 0 else 128 - code)
 
 
+def end_like(status: int) -> None:
+    """End this process by the signal that ended another, or with its exit code; one above 128 stands for a signal, as in a shell."""
+    code = os.waitstatus_to_exitcode(status)
+    number = -code if code < 0 else code - 128
+    if 0 < number < signal.NSIG:
+        if number not in {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(max(code, 0))
+
+
 def mount(
     source: Path | str | None, target: Path, *, flags: int = 0, kind: str | None = None, options: str = ""
 ) -> None:
