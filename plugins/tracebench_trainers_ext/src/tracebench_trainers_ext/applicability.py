@@ -28,6 +28,13 @@ def needs_instructions(problem: Problem) -> str:
     return "it appends rules to instructions, and this task has no parameter of kind `text`"
 
 
+def needs_one_code(problem: Problem) -> str:
+    """Refuse all but a single piece of code: these libraries evolve one program file."""
+    if [p.kind for p in problem.parameters] == ["code"]:
+        return ""
+    return "it evolves one program, and this task is not a single parameter of kind `code`"
+
+
 def needs_numbers(problem: Problem) -> str:
     """Refuse a task whose parameters hold no number and no choice to search over."""
     if any(has_leaf(p) for p in problem.parameters):

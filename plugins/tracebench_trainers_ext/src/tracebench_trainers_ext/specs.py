@@ -10,7 +10,7 @@ PACKAGE = "tracebench_trainers_ext"
 
 
 def _spec(
-    name: str, build: str, settings: str, *, library: Library, title: str, citation: str, uses_model: bool = True
+    name: str, build: str, settings: str, *, library: Library | None, title: str, citation: str, uses_model: bool = True
 ) -> TrainerSpec:
     return TrainerSpec(
         name=name,
@@ -19,10 +19,12 @@ def _spec(
         title=title,
         citation=citation,
         uses_model=uses_model,
-        requires=(
-            Requirement(kind="module", name=library.module, hint=library.hint, python=library.python, unless="python"),
-        ),
+        requires=_needed(library) if library else (),
     )
+
+
+def _needed(library: Library) -> tuple[Requirement, ...]:
+    return (Requirement(kind="module", name=library.module, hint=library.hint, python=library.python, unless="python"),)
 
 
 DSPY = "DSPy, https://github.com/stanfordnlp/dspy"
@@ -134,5 +136,21 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         title="Nevergrad over numbers and choices, without a model",
         citation="Nevergrad, https://github.com/facebookresearch/nevergrad",
         uses_model=False,
+    ),
+    _spec(
+        "ShinkaEvolve",
+        "shinka",
+        "evolution:ShinkaSettings",
+        library=libraries.SHINKA,
+        title="ShinkaEvolve's islands, in an interpreter of its own",
+        citation="ShinkaEvolve: Towards Open-Ended And Sample-Efficient Program Evolution, arXiv 2509.19349",
+    ),
+    _spec(
+        "Agent",
+        "agent",
+        "agent:AgentSettings",
+        library=None,
+        title="A coding agent of your choice, in a folder with the candidate's files",
+        citation="",
     ),
 )

@@ -12,6 +12,7 @@ from tracebench_trainers_ext.applicability import (
     needs_demonstrations,
     needs_instructions,
     needs_numbers,
+    needs_one_code,
     needs_text,
 )
 from tracebench_trainers_ext.launch import ForeignTrainer
@@ -71,6 +72,16 @@ def optuna(settings: BaseModel) -> ForeignTrainer:
 def nevergrad(settings: BaseModel) -> ForeignTrainer:
     """Return `Nevergrad`."""
     return ForeignTrainer("nevergrad_search", libraries.NEVERGRAD, settings, rules=(needs_numbers,))
+
+
+def shinka(settings: BaseModel) -> ForeignTrainer:
+    """Return `ShinkaEvolve`."""
+    return ForeignTrainer("shinka_run", libraries.SHINKA, settings, rules=(needs_one_code,))
+
+
+def agent(settings: BaseModel) -> ForeignTrainer:
+    """Return `Agent`."""
+    return ForeignTrainer("agent", None, settings)
 
 
 class Bootstrap:

@@ -48,3 +48,12 @@ class SkyBestOfNSettings(SkyDiscoverSettings):
     """`SkyDiscover-BestOfN`."""
 
     search: Literal["best_of_n"] = "best_of_n"
+
+
+class ShinkaSettings(SampledSettings):
+    """`ShinkaEvolve`."""
+
+    iterations: int = Field(default=30, ge=1)
+    """Generations at most; fewer where the budget's evaluations leave no room for so many."""
+    num_islands: int = Field(default=2, ge=1)
+    patch_types: tuple[Literal["diff", "full"], ...] = Field(default=("full",), min_length=1)

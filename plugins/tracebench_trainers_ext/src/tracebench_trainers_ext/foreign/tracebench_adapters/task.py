@@ -60,8 +60,10 @@ class Task:
         return f"{words}; it must define `{parameter.signature}`" if parameter.signature else words
 
     def descend(self, texts, parents, origin):
-        """Remember, before it is measured, from which texts a candidate was made and by which operator."""
-        known = [self._ids[key(p)] for p in parents if key(p) in self._ids]
+        """Remember, before it is measured, from which texts (or candidates, by id) one was made, and by which operator."""
+        known = [
+            p if isinstance(p, str) else self._ids[key(p)] for p in parents if isinstance(p, str) or key(p) in self._ids
+        ]
         self._parents.setdefault(key(texts), (known, origin))
 
     def expect(self, parents, origin):

@@ -1,0 +1,88 @@
+"""A coding agent as the optimizer: a command line in a folder with the candidate's files, the task in words, and a tool that evaluates."""
+
+import json
+import os
+import shlex
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from .folder import TASK, file_of, read_texts, write_texts
+from .task import settings_of
+
+TOOL = "evaluate"
+PASSED = ("TRACEBENCH_DOOR", "PYTHONPATH")
+
+
+class AgentFailed(Exception):  # noqa: N818 - named for what happened
+    """The agent's command ended badly before it measured anything."""
+
+
+def train(task, settings):
+    """Let the agent work until it ends; what it leaves in the folder is measured on the comparison examples."""
+    settings = settings_of(settings)
+    folder = Path("agent").absolute()
+    folder.mkdir()
+    write_texts(task, task.initial, folder)
+    (folder / TASK).write_text(describe(task, settings))
+    write_tool(folder / TOOL)
+    before = task.problem.budget()["used"]["evaluations"]
+    words = [part.replace("{task}", (folder / TASK).read_text()) for part in settings.argv]
+    done = subprocess.run(  # noqa: S603 - the config's own command
+        words, cwd=folder, env=environ(settings, task), stdin=subprocess.DEVNULL, check=False
+    )
+    if done.returncode != 0 and task.problem.budget()["used"]["evaluations"] == before:
+        raise AgentFailed(f"`{settings.argv[0]}` ended with code {done.returncode} before it measured anything")
+    task.measure(read_texts(task, folder), task.validation, parents=[task.initial], origin="agent:final")
+
+
+def environ(settings, task):
+    """Return the agent's environment: the gateway on both wires, and no way to the net for what keeps to the usual variables."""
+    endpoint = task.endpoint()
+    nowhere = "http://127.0.0.1:9"
+    return {
+        **os.environ,
+        "ANTHROPIC_BASE_URL": endpoint.base_url.removesuffix("/v1"),
+        "ANTHROPIC_API_KEY": endpoint.api_key,
+        "ANTHROPIC_MODEL": endpoint.model,
+        "OPENAI_MODEL": endpoint.model,
+        "HTTP_PROXY": nowhere,
+        "HTTPS_PROXY": nowhere,
+        "NO_PROXY": "127.0.0.1,localhost",
+        **settings.env,
+    }
+
+
+def write_tool(path):
+    """Write the tool that evaluates: it finds the door by itself, whatever environment the agent gives it."""
+    exports = "".join(f"export {name}={shlex.quote(os.environ[name])}\n" for name in PASSED)
+    run = f'exec {shlex.quote(sys.executable)} -m tracebench_adapters.agent_tool "$@"'
+    path.write_text(f'#!/bin/sh\ncd "$(dirname "$0")" || exit 1\n{exports}{run}\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def describe(task, settings):
+    """Return the task in words."""
+    names = "\n".join(f"- `{file_of(task, name)}`: {task.describe(name)}" for name in task.initial)
+    budget = task.problem.budget()
+    caps = {axis: cap for axis, cap in budget["caps"].items() if cap is not None}
+    return (
+        f"""# The task
+
+{task.objective}
+
+The higher the score, the better. Improve these files; change nothing else:
+
+{names}
+
+# How to measure
+
+Run `./{TOOL}` in this folder. It measures the files as they are on {len(task.train)} examples and prints score and feedback;
+`./{TOOL} --examples 3` takes the first three only, `./{TOOL} --validation` the held-out ones. Every example costs one evaluation.
+`history.jsonl` keeps what was measured. The budget: {json.dumps(caps) or "none"}. When the tool says that the budget is spent, stop.
+
+{settings.instructions}
+""".rstrip()
+        + "\n"
+    )

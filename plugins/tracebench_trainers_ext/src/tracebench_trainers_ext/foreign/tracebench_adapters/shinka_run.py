@@ -1,0 +1,60 @@
+"""ShinkaEvolve over one piece of code: its asynchronous islands, each evaluation a process of its own at the door."""
+
+import os
+import sys
+from pathlib import Path
+
+from shinka.core import EvolutionConfig, ShinkaEvolveRunner
+from shinka.database import DatabaseConfig
+from shinka.launch import LocalJobConfig
+
+from . import files
+from .task import settings_of
+
+START, END = "# EVOLVE-BLOCK-START\n", "# EVOLVE-BLOCK-END\n"
+KEY = "LOCAL_OPENAI_API_KEY"
+EVALUATOR = '''"""Evaluates a program file at the job's door, as the library calls it."""
+
+from tracebench_adapters.shinka_evaluate import main
+
+main()
+'''
+
+
+def train(task, settings):
+    """Evolve until the generations or the budget end."""
+    settings = settings_of(settings)
+    (code,) = task.initial.values()
+    Path("initial.py").write_text(f"{START}{code.rstrip()}\n{END}")
+    Path("evaluate.py").write_text(EVALUATOR)
+    endpoint = task.endpoint()
+    os.environ[KEY] = endpoint.api_key
+    sampling = {"temperatures": [0.7 if settings.temperature is None else settings.temperature]}
+    if settings.max_tokens is not None:
+        sampling["max_tokens"] = settings.max_tokens
+    runner = ShinkaEvolveRunner(
+        evo_config=EvolutionConfig(
+            task_sys_msg=files.instructions(task),
+            num_generations=files.planned_iterations(task, settings.iterations),
+            patch_types=list(settings.patch_types),
+            patch_type_probs=[1.0 / len(settings.patch_types)] * len(settings.patch_types),
+            llm_models=[f"local/{endpoint.model}@{endpoint.base_url}"],
+            llm_dynamic_selection=None,
+            llm_kwargs=sampling,
+            meta_rec_interval=None,
+            embedding_model=None,
+            init_program_path=str(Path("initial.py").absolute()),
+            results_dir=str(Path("shinka_output").absolute()),
+            use_text_feedback=True,
+            max_patch_resamples=1,
+        ),
+        job_config=LocalJobConfig(
+            eval_program_path=str(Path("evaluate.py").absolute()), python_executable=sys.executable
+        ),
+        db_config=DatabaseConfig(db_path="shinka.sqlite", num_islands=settings.num_islands),
+        max_evaluation_jobs=1,
+        max_proposal_jobs=1,
+        max_db_workers=1,
+        verbose=False,
+    )
+    runner.run()

@@ -1,0 +1,85 @@
+"""Coding agents: two scripted stand-ins that speak the two wires work in a folder, measure by the tool, and spend by the gateway."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, run, said
+
+from tracebench_core.testing.fake_openai import FakeOpenAI
+
+AGENT = """
+import json, os, pathlib, subprocess, sys, urllib.request
+
+assert "transform" in pathlib.Path("TASK.md").read_text() and "transform" in sys.argv[1]
+WIRE = "{wire}"
+
+def ask(words):
+    message = {{"role": "user", "content": words}}
+    if WIRE == "openai":
+        url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+        headers = {{"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}}
+        body = {{"model": os.environ["OPENAI_MODEL"], "messages": [message]}}
+    else:
+        url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
+        headers = {{"x-api-key": os.environ["ANTHROPIC_API_KEY"], "anthropic-version": "2023-06-01"}}
+        body = {{"model": os.environ["ANTHROPIC_MODEL"], "max_tokens": 100, "messages": [message]}}
+    request = urllib.request.Request(url, json.dumps(body).encode(), {{"Content-Type": "application/json", **headers}})
+    answer = json.loads(urllib.request.urlopen(request).read())
+    return answer["choices"][0]["message"]["content"] if WIRE == "openai" else answer["content"][0]["text"]
+
+feedback = subprocess.run(["./evaluate"], capture_output=True, text=True, env={{"PATH": os.environ["PATH"]}}).stdout
+for turn in range(2):
+    pathlib.Path("code.py").write_text(ask(f"turn {{turn}}\\n" + feedback))
+    done = subprocess.run(["./evaluate"], capture_output=True, text=True)
+    feedback = done.stdout
+    print(feedback, flush=True)
+    if done.returncode == 75:
+        sys.exit(0)
+"""
+
+
+def improve(messages: list[dict[str, Any]]) -> str:
+    words = str(messages[-1]["content"])
+    assert "expected" in words
+    return f"def transform(x):\n    return {'2 * x' if 'turn 0' in words else '2 * x + 1'}\n"
+
+
+def work(tmp_path: Path, wire: str, **config: Any) -> Any:
+    script = tmp_path / "agent.py"
+    script.write_text(AGENT.format(wire=wire))
+    trainer = {"id": "Agent", "params": {"argv": [sys.executable, str(script), "Please: {task}"]}}
+    with FakeOpenAI(reply=improve) as server:
+        results, run_dir = run(tmp_path / "runs", server, [trainer], **config)
+        served = len(server.log.served)
+    return results["Agent"], run_dir, served
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+def test_an_agent_on_either_wire_improves_the_task_and_pays_by_the_gateway(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wire: str
+) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    result, run_dir, served = work(tmp_path, wire)
+    words = said(run_dir, result.job_id)
+    assert result.status == "ok", (result.error, words)
+    assert (result.score_val_best, result.used.llm_calls, served) == (1.0, 2, 2), words
+    assert [c["parents"] for c in candidates(run_dir, result.job_id)] == [[], ["c0"], ["c1"]]
+
+
+def test_an_agent_is_told_when_its_budget_is_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    result, run_dir, _ = work(tmp_path, "openai", budget={"evaluations": 4})
+    assert (result.status, result.stop_reason, result.used.evaluations) == ("ok", "budget:evaluations", 4)
+    assert "The budget is spent" in said(run_dir, result.job_id)
+
+
+def test_an_agent_that_never_measures_and_ends_badly_fails_its_job(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    with FakeOpenAI(reply=improve) as server:
+        results, _ = run(tmp_path, server, [{"id": "Agent", "params": {"argv": [sys.executable, "-c", "exit(3)"]}}])
+    assert results["Agent"].status == "failed"
+    assert "code 3" in str(results["Agent"].error)
