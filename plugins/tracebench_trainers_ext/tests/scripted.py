@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import re
@@ -20,7 +19,7 @@ from tracebench_core.specs import JobResult
 from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_trainers_ext.specs import TRAINER_SPECS
 
-STAGES = ("return x + 1", "return 2 * x", "return 2 * x + 1", "return x * x")
+STAGES = ("return x + 1", "return 2 * x", "return 2 * x + 1")
 KEY = "sk-test-0123456789abcdef"
 
 
@@ -38,15 +37,19 @@ def needs(trainer: str) -> pytest.MarkDecorator:
 
 
 def improve(messages: Sequence[dict[str, Any]]) -> str:
-    """Answer with a version of the function that depends on the prompt alone, in the form that the prompt asks for."""
+    """Answer with the stage that follows the last one which the prompt shows, in the form that the prompt asks for."""
     prompt = "\n\n".join(str(m.get("content") or "") for m in messages)
-    stage = STAGES[int(hashlib.sha256(prompt.encode()).hexdigest(), 16) % len(STAGES)]
+    shown = [line.strip() for line in prompt.splitlines() if line.strip() in STAGES]
+    stage = STAGES[min(STAGES.index(shown[-1]) + 1, len(STAGES) - 1)] if shown else STAGES[0]
     code = f"def transform(x):\n    {stage}\n"
     if "<IMPROVED_VARIABLE>" in prompt:
         return f"<IMPROVED_VARIABLE>{code}</IMPROVED_VARIABLE>"
-    fields = list(dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", prompt)))
-    if fields:
+    if "[[ ## completed ## ]]" in prompt:
+        fields = dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", prompt))
         return "\n\n".join(f"[[ ## {field} ## ]]\n{'' if field == 'completed' else code}" for field in fields)
+    if "<CODE>" in prompt:
+        marked = f"# EVOLVE-BLOCK-START\n{code}# EVOLVE-BLOCK-END\n"
+        return f"<NAME>\nnext\n</NAME>\n<DESCRIPTION>\nnext\n</DESCRIPTION>\n<CODE>\n```python\n{marked}```\n</CODE>"
     return f"A better version:\n```python\n{code}```"
 
 

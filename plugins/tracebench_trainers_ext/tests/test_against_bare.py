@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, needs, run, said
@@ -22,10 +22,25 @@ from tracebench_core.testing.fake_openai import FakeOpenAI
 pytestmark = [pytest.mark.heavy("trainers_ext"), pytest.mark.timeout(600)]
 BARE = Path(__file__).with_name("bare")
 MOVES = ((1, 0), (0, 1), (1, 1), (-1, 0), (0, -1))
+
+
+class Case(NamedTuple):
+    """A trainer, the module of its library, the program that runs it by hand, and what both are set to."""
+
+    trainer: str
+    module: str
+    script: str
+    params: dict[str, Any]
+    budget: dict[str, int]
+
+
 CASES = [
-    pytest.param("gepa-optimize", "gepa", "gepa_optimize", {}, {"evaluations": 60}, marks=needs("gepa-optimize")),
-    pytest.param("DSPy-COPRO", "dspy", "dspy_copro", {"breadth": 3, "depth": 3}, {}, marks=needs("DSPy-COPRO")),
-    pytest.param("TextGrad", "textgrad", "textgrad_loop", {"num_steps": 8}, {}, marks=needs("TextGrad")),
+    pytest.param(case, marks=needs(case.trainer), id=case.trainer)
+    for case in (
+        Case("gepa-optimize", "gepa", "gepa_optimize", {}, {"evaluations": 60}),
+        Case("DSPy-COPRO", "dspy", "dspy_copro", {"breadth": 3, "depth": 3}, {}),
+        Case("TextGrad", "textgrad", "textgrad_loop", {"num_steps": 8}, {}),
+    )
 ]
 
 
@@ -74,22 +89,17 @@ def by_hand(module: str, script: str) -> list[str]:
     return visited
 
 
-@pytest.mark.parametrize(("trainer", "module", "script", "params", "budget"), CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_the_library_by_hand_visits_the_same_candidates(
-    trainer: str,
-    module: str,
-    script: str,
-    params: dict[str, Any],
-    budget: dict[str, int],
-    tmp_path: Path,
-    monkeypatch: Any,
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_KEY", KEY)
     with FakeOpenAI(reply=Script()) as server:
-        results, run_dir = run(tmp_path, server, [{"id": trainer, "params": params}], budget=budget)
-    ours = [c["values"]["code"].strip() for c in candidates(run_dir, results[trainer].job_id)]
-    theirs = by_hand(module, script)
-    assert len(theirs) > 3
-    shared = len(theirs) if not budget else min(len(ours), len(theirs))
+        trainer = {"id": case.trainer, "params": case.params}
+        results, run_dir = run(tmp_path, server, [trainer], budget=case.budget)
+    job_id = results[case.trainer].job_id
+    ours = [c["values"]["code"].strip() for c in candidates(run_dir, job_id)]
+    theirs = by_hand(case.module, case.script)
+    shared = min(len(ours), len(theirs)) if case.budget else len(theirs)
     assert shared > 3
-    assert ours[:shared] == theirs[:shared], said(run_dir, results[trainer].job_id)[-2000:]
+    assert ours[:shared] == theirs[:shared], said(run_dir, job_id)[-2000:]

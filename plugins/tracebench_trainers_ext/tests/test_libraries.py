@@ -23,6 +23,7 @@ ASKING = (
     "OpenEvolve",
     "SkyDiscover-AdaEvolve",
     "SkyDiscover-BestOfN",
+    "ShinkaEvolve",
 )
 """Trainers that ask a model and serve a task of one piece of code."""
 DEAF_TO_WORDS = {"DSPy-COPRO", "DSPy-MIPROv2"}
@@ -69,7 +70,8 @@ def test_evaluations_never_pass_the_cap_and_the_best_is_kept(capped: Ran, traine
     assert result.used.evaluations <= EVALUATIONS
     assert result.score_val_best is not None
     assert result.score_val_initial is not None
-    assert result.score_val_best > result.score_val_initial, words[-3000:]
+    assert result.score_val_best >= result.score_val_initial
+    assert result.score_val_best > result.score_val_initial or trainer in DEAF_TO_WORDS, words[-3000:]
 
 
 @each

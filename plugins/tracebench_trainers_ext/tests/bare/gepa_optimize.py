@@ -12,7 +12,9 @@ class Adapter:
         return gepa.EvaluationBatch(outputs=scores, scores=scores, trajectories=batch if capture_traces else None)
 
     def make_reflective_dataset(self, candidate, eval_batch, components):
-        return {"code": [{"Inputs": x, "Score": s} for x, s in zip(eval_batch.trajectories, eval_batch.scores)]}
+        return {
+            "code": [{"Inputs": x, "Score": s} for x, s in zip(eval_batch.trajectories, eval_batch.scores, strict=True)]
+        }
 
 
 gepa.optimize(

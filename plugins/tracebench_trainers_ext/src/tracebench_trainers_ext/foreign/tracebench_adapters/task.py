@@ -62,9 +62,11 @@ class Task:
     def descend(self, texts, parents, origin):
         """Remember, before it is measured, from which texts (or candidates, by id) one was made, and by which operator."""
         known = [
-            p if isinstance(p, str) else self._ids[key(p)] for p in parents if isinstance(p, str) or key(p) in self._ids
+            p if isinstance(p, str) else self._ids[self._key(p)]
+            for p in parents
+            if isinstance(p, str) or self._key(p) in self._ids
         ]
-        self._parents.setdefault(key(texts), (known, origin))
+        self._parents.setdefault(self._key(texts), (known, origin))
 
     def expect(self, parents, origin):
         """Say of what the next candidates are made that come without a word on it."""
@@ -79,18 +81,18 @@ class Task:
         self._measured_since = True
         for texts in candidates:
             self.descend(texts, parents or self._expected[0], self._expected[1] or origin)
-        known, origin = self._parents[key(candidates[0])]
+        known, origin = self._parents[self._key(candidates[0])]
         chosen = None if examples is None else [getattr(e, "id", e) for e in examples]
         found = self.problem.evaluate_many(
             [self.to_values(t) for t in candidates], chosen, parents=known, origin=origin
         )
         for texts, evaluation in zip(candidates, found):
-            self._ids[key(texts)] = evaluation.candidate
+            self._ids[self._key(texts)] = evaluation.candidate
         return [self._measured(evaluation) for evaluation in found]
 
     def candidate(self, texts):
         """Return the id under which texts were measured, or None."""
-        return self._ids.get(key(texts))
+        return self._ids.get(self._key(texts))
 
     def decide(self, texts, verdict, reason=""):
         """Record what the library decided about a candidate that was measured."""
@@ -122,6 +124,10 @@ class Task:
         """Return address, key and name of the optimizer's model."""
         return self.problem.endpoint("optimizer")
 
+    def _key(self, texts):
+        """Return what identifies an assignment: its values, however a library wrote them down."""
+        return json.dumps(self.to_values(texts), sort_keys=True)
+
     def _measured(self, evaluation):
         return [self._one(r, evaluation) for r in evaluation.results]
 
@@ -140,11 +146,6 @@ class Task:
     def floor(self):
         """A score below all that were measured, for what could not be: never a zero that beats negative scores."""
         return -1.0 if self._lowest is None else min(self._lowest, 0.0) - 1.0
-
-
-def key(texts):
-    """Return what identifies an assignment of texts."""
-    return json.dumps(texts, sort_keys=True)
 
 
 def mean(scores):
