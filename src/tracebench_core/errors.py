@@ -90,6 +90,10 @@ class ModelError(TraceBenchError):
         self.status_code = status_code
 
 
+class TrainingStopped(BaseException):
+    """The engine ends a training that can come to nothing, because no model answers or nothing can be measured."""
+
+
 class BudgetExhausted(BaseException):
     """A cap of the job or of the run is reached: no further evaluation or model call is granted.
 

@@ -37,16 +37,21 @@ class Intake:
         if refused:
             self._problem.log("proposal_refused", refused)
         if canonical_json(values) != canonical_json(base):
+            self._problem.count_proposals(asked=1, usable=1)
             return values
-        if not refused:
+        if refused:
+            self._problem.count_proposals(asked=1, invalid=1)
+        else:
             self._note("Your last suggestion changed nothing.")
             self._problem.log("proposal_unchanged", 1)
+            self._problem.count_proposals(asked=1, duplicate=1)
         return None
 
     def malformed(self, reason: str) -> None:
         """Record a reply that held no readable suggestion."""
         self._note(f"Your last reply could not be used: {reason}.")
         self._problem.log("proposal_malformed", 1)
+        self._problem.count_proposals(asked=1, invalid=1)
 
     def notes(self) -> list[str]:
         """Return what the model has to be told, once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,14 +34,17 @@ from tracebench_core.errors import (
     MissingRequirementError,
     NotApplicableError,
     TraceBenchError,
+    TrainingStopped,
     UsageError,
 )
 from tracebench_core.llm.access import Refusal
 from tracebench_core.plugins import PluginHost, load_ref
-from tracebench_core.specs import Candidate, ExampleResult, JobOrder, JobSpec, JobStatus, TaskSpec
+from tracebench_core.specs import Candidate, ExampleResult, JobOrder, JobSpec, JobStatus, TaskSpec, TrainerSpec
 from tracebench_core.store.ranking import Aggregate, mean
 
 TRACEBACK_CHARACTERS = 20_000
+FEW_PROPOSALS = 4
+"""Of fewer it is no wonder when most are lost."""
 
 
 class JobStopped(BaseException):
@@ -90,47 +93,66 @@ class JobWorkshop:
         return build_wrapped(self.host, name, settings)
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a training ended."""
+
+    status: JobStatus
+    reason: str
+    spent: Refusal | None = None
+    """The cap that ended it."""
+
+
 def train_job(order: JobOrder, context: JobContext) -> bool:
     """Open the task and train; return whether there is something to score. A job without ends here, with `job_finished`."""
-    job = order.job
+    job, recorder = order.job, context.recorder
 
     def cut_off(refusal: Refusal) -> None:
-        _end_of_budget(job, refusal, recorder=context.recorder, meter=meter)
+        _end_of_budget(job, refusal, recorder=recorder, meter=meter)
         os.kill(os.getpid(), signal.SIGKILL)  # what was found is scored by another process
 
     meter = Meter(job.budget, shared=order.limits, models=context.models, on_deaf=cut_off)
-    status: JobStatus = "failed"
-    reason = "error"
     problems: list[MeteredProblem] = []
-    spent: Refusal | None = None
-    context.recorder.started(job, versions=_versions(order), task=context.host.task(job.task_id))
-    try:
-        _train(order, context, meter=meter, opened_problem=problems.append)
-        status, reason = "ok", "completed"
-        spent = meter.refusal()
-    except BudgetExhausted as err:
-        spent = Refusal(err.axis, err.scope)  # type: ignore[arg-type]  # the error takes any axis by name
-    except JobStopped:
-        raise
-    except MissingRequirementError as err:
-        status, reason = "skipped", f"requirement: {err} {err.hint}".strip()
-    except NotApplicableError as err:
-        status, reason = "skipped", f"not applicable: {err}"
-    except BaseException as err:  # noqa: BLE001 - whatever a trainer raises, SystemExit included, is the job's outcome
-        spent = meter.refusal()  # a foreign client's own exception at a refused call is the end of a budget, too
-        record_error(context.recorder, err, fatal=spent is None)
+    recorder.started(job, versions=_versions(order), task=context.host.task(job.task_id))
+    end = _end_of_training(order, context, meter=meter, opened_problem=problems.append)
     meter.stop()
     for problem in problems:
         problem.settle()
-    if spent is not None:
-        status, reason = _end_of_budget(job, spent, recorder=context.recorder, meter=meter)
+    if end.spent is not None:
+        end = _end_of_budget(job, end.spent, recorder=recorder, meter=meter)
     context.models.end_training()
-    context.recorder.calls(context.models)
-    if any(_worth_scoring(status, problem) for problem in problems):
-        context.recorder.trained(status, reason, used=meter.used(), seconds=meter.seconds())
-        return True
-    context.recorder.finished(status, reason, used=meter.used(), seconds=meter.seconds())
-    return False
+    recorder.calls(context.models)
+    if end.status == "ok" and (why := _unsound(order, context, problems)):
+        recorder.error(*why, traceback="", fatal=True)
+        end = Ending("failed", "error")
+    goes_on = any(_worth_scoring(end.status, problem) for problem in problems)
+    tell = recorder.trained if goes_on else recorder.finished
+    tell(end.status, end.reason, used=meter.used(), seconds=meter.seconds())
+    return goes_on
+
+
+def _end_of_training(
+    order: JobOrder, context: JobContext, *, meter: Meter, opened_problem: Callable[[MeteredProblem], None]
+) -> Ending:
+    """Train, and return what came of it; only a request to stop from outside gets through."""
+    try:
+        _train(order, context, meter=meter, opened_problem=opened_problem)
+    except BudgetExhausted as err:
+        return Ending("ok", "", Refusal(err.axis, err.scope))  # type: ignore[arg-type]  # the error takes any axis by name
+    except JobStopped:
+        raise
+    except TrainingStopped as err:
+        context.recorder.error("TrainingStopped", str(err), traceback="", fatal=True)
+        return Ending("failed", "error")
+    except MissingRequirementError as err:
+        return Ending("skipped", f"requirement: {err} {err.hint}".strip())
+    except NotApplicableError as err:
+        return Ending("skipped", f"not applicable: {err}")
+    except BaseException as err:  # noqa: BLE001 - whatever a trainer raises, SystemExit included, is the job's outcome
+        spent = meter.refusal()  # a foreign client's own exception at a refused call is the end of a budget, too
+        record_error(context.recorder, err, fatal=spent is None)
+        return Ending("failed", "error", spent)
+    return Ending("ok", "completed", meter.refusal())
 
 
 def _train(
@@ -208,11 +230,36 @@ def record_error(recorder: Recorder, err: BaseException, *, fatal: bool) -> None
     recorder.error(type(err).__name__, message or describe_error(err), traceback=trace, fatal=fatal)
 
 
-def _end_of_budget(job: JobSpec, spent: Refusal, *, recorder: Recorder, meter: Meter) -> tuple[JobStatus, str]:
+def _end_of_budget(job: JobSpec, spent: Refusal, *, recorder: Recorder, meter: Meter) -> Ending:
     """Record the cap that was reached; the job's own ends it well, the run's cuts it short."""
     cap = getattr(job.budget, spent.axis) if spent.scope == "job" else None
     recorder.budget(spent.axis, scope=spent.scope, cap=cap, used=meter.used())
-    return ("ok", f"budget:{spent.axis}") if spent.scope == "job" else ("cancelled", f"run budget:{spent.axis}")
+    if spent.scope == "job":
+        return Ending("ok", f"budget:{spent.axis}")
+    return Ending("cancelled", f"run budget:{spent.axis}")
+
+
+def _unsound(order: JobOrder, context: JobContext, problems: Sequence[MeteredProblem]) -> tuple[str, str] | None:
+    """Return the type and the words of what keeps a job that ended by itself from being `ok`; flag what is only remarkable."""
+    for problem in problems:
+        if problem.taken and problem.unmeasured / problem.taken > order.fail_on_error:
+            lost = f"{problem.unmeasured} of {problem.taken} evaluations could not be measured"
+            return "NotMeasured", f"{lost}, the last because of: {problem.last_reason}"
+    spec = context.host.component("trainer", order.job.trainer_id)
+    if not isinstance(spec, TrainerSpec) or not spec.uses_model:
+        return None
+    calls = context.recorder.answers["optimizer"]
+    if calls.failed and not calls.answered:
+        return (
+            "NoModelAnswered",
+            f"none of {calls.failed} model calls was answered, the last because of: {calls.last_failure}",
+        )
+    if not calls.answered:
+        context.recorder.flag("no-model-calls", "the trainer uses a model and asked none")
+    proposed = context.recorder.proposed
+    if proposed["asked"] >= FEW_PROPOSALS and proposed["usable"] * 2 < proposed["asked"]:
+        context.recorder.flag("proposals-lost", f"{proposed['usable']} of {proposed['asked']} proposals could be used")
+    return None
 
 
 def _worth_scoring(status: JobStatus, problem: MeteredProblem) -> bool:

@@ -143,7 +143,7 @@ def _choose_variant(
     if logger is not None:
         host.component("logger", logger)
     settings = resolve_settings(spec, shared=config.trainer_kwargs, own=own, where=where)
-    return TrainerChoice(entry.id, spec, dict(variant), settings, optimizer, optimizer_kwargs, entry, logger)
+    return TrainerChoice(spec.name, spec, dict(variant), settings, optimizer, optimizer_kwargs, entry, logger)
 
 
 def _refuse_unheard(config: RunConfig, tasks: Sequence[TaskChoice], trainers: Sequence[TrainerChoice]) -> None:

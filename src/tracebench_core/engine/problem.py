@@ -18,7 +18,7 @@ from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.service import EvaluationService, Result
 from tracebench_core.engine.values import breach
-from tracebench_core.errors import BudgetExhausted
+from tracebench_core.errors import BudgetExhausted, ModelError, TrainingStopped
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import (
     Candidate,
@@ -34,6 +34,9 @@ from tracebench_core.specs import (
     Values,
 )
 from tracebench_core.store.ranking import Aggregate, Ranking, aggregate_score, mean
+
+HOPELESS_CALLS = 5
+HOPELESS_EVALUATIONS = 10
 
 
 class Workshop(Protocol):
@@ -74,6 +77,28 @@ class PendingEvaluation:
         return all(result.done() for result in self.results)
 
 
+class Despair:
+    """Ends a training none of whose model calls is answered: whatever a trainer swallows, more of them cost time only."""
+
+    def __init__(self) -> None:
+        self._answered = False
+        self._failures = 0
+
+    def answered(self) -> None:
+        """A model answered."""
+        self._answered = True
+
+    def failed(self, words: str) -> None:
+        """No model answered.
+
+        Raises:
+            TrainingStopped: when none ever did, `HOPELESS_CALLS` times.
+        """
+        self._failures += 1
+        if not self._answered and self._failures >= HOPELESS_CALLS:
+            raise TrainingStopped(f"none of {self._failures} model calls was answered: {words}")
+
+
 class MeteredProblem:
     """The engine's `Problem`; see the contract for what trainers may rely on. Threads may share it."""
 
@@ -103,6 +128,10 @@ class MeteredProblem:
         self._last = self._archive.best
         self._unseen: set[str] = set()
         self._taken = 0
+        self._despair = Despair()
+        self.unmeasured = 0
+        """Evaluations that the infrastructure kept from being measured."""
+        self.last_reason = ""
         self._steps = 0
         self._tickets: deque[PendingEvaluation] = deque()
         self._lock = threading.RLock()
@@ -207,9 +236,14 @@ class MeteredProblem:
         """Ask a model; every call is metered by the gateway and kept as an event."""
         self.budget.check_time()
         try:
-            return self._setup.models.complete(messages, role=role, n=n, **sampling)
+            completions = self._setup.models.complete(messages, role=role, n=n, **sampling)
+        except ModelError as err:
+            self._despair.failed(str(err))
+            raise
         finally:
             self._recorder.calls(self._setup.models)
+        self._despair.answered()
+        return completions
 
     def endpoint(self, role: Role = "optimizer") -> Endpoint:
         """Return an OpenAI-compatible door for a foreign framework or a subprocess."""
@@ -263,6 +297,11 @@ class MeteredProblem:
     def log(self, name: str, value: float) -> None:
         """Record a number of the current step."""
         self._recorder.metric(name, value)
+
+    @property
+    def taken(self) -> int:
+        """How many evaluations the trainer has made."""
+        return self._taken
 
     def settle(self) -> None:
         """Training is over: take what is still under way, so that nothing measured is lost."""
@@ -345,7 +384,12 @@ class MeteredProblem:
                 self._recorder.candidate(candidate, step=pending.step)
             self._last = candidate
             self._taken += 1
+            if result.feedback.status == "not_measured":
+                self.unmeasured += 1
+                self.last_reason = result.feedback.text
             self._recorder.evaluation(candidate.id, result, step=pending.step)
+            if self.unmeasured == self._taken >= HOPELESS_EVALUATIONS:
+                raise TrainingStopped(f"none of {self._taken} evaluations could be measured: {self.last_reason}")
             if self._archive.record(candidate, result):
                 score = self._ranking.best_score
                 if score is not None:

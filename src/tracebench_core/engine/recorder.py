@@ -6,12 +6,23 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 from pydantic import JsonValue
 
 from tracebench_core.engine.models import Models
-from tracebench_core.specs import BudgetState, Candidate, ExampleResult, JobSpec, JobStatus, Split, TaskSpec
+from tracebench_core.specs import (
+    BudgetState,
+    Candidate,
+    ExampleResult,
+    JobSpec,
+    JobStatus,
+    ProposalCounts,
+    Role,
+    Split,
+    TaskSpec,
+)
 from tracebench_core.specs.events import (
     Activity,
     BestChanged,
@@ -27,6 +38,7 @@ from tracebench_core.specs.events import (
     Flagged,
     JobFinished,
     JobStarted,
+    LLMCall,
     MetricLogged,
     Proposals,
     Scored,
@@ -37,6 +49,22 @@ from tracebench_core.specs.events import (
 )
 
 Write = Callable[[Event], object]
+
+
+@dataclass(slots=True)
+class Answers:
+    """How a role's model calls ended."""
+
+    answered: int = 0
+    failed: int = 0
+    last_failure: str = ""
+
+    def take(self, record: LLMCall) -> None:
+        """Count a call."""
+        self.answered += record.status == "ok"
+        if record.status == "error":
+            self.failed += 1
+            self.last_failure = record.error
 
 
 class Recorder:
@@ -50,6 +78,9 @@ class Recorder:
         self._open_steps: list[int] = []
         self._flags: set[str] = set()
         self._last_call = last_call
+        self.answers: dict[Role, Answers] = {role: Answers() for role in get_args(Role)}
+        """How the model calls of training were answered, by role."""
+        self.proposed = dict.fromkeys(ProposalCounts.model_fields, 0)
         self._lock = threading.Lock()
 
     @property
@@ -141,6 +172,8 @@ class Recorder:
             for record in models.records(self._last_call):
                 self._write(record)
                 self._last_call = record.call
+                if record.phase == "training":
+                    self.answers[record.role].take(record)
 
     def decision(self, candidate: str, verdict: Literal["accepted", "rejected", "indecisive"], reason: str) -> None:
         """A trainer judged a candidate."""
@@ -152,6 +185,8 @@ class Recorder:
 
     def proposals(self, *, asked: int, usable: int, duplicate: int, invalid: int) -> None:
         """A model was asked to propose, or an answer of it was judged."""
+        for name, count in {"asked": asked, "usable": usable, "duplicate": duplicate, "invalid": invalid}.items():
+            self.proposed[name] += count
         counts = Proposals(asked=asked, usable=usable, duplicate=duplicate, invalid=invalid, step=self.current_step)
         self._write(counts)
 

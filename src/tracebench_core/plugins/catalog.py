@@ -28,6 +28,8 @@ class Catalog:
     """Tasks that no listing shows and that a suite knows by name; filled as they are asked for."""
     components: dict[Kind, dict[str, Component]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
     excluded: dict[str, str] = field(default_factory=dict)
+    other_names: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(`task` or a kind, another id) to the id that it means."""
     origin: dict[tuple[str, str], str] = field(default_factory=dict)
     """(`task` or a kind, id) to plugin name."""
 
@@ -57,6 +59,8 @@ class Catalog:
         for spec in specs:
             self._claim("task", f"{plugin}:{spec.name}", plugin)
             self.tasks[f"{plugin}:{spec.name}"] = spec
+            for other in spec.aliases:
+                self.other_names.setdefault(("task", other), f"{plugin}:{spec.name}")
 
     def add_unlisted(self, plugin: str, spec: TaskSpec) -> TaskSpec:
         """Take a task that was asked for by its name."""
@@ -69,6 +73,8 @@ class Catalog:
         for spec in specs:
             self._claim(kind, spec.name, plugin)
             self.components[kind][spec.name] = spec
+            for other in getattr(spec, "aliases", ()):
+                self.other_names.setdefault((kind, other), spec.name)
 
     def exclude(self, exclusions: Iterable[Exclusion]) -> None:
         """Take ids off the offer; they stay listed with their reason."""
@@ -82,6 +88,8 @@ class Catalog:
                 (self.tasks if kind == "task" else self.components[kind]).pop(id_, None)  # type: ignore[index]
                 self.unlisted.pop(id_, None)
         self.suites.pop(plugin, None)
+        kept = {key: id_ for key, id_ in self.other_names.items() if (key[0], id_) in self.origin}
+        self.other_names = kept
 
     def _claim(self, kind: str, id_: str, plugin: str) -> None:
         if (other := self.origin.get((kind, id_))) is not None:

@@ -129,6 +129,16 @@ class PluginHost:
         found = next((spec for spec in self._only("tracebench_find_task", suite)(name=name) if spec is not None), None)
         return None if found is None else self._catalog.add_unlisted(suite, found)
 
+    def task_by_other_name(self, written: str) -> str | None:
+        """Return the full id of the task that gives itself another id; plugins that announce it are asked first, then all."""
+        if self._index is None:
+            self._index = read_index()
+        for plugin in self._index.get(written, []):
+            if plugin in self.records:
+                self.load(plugin)
+        key = "task", written
+        return self._catalog.other_names.get(key) or self.catalog().other_names.get(key)
+
     def suite_tasks(self, suite: str) -> dict[str, TaskSpec]:
         """Return the tasks of one suite by full id, without those that are excluded."""
         self.load(suite)
@@ -139,13 +149,16 @@ class PluginHost:
         }
 
     def component(self, kind: Kind, name: str) -> Component:
-        """Return a trainer, optimizer, guide, … by name, loading as few plugins as can be."""
+        """Return a trainer, optimizer, guide, … by its name or another one of its spec, loading as few plugins as can be."""
         offered = self._catalog.components[kind]
         if name not in offered:
             for plugin in self._announcers(name):
                 self.load(plugin)
         if name not in offered:
+            name = self._catalog.other_names.get((kind, name), name)
+        if name not in offered:
             self.catalog()
+            name = self._catalog.other_names.get((kind, name), name)
         if reason := self._catalog.excluded.get(name):
             raise UsageError(f"The {kind} `{name}` is excluded: {reason}.")
         if name not in offered:

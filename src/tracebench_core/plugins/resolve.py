@@ -22,10 +22,14 @@ def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
     prefix, colon, rest = written.partition(":")
     if not colon:
         return _resolve_bare(host, written)
+    if prefix not in host.records and (other := host.task_by_other_name(written)):
+        return [other]
     suite = prefix if prefix in host.records else _suite_by_alias(host, prefix)
     tasks = host.suite_tasks(suite)
     if found := _match(suite, rest, tasks):
         return found
+    if other := host.task_by_other_name(written):
+        return [other]
     record = host.records[suite]
     if record.status != "loaded":
         raise PluginError(
@@ -51,6 +55,8 @@ def _resolve_bare(host: PluginHost, name: str) -> list[str]:
             return next(iter(found.values()))
         if found:
             raise UsageError(f"Task `{name}` is ambiguous: {', '.join(f'`{i[0]}`' for i in found.values())}.")
+    if other := host.task_by_other_name(name):
+        return [other]
     every = host.catalog().tasks
     short = {i.rpartition("/")[2].rpartition(":")[2]: i for i in every}
     near = did_you_mean(name, [*every, *short])

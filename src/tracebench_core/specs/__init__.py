@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         JobSpec,
         JobStatus,
         ModelIdentity,
+        ProposalCounts,
         StepResult,
         Usage,
     )
@@ -111,6 +112,7 @@ __all__ = [
     "Parameter",
     "PluginsConfig",
     "Price",
+    "ProposalCounts",
     "ProviderSpec",
     "PythonSpec",
     "Range",
@@ -145,7 +147,7 @@ __all__ = [
 _HOMES = {
     "base": "Axis Mode Ref Role Spec Split Values",
     "feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus",
-    "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity StepResult Usage",
+    "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts StepResult Usage",
     "llm": "Completion Endpoint Message",
     "order": "ExecutorSetting JobOrder SharedLimits",
     "run": "LLMConfig ListedModel ModelConfig PluginsConfig Price Resume RoleConfig RunConfig SandboxConfig TaskEntry TrainerEntry",

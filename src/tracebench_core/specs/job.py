@@ -90,6 +90,8 @@ class Usage(Spec):
     retries: int = 0
     refused: int = 0
     """Calls that a spent budget turned away."""
+    errors: int = 0
+    """Calls that no model answered, after all retries."""
 
     @property
     def tokens(self) -> int:
@@ -137,6 +139,17 @@ class FrontPoint(Spec):
     metrics: dict[str, float]
 
 
+class ProposalCounts(Spec):
+    """What became of what a model was asked to propose."""
+
+    asked: int = 0
+    usable: int = 0
+    duplicate: int = 0
+    """It changed nothing."""
+    invalid: int = 0
+    """It could not be read, or held no value that may be evaluated."""
+
+
 class JobResult(Spec):
     """The reduction of one job's events: `results.json`."""
 
@@ -164,6 +177,17 @@ class JobResult(Spec):
     usage: dict[Role, Usage] = {}
     budget: Budget = Budget()
     used: BudgetState = BudgetState()
+    usage_selection: BudgetState = BudgetState()
+    """What the engine's own measurements took, which choose the winner and test it: charged to no budget of the job."""
+    model_errors: int = 0
+    """Model calls that were not answered, after all retries."""
+    not_measured: int = 0
+    """Evaluations that the infrastructure kept from being measured, of the trainer's and of the engine's."""
+    reused: int = 0
+    """Evaluations that took an earlier measurement's result."""
+    proposals: ProposalCounts = ProposalCounts()
+    flags: dict[str, str] = {}
+    """What a reader of these numbers must know, with the reason."""
     overshoot: dict[Axis, float] = {}
     """How far past a cap, by axis: only calls that were in flight can do that."""
     time_seconds: float = 0.0

@@ -21,12 +21,22 @@ class Meter:
     def __init__(self) -> None:
         self._by_role: dict[Role, Usage] = {}
         self._training = Usage()
+        self._scoring = Usage()
         self._evaluations = 0
+        self._selections = 0
+        self._selecting = 0.0
+        self.not_measured = 0
+        self.reused = 0
 
     def add_evaluation(self, event: EvaluationDone) -> None:
-        """Count an evaluation, when the trainer asked for it."""
+        """Count an evaluation."""
         if event.by == "trainer":
             self._evaluations += 1
+        else:
+            self._selections += 1
+            self._selecting += event.seconds
+        self.not_measured += event.status == "not_measured"
+        self.reused += event.reused
 
     def add_call(self, event: LLMCall) -> None:
         """Count a model call."""
@@ -34,6 +44,8 @@ class Meter:
         self._by_role[event.role] = self._by_role.get(event.role, Usage()) + usage
         if event.phase == "training":
             self._training += usage
+        else:
+            self._scoring += usage
 
     def by_role(self) -> dict[Role, Usage]:
         """Return the usage of every role that called a model."""
@@ -50,6 +62,17 @@ class Meter:
             seconds=seconds,
         )
 
+    def selection(self) -> BudgetState:
+        """Return what the engine's own measurements took; seconds are those of the evaluations, added up."""
+        calls = self._scoring
+        return BudgetState(
+            evaluations=self._selections,
+            llm_calls=calls.llm_calls + calls.cached_calls,
+            tokens=calls.tokens,
+            usd=calls.usd,
+            seconds=round(self._selecting, 6),
+        )
+
 
 def _usage(event: LLMCall) -> Usage:
     if event.status == "refused":
@@ -64,6 +87,7 @@ def _usage(event: LLMCall) -> Usage:
         cached_tokens=event.cached_tokens,
         usd=event.usd if answered else (event.usd or 0.0),
         retries=event.retries,
+        errors=int(event.status == "error"),
     )
 
 

@@ -6,18 +6,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from tracebench_core.errors import RunDirError
-from tracebench_core.specs import Axis, Budget, BudgetState, ErrorInfo, JobResult, JobSpec, StepResult
+from tracebench_core.specs import Axis, Budget, BudgetState, ErrorInfo, JobResult, JobSpec, ProposalCounts, StepResult
 from tracebench_core.specs.events import (
     BestChanged,
     CandidateSeen,
     ErrorRaised,
     EvaluationDone,
     Event,
+    Flagged,
     JobFinished,
     JobStarted,
     LLMCall,
+    Proposals,
     Scored,
     StepFinished,
+    TrainingEnded,
 )
 from tracebench_core.store.front import Front
 from tracebench_core.store.metering import Meter
@@ -44,6 +47,9 @@ class Reducer:
         self._steps: list[StepResult] = []
         self._seen_in_step: dict[str, int | None] = {}
         self._scored: dict[tuple[str, str], Scored] = {}
+        self._trained: TrainingEnded | None = None
+        self._proposals = dict.fromkeys(ProposalCounts.model_fields, 0)
+        self._flags: dict[str, str] = {}
         self._meter = Meter()
         self._front = Front(())
 
@@ -82,6 +88,12 @@ class Reducer:
                 self._steps.append(StepResult(**event.model_dump(include=set(StepResult.model_fields))))
             case Scored():
                 self._scored[event.what, event.split] = event
+            case Proposals():
+                self._proposals = {n: self._proposals[n] + getattr(event, n) for n in self._proposals}
+            case Flagged():
+                self._flags[event.name] = event.reason
+            case TrainingEnded():
+                self._trained = event
 
     def result(self) -> JobResult:
         """Reduce what was taken so far.
@@ -89,7 +101,7 @@ class Reducer:
         Raises:
             RunDirError: when it is not known whose result this would be.
         """
-        start, end = self._start, self._end
+        start, end = self._start, self._end or self._trained
         if start is None:
             raise RunDirError("the job's log has no `job_started`")
         seconds = end.seconds if end is not None else (self._last.mono if self._last is not None else 0.0)
@@ -111,6 +123,12 @@ class Reducer:
             usage=self._meter.by_role(),
             budget=start.budget,
             used=used,
+            usage_selection=self._meter.selection(),
+            model_errors=sum(usage.errors for usage in self._meter.by_role().values()),
+            not_measured=self._meter.not_measured,
+            reused=self._meter.reused,
+            proposals=ProposalCounts(**self._proposals),
+            flags=dict(sorted(self._flags.items())),
             overshoot=overshoot(start.budget, used),
             time_seconds=seconds,
             feedback=last_line(error),

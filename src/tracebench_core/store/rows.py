@@ -20,7 +20,7 @@ COLUMNS = (
     "isolation", "error_type", "feedback", "started_at", "ended_at", "tb_logdir",
 )  # fmt: skip
 USAGE_COUNTS = (
-    "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "cached_calls", "retries", "refused"
+    "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "cached_calls", "retries", "refused", "errors"
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from tracebench_core.engine.problem import MeteredProblem, Setup
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.scoring import FINALISTS, Scorer
 from tracebench_core.engine.service import EvaluationService
-from tracebench_core.errors import BudgetExhausted
+from tracebench_core.errors import BudgetExhausted, TrainingStopped
 from tracebench_core.specs import Budget, BudgetState, Candidate, SandboxConfig, TaskSpec
 from tracebench_core.specs.events import CandidateSeen, EvaluationDone, Event, Scored, StepFinished
 from tracebench_core.testing.answering import Answer, AnsweringModels
@@ -138,6 +138,8 @@ def run_trial(
             trainer.train(problem)
         except BudgetExhausted as end:
             spent = end.axis
+        except TrainingStopped:  # no fault of the trainer's
+            pass
         except Exception as err:  # noqa: BLE001 - how a trainer ends is what a trial finds out
             error = err
         meter.stop()

@@ -62,6 +62,7 @@ class Balance:
     cached_calls: int = 0
     retries: int = 0
     refused: int = 0
+    errors: int = 0
     held: Need = NOTHING
     clock: float | None = None
     """Monotonic seconds at which training began."""
@@ -71,6 +72,7 @@ class Balance:
         if record["status"] == "refused":
             self.refused += 1
             return
+        self.errors += record["status"] == "error"
         self.llm_calls += is_charged(record)
         self.prompt_tokens += record["prompt_tokens"]
         self.completion_tokens += record["completion_tokens"]
