@@ -91,7 +91,7 @@ def test_usage_tells_answered_cached_refused_and_failed_calls_apart():
     result = reduce_job(events)
     assert list(result.usage) == ["optimizer", "agent", "judge"]
     assert result.usage["optimizer"] == Usage(
-        llm_calls=1, prompt_tokens=10, completion_tokens=5, usd=0.5, cached_calls=1, refused=1, retries=3
+        llm_calls=1, prompt_tokens=10, completion_tokens=5, usd=0.5, cached_calls=1, refused=1, retries=3, errors=1
     )
     assert result.usage["agent"].usd is None
     assert result.usage["judge"].cached_tokens == 4
