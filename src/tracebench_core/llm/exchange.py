@@ -85,6 +85,8 @@ class Reply:
     finish_reason: str
     reported: Tokens | None = None
     metered: Metered | None = None
+    total: int | None = None
+    """What a provider counted that tells prompt and completion together, and no more."""
 
     @property
     def text(self) -> str:
@@ -103,10 +105,13 @@ class ProviderError(ModelError):
         status_code: int | None = None,
         retry_after: float | None = None,
         metered: Metered | None = None,
+        reported: Tokens | None = None,
     ) -> None:
+        """`reported` is what the provider counted of an answer that is none: it was served, and is charged for."""
         super().__init__(message, kind=kind, status_code=status_code)
         self.retry_after = retry_after
         self.metered = metered
+        self.reported = reported
 
 
 class Provider(Protocol):

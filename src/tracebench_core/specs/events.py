@@ -106,6 +106,10 @@ class LLMCall(Event):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    written_tokens: int = 0
+    """The part of `prompt_tokens` that was written to the provider's cache."""
+    reasoning_tokens: int = 0
+    """The part of `completion_tokens` that was thought and not said."""
     usd: float | None = None
     seconds: float = 0.0
     retries: int = 0

@@ -39,7 +39,14 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=8,
 )
-PATHS = ["/v1/chat/completions"]
+PATHS = [
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/messages",
+    "/v1/completions",
+    "/v1/embeddings",
+    "/v1/messages/count_tokens",
+]
 FIELDS = ["messages", "model", "n", "stream", "stream_options", "temperature", "max_tokens", "max_completion_tokens", "stop",
           "seed", "tools", "tool_choice", "logit_bias", "response_format", "top_k", "extra_body", "user", "prompt", "input",
           "system", "instructions", "dimensions", "suffix", "echo", "thinking", "stop_sequences", "x"]  # fmt: skip

@@ -16,16 +16,27 @@ from tracebench_core.llm.gateway.doorkeeper import Doorkeeper
 from tracebench_core.llm.gateway.errors import Failure, rejected
 from tracebench_core.llm.gateway.fields import is_number
 from tracebench_core.llm.gateway.flow import Caller, converse, respond
+from tracebench_core.llm.gateway.meter import estimate
 from tracebench_core.llm.gateway.reading import BadRequest, read_object
 from tracebench_core.llm.gateway.service import Service
+from tracebench_core.llm.gateway.wire.bare import CompletionsWire, EmbeddingsWire
 from tracebench_core.llm.gateway.wire.base import Wire
 from tracebench_core.llm.gateway.wire.chat import ChatWire
+from tracebench_core.llm.gateway.wire.messages import MessagesWire, chat_messages
+from tracebench_core.llm.gateway.wire.responses import ResponsesWire
 from tracebench_core.llm.models import names_of
 from tracebench_core.llm.tokens import Claims, verify
 
 Handler = Callable[[Request], Awaitable[Response]]
 CHAT = ChatWire()
-WIRES: dict[str, Wire] = {"/v1/chat/completions": CHAT}
+MESSAGES = MessagesWire()
+WIRES: dict[str, Wire] = {
+    "/v1/chat/completions": CHAT,
+    "/v1/responses": ResponsesWire(),
+    "/v1/messages": MESSAGES,
+    "/v1/completions": CompletionsWire(),
+    "/v1/embeddings": EmbeddingsWire(),
+}
 LONGEST_NUMBER = 12
 """Digits of a call's number."""
 
@@ -46,6 +57,7 @@ class Routes:
         return Starlette(
             routes=[
                 *models,
+                Route("/v1/messages/count_tokens", self.for_job(self._count, MESSAGES), methods=["POST"]),
                 Route("/v1/models", self.for_job(self._models, CHAT)),
                 Route("/ledger/records", self.for_engine(self._records)),
                 Route("/ledger/used", self.for_engine(self._used)),
@@ -129,6 +141,14 @@ class Routes:
             for name, identity in names_of(caller.claims.model).items()
         ]
         return JSONResponse({"object": "list", "data": listed})
+
+    async def _count(self, request: Request, caller: Caller) -> Response:
+        """Count a prompt by our estimate; no model is asked."""
+        try:
+            messages = chat_messages(await read_object(request))
+        except BadRequest as error:
+            return respond(MESSAGES, rejected(str(error), status=error.status))
+        return JSONResponse({"input_tokens": estimate(messages, "").prompt})
 
     async def _records(self, request: Request, caller: Caller) -> Response:
         return JSONResponse({"records": caller.account.records[_after(request) :]})

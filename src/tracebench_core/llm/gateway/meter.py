@@ -29,8 +29,16 @@ def measure(request: ChatRequest, reply: Reply, *, prices: PriceTable) -> Metere
         return reply.metered
     reported = reply.reported
     credible = reported is not None and is_credible(reported, request.messages)
-    tokens = reported if reported is not None and credible else estimate(request.messages, reply.text)
+    tokens = reported if reported is not None and credible else _estimated(request, reply)
     return Metered(tokens, cost(request.identity, tokens, prices), estimated=not credible)
+
+
+def _estimated(request: ChatRequest, reply: Reply) -> Tokens:
+    """Return an estimate; a total that can be true is kept, and only split by it."""
+    said = (reply.message.get("reasoning_content") or "") + reply.text
+    guess = estimate(request.messages, said)
+    split = Tokens(prompt=(reply.total or 0) - guess.completion, completion=guess.completion)
+    return split if reply.total and is_credible(split, request.messages) else guess
 
 
 def cost(identity: ModelIdentity, tokens: Tokens, prices: PriceTable) -> float | None:
@@ -41,7 +49,9 @@ def cost(identity: ModelIdentity, tokens: Tokens, prices: PriceTable) -> float |
 
 def estimate(messages: list[Message], answer: str) -> Tokens:
     """Return a count by length: four characters a token, as is usual for English."""
-    prompt = sum(TOKENS_PER_MESSAGE + _tokens(len(text_of(message))) for message in messages)
+    prompt = sum(
+        TOKENS_PER_MESSAGE + _tokens(len(text_of(message))) + len(message.get("tokens") or ()) for message in messages
+    )
     return Tokens(prompt=prompt, completion=_tokens(len(answer)))
 
 
@@ -54,11 +64,16 @@ def reserve(messages: list[Message], sampling: Mapping[str, Any]) -> int:
 
 def is_credible(tokens: Tokens, messages: list[Message]) -> bool:
     """Tell whether a provider's count can be true: not negative, not of nothing, not beyond one token a character."""
-    characters = sum(len(text_of(message)) + TOKENS_PER_MESSAGE * CHARACTERS_PER_TOKEN for message in messages)
+    characters = sum(
+        len(text_of(message)) + len(message.get("tokens") or ()) + TOKENS_PER_MESSAGE * CHARACTERS_PER_TOKEN
+        for message in messages
+    )
     return (
         0 < tokens.prompt <= characters + MOST_HIDDEN_TOKENS
         and 0 <= tokens.completion <= MOST_COMPLETION_TOKENS
-        and 0 <= tokens.cached <= tokens.prompt
+        and tokens.cached >= 0
+        and tokens.written >= 0
+        and tokens.cached + tokens.written <= tokens.prompt
     )
 
 

@@ -23,7 +23,7 @@ from tracebench_core.llm.gateway.asked import Asked
 from tracebench_core.llm.gateway.errors import Refused
 from tracebench_core.llm.gateway.ledger import Ledger
 from tracebench_core.llm.gateway.limits import Limits
-from tracebench_core.llm.gateway.meter import cost, estimate, measure
+from tracebench_core.llm.gateway.meter import cost, estimate, is_credible, measure
 from tracebench_core.llm.gateway.providers.pieces import send_in_pieces, text_of_delta
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.retry import ask_with_retries
@@ -222,8 +222,9 @@ class Service:
                 text, kind=result.kind, status_code=result.status_code, retry_after=result.retry_after
             )
             is_sent = progress.is_asked and error.kind == "timeout"  # it may be answered yet, and charged for
-            cost = result.metered or self._cost_of_break(request, progress, is_sent=is_sent)
-            return error, replace(cost, retries=cost.retries + answered.retries)
+            spent = result.metered or self._cost_of_rubbish(request, result)
+            spent = spent or self._cost_of_break(request, progress, is_sent=is_sent)
+            return error, replace(spent, retries=spent.retries + answered.retries)
         metered = measure(request, result, prices=self.prices)
         if self._cache and not (request.is_shortened and result.finish_reason == "length"):
             self._cache.put(request, result)
@@ -238,6 +239,13 @@ class Service:
     def _is_out_of_time(self, account: Account, claims: Claims) -> bool:
         seconds = claims.budget.seconds if claims.phase == "training" else None
         return seconds is not None and account.capped.seconds() >= seconds
+
+    def _cost_of_rubbish(self, request: ChatRequest, error: ProviderError) -> Metered | None:
+        """Return what an answer that was none cost, where the provider says so: it was served."""
+        tokens = error.reported
+        if tokens is None or not is_credible(tokens, request.messages):
+            return None
+        return Metered(tokens, cost(request.identity, tokens, self.prices))
 
     def _cost_of_break(self, request: ChatRequest, progress: Progress, *, is_sent: bool) -> Metered:
         """Return what a call without a whole answer cost: an estimate of the prompt and what was streamed, or nothing."""
@@ -267,6 +275,8 @@ class Service:
             prompt_tokens=metered.tokens.prompt,
             completion_tokens=metered.tokens.completion,
             cached_tokens=metered.tokens.cached,
+            written_tokens=metered.tokens.written,
+            reasoning_tokens=metered.tokens.reasoning,
             usd=metered.usd,
             seconds=round(seconds, 6),
             retries=metered.retries,

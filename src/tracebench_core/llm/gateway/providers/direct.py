@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply, Tokens
+from tracebench_core.llm.gateway.providers.bodies import PATHS, body_of, counted, reply_of
 from tracebench_core.llm.gateway.providers.failures import LONGEST_MESSAGE, retry_after_seconds
 from tracebench_core.llm.gateway.providers.keys import provider_key
 from tracebench_core.llm.gateway.providers.pieces import StreamedMessage
+from tracebench_core.llm.gateway.providers.usage import read_usage
 from tracebench_core.llm.models import LOOPBACK
 from tracebench_core.specs import LLMConfig, ModelIdentity
 
@@ -63,7 +65,7 @@ class DirectProvider:
                 if answer.status != OK:
                     raise _failure(answer, await answer.text(errors="replace"))
                 if on_delta is None:
-                    return _reply(await answer.read())
+                    return reply_of(await answer.read(), request.kind)
                 return await _stream(answer.content.iter_any(), on_delta)
         except TimeoutError as err:
             raise ProviderError(f"no answer within {self._llm.timeout:g} s", kind="timeout") from err
@@ -73,14 +75,11 @@ class DirectProvider:
             raise ProviderError(f"{type(err).__name__}: {err}"[:LONGEST_MESSAGE], kind="refused") from err
 
     def _post(self, url: str, request: ChatRequest, *, stream: bool) -> Any:  # aiohttp's own context manager
-        body: dict[str, Any] = {"model": request.identity.model, "messages": request.messages, **_sent(request)}
-        if stream:
-            body |= {"stream": True, "stream_options": {"include_usage": True}}
         key = provider_key(self._llm, request, environ=self._environ)
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         session = self._session(is_local=urlsplit(url).hostname in LOOPBACK)
-        content = json.dumps(body).encode()
-        return session.post(f"{url}/chat/completions", data=content, headers=headers, allow_redirects=False)
+        content = json.dumps(body_of(request, stream=stream)).encode()
+        return session.post(url + PATHS[request.kind], data=content, headers=headers, allow_redirects=False)
 
     def _session(self, *, is_local: bool) -> aiohttp.ClientSession:
         """Return the session for servers on this machine, which no proxy stands before, or for all others."""
@@ -94,13 +93,6 @@ class DirectProvider:
                 trust_env=not is_local,
             )
         return self._sessions[is_local]
-
-
-def _sent(request: ChatRequest) -> dict[str, Any]:
-    """Return the sampling as the body holds it: what the config adds stands beside the rest."""
-    sent = dict(request.sent())
-    added: dict[str, Any] = sent.pop("extra_body", {})
-    return sent | added
 
 
 def _failure(answer: aiohttp.ClientResponse, body: str) -> ProviderError:
@@ -121,37 +113,23 @@ def _words(body: str) -> str:
         return body.strip()
 
 
-def _reply(body: bytes) -> Reply:
-    try:
-        data = json.loads(body)
-        choice = data["choices"][0]
-        message = choice["message"]
-        kept = {name: message[name] for name in ("role", "content", "tool_calls") if message.get(name) is not None}
-        finish_reason = choice.get("finish_reason")
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as err:
-        raise ProviderError(
-            f"the answer is no completion: {body[:200].decode(errors='replace')}", kind="malformed"
-        ) from err
-    return Reply(
-        {"role": "assistant", "content": ""} | kept, finish_reason or "stop", reported=_tokens(data.get("usage"))
-    )
-
-
 async def _stream(pieces: AsyncIterator[bytes], on_delta: OnDelta) -> Reply:
-    message, finish_reason, usage, ended = StreamedMessage(), "", None, False
+    message, finish_reason, ended = StreamedMessage(), "", False
+    usage: Tokens | int | None = None
     async for event in _events(pieces):
         if event is None:
             ended = True
             break
         if "error" in event:
             raise ProviderError(f"the stream broke: {event['error']}"[:LONGEST_MESSAGE], kind="server")
-        usage = event.get("usage") or usage
+        found = read_usage(event)
+        usage = usage if found is None else found
         for choice in event.get("choices") or ():
-            await message.add(choice.get("delta") or {}, on_delta)
+            await message.add(choice.get("delta") or {"content": choice.get("text")}, on_delta)
             finish_reason = choice.get("finish_reason") or finish_reason
     if not (ended or finish_reason):
         raise ProviderError("the answer is no whole stream of completions", kind="malformed")
-    return Reply(message.whole(), finish_reason or "stop", reported=_tokens(usage))
+    return Reply(message.whole(), finish_reason or "stop", **counted(usage))
 
 
 async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any] | None]:
@@ -172,15 +150,3 @@ async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any] 
                 raise ProviderError(f"an event of the stream is no JSON: {data[:200]!r}", kind="malformed") from err
             if isinstance(event, dict):
                 yield event
-
-
-def _tokens(usage: Any) -> Tokens | None:
-    """Return the provider's count, whatever it says; None where it sent none that is one."""
-    if not isinstance(usage, dict):
-        return None
-    details = usage.get("prompt_tokens_details")
-    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens") or 0
-    cached = (details.get("cached_tokens") if isinstance(details, dict) else 0) or 0
-    if not (isinstance(prompt, int) and isinstance(completion, int) and isinstance(cached, int)):
-        return None
-    return Tokens(prompt=prompt, completion=completion, cached=cached) if prompt or completion else None

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply, Tokens
+from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply
+from tracebench_core.llm.gateway.providers.bodies import counted
 from tracebench_core.llm.gateway.providers.failures import as_provider_error
 from tracebench_core.llm.gateway.providers.keys import provider_key
-from tracebench_core.llm.gateway.providers.pieces import StreamedMessage
+from tracebench_core.llm.gateway.providers.pieces import StreamedMessage, kept_message
+from tracebench_core.llm.gateway.providers.usage import read_usage
 from tracebench_core.specs import LLMConfig
 
 
@@ -27,6 +29,9 @@ class LiteLLMProvider:
         Raises:
             ProviderError: with the kind of failure.
         """
+        if request.kind != "chat":
+            words = f"`{request.identity.provider}` is asked through litellm, which the gateway uses for chat alone"
+            raise ProviderError(words, kind="request")
         await self._import()
         try:
             async with asyncio.timeout(self._llm.timeout):
@@ -70,18 +75,18 @@ class LiteLLMProvider:
             message["content"] or message.get("tool_calls") or sent
         ):  # litellm makes an empty answer of a body that is no stream
             raise ProviderError("the answer is no stream of completions", kind="malformed")
-        return Reply(message, finish_reason or "stop", reported=_tokens(sent[-1]) if sent else None)
+        return Reply(message, finish_reason or "stop", **_tokens(sent[-1] if sent else None))
 
     def _reply(self, response: Any) -> Reply:
         choices = getattr(response, "choices", None)
         if not choices:
             raise ProviderError("the answer holds no choices", kind="malformed")
         message = choices[0].message.model_dump(exclude_none=True)
-        kept = {name: message[name] for name in ("role", "content", "tool_calls") if name in message}
+        kept = kept_message(message)
         return Reply(
             {"role": "assistant", "content": ""} | kept,
             choices[0].finish_reason or "stop",
-            reported=_tokens(getattr(response, "usage", None)),
+            **_tokens(getattr(response, "usage", None)),
         )
 
     @cached_property
@@ -98,10 +103,6 @@ class LiteLLMProvider:
             await asyncio.to_thread(lambda: self._litellm)
 
 
-def _tokens(usage: Any) -> Tokens | None:
+def _tokens(usage: Any) -> dict[str, Any]:
     """Return the provider's count; litellm shows a missing one as zeros."""
-    if usage is None or not (usage.prompt_tokens or usage.completion_tokens):
-        return None
-    details = getattr(usage, "prompt_tokens_details", None)
-    cached = getattr(details, "cached_tokens", None) or 0
-    return Tokens(prompt=usage.prompt_tokens or 0, completion=usage.completion_tokens or 0, cached=cached)
+    return counted(None if usage is None else read_usage({"usage": usage.model_dump()}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from tracebench_core.llm.exchange import OnDelta
@@ -26,6 +27,13 @@ def text_of_delta(delta: dict[str, Any]) -> str:
     return (delta.get("reasoning_content") or "") + (delta.get("content") or "") + (delta.get("refusal") or "") + called
 
 
+def kept_message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of a message, or of a piece of one, what is passed on and kept."""
+    if message.get("reasoning") and not message.get("reasoning_content"):  # as OpenRouter and vLLM call it
+        message = {**message, "reasoning_content": message["reasoning"]}
+    return {name: message[name] for name in sorted(DELTA_FIELDS & message.keys()) if message[name] is not None}
+
+
 def _numbered(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the calls of tools of a whole message as pieces of a stream have them."""
     return [{"index": index} | call for index, call in enumerate(calls)]
@@ -40,9 +48,7 @@ class StreamedMessage:
 
     async def add(self, delta: dict[str, Any], on_delta: OnDelta) -> None:
         """Take a piece, and pass it on if it says anything."""
-        if delta.get("reasoning") and "reasoning_content" not in delta:  # as OpenRouter calls it
-            delta = delta | {"reasoning_content": delta["reasoning"]}
-        kept = {name: delta[name] for name in DELTA_FIELDS & delta.keys() if delta[name] is not None}
+        kept = kept_message(delta)
         for name, texts in self._texts.items():
             texts.append(kept.get(name) or "")
         for call in kept.get("tool_calls") or ():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from tracebench_core.ids import content_hash
 from tracebench_core.llm.exchange import ChatRequest, OnDelta, Reply
-from tracebench_core.llm.gateway.meter import CHARACTERS_PER_TOKEN
+from tracebench_core.llm.gateway.meter import CHARACTERS_PER_TOKEN, text_of
 from tracebench_core.llm.gateway.providers.pieces import send_in_pieces
 from tracebench_core.llm.stub.model import StubMode, answer
+
+VECTOR_SIZE = 64
 
 
 class StubProvider:
@@ -19,6 +23,10 @@ class StubProvider:
 
     async def ask(self, request: ChatRequest, *, on_delta: OnDelta | None = None) -> Reply:
         """Return the stub's answer."""
+        if request.kind == "embedding":
+            size = request.sampling.get("dimensions", VECTOR_SIZE)
+            vectors = [_vector(text_of(m) or str(m.get("tokens")), size) for m in request.messages]
+            return Reply(message={"embeddings": vectors}, finish_reason="stop")
         text, whole = _cut(answer(request, mode=self._mode), request.sent())
         message = {"role": "assistant", "content": text}
         if on_delta is not None:
@@ -31,3 +39,12 @@ def _cut(text: str, sent: Mapping[str, Any]) -> tuple[str, bool]:
     limit = sent.get("max_completion_tokens", sent.get("max_tokens"))
     most = len(text) if limit is None else limit * CHARACTERS_PER_TOKEN
     return text[:most], len(text) <= most
+
+
+def _vector(text: str, size: int) -> list[float]:
+    """Return a unit vector that counts hashed words, so that texts with words in common are near each other."""
+    counts = [0.0] * size
+    for word in text.lower().split() or [""]:
+        counts[int(content_hash(word.encode())[:12], 16) % size] += 1.0
+    length = math.hypot(*counts)
+    return [count / length for count in counts]

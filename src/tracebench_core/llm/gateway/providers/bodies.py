@@ -1,0 +1,75 @@
+"""What a server of OpenAI's API is sent and what it answers, by what is asked of it: chat, a bare completion, vectors."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tracebench_core.llm.exchange import ChatRequest, Kind, ProviderError, Reply, Tokens
+from tracebench_core.llm.gateway.providers.pieces import kept_message
+from tracebench_core.llm.gateway.providers.usage import read_usage
+from tracebench_core.specs import Message
+
+PATHS: dict[Kind, str] = {"chat": "/chat/completions", "completion": "/completions", "embedding": "/embeddings"}
+
+
+def body_of(request: ChatRequest, *, stream: bool) -> dict[str, Any]:
+    """Return the request's body; what the config adds stands beside the rest."""
+    sent = dict(request.sent())
+    added: dict[str, Any] = sent.pop("extra_body", {})
+    body: dict[str, Any] = {"model": request.identity.model} | sent | added
+    if request.kind == "chat":
+        body["messages"] = request.messages
+    elif request.kind == "completion":
+        body["prompt"] = _given(request.messages[0])
+    else:
+        body |= {"input": [_given(message) for message in request.messages], "encoding_format": "float"}
+    return body | ({"stream": True, "stream_options": {"include_usage": True}} if stream else {})
+
+
+def reply_of(content: bytes, kind: Kind) -> Reply:
+    """Return what a whole answer says.
+
+    Raises:
+        ProviderError: `malformed`, with the counts of what was served all the same, where the answer has them.
+    """
+    try:
+        data = json.loads(content)
+    except ValueError as err:
+        raise _malformed(content) from err
+    if not isinstance(data, dict):
+        raise _malformed(content)
+    usage = read_usage(data)
+    try:
+        return _vectors(data, usage) if kind == "embedding" else _answer(data, kind, usage)
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as err:
+        raise _malformed(content, usage) from err
+
+
+def _answer(data: dict[str, Any], kind: Kind, usage: Tokens | int | None) -> Reply:
+    choice = data["choices"][0]
+    message = {"content": choice["text"]} if kind == "completion" else choice["message"]
+    kept = {"role": "assistant", "content": ""} | kept_message(message)
+    return Reply(kept, choice.get("finish_reason") or "stop", **counted(usage))
+
+
+def _vectors(data: dict[str, Any], usage: Tokens | int | None) -> Reply:
+    entries = sorted(data["data"], key=lambda entry: entry["index"])
+    vectors = [[float(x) for x in entry["embedding"]] for entry in entries]
+    if isinstance(usage, int):
+        usage = Tokens(prompt=usage, completion=0)
+    return Reply({"embeddings": vectors}, "stop", **counted(usage))
+
+
+def counted(usage: Tokens | int | None) -> dict[str, Any]:
+    """Return counts as a reply holds them."""
+    return {"total": usage} if isinstance(usage, int) else {"reported": usage}
+
+
+def _given(message: Message) -> Any:
+    return message["tokens"] if "tokens" in message else message.get("content")
+
+
+def _malformed(content: bytes, usage: Tokens | int | None = None) -> ProviderError:
+    text = f"the answer is no completion: {content[:200].decode(errors='replace')}"
+    return ProviderError(text, kind="malformed", reported=usage if isinstance(usage, Tokens) else None)

@@ -1,0 +1,271 @@
+"""`POST /v1/messages`: Anthropic's API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from tracebench_core.llm.gateway.asked import Asked, choose_model, with_defaults
+from tracebench_core.llm.gateway.errors import Failure
+from tracebench_core.llm.gateway.fields import is_count, read_flag, read_messages, take_fields
+from tracebench_core.llm.gateway.reading import BadRequest
+from tracebench_core.llm.gateway.wire.base import Answer, event, total
+from tracebench_core.llm.gateway.wire.items import input_of, tool_calls_of
+from tracebench_core.llm.tokens import Claims
+from tracebench_core.specs import LLMConfig, Message
+
+OWN = frozenset(
+    {"model", "messages", "system", "max_tokens", "stop_sequences", "stream", "tools", "tool_choice", "metadata", "thinking",
+     "service_tier", "container", "context_management", "output_config", "inference_geo", "cache_control", "extra_body"}
+)  # fmt: skip
+STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
+ERRORS = {400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 404: "not_found_error",
+          413: "request_too_large", 503: "overloaded_error", 504: "timeout_error"}  # fmt: skip
+EFFORTS = ((2_048, "low"), (8_192, "medium"))
+"""Tokens of thought below which an effort is asked for; more is high."""
+
+
+class MessagesWire:
+    """See `Wire`."""
+
+    def read(self, data: dict[str, Any], *, claims: Claims, llm: LLMConfig) -> Asked:
+        """See `Wire`."""
+        model = choose_model(data.get("model"), claims)
+        if not is_count(data.get("max_tokens")):
+            raise BadRequest("`max_tokens` must be a whole number above 0")
+        own = {"tools", "tool_choice", "thinking"}
+        given = take_fields({k: v for k, v in data.items() if k not in own}, known=OWN)
+        given |= take_fields(_translated(data))
+        return Asked(
+            model=model,
+            conversations=[chat_messages(data)],
+            sampling=with_defaults(given, model, claims=claims, llm=llm),
+            stream=read_flag(data, "stream"),
+        )
+
+    def whole(self, asked: Asked, answers: Sequence[Answer]) -> dict[str, Any]:
+        """See `Wire`."""
+        (answer,) = answers
+        content = _blocks(answer.reply.message)
+        ending = {"stop_reason": _stop_reason(answer), "stop_sequence": None}
+        return _head(asked) | {"content": content, **ending, "usage": _usage(answer)}
+
+    def stream(self, asked: Asked) -> MessageStream:
+        """See `Wire`."""
+        return MessageStream(asked)
+
+    def error(self, failure: Failure) -> dict[str, Any]:
+        """See `Wire`."""
+        kind = ERRORS.get(failure.status, "api_error")
+        named = {"type": kind, "message": failure.message, "tracebench": dict(failure.extra)}
+        return {"type": "error", "error": named, "request_id": None}
+
+
+class MessageStream:
+    """See `StreamWriter`. One block is open at a time, as Anthropic's clients expect."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._open: str | None = None
+        self._place = -1
+
+    def open(self) -> bytes:
+        """See `StreamWriter`."""
+        usage = {"input_tokens": 0, "output_tokens": 0}  # counted when the answer is whole; `message_delta` has it
+        message = _head(self._asked) | {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+        return event({"type": "message_start", "message": message}, name="message_start")
+
+    def delta(self, index: int, delta: Mapping[str, Any]) -> bytes:
+        """See `StreamWriter`."""
+        out = b""
+        if text := delta.get("reasoning_content"):
+            thought = {"type": "thinking", "thinking": "", "signature": ""}
+            out += self._piece("thinking", thought, {"type": "thinking_delta", "thinking": text})
+        if text := delta.get("content") or delta.get("refusal"):
+            out += self._piece("text", {"type": "text", "text": ""}, {"type": "text_delta", "text": text})
+        for call in delta.get("tool_calls") or ():
+            function = call.get("function") or {}
+            name = {"id": call.get("id") or f"toolu_{uuid4().hex}", "name": function.get("name") or ""}
+            block: dict[str, Any] = {"type": "tool_use", **name, "input": {}}
+            piece = {"type": "input_json_delta", "partial_json": function.get("arguments") or ""}
+            out += self._piece(f"call {call.get('index') or 0}", block, piece)
+        return out
+
+    def finish(self, index: int, answer: Answer) -> bytes:
+        """See `StreamWriter`."""
+        return self._closed()
+
+    def close(self, answers: Sequence[Answer]) -> bytes:
+        """See `StreamWriter`."""
+        (answer,) = answers
+        ending = {"stop_reason": _stop_reason(answer), "stop_sequence": None}
+        told = {"type": "message_delta", "delta": ending, "usage": _usage(answer)}
+        return event(told, name="message_delta") + event({"type": "message_stop"}, name="message_stop")
+
+    def fail(self, failure: Failure) -> bytes:
+        """See `StreamWriter`."""
+        return event(MessagesWire().error(failure), name="error")
+
+    def _piece(self, key: str, block: Mapping[str, Any], delta: Mapping[str, Any]) -> bytes:
+        out = b""
+        if key != self._open:
+            out = self._closed()
+            self._open = key
+            self._place += 1
+            started = {"type": "content_block_start", "index": self._place, "content_block": block}
+            out += event(started, name="content_block_start")
+        told = {"type": "content_block_delta", "index": self._place, "delta": delta}
+        return out + event(told, name="content_block_delta")
+
+    def _closed(self) -> bytes:
+        if self._open is None:
+            return b""
+        self._open = None
+        return event({"type": "content_block_stop", "index": self._place}, name="content_block_stop")
+
+
+def chat_messages(data: Mapping[str, Any]) -> list[Message]:
+    """Return a request's messages in the form of the chat API.
+
+    Raises:
+        BadRequest: naming the block that has no such form.
+    """
+    given = read_messages(data.get("messages"))
+    messages: list[Message] = []
+    if data.get("system"):
+        messages.append({"role": "system", "content": _text(data["system"], "system")})
+    for place, message in enumerate(given):
+        if message["role"] not in {"user", "assistant", "system"}:
+            raise BadRequest(f"`messages[{place}].role` must be `user` or `assistant`")
+        content = message.get("content")
+        if isinstance(content, list):
+            messages += _translated_blocks(message["role"], content, f"messages[{place}].content")
+        else:
+            messages.append({"role": message["role"], "content": content})
+    return read_messages(messages)
+
+
+def _translated_blocks(role: str, blocks: list[dict[str, Any]], where: str) -> list[Message]:
+    """Return one message as the chat API has it: results of tools are messages of their own, and come first."""
+    results: list[Message] = []
+    parts: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
+    for block in blocks:
+        match block.get("type"):
+            case "text" if isinstance(block.get("text"), str):
+                parts.append({"type": "text", "text": block["text"]})
+            case "image":
+                parts.append({"type": "image_url", "image_url": {"url": _image(block.get("source"), where)}})
+            case "tool_use":
+                function = {"name": block.get("name"), "arguments": json.dumps(block.get("input") or {})}
+                calls.append({"id": block.get("id"), "type": "function", "function": function})
+            case "tool_result":
+                content = _text(block.get("content") or "", where)
+                results.append({"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": content})
+            case "thinking" | "redacted_thinking":
+                continue  # a model's earlier thoughts are not sent back to it
+            case other:
+                raise BadRequest(f"`{where}` holds a block that the gateway does not pass on: `{str(other)[:80]}`")
+    own: Message = {"role": role, "content": _joined(parts)} | ({"tool_calls": calls} if calls else {})
+    return results + ([own] if parts or calls or not results else [])
+
+
+def _joined(parts: list[dict[str, Any]]) -> Any:
+    if all(part["type"] == "text" for part in parts):
+        return "".join(part["text"] for part in parts)
+    return parts
+
+
+def _image(source: Any, where: str) -> str:
+    if isinstance(source, dict) and source.get("type") == "url" and isinstance(source.get("url"), str):
+        return str(source["url"])
+    if isinstance(source, dict) and source.get("type") == "base64":
+        return f"data:{source.get('media_type')};base64,{source.get('data')}"
+    raise BadRequest(f"`{where}` holds an image whose source is neither `base64` nor `url`")
+
+
+def _text(content: Any, where: str) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(isinstance(b, dict) and isinstance(b.get("text"), str) for b in content):
+        return "".join(block["text"] for block in content)
+    raise BadRequest(f"`{where}` must be a text or a list of blocks of text")
+
+
+def _translated(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what this API names otherwise, under the names of the chat API."""
+    choice = data.get("tool_choice") or {}
+    if not isinstance(choice, dict):
+        raise BadRequest("`tool_choice` must be an object")
+    return {
+        "max_tokens": data.get("max_tokens"),
+        "stop": data.get("stop_sequences") or None,
+        "tools": _tools(data.get("tools")),
+        "tool_choice": _tool_choice(choice),
+        "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") is True else None,
+        "reasoning_effort": _effort(data.get("thinking")),
+    }
+
+
+def _tools(given: Any) -> Any:
+    if not given:
+        return None
+    if not isinstance(given, list):
+        raise BadRequest("`tools` must be a list of objects")
+    tools = []
+    for tool in given:
+        kind = tool.get("type", "custom") if isinstance(tool, dict) else None
+        if kind not in {"custom", None} or not isinstance(tool, dict) or "input_schema" not in tool:
+            raise BadRequest(f"the gateway runs no tools of a provider's: `{str(kind)[:80]}`")
+        described = {"description": tool["description"]} if tool.get("description") else {}
+        function = {"name": tool.get("name"), **described, "parameters": tool["input_schema"]}
+        tools.append({"type": "function", "function": function})
+    return tools
+
+
+def _tool_choice(choice: Mapping[str, Any]) -> Any:
+    if choice.get("type") == "tool":
+        return {"type": "function", "function": {"name": choice.get("name")}}
+    return {"auto": "auto", "any": "required", "none": "none"}.get(str(choice.get("type")))
+
+
+def _effort(thinking: Any) -> str | None:
+    if not isinstance(thinking, dict) or thinking.get("type") != "enabled":
+        return None
+    budget: Any = thinking.get("budget_tokens")
+    if not is_count(budget):
+        raise BadRequest("`thinking.budget_tokens` must be a whole number above 0")
+    return next((effort for most, effort in EFFORTS if budget < most), "high")
+
+
+def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    if thought := message.get("reasoning_content"):
+        blocks.append({"type": "thinking", "thinking": thought, "signature": ""})
+    if text := message.get("content") or message.get("refusal"):
+        blocks.append({"type": "text", "text": text})
+    blocks.extend(
+        {"type": "tool_use", "id": call["id"], "name": call["function"]["name"], "input": input_of(call)}
+        for call in tool_calls_of(message)
+    )
+    return blocks
+
+
+def _stop_reason(answer: Answer) -> str:
+    return STOP_REASONS.get(answer.reply.finish_reason, "end_turn")
+
+
+def _usage(answer: Answer) -> dict[str, Any]:
+    tokens = total([answer])
+    return {
+        "input_tokens": tokens.prompt - tokens.cached - tokens.written,
+        "cache_read_input_tokens": tokens.cached,
+        "cache_creation_input_tokens": tokens.written,
+        "output_tokens": tokens.completion,
+    }
+
+
+def _head(asked: Asked) -> dict[str, Any]:
+    return {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "model": asked.model.identity.model}
