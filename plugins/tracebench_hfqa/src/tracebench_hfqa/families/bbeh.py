@@ -1,0 +1,86 @@
+"""BIG-Bench Extra Hard (Kazemi et al. 2025), by the rules of its evaluate.py.
+
+One departure: the authors take the full stop from the prediction and leave it on the reference, so that no reply could match a
+sentence; here the sentence does. The headline of a whole BBEH run is the harmonic mean over subtasks of accuracy plus one percentage point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tracebench_hfqa.families.family import Case, Family, Fields, Verdict, gold_of, text_of
+
+PREFIXES = ("The answer is:", "The final answer is ", "The final answer is: ", "The answer is ")
+WRAPPERS = ("boxed{", "text{", "texttt{")
+LABELLED = 3
+"""Length of `(a)`."""
+
+
+def read(row: Mapping[str, Any], fields: Fields) -> Case:
+    """Read a row of `input` and `target`."""
+    return Case(question=text_of(row, fields.question), gold=str(gold_of(row, fields.answer)))
+
+
+def extract(reply: str) -> str:
+    """Return the prediction: after the last known prefix, unwrapped, in lower case, its first line."""
+    answer = reply.strip()
+    for prefix in PREFIXES:
+        if prefix in answer:
+            answer = answer.split(prefix)[-1].strip()
+    answer = _unwrapped(answer.removesuffix(".")).lower()
+    return answer.replace(", ", ",").replace("**", "").split("\n")[0].removesuffix(".")
+
+
+def is_match(prediction: str, reference: str) -> bool:
+    """Compare an extracted prediction with a reference in lower case, by the authors' rules in their order."""
+    if prediction == reference:
+        return True
+    for one, other in ((prediction, reference), (reference, prediction)):
+        if len(one) == LABELLED and one[0] == "(" and one[-1] == ")":
+            return one[1] == other
+    try:
+        if float(prediction) == float(reference):
+            return True
+    except ValueError:
+        pass
+    return (
+        prediction.replace("'", "") == reference.replace("'", "")
+        or f"[{reference}]" == prediction
+        or f"[{prediction}]" == reference
+        or (prediction.endswith("?") and prediction[:-1] == reference)
+    )
+
+
+def score(reply: str, case: Case) -> Verdict:
+    """Score 1 or 0."""
+    extracted = extract(reply)
+    reference = str(case.gold).strip().lower().replace(", ", ",")
+    right = float(is_match(extracted, reference) or (reference.endswith(".") and extracted == reference[:-1]))
+    return Verdict(score=right, metrics={"accuracy": right}, extracted=extracted, rule="" if right else _rule(reply, extracted))
+
+
+def _unwrapped(answer: str) -> str:
+    if answer.startswith("$") and answer.endswith("$"):
+        answer = answer[1:-1]
+    for wrapper in WRAPPERS:
+        if wrapper in answer and answer.endswith("}"):
+            answer = answer[:-1].split(wrapper)[1]
+    return answer
+
+
+def _rule(reply: str, extracted: str) -> str:
+    if not extracted:
+        return "The reply holds no answer."
+    if not any(prefix in reply for prefix in PREFIXES) and len(reply.strip()) > len(extracted):
+        return 'No "The final answer is: …" was found, so the first line of the whole reply was taken as the answer.'
+    return "The answer is another one, or not in the expected form."
+
+
+FAMILY = Family(
+    metric="accuracy",
+    read=read,
+    score=score,
+    gold_reply=lambda case: str(case.gold),
+    asks_for='End with "The final answer is: " and the answer: (A) or (B) for a choice, else a number, a word or a list.',
+)

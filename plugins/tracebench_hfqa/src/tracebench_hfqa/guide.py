@@ -1,0 +1,111 @@
+"""From replies to feedback: the family's official score, its metrics, and words that teach."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from statistics import pstdev
+from typing import Any
+
+from tracebench_core.contracts import Context
+from tracebench_core.specs import Example, Feedback
+from tracebench_hfqa.families.family import Case, Family, Verdict
+from tracebench_hfqa.families.text import normalise
+from tracebench_hfqa.running import run_tests
+
+QUESTION, REPLY, GOLD = 400, 600, 300
+"""Characters of each that feedback shows."""
+JUDGE = (
+    "Question:\n{question}\n\nReference answer:\n{gold}\n\nAnswer to judge:\n{answer}\n\n"
+    "Does the answer to judge mean the same as the reference answer? Reply with yes or no."
+)
+
+
+class QAGuide:
+    """Scores each reply by the family's rules; several replies of one row by their mean."""
+
+    def __init__(self, family: Family, *, seconds: float, judge: bool = False) -> None:
+        self._family, self._seconds, self._judge = family, seconds, judge
+
+    def __call__(self, example: Example, output: Any, context: Context, /) -> Feedback:
+        """Return the feedback on the replies of one row."""
+        case = Case.of(example)
+        replies: Sequence[dict[str, Any]] = output["replies"]
+        verdicts = [self._verdict(reply["text"], case, context) for reply in replies]
+        scores = [v.score for v in verdicts]
+        metrics = _means(verdicts)
+        if len(verdicts) > 1:
+            metrics["spread"] = pstdev(scores)
+        if self._judge:
+            metrics |= self._judged(case, verdicts[0], context)
+        worst = scores.index(min(scores))
+        text = self._words(case, verdicts[worst], replies[worst])
+        return Feedback(score=math.fsum(scores) / len(scores), text=text, metrics=metrics)
+
+    def _verdict(self, reply: str, case: Case, context: Context) -> Verdict:
+        if self._family.sandboxed:
+            return run_tests(reply, case, context, seconds=self._seconds)
+        return self._family.score(reply, case)
+
+    def _words(self, case: Case, verdict: Verdict, reply: dict[str, Any]) -> str:
+        """Say what was asked, what is right, what was read, which rule was broken, and which hop is missing."""
+        if not verdict.rule and verdict.score >= 1:
+            return "Right."
+        asked = f"Question: {cut(case.question, QUESTION)}"
+        said = f"Reply: {cut(reply['text'].strip() or '(empty)', REPLY)}"
+        if self._family.sandboxed:
+            return f"{asked}\n{said}\nThe program fails: {verdict.rule}"
+        parts = [asked, said, f"Right answer: {cut(self._family.gold_reply(case), GOLD)}"]
+        parts.append(f"Read from the reply: {cut(verdict.extracted, GOLD) or 'nothing'}")
+        parts.append(f"Score {verdict.score:.2f}. {verdict.rule}")
+        if reply.get("evidence") is not None:
+            parts.append(_missing_hop(case, str(reply["evidence"])))
+        return "\n".join(part for part in parts if part)
+
+    def _judged(self, case: Case, verdict: Verdict, context: Context) -> dict[str, float]:
+        """Ask a model whether the answer means the gold one; a judge that says neither yes nor no gives no metric."""
+        gold = self._family.gold_reply(case)
+        prompt = JUDGE.format(question=case.question, gold=gold, answer=cut(verdict.extracted, REPLY))
+        said = context.complete([{"role": "user", "content": prompt}], role="judge", temperature=0)[0].text
+        word = re.match(r"\W*(yes|no)\b", said, re.IGNORECASE)
+        return {"judge": float(word[1].lower() == "yes")} if word else {}
+
+
+class TokenGuide(QAGuide):
+    """The same, with the tokens of the row as a second objective."""
+
+    def __init__(self, family: Family, *, seconds: float, weight: float) -> None:
+        super().__init__(family, seconds=seconds)
+        self._weight = weight
+
+    def __call__(self, example: Example, output: Any, context: Context, /) -> Feedback:
+        """Return accuracy less the weighed tokens, which cost one point at most."""
+        feedback = super().__call__(example, output, context)
+        tokens = math.fsum(reply["tokens"] for reply in output["replies"]) / len(output["replies"])
+        metrics = {**feedback.metrics, "accuracy": feedback.score, "error": 1 - feedback.score, "tokens": tokens}
+        score = feedback.score - min(1.0, self._weight * tokens)
+        return feedback.model_copy(
+            update={"score": score, "metrics": metrics, "text": f"{feedback.text}\nTokens of this row: {tokens:g}."}
+        )
+
+
+def cut(text: str, length: int) -> str:
+    """Return a text within a length: its beginning and its end."""
+    if len(text) <= length:
+        return text
+    return f"{text[: length // 2]} … {text[-length // 2 :]}"
+
+
+def _means(verdicts: Sequence[Verdict]) -> dict[str, float]:
+    names = set.intersection(*(set(v.metrics) for v in verdicts))
+    return {name: math.fsum(v.metrics[name] for v in verdicts) / len(verdicts) for name in sorted(names)}
+
+
+def _missing_hop(case: Case, evidence: str) -> str:
+    """Name the supporting paragraphs of which the evidence says nothing."""
+    held = f" {normalise(evidence)} "
+    missing = [title for title in case.support if f" {normalise(title)} " not in held]
+    if not missing:
+        return "The evidence names every supporting paragraph." if case.support else ""
+    return f"`find_evidence` left out the paragraph {' and '.join(f'`{t}`' for t in missing)}."

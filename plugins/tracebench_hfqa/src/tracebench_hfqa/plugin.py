@@ -1,0 +1,34 @@
+"""The hooks of the suite; light, so that listing tasks imports no `datasets` and opens no row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import SuiteSpec, TaskSpec
+from tracebench_hfqa import state
+from tracebench_hfqa.rows.source import settings_of
+
+
+@hookimpl
+def tracebench_configure(settings: Mapping[str, Any]) -> None:
+    """Take where rows come from, and the user's own task files."""
+    state.configure(settings_of(settings))
+
+
+@hookimpl
+def tracebench_suite() -> SuiteSpec:
+    """Describe the suite."""
+    return SuiteSpec(
+        title="Question answering",
+        description="Data sets of the Hugging Face hub, answered by a model whose prompts are optimised, scored as their authors do.",
+    )
+
+
+@hookimpl
+def tracebench_tasks() -> Sequence[TaskSpec]:
+    """Return the tasks of all task files."""
+    from tracebench_hfqa.catalog import specs  # noqa: PLC0415 - the settings decide what the specs say
+
+    return specs()

@@ -1,0 +1,89 @@
+"""Data sets as their authors published them, turned into the rows of the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tracebench_hfqa.families.family import RowError
+
+Row = Mapping[str, Any]
+HOLDERS = ("examples", "data", "rows", "questions")
+
+
+def rows_of(document: Any) -> list[Row]:
+    """Return the rows of a parsed JSON document: a list, a list inside a mapping, or a mapping of passages or papers.
+
+    Raises:
+        RowError: when it is none of these.
+    """
+    if isinstance(document, Mapping):
+        held = next((document[name] for name in HOLDERS if isinstance(document.get(name), list)), None)
+        document = held if held is not None and "article" not in document else list(_keyed(document))
+    if not isinstance(document, list) or not all(isinstance(row, Mapping) for row in document):
+        raise RowError("is neither a list of rows nor a data set in a shape that is known here")
+    return [flat for row in document for flat in flattened(row)]
+
+
+def flattened(row: Row) -> Iterable[Row]:
+    """Return the rows of the hub that one published row stands for."""
+    if "qa_pairs" in row:
+        return [{"passage": row.get("passage", ""), **qa} for qa in row["qa_pairs"]]
+    if "qas" in row and "full_text" in row:
+        return _qasper(row)
+    if isinstance(row.get("questions"), list) and "article" in row:
+        return [_quality(row["article"], question) for question in row["questions"]]
+    return [_renamed(row)]
+
+
+def _keyed(document: Mapping[str, Any]) -> Iterable[Row]:
+    """Return the values of a mapping from passages or papers to their contents, or the one row that it is."""
+    if document and all(isinstance(v, Mapping) and {"qa_pairs", "qas"} & set(v) for v in document.values()):
+        return [{"id": key, **value} for key, value in document.items()]
+    return [document]
+
+
+def _qasper(paper: Row) -> list[Row]:
+    sections = paper["full_text"]
+    if isinstance(sections, Mapping):
+        pairs = zip(sections.get("section_name", ()), sections.get("paragraphs", ()), strict=False)
+        sections = [{"section_name": name, "paragraphs": body} for name, body in pairs]
+    body = "\n\n".join(f"{s.get('section_name') or ''}\n" + "\n".join(s.get("paragraphs") or ()) for s in sections)
+    context = "\n\n".join(part for part in (paper.get("title"), paper.get("abstract"), body) if part)
+    asked = paper["qas"]
+    if isinstance(asked, Mapping):
+        columns = [asked[name] for name in ("question", "question_id", "answers")]
+        asked = [
+            {"question": q, "question_id": i, "answers": a["answer"] if isinstance(a, Mapping) else a}
+            for q, i, a in zip(*columns, strict=True)
+        ]
+    return [{"question": q["question"], "question_id": q.get("question_id"), "answers": q["answers"], "context": context} for q in asked]
+
+
+def _quality(article: str, question: Row) -> Row:
+    label = question.get("gold_label")
+    return {
+        "article": article,
+        "question": question["question"],
+        "options": question["options"],
+        "answer": None if label is None else int(label) - 1,
+        "hard": bool(question.get("difficult")),
+    }
+
+
+def _renamed(row: Row) -> Row:
+    """Take ARC's nested question apart, and QuALITY's and MBPP's other names of columns."""
+    question = row.get("question")
+    if isinstance(question, Mapping) and "stem" in question:
+        choices = question.get("choices") or ()
+        return {
+            **row,
+            "question": question["stem"],
+            "choices": {"text": [c["text"] for c in choices], "label": [c["label"] for c in choices]},
+        }
+    if "query" in row and "option_0" in row:
+        options = [row[name] for name in (f"option_{i}" for i in range(10)) if name in row]
+        return {"article": row.get("context", ""), "question": row["query"], "options": options, "answer": row.get("label")}
+    if "test_list" in row and "prompt" not in row and "text" in row:
+        return {**row, "prompt": row["text"]}
+    return row

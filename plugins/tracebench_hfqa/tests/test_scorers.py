@@ -1,0 +1,155 @@
+"""Replies that are easily scored wrong, and what each is worth; a table for every family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracebench_hfqa.families import NAMES, find_family
+from tracebench_hfqa.families.family import Case, Option
+
+ABCD = tuple(Option(label, text) for label, text in zip("ABCD", ("oak", "a pine tree", "elm", "ash and birch"), strict=True))
+NUMBERED = tuple(Option(str(i), text) for i, text in enumerate(("oak", "pine", "elm", "ash"), start=1))
+
+TABLE: list[tuple[str, Any, tuple[Option, ...], str, float]] = [
+    # numbers: today's scorers keep the dot, compare text, and take the last number of a list
+    ("gsm8k", "12", (), "12", 1),
+    ("gsm8k", "12", (), "The final answer is 12.", 1),
+    ("gsm8k", "29", (), "29.00", 1),
+    ("gsm8k", "1234", (), "#### 1,234", 1),
+    ("gsm8k", "12", (), "She pays $12.", 1),
+    ("gsm8k", "12", (), r"So we get \boxed{12}.", 1),
+    ("gsm8k", "12", (), r"The answer is $\boxed{12}$", 1),
+    ("gsm8k", "12", (), "Answer: 12 apples in 3 crates", 1),
+    ("gsm8k", "12", (), "3 + 9 = 12", 1),
+    ("gsm8k", "-4", (), "#### −4", 1),  # noqa: RUF001 - a typographic minus
+    ("gsm8k", "0.5", (), "#### 1/2", 1),
+    ("gsm8k", "12", (), "#### 12\n\nQuestion: another?\n#### 99", 1),
+    ("gsm8k", "99", (), "#### 12\n#### 99", 0),
+    ("gsm8k", "99", (), " ".join(map(str, range(100))), 0),
+    ("gsm8k", "12", (), "Answer: 12 or 13", 0),
+    ("gsm8k", "12", (), "Answer: 11, 12", 0),
+    ("gsm8k", "5", (), "15", 0),
+    ("gsm8k", "12", (), "How much is 12?", 0),
+    ("gsm8k", "12", (), "", 0),
+    ("gsm8k", "12", (), "12/0", 0),
+    # labels: today's scorers give 1 for the list of options, take "I" for a label, and know no numbers
+    ("mcqa", "C", ABCD, "C", 1),
+    ("mcqa", "C", ABCD, "(c)", 1),
+    ("mcqa", "C", ABCD, "Answer: C. I am sure", 1),
+    ("mcqa", "C", ABCD, "**Answer:** C", 1),
+    ("mcqa", "C", ABCD, r"The answer is $\boxed{C}$.", 1),
+    ("mcqa", "C", ABCD, "The answer is (C) elm.", 1),
+    ("mcqa", "C", ABCD, "elm", 1),
+    ("mcqa", "C", ABCD, "First, A is not it.\nC) elm", 1),
+    ("mcqa", "B", ABCD, "A pine tree.", 1),
+    ("mcqa", "A", ABCD, "A pine tree.", 0),
+    ("mcqa", "2", NUMBERED, "Answer: 2", 1),
+    ("mcqa", "2", NUMBERED, "(2)", 1),
+    ("mcqa", "2", NUMBERED, "Answer: 1, 2", 0),
+    ("mcqa", "C", ABCD, "(A) oak\n(B) a pine tree\n(C) elm\n(D) ash and birch", 0),
+    ("mcqa", "C", ABCD, "A, B, C, D", 0),
+    ("mcqa", "C", ABCD, "Answer: A or C", 0),
+    ("mcqa", "C", ABCD, "I cannot answer that.", 0),
+    ("mcqa", "A", ABCD, "A bird sang.", 0),
+    ("mcqa", "C", ABCD, "", 0),
+    # yes and no: today's scorer takes the first word of either kind
+    ("strategy_qa", True, (), "There is no doubt: Yes", 1),
+    ("strategy_qa", True, (), "Yes, because no penguin flies.", 1),
+    ("strategy_qa", False, (), "Reasoning...\nAnswer: **No**", 1),
+    ("strategy_qa", True, (), "true", 1),
+    ("strategy_qa", True, (), "yes no", 0),
+    ("strategy_qa", False, (), "yes, no", 0),
+    ("strategy_qa", True, (), "Answer: yes and no", 0),
+    ("strategy_qa", True, (), "Yes. On second thought, no.", 0),
+    ("strategy_qa", True, (), "Perhaps.", 0),
+    ("strategy_qa", False, (), "I know nothing about it.", 0),
+    # short answers: today's scorer looks for the gold answer inside the reply
+    ("hfqa", ["Rush"], (), "rush.", 1),
+    ("hfqa", ["Rush"], (), "The answer is: The Rush", 1),
+    ("hfqa", ["yes"], (), "Yes.", 1),
+    ("hfqa", ["no"], (), "I know nothing about yesterday", 0),
+    ("hfqa", ["yes"], (), "yes no", 0),
+    ("hfqa", ["Rush"], (), "It is Rush", 0.5),
+    ("hfqa", ["Rush"], (), "", 0),
+    ("musique", ["nine", "9"], (), "9", 1),
+    ("musique", ["nine", "9"], (), "nine floors", 2 / 3),
+    ("musique", ["nine"], (), "ninety-nine", 0),
+    # BBEH: today's scorer wants the bare text
+    ("bbeh", "(B)", (), "The answer is: (B)", 1),
+    ("bbeh", "(B)", (), "The final answer is: B.", 1),
+    ("bbeh", "25.0", (), "The answer is: **25**\nHere is why.", 1),
+    ("bbeh", "2,3,4", (), "The final answer is: 2, 3, 4", 1),
+    ("bbeh", "4", (), r"The final answer is: \boxed{4}.", 1),
+    ("bbeh", "[emma]", (), "emma", 1),
+    ("bbeh", "yes", (), "I think yes", 0),
+    ("bbeh", "(B)", (), "(A) (B)", 0),
+    ("bbeh", "4", (), "", 0),
+    # DROP: today's scorer takes any span for the whole answer, and parts of numbers
+    ("drop", [["5"]], (), "5", 1),
+    ("drop", [["5"]], (), "5.0", 1),
+    ("drop", [["5"]], (), "15", 0),
+    ("drop", [["Swift", "Gull"]], (), "Gull; Swift", 1),
+    ("drop", [["Swift", "Gull"]], (), "Swift and Gull", 1),
+    ("drop", [["Swift", "Gull"]], (), '["Swift", "Gull"]', 1),
+    ("drop", [["Swift", "Gull"]], (), "Swift", 0.5),
+    ("drop", [["5"], ["six"]], (), "six", 1),
+    ("drop", [["1460"]], (), "1,460", 1),
+    ("drop", [["5"]], (), "; ".join(map(str, range(100))), 0.01),
+    ("drop", [["Swift"]], (), "", 0),
+    ("qasper", [["Unanswerable", "none"]], (), "Unanswerable.", 1),
+    ("qasper", [["a b c", "extractive"], ["Yes", "boolean"]], (), "yes", 1),
+    ("qasper", [["Yes", "boolean"]], (), "", 0),
+    ("words", ["red"], (), " Red.\n", 1),
+    ("words", ["red"], (), "It is red", 0),
+]
+
+
+@pytest.mark.parametrize(("family", "gold", "options", "reply", "worth"), TABLE)
+def test_table(family: str, gold: Any, options: tuple[Option, ...], reply: str, worth: float) -> None:
+    verdict = find_family(family).score(reply, Case(question="Which?", gold=gold, options=options))
+    assert verdict.score == pytest.approx(worth)
+    assert bool(verdict.rule) == (verdict.score < 1)
+
+
+GOLDS: dict[str, Any] = {
+    "gsm8k": st.integers(-(10**9), 10**9).map(str),
+    "mcqa": st.sampled_from("ABCD"),
+    "strategy_qa": st.booleans(),
+    "bbeh": st.from_regex(r"\A[a-z0-9]{1,12}\Z"),
+    "hfqa": st.lists(st.from_regex(r"\A[b-z]{2,9}( [0-9]{1,4})?\Z"), min_size=1, max_size=3),
+    "musique": st.lists(st.from_regex(r"\A[b-z]{2,9}\Z"), min_size=1, max_size=3),
+    "drop": st.lists(st.lists(st.from_regex(r"\A[b-z]{2,9}\Z"), min_size=1, max_size=4, unique=True), min_size=1, max_size=3),
+    "qasper": st.lists(st.tuples(st.from_regex(r"\A[b-z]{2,9}\Z"), st.just("extractive")), min_size=1, max_size=3),
+    "words": st.lists(st.from_regex(r"\A[b-z]{2,9}\Z"), min_size=1, max_size=2),
+}
+READ = sorted(set(NAMES) - {"code_exec"})
+
+
+@pytest.mark.parametrize("name", READ)
+@given(data=st.data())
+def test_gold_replies_score_one_and_nothing_scores_zero(name: str, data: st.DataObject) -> None:
+    family = find_family(name)
+    case = Case(question="Which?", gold=data.draw(GOLDS[name]), options=ABCD if name == "mcqa" else ())
+    assert family.score(family.gold_reply(case), case).score == 1
+    assert family.score("", case).score == 0
+
+
+@pytest.mark.parametrize("name", READ)
+@given(reply=st.text(max_size=300), data=st.data())
+def test_any_reply_gets_a_score_between_zero_and_one(name: str, reply: str, data: st.DataObject) -> None:
+    case = Case(question="Which?", gold=data.draw(GOLDS[name]), options=ABCD if name == "mcqa" else ())
+    verdict = find_family(name).score(reply, case)
+    assert 0 <= verdict.score <= 1
+    assert all(0 <= value <= 1 for value in verdict.metrics.values())
+
+
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("piece", ["word ", "(A) ", "7, ", "\\boxed{", "**", "Answer: ", "Yes. ", "```\n", "1.", "; x"])
+def test_a_reply_of_a_megabyte_is_scored(name: str, piece: str) -> None:
+    gold = {"gsm8k": "7", "mcqa": "A", "strategy_qa": True, "bbeh": "word", "drop": [["word"]], "qasper": [["word", "extractive"]]}
+    case = Case(question="Which?", gold=gold.get(name, ["word"]), options=ABCD if name == "mcqa" else ())
+    assert find_family(name).score(piece * (1_000_000 // len(piece)), case).score <= 1
