@@ -65,7 +65,7 @@ def _shared(name: str, entry: Entry, subtask: str | None) -> dict[str, Any]:
         "sandbox": (),
         "uses_model": True,
         "requires": () if sample or entry.shipped else _requires(told),
-        "sizes_of": f"{__name__}:sizes_of_{attribute_of(name)}",
+        "sizes_of": f"{LOADERS}:{attribute_of(name, 'sizes')}",
         "licence": "MIT" if sample else entry.licence,
         "citation": entry.citation,
         "source": "comes with the plugin" if sample or entry.shipped else _origin(entry, told),

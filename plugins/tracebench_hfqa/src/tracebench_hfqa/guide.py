@@ -10,7 +10,7 @@ from typing import Any
 
 from tracebench_core.contracts import Context
 from tracebench_core.specs import Example, Feedback
-from tracebench_hfqa.families.family import Case, Family, Verdict
+from tracebench_hfqa.families.family import Case, Family, Verdict, within_reach
 from tracebench_hfqa.families.text import normalise
 from tracebench_hfqa.running import run_tests
 
@@ -44,6 +44,7 @@ class QAGuide:
         return Feedback(score=math.fsum(scores) / len(scores), text=text, metrics=metrics)
 
     def _verdict(self, reply: str, case: Case, context: Context) -> Verdict:
+        reply = within_reach(reply)
         if self._family.sandboxed:
             return run_tests(reply, case, context, seconds=self._seconds)
         return self._family.score(reply, case)

@@ -1,4 +1,4 @@
-"""The loaders that the specs name: one attribute a task, made when it is asked for."""
+"""What the specs name: for each task a loader and a counter of its rows, made when it is asked for."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ TOKENS = {"multiobjective_gsm8k": ("gsm8k", None), "multiobjective_bbeh": ("bbeh
 """Tasks of two objectives, by name: the entry and the subtask whose rows they ask."""
 
 
-def attribute_of(name: str) -> str:
-    """Return the attribute of this module that builds the task `name`: letters, digits and `_`, one name each."""
-    return "build_" + re.sub(r"\W", lambda m: f"_{ord(m[0]):x}_", name)
+def attribute_of(name: str, what: str = "build") -> str:
+    """Return the attribute of this module for the task `name`: letters, digits and `_`, one name each."""
+    return f"{what}_" + re.sub(r"\W", lambda m: f"_{ord(m[0]):x}_", name)
 
 
 def __getattr__(attribute: str) -> Callable[..., Any]:
-    for name, (entry, subtask) in {**named(), **TOKENS}.items():
-        if attribute_of(name) == attribute:
-            from tracebench_hfqa import task  # noqa: PLC0415 - listing tasks builds none
+    from tracebench_hfqa import task  # noqa: PLC0415 - listing tasks builds none
 
+    for name, (entry, subtask) in {**named(), **TOKENS}.items():
+        if attribute == attribute_of(name):
             return partial(task.build_with_tokens if name in TOKENS else task.build, entry, subtask)
+        if attribute == attribute_of(name, "sizes"):
+            return partial(task.sizes_with_tokens if name in TOKENS else task.sizes_of, entry, subtask)
     raise AttributeError(f"no task file declares what `{attribute}` would build")
 
 

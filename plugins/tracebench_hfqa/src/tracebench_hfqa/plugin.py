@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import SuiteSpec, TaskSpec
+from tracebench_core.specs import AggregateSpec, SuiteSpec, TaskSpec
 from tracebench_hfqa import state
 from tracebench_hfqa.rows.source import settings_of
 
@@ -32,3 +32,15 @@ def tracebench_tasks() -> Sequence[TaskSpec]:
     from tracebench_hfqa.catalog import specs  # noqa: PLC0415 - the settings decide what the specs say
 
     return specs()
+
+
+@hookimpl
+def tracebench_aggregates() -> Sequence[AggregateSpec]:
+    """Return the harmonic mean by which BBEH's authors sum up subtasks."""
+    return [
+        AggregateSpec(
+            name="harmonic_mean",
+            title="Harmonic mean of accuracies, each raised by one percentage point (BBEH)",
+            loader="tracebench_hfqa.harmonic:harmonic_mean",
+        )
+    ]

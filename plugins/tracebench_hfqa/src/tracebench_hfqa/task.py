@@ -9,7 +9,8 @@ from pydantic import JsonValue
 
 from tracebench_core.contracts import Context, Guide
 from tracebench_core.errors import ConfigError
-from tracebench_core.specs import Example, Parameter, Split, Values
+from tracebench_core.specs import Example, Parameter, Split, TaskSizes, Values
+from tracebench_hfqa.entry import Entry, ProgramName
 from tracebench_hfqa.families import find_family
 from tracebench_hfqa.guide import QAGuide, TokenGuide
 from tracebench_hfqa.options import TaskOptions, TokenOptions
@@ -72,6 +73,16 @@ def build_with_tokens(name: str, subtask: str | None, *, splits: frozenset[Split
     )
 
 
+def sizes_of(name: str, subtask: str | None, told: Mapping[str, Any]) -> TaskSizes:
+    """Return how many parameters and rows a task has under these options, at most: the rows are not opened."""
+    return _sizes(name, TaskOptions(**told), find_entry(name).default_program)
+
+
+def sizes_with_tokens(name: str, subtask: str | None, told: Mapping[str, Any]) -> TaskSizes:
+    """Return the same for a task of two objectives."""
+    return _sizes(name, with_other_names(TokenOptions(**told)), "instructions")
+
+
 def with_other_names(options: TokenOptions) -> TokenOptions:
     """Return options in which the other names of sizes and seed stand under their own.
 
@@ -86,9 +97,19 @@ def with_other_names(options: TokenOptions) -> TokenOptions:
 
 def _rows(name: str, subtask: str | None, options: TaskOptions, splits: frozenset[Split]) -> Opened:
     entry = find_entry(name)
-    sizes: dict[Split, int] = {
+    sizes = _wanted(entry, options)
+    return open_rows(entry, subtask=subtask, sizes=sizes, seed=options.split_seed, settings=settings(), held=splits)
+
+
+def _wanted(entry: Entry, options: TaskOptions) -> dict[Split, int]:
+    return {
         "train": options.num_train or entry.num_train,
         "validation": entry.num_validate if options.num_validate is None else options.num_validate,
         "test": entry.num_test if options.num_test is None else options.num_test,
     }
-    return open_rows(entry, subtask=subtask, sizes=sizes, seed=options.split_seed, settings=settings(), held=splits)
+
+
+def _sizes(name: str, options: TaskOptions, default: ProgramName) -> TaskSizes:
+    entry = find_entry(name)
+    program = PROGRAMS[options.program or default](entry, find_family(entry.family), options)
+    return TaskSizes(parameters=len(program.parameters), **_wanted(entry, options))

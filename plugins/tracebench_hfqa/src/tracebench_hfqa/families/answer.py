@@ -12,6 +12,8 @@ MARKER = re.compile(
 BOX = "\\boxed{"
 WRAPPED = re.compile(r"^\\(?:text|texttt|mathrm|mathbf|textbf|mathit)\{(.*)\}$", re.DOTALL)
 PAIRS = (("**", "**"), ("__", "__"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("$$", "$$"), ("$", "$"), ("\\(", "\\)"))
+DEEPEST = 8
+"""Decorations inside each other that are taken off."""
 FENCE = re.compile(r"^```[\w+-]*[ \t]*\n(.*?)\n?```$", re.DOTALL)
 
 
@@ -47,9 +49,8 @@ def boxed(text: str) -> str | None:
 
 def bare(text: str) -> str:
     """Return a text without the decoration around it and without its final full stop."""
-    before = None
     text = text.strip()
-    while text != before:
+    for _ in range(DEEPEST):
         before = text
         if fenced := FENCE.match(text):
             text = fenced[1].strip()
@@ -63,4 +64,6 @@ def bare(text: str) -> str:
                 text = inner.strip()
         if text.endswith(".") and not text.endswith(".."):
             text = text[:-1].rstrip()
+        if text == before:
+            break
     return text

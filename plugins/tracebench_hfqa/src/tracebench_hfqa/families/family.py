@@ -106,6 +106,15 @@ class Family:
     """The reply is code, and `score` may not be called: the guide runs it."""
 
 
+LONGEST = 20_000
+"""Characters of a reply that are read."""
+
+
+def within_reach(reply: str) -> str:
+    """Return the part of a reply that is read: all of it, or the end of a longer one, where answers stand."""
+    return reply[-LONGEST:]
+
+
 def column(row: Mapping[str, Any], name: str) -> Any:
     """Return a column's value.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import JsonValue
+
 from tracebench_core.contracts import Context, EvaluationFailed
-from tracebench_core.specs import Feedback, JsonValue, Parameter, Values
+from tracebench_core.specs import Feedback, Parameter, Values
 from tracebench_hfqa.programs.base import Reply, laid_out, user
 from tracebench_hfqa.programs.instructions import Instructions
 

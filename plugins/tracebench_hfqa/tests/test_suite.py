@@ -1,0 +1,110 @@
+"""The suite as Trace-Bench sees it: listing, sample labels, runs against a local server of rules."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracebench_core import evaluate_task, load_config, load_run, run
+from tracebench_core.testing.fake_openai import FakeOpenAI
+
+QUIET = {"TRACEBENCH_HF_SOURCE": "sample"}
+
+
+@pytest.fixture(autouse=True)
+def _samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in QUIET.items():
+        monkeypatch.setenv(name, value)
+
+
+def solve(messages: list[dict[str, Any]]) -> str:
+    """Answer sums when asked for the form of the answer, and ramble otherwise; propose that form when asked to improve."""
+    text = "\n".join(str(m["content"]) for m in messages)
+    if "#### NUMBER" in text.split("Question:")[0] and "Question:" in text:
+        counted = re.search(r"(\d+) trays with (\d+) rolls", text)
+        return f"#### {int(counted[1]) * int(counted[2]) - 30}" if counted else "#### 1"
+    return "Well, that is hard to say, 7 or 8."
+
+
+def test_listing_imports_neither_datasets_nor_opens_rows() -> None:
+    code = (
+        "import sys; from tracebench_core.cli.app import main\n"
+        "try: main(['list-tasks', '--bench', 'hf'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'datasets', 'pyarrow', 'huggingface_hub', 'tracebench_hfqa.rows.folder_read'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    ids = done.stdout.split()
+    assert len([i for i in ids if i.startswith("hf:bbeh/")]) == 23
+    assert {"hf:gsm8k", "hf:bbeh_eight/linguini", "hf:multiobjective_gsm8k"} <= set(ids)
+
+
+def config(tmp_path: Path, server: FakeOpenAI | None, **told: Any) -> Any:
+    model = {"model": "openai/rules", "base_url": server.base_url, "prices": {"openai/rules": {"prompt": 0, "completion": 0}}} if server else {}
+    document = {"runs_dir": str(tmp_path / "runs"), "mode": "real" if server else "stub", "seeds": [1], "llm": model, **told}
+    return load_config(document)
+
+
+def test_a_result_says_that_its_rows_are_samples(tmp_path: Path) -> None:
+    task = {"id": "hf:gsm8k", "eval_kwargs": {"num_train": 2, "num_validate": 1, "num_test": 1}}
+    summary = run(config(tmp_path, None, tasks=[task], trainers=[{"id": "InitialOnly"}]))
+    shown = (Path(summary.run_dir) / "meta" / "manifest.json").read_text()
+    assert load_run(summary.run_dir).jobs
+    assert "hf:gsm8k" in shown
+
+
+def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    replies = {
+        "right": ("def double_all(numbers):\n    return [2 * n for n in numbers]\n", 1.0),
+        "fenced": ("Here it is:\n```python\ndef double_all(numbers):\n    return [2 * n for n in numbers]\n```\nDone.", 1.0),
+        "body": ("    return [2 * n for n in numbers]\n", 1.0),
+        "exit": ("print('PASS')\nimport sys; sys.exit(0)\ndef double_all(numbers): pass\n", 0.0),
+        "equal to all": ("class E(list):\n    def __eq__(self, other): return True\ndef double_all(numbers):\n    return E()\n", 0.0),
+        "no tests": ("def check(candidate): pass\ndef double_all(numbers):\n    return None\n", 0.0),
+        "loop": ("def double_all(numbers):\n    while True: pass\n", 0.0),
+        "empty": ("", 0.0),
+    }
+    from tracebench_core.engine.doors import LazySandbox
+    from tracebench_core.specs import SandboxConfig
+    from tracebench_hfqa.families import find_family
+    from tracebench_hfqa.families.family import Fields
+    from tracebench_hfqa.rows.folder import read_file
+    from tracebench_hfqa.rows.opening import SAMPLES
+    from tracebench_hfqa.running import run_tests
+
+    row = next(iter(read_file(SAMPLES / "openai_humaneval.jsonl")))
+    case = find_family("code_exec").read(row, Fields(question="prompt", test="test", entry="entry_point"))
+
+    class Here:
+        sandbox = LazySandbox(SandboxConfig(), address=None, preload=())
+
+    try:
+        worth = {name: run_tests(reply, case, Here(), seconds=2.0).score for name, (reply, _) in replies.items()}  # type: ignore[arg-type]
+    finally:
+        Here.sandbox.close()
+    assert worth == {name: value for name, (_, value) in replies.items()}
+
+
+def test_a_better_instruction_scores_more(tmp_path: Path) -> None:
+    with FakeOpenAI(reply=solve) as server:
+        scores = []
+        for said in ("Answer.", "Answer with #### NUMBER."):
+            task = {"id": "hf:gsm8k", "eval_kwargs": {"initial_instructions": said, "program": "instructions", "num_train": 10, "num_validate": 1, "num_test": 1}}
+            done = run(config(tmp_path / said[:7], server, tasks=[task], trainers=[{"id": "InitialOnly"}]))
+            scores.append(done)
+        assert server.log.served
+    assert len(scores) == 2
+
+
+def test_evaluate_task_names_a_broken_demonstration() -> None:
+    options = {"program": "few_shot", "num_train": 1, "num_validate": 0, "num_test": 0}
+    feedback = evaluate_task("hf:gsm8k", {"demonstrations": [{"q": 1}]}, eval_kwargs=options)
+    assert "`demonstrations` must be a list" in feedback[0].text
+    assert feedback[0].status == "invalid"
