@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import evaluate_task, load_config, load_run, run
+from tracebench_core import evaluate_task, load_config, run
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
 QUIET = {"TRACEBENCH_HF_SOURCE": "sample"}
@@ -34,9 +35,10 @@ def solve(messages: list[dict[str, Any]]) -> str:
 def test_listing_imports_neither_datasets_nor_opens_rows() -> None:
     code = (
         "import sys; from tracebench_core.cli.app import main\n"
-        "try: main(['list-tasks', '--bench', 'hf'])\n"
+        "sys.argv = ['trace-bench', 'list-tasks', '--bench', 'hf']\n"
+        "try: main()\n"
         "except SystemExit: pass\n"
-        "heavy = {'datasets', 'pyarrow', 'huggingface_hub', 'tracebench_hfqa.rows.folder_read'} & set(sys.modules)\n"
+        "heavy = {'datasets', 'pyarrow', 'tracebench_hfqa.rows.downloading'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
@@ -48,16 +50,26 @@ def test_listing_imports_neither_datasets_nor_opens_rows() -> None:
 
 def config(tmp_path: Path, server: FakeOpenAI | None, **told: Any) -> Any:
     model = {"model": "openai/rules", "base_url": server.base_url, "prices": {"openai/rules": {"prompt": 0, "completion": 0}}} if server else {}
+    tmp_path.mkdir(exist_ok=True)
     document = {"runs_dir": str(tmp_path / "runs"), "mode": "real" if server else "stub", "seeds": [1], "llm": model, **told}
-    return load_config(document)
+    (tmp_path / "try.json").write_text(json.dumps(document))
+    return load_config(tmp_path / "try.json")
 
 
-def test_a_result_says_that_its_rows_are_samples(tmp_path: Path) -> None:
+def results(run_dir: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted(run_dir.glob("jobs/*/results.json"))]
+
+
+def test_a_job_records_the_hash_of_its_rows_and_says_that_they_are_samples(tmp_path: Path) -> None:
     task = {"id": "hf:gsm8k", "eval_kwargs": {"num_train": 2, "num_validate": 1, "num_test": 1}}
-    summary = run(config(tmp_path, None, tasks=[task], trainers=[{"id": "InitialOnly"}]))
-    shown = (Path(summary.run_dir) / "meta" / "manifest.json").read_text()
-    assert load_run(summary.run_dir).jobs
-    assert "hf:gsm8k" in shown
+    done = run(config(tmp_path, None, tasks=[task], trainers=[{"id": "NoOp"}]))
+    (result,) = results(Path(done.run_dir))
+    assert result["status"] == "ok"
+    assert result["versions"]["task"]["comparability"] == 1001
+    told = [e["data"] for path in Path(done.run_dir).glob("jobs/*/events.jsonl") for e in map(json.loads, path.read_text().splitlines()) if e["kind"] == "record"]
+    assert {t["label"] for t in told} == {"sample rows, not the data set"}
+    assert {split for t in told for split in t["rows"]} == {"train", "validation", "test"}
+    assert all(len(rows["sha256"]) == 64 for t in told for rows in t["rows"].values())
 
 
 def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -93,14 +105,27 @@ def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.M
 
 
 def test_a_better_instruction_scores_more(tmp_path: Path) -> None:
+    scores = {}
     with FakeOpenAI(reply=solve) as server:
-        scores = []
         for said in ("Answer.", "Answer with #### NUMBER."):
-            task = {"id": "hf:gsm8k", "eval_kwargs": {"initial_instructions": said, "program": "instructions", "num_train": 10, "num_validate": 1, "num_test": 1}}
-            done = run(config(tmp_path / said[:7], server, tasks=[task], trainers=[{"id": "InitialOnly"}]))
-            scores.append(done)
-        assert server.log.served
-    assert len(scores) == 2
+            options = {"initial_instructions": said, "program": "instructions", "num_train": 8, "num_validate": 2, "num_test": 2}
+            task = {"id": "hf:gsm8k", "eval_kwargs": options}
+            done = run(config(tmp_path / str(len(said)), server, tasks=[task], trainers=[{"id": "NoOp"}]))
+            (result,) = results(Path(done.run_dir))
+            assert result["status"] == "ok", result["error"]
+            scores[said] = result["score_val_initial"]
+    assert scores["Answer."] == 0
+    assert all(score is not None for score in scores.values())
+
+
+@pytest.mark.parametrize("written", ["internal:multiobjective_gsm8k", "internal:multiobjective_bbeh"])
+def test_multi_objective_tasks_answer_to_their_older_ids(tmp_path: Path, written: str) -> None:
+    task = {"id": written, "eval_kwargs": {"objective_mode": "pareto", "n_train": 2}}
+    done = run(config(tmp_path, None, tasks=[task], trainers=[{"id": "NoOp"}]))
+    (result,) = results(Path(done.run_dir))
+    assert result["status"] == "ok", result["error"]
+    assert result["task_id"] == written.replace("internal:", "hf:")
+    assert {"accuracy", "tokens"} <= set(result["metrics_initial"])
 
 
 def test_evaluate_task_names_a_broken_demonstration() -> None:

@@ -170,6 +170,12 @@ class PluginHost:
             )
         return offered[name]
 
+    def announced_tasks(self, name: str) -> Mapping[str, TaskSpec]:
+        """Return the tasks offered so far, after loading the plugins that announce a name in the index."""
+        for plugin in self._announcers(name):
+            self.load(plugin)
+        return self._catalog.tasks
+
     def version_of(self, kind: str, id_: str) -> str:
         """Return `distribution version` of the plugin that offers an id."""
         record = self.records[self._catalog.origin[kind, id_]]

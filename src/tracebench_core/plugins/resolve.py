@@ -41,6 +41,8 @@ def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
         )
     if len(_ending_in(rest, tasks)) > 1:
         raise UsageError(f"`{written}` means more than one task of `{suite}`.{did_you_mean(rest, tasks)}")
+    if other := _by_alias(host, written, rest):
+        return [other]
     host.task(f"{suite}:{rest}")
     return [f"{suite}:{rest}"]
 
@@ -76,6 +78,14 @@ def _suite_by_alias(host: PluginHost, prefix: str) -> str:
         if near
         else f"trace-bench plugins   (if it is missing: pip install tracebench-{prefix})",
     )
+
+
+def _by_alias(host: PluginHost, written: str, name: str) -> str | None:
+    """Return the task that another suite offers under this id; plugins that announce the name are loaded first."""
+    for tasks in (host.announced_tasks(name), host.catalog().tasks):
+        if found := next((i for i, spec in tasks.items() if written in spec.aliases), None):
+            return found
+    return None
 
 
 def _match(suite: str, rest: str, tasks: Mapping[str, TaskSpec]) -> list[str]:

@@ -27,6 +27,7 @@ class QATask:
 
     def __init__(self, *, program: Program, guide: Guide, rows: Opened, objective: str, repeats: int) -> None:
         self._program, self._repeats = program, repeats
+        self._rows_told = False
         self.guide: Guide = guide
         self.objective = objective
         self.splits: Mapping[Split, Sequence[Example]] = rows.splits
@@ -34,7 +35,10 @@ class QATask:
         self.parameters: Sequence[Parameter] = tuple(program.parameters)
 
     def run(self, values: Values, example: Example, context: Context) -> Any:
-        """Answer one row, as often as the options say."""
+        """Answer one row, as often as the options say; before the first, keep in the job's record where the rows come from."""
+        if not self._rows_told:
+            self._rows_told = True
+            context.record("rows", dict(self.provenance))
         replies = [self._program.answer(values, example.input, context).as_json() for _ in range(self._repeats)]
         return {"replies": replies}
 

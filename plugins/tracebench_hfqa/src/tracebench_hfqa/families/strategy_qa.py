@@ -12,6 +12,7 @@ from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldErr
 SAID = re.compile(r"(?<![\w'-])(yes|no|true|false)(?![\w'-])", re.IGNORECASE)
 LEADING = re.compile(r"^[\s*_\"'`(]*(yes|no|true|false)(?=$|[\s]*[.,;:!*_\"'`)\n—–])", re.IGNORECASE)
 CLOSING = re.compile(r"(?:^|[.:;!?\n—–]|\bis|\banswer)[\s*_\"'`(]*(yes|no|true|false)[\s.!*_\"'`)]*$", re.IGNORECASE)
+LAST = re.compile(r"(?<![\w'-])(yes|no|true|false)[\s.!*_\"'`)]*$", re.IGNORECASE)
 TRUE = frozenset({"yes", "true"})
 WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
@@ -34,6 +35,8 @@ def said(reply: str) -> str:
         return _one({m[1].lower() in TRUE for m in SAID.finditer(bare(marked))})
     text = reply.strip()
     found = {m[1].lower() in TRUE for m in (LEADING.search(text), CLOSING.search(text)) if m}
+    if found and (last := LAST.search(text)):
+        found.add(last[1].lower() in TRUE)
     if found:
         return _one(found) if not _lists(text) else ""
     sentences = [s for s in re.split(r"(?<=[.!?])\s+|\n+", text) if s.strip()]
