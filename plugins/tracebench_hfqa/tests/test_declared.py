@@ -28,7 +28,10 @@ def test_the_shipped_file_declares_all_tasks() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (GOOD.replace("question_field", "question_feild"), "line 4: `question_feild` is not a known field. Did you mean `question_field`"),
+        (
+            GOOD.replace("question_field", "question_feild"),
+            "line 4: `question_feild` is not a known field. Did you mean `question_field`",
+        ),
         (GOOD.replace("  dataset_id: me/mine\n", ""), "line 1: `dataset_id` is missing"),
         (GOOD.replace("none", "hotpot"), "line 6: `context_format` must be"),
         (GOOD + "  num_train: -1\n", "line 7: `num_train`"),

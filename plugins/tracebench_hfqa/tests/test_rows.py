@@ -26,13 +26,18 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def opened(folder: Path, entry: Entry, *, seed: int = 0, subtask: str | None = None, sizes: dict[Any, int] | None = None) -> Opened:
+def opened(
+    folder: Path, entry: Entry, *, seed: int = 0, subtask: str | None = None, sizes: dict[Any, int] | None = None
+) -> Opened:
     told = Settings(kind="folder", folder=folder)
     return open_rows(entry, subtask=subtask, sizes=sizes or SIZES, seed=seed, settings=told)
 
 
 def sums(count: int, start: int = 0) -> list[dict[str, Any]]:
-    return [{"question": f"What is {i} and 1?", "answer": f"It is {i + 1}.\n#### {i + 1}"} for i in range(start, start + count)]
+    return [
+        {"question": f"What is {i} and 1?", "answer": f"It is {i + 1}.\n#### {i + 1}"}
+        for i in range(start, start + count)
+    ]
 
 
 @pytest.mark.parametrize("name", [n for n, e in ENTRIES.items() if not e.shipped])
@@ -49,7 +54,10 @@ def test_splits_are_disjoint_and_the_seed_decides_them(tmp_path: Path) -> None:
     one, again, other = (opened(tmp_path, ENTRIES["gsm8k"], seed=s) for s in (0, 0, 1))
     hashes = {s: {content_hash(e) for e in rows} for s, rows in one.splits.items()}
     assert not hashes["train"] & hashes["validation"]
-    assert not hashes["test"] & {content_hash(e) for e in opened(tmp_path, ENTRIES["gsm8k"], sizes={"train": 40, "validation": 0, "test": 1}).splits["train"]}
+    assert not hashes["test"] & {
+        content_hash(e)
+        for e in opened(tmp_path, ENTRIES["gsm8k"], sizes={"train": 40, "validation": 0, "test": 1}).splits["train"]
+    }
     assert one.provenance == again.provenance
     assert one.provenance["rows"] != other.provenance["rows"]
 
@@ -57,17 +65,43 @@ def test_splits_are_disjoint_and_the_seed_decides_them(tmp_path: Path) -> None:
 def test_the_order_of_the_file_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path / "a" / "gsm8k" / "all.jsonl", sums(20))
     write(tmp_path / "b" / "gsm8k" / "all.jsonl", sums(20)[::-1])
-    assert opened(tmp_path / "a", ENTRIES["gsm8k"]).provenance["rows"] == opened(tmp_path / "b", ENTRIES["gsm8k"]).provenance["rows"]
+    assert (
+        opened(tmp_path / "a", ENTRIES["gsm8k"]).provenance["rows"]
+        == opened(tmp_path / "b", ENTRIES["gsm8k"]).provenance["rows"]
+    )
 
 
 def test_rows_of_the_authors_are_read(tmp_path: Path) -> None:
-    drop = {"p1": {"passage": "Four boats.", "qa_pairs": [{"query_id": str(i), "question": f"How many boats, try {i}?", "answer": {"number": "4", "spans": [], "date": {}}, "validated_answers": [{"number": "", "spans": ["four"], "date": {}}]} for i in range(8)]}}
+    drop = {
+        "p1": {
+            "passage": "Four boats.",
+            "qa_pairs": [
+                {
+                    "query_id": str(i),
+                    "question": f"How many boats, try {i}?",
+                    "answer": {"number": "4", "spans": [], "date": {}},
+                    "validated_answers": [{"number": "", "spans": ["four"], "date": {}}],
+                }
+                for i in range(8)
+            ],
+        }
+    }
     (tmp_path / "drop").mkdir()
     (tmp_path / "drop" / "drop_dataset_dev.json").write_text(json.dumps(drop))
     example = opened(tmp_path, ENTRIES["drop"]).splits["train"][0]
     assert example.reference["gold"] == [["4"], ["four"]]
     assert example.input["context"] == "Four boats."
-    arc = [{"id": str(i), "question": {"stem": f"Which? {i}", "choices": [{"text": "oak", "label": "1"}, {"text": "elm", "label": "2"}]}, "answerKey": "2"} for i in range(8)]
+    arc = [
+        {
+            "id": str(i),
+            "question": {
+                "stem": f"Which? {i}",
+                "choices": [{"text": "oak", "label": "1"}, {"text": "elm", "label": "2"}],
+            },
+            "answerKey": "2",
+        }
+        for i in range(8)
+    ]
     write(tmp_path / "arc_challenge" / "ARC-Challenge-Train.jsonl", arc)
     assert opened(tmp_path, ENTRIES["arc_challenge"]).splits["train"][0].reference["gold"] == "2"
     bbeh = {"canary": "x", "examples": [{"input": f"Which? {i}", "target": "(A)"} for i in range(8)]}
@@ -106,7 +140,7 @@ def test_a_split_without_labels_is_refused_by_name(tmp_path: Path) -> None:
 def test_bad_files_are_named_with_their_row(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "gsm8k").mkdir()
     (tmp_path / "gsm8k" / "train.jsonl").write_text(text)
-    with pytest.raises(ConfigError, match="train.jsonl") as err:
+    with pytest.raises(ConfigError, match=r"train\.jsonl") as err:
         opened(tmp_path, ENTRIES["gsm8k"])
     assert words in str(err.value)
 

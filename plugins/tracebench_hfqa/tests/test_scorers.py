@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from tracebench_hfqa.families import NAMES, find_family
 from tracebench_hfqa.families.family import Case, Option, within_reach
 
-ABCD = tuple(Option(label, text) for label, text in zip("ABCD", ("oak", "a pine tree", "elm", "ash and birch"), strict=True))
+ABCD = tuple(
+    Option(label, text) for label, text in zip("ABCD", ("oak", "a pine tree", "elm", "ash and birch"), strict=True)
+)
 NUMBERED = tuple(Option(str(i), text) for i, text in enumerate(("oak", "pine", "elm", "ash"), start=1))
 
 TABLE: list[tuple[str, Any, tuple[Option, ...], str, float]] = [
@@ -122,7 +124,9 @@ GOLDS: dict[str, Any] = {
     "bbeh": st.from_regex(r"\A[a-z0-9]{1,12}\Z"),
     "hfqa": st.lists(st.from_regex(r"\A[b-z]{2,9}( [0-9]{1,4})?\Z"), min_size=1, max_size=3),
     "musique": st.lists(st.from_regex(r"\A[b-z]{2,9}\Z"), min_size=1, max_size=3),
-    "drop": st.lists(st.lists(st.from_regex(r"\A[b-z]{2,9}\Z"), min_size=1, max_size=4, unique=True), min_size=1, max_size=3),
+    "drop": st.lists(
+        st.lists(st.from_regex(r"\A[b-z]{2,9}\Z"), min_size=1, max_size=4, unique=True), min_size=1, max_size=3
+    ),
     "qasper": st.lists(st.tuples(st.from_regex(r"\A[b-z]{2,9}\Z"), st.just("extractive")), min_size=1, max_size=3),
     "words": st.lists(st.from_regex(r"\A[b-z]{2,9}\Z"), min_size=1, max_size=2),
 }
@@ -152,6 +156,13 @@ def test_any_reply_gets_a_score_between_zero_and_one(name: str, reply: str, data
 @pytest.mark.parametrize("name", READ)
 @pytest.mark.parametrize("piece", ["word ", "(A) ", "7, ", "\\boxed{", "**", "Answer: ", "Yes. ", "```\n", "1.", "; x"])
 def test_a_reply_of_a_megabyte_is_scored(name: str, piece: str) -> None:
-    gold = {"gsm8k": "7", "mcqa": "A", "strategy_qa": True, "bbeh": "word", "drop": [["word"]], "qasper": [["word", "extractive"]]}
+    gold = {
+        "gsm8k": "7",
+        "mcqa": "A",
+        "strategy_qa": True,
+        "bbeh": "word",
+        "drop": [["word"]],
+        "qasper": [["word", "extractive"]],
+    }
     case = Case(question="Which?", gold=gold.get(name, ["word"]), options=ABCD if name == "mcqa" else ())
     assert find_family(name).score(within_reach(piece * (1_000_000 // len(piece))), case).score <= 1

@@ -49,9 +49,23 @@ def test_listing_imports_neither_datasets_nor_opens_rows() -> None:
 
 
 def config(tmp_path: Path, server: FakeOpenAI | None, **told: Any) -> Any:
-    model = {"model": "openai/rules", "base_url": server.base_url, "prices": {"openai/rules": {"prompt": 0, "completion": 0}}} if server else {}
+    model = (
+        {
+            "model": "openai/rules",
+            "base_url": server.base_url,
+            "prices": {"openai/rules": {"prompt": 0, "completion": 0}},
+        }
+        if server
+        else {}
+    )
     tmp_path.mkdir(exist_ok=True)
-    document = {"runs_dir": str(tmp_path / "runs"), "mode": "real" if server else "stub", "seeds": [1], "llm": model, **told}
+    document = {
+        "runs_dir": str(tmp_path / "runs"),
+        "mode": "real" if server else "stub",
+        "seeds": [1],
+        "llm": model,
+        **told,
+    }
     (tmp_path / "try.json").write_text(json.dumps(document))
     return load_config(tmp_path / "try.json")
 
@@ -66,7 +80,12 @@ def test_a_job_records_the_hash_of_its_rows_and_says_that_they_are_samples(tmp_p
     (result,) = results(Path(done.run_dir))
     assert result["status"] == "ok"
     assert result["versions"]["task"]["comparability"] == 1001
-    told = [e["data"] for path in Path(done.run_dir).glob("jobs/*/events.jsonl") for e in map(json.loads, path.read_text().splitlines()) if e["kind"] == "record"]
+    told = [
+        e["data"]
+        for path in Path(done.run_dir).glob("jobs/*/events.jsonl")
+        for e in map(json.loads, path.read_text().splitlines())
+        if e["kind"] == "record"
+    ]
     assert {t["label"] for t in told} == {"sample rows, not the data set"}
     assert {split for t in told for split in t["rows"]} == {"train", "validation", "test"}
     assert all(len(rows["sha256"]) == 64 for t in told for rows in t["rows"].values())
@@ -75,10 +94,16 @@ def test_a_job_records_the_hash_of_its_rows_and_says_that_they_are_samples(tmp_p
 def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     replies = {
         "right": ("def double_all(numbers):\n    return [2 * n for n in numbers]\n", 1.0),
-        "fenced": ("Here it is:\n```python\ndef double_all(numbers):\n    return [2 * n for n in numbers]\n```\nDone.", 1.0),
+        "fenced": (
+            "Here it is:\n```python\ndef double_all(numbers):\n    return [2 * n for n in numbers]\n```\nDone.",
+            1.0,
+        ),
         "body": ("    return [2 * n for n in numbers]\n", 1.0),
         "exit": ("print('PASS')\nimport sys; sys.exit(0)\ndef double_all(numbers): pass\n", 0.0),
-        "equal to all": ("class E(list):\n    def __eq__(self, other): return True\ndef double_all(numbers):\n    return E()\n", 0.0),
+        "equal to all": (
+            "class E(list):\n    def __eq__(self, other): return True\ndef double_all(numbers):\n    return E()\n",
+            0.0,
+        ),
         "no tests": ("def check(candidate): pass\ndef double_all(numbers):\n    return None\n", 0.0),
         "loop": ("def double_all(numbers):\n    while True: pass\n", 0.0),
         "empty": ("", 0.0),
@@ -108,7 +133,13 @@ def test_a_better_instruction_scores_more(tmp_path: Path) -> None:
     scores = {}
     with FakeOpenAI(reply=solve) as server:
         for said in ("Answer.", "Answer with #### NUMBER."):
-            options = {"initial_instructions": said, "program": "instructions", "num_train": 8, "num_validate": 2, "num_test": 2}
+            options = {
+                "initial_instructions": said,
+                "program": "instructions",
+                "num_train": 8,
+                "num_validate": 2,
+                "num_test": 2,
+            }
             task = {"id": "hf:gsm8k", "eval_kwargs": options}
             done = run(config(tmp_path / str(len(said)), server, tasks=[task], trainers=[{"id": "NoOp"}]))
             (result,) = results(Path(done.run_dir))

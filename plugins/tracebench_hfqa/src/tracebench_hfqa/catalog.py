@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracebench_core.specs import Objective, Requirement, TaskSizes, TaskSpec, TaskVersion
+from tracebench_core.specs import Objective, Requirement, TaskSpec, TaskVersion
 from tracebench_hfqa.entry import Entry
 from tracebench_hfqa.families import find_family
 from tracebench_hfqa.loaders import TOKENS, attribute_of, named
@@ -79,4 +79,8 @@ def _requires(told: Settings) -> tuple[Requirement, ...]:
 
 
 def _origin(entry: Entry, told: Settings) -> str:
-    return "a folder" if told.kind == "folder" else f"hub: {entry.dataset_id}{f'@{entry.revision}' if entry.revision else ''}"
+    return (
+        "a folder"
+        if told.kind == "folder"
+        else f"hub: {entry.dataset_id}{f'@{entry.revision}' if entry.revision else ''}"
+    )

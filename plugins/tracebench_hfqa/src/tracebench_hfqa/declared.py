@@ -35,7 +35,9 @@ def read_entries(path: Path) -> list[Entry]:
     if data is None:
         return []
     if not isinstance(node, yaml.SequenceNode):
-        raise ConfigError(f"`{path}`, line 1: a task file is a list of entries, each beginning with `- id:`.", hint=HINT)
+        raise ConfigError(
+            f"`{path}`, line 1: a task file is a list of entries, each beginning with `- id:`.", hint=HINT
+        )
     found: list[Entry] = []
     problems: list[tuple[int, str]] = []
     first: dict[str, int] = {}
@@ -63,9 +65,8 @@ def _told(item: yaml.MappingNode, error: Any) -> tuple[int, str]:
     line = next((key.start_mark.line + 1 for key, _ in item.value if key.value == name), item.start_mark.line + 1)
     match error["type"]:
         case "extra_forbidden":
-            return line, f"`{name}` is not a known field.{did_you_mean(name, Entry.model_fields)}".rstrip(".?") + "?" * (
-                "did you mean" in did_you_mean(name, Entry.model_fields).lower()
-            )
+            near = did_you_mean(name, Entry.model_fields).removesuffix("?")
+            return line, f"`{name}` is not a known field{'.' if near else ''}{near}"
         case "missing":
             return line, f"`{name}` is missing"
         case "literal_error":
@@ -78,9 +79,6 @@ def _told(item: yaml.MappingNode, error: Any) -> tuple[int, str]:
 
 def _repeated(item: yaml.MappingNode) -> list[tuple[int, str]]:
     """Find fields that are written twice; YAML would silently keep the last."""
-    seen: set[str] = set()
-    return [
-        (key.start_mark.line + 1, f"`{key.value}` is written twice")
-        for key, _ in item.value
-        if key.value in seen or seen.add(key.value)
-    ]
+    keys = [key for key, _ in item.value]
+    first = {key.value: key for key in reversed(keys)}
+    return [(k.start_mark.line + 1, f"`{k.value}` is written twice") for k in keys if first[k.value] is not k]

@@ -14,7 +14,7 @@ from tracebench_hfqa.families.code_exec import prelude, program
 from tracebench_hfqa.families.family import Case, Verdict
 
 MOST_CALLS = 2_000
-DRIVER = '''
+DRIVER = """
 class _Asked(BaseException):
     pass
 
@@ -47,13 +47,13 @@ def _run_tests(answers):
             frame = frame.tb_next
         return {"failed": f"{type(err).__name__}{': ' + str(err) if str(err) else ''}", "line": line}
     return {"passed": len(met)}
-'''
-CALLED = '''
+"""
+CALLED = """
 
 def _call(args, named):
     value = {entry}(*args, **named)
     return list(value) if hasattr(value, "__next__") else value
-'''
+"""
 
 
 class Ended(NamedTuple):

@@ -50,7 +50,9 @@ def build(name: str, subtask: str | None, *, splits: frozenset[Split] = ALL, **t
     family = find_family(entry.family)
     program = PROGRAMS[options.program or entry.default_program](entry, family, options)
     if family.sandboxed and program.name != "code":
-        raise ConfigError(f"`hf:{name}` asks for programs; `program: {program.name}` cannot write one.", hint="leave `program` out")
+        raise ConfigError(
+            f"`hf:{name}` asks for programs; `program: {program.name}` cannot write one.", hint="leave `program` out"
+        )
     return QATask(
         program=program,
         guide=QAGuide(family, seconds=entry.timeout, judge=options.judge),
@@ -77,12 +79,12 @@ def build_with_tokens(name: str, subtask: str | None, *, splits: frozenset[Split
     )
 
 
-def sizes_of(name: str, subtask: str | None, told: Mapping[str, Any]) -> TaskSizes:
+def sizes_of(name: str, _subtask: str | None, told: Mapping[str, Any]) -> TaskSizes:
     """Return how many parameters and rows a task has under these options, at most: the rows are not opened."""
     return _sizes(name, TaskOptions(**told), find_entry(name).default_program)
 
 
-def sizes_with_tokens(name: str, subtask: str | None, told: Mapping[str, Any]) -> TaskSizes:
+def sizes_with_tokens(name: str, _subtask: str | None, told: Mapping[str, Any]) -> TaskSizes:
     """Return the same for a task of two objectives."""
     return _sizes(name, with_other_names(TokenOptions(**told)), "instructions")
 

@@ -11,7 +11,17 @@ MARKER = re.compile(
 )
 BOX = "\\boxed{"
 WRAPPED = re.compile(r"^\\(?:text|texttt|mathrm|mathbf|textbf|mathit)\{(.*)\}$", re.DOTALL)
-PAIRS = (("**", "**"), ("__", "__"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"), ("$$", "$$"), ("$", "$"), ("\\(", "\\)"))
+PAIRS = (
+    ("**", "**"),
+    ("__", "__"),
+    ("`", "`"),
+    ('"', '"'),
+    ("'", "'"),
+    ("“", "”"),
+    ("$$", "$$"),
+    ("$", "$"),
+    ("\\(", "\\)"),
+)
 DEEPEST = 8
 """Decorations inside each other that are taken off."""
 FENCE = re.compile(r"^```[\w+-]*[ \t]*\n(.*?)\n?```$", re.DOTALL)
@@ -60,7 +70,12 @@ def bare(text: str) -> str:
             text = wrapped[1].strip()
         for left, right in PAIRS:
             inner = text[len(left) : len(text) - len(right)]
-            if len(text) > len(left) + len(right) and text.startswith(left) and text.endswith(right) and left not in inner:
+            if (
+                len(text) > len(left) + len(right)
+                and text.startswith(left)
+                and text.endswith(right)
+                and left not in inner
+            ):
                 text = inner.strip()
         if text.endswith(".") and not text.endswith(".."):
             text = text[:-1].rstrip()

@@ -57,7 +57,9 @@ def score(reply: str, case: Case) -> Verdict:
     extracted = extract(reply)
     reference = str(case.gold).strip().lower().replace(", ", ",")
     right = float(is_match(extracted, reference) or (reference.endswith(".") and extracted == reference[:-1]))
-    return Verdict(score=right, metrics={"accuracy": right}, extracted=extracted, rule="" if right else _rule(reply, extracted))
+    return Verdict(
+        score=right, metrics={"accuracy": right}, extracted=extracted, rule="" if right else _rule(reply, extracted)
+    )
 
 
 def _unwrapped(answer: str) -> str:

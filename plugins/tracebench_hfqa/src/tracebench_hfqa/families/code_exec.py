@@ -10,7 +10,9 @@ from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldErr
 
 FENCED = re.compile(r"```[ \t]*(?:python3?|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 CALLED = re.compile(r"\bassert\b[^\n]*?\b([A-Za-z_]\w*)\s*\(")
-WRAPPERS = frozenset({"set", "sorted", "list", "tuple", "len", "isinstance", "round", "abs", "str", "not", "isclose", "math", "dict"})
+WRAPPERS = frozenset(
+    {"set", "sorted", "list", "tuple", "len", "isinstance", "round", "abs", "str", "not", "isclose", "math", "dict"}
+)
 IMPORTS = re.compile(r"^(?:from\s+[\w.]+\s+import\s+.+|import\s+.+)$", re.MULTILINE)
 
 
@@ -27,8 +29,14 @@ def read(row: Mapping[str, Any], fields: Fields) -> Case:
         raise RowError("names no function under test")
     prompt = text_of(row, fields.question)
     if "def " not in prompt:
-        prompt = f"{prompt}\nThe function is called `{entry}`; it must pass tests such as:\n{source.strip().splitlines()[0]}"
-    return Case(question=prompt, gold=str(row.get("canonical_solution") or row.get("code") or ""), extra={"tests": source, "entry": entry, "setup": setup})
+        prompt = (
+            f"{prompt}\nThe function is called `{entry}`; it must pass tests such as:\n{source.strip().splitlines()[0]}"
+        )
+    return Case(
+        question=prompt,
+        gold=str(row.get("canonical_solution") or row.get("code") or ""),
+        extra={"tests": source, "entry": entry, "setup": setup},
+    )
 
 
 def program(reply: str, case: Case) -> str:
@@ -51,7 +59,7 @@ def prelude(case: Case) -> str:
     return question[: start.start()] if start and "def " in question[: start.start()] else ""
 
 
-def score(reply: str, case: Case) -> Verdict:
+def score(_reply: str, _case: Case) -> Verdict:
     """Refuse: a program is run, not read."""
     raise TypeError("programs are scored in the sandbox; see `tracebench_hfqa.running`")
 

@@ -1,4 +1,4 @@
-"""DROP (Dua et al. 2019), by its drop_eval.py: spans as bags of tokens, aligned one to one, numbers must match, the best annotator counts."""
+"""DROP (Dua et al. 2019), by its drop_eval.py: spans are bags of tokens, aligned one to one; the best annotator counts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ def read(row: Mapping[str, Any], fields: Fields) -> Case:
         golds = [_spans(a) for a in (row["answer"], *(row.get("validated_answers") or ()))]
     else:
         raw = column(row, fields.answer)
-        golds = _annotators(raw) if isinstance(raw, Mapping) else [[str(a) for a in raw] if isinstance(raw, list) else [str(raw)]]
+        golds = (
+            _annotators(raw)
+            if isinstance(raw, Mapping)
+            else [[str(a) for a in raw] if isinstance(raw, list) else [str(raw)]]
+        )
     golds = [gold for gold in golds if gold and gold[0].strip()]
     if not golds:
         raise MissingGoldError(f"has no gold answer in column `{fields.answer}`")
@@ -78,7 +82,10 @@ def score(reply: str, case: Case) -> Verdict:
     pairs = [(measure(reading, gold), reading) for reading in spans for gold in case.gold]
     em, (best, reading) = max(m.em for m, _ in pairs), max(pairs, key=lambda pair: pair[0].f1)
     return Verdict(
-        score=best.f1, metrics={"em": em, "f1": best.f1}, extracted="; ".join(reading), rule="" if em else _rule(reading, case)
+        score=best.f1,
+        metrics={"em": em, "f1": best.f1},
+        extracted="; ".join(reading),
+        rule="" if em else _rule(reading, case),
     )
 
 

@@ -14,9 +14,14 @@ from typing import Any
 from tracebench_hfqa.families.answer import after_marker, bare, boxed
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, RowError, Verdict, gold_of, text_of
 
-NUMBER = re.compile(r"(?<![\w.])[-+−]?[ \t]?[$€£]?[ \t]?[-−]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.\d{1,40})?(?:/\d{1,40})?(?![\d/])|(?<![\w.])[-−]?\.\d{1,40}")
+SIGN = "-\u2212"
+"""The hyphen and the typographic minus."""
+NUMBER = re.compile(
+    rf"(?<![\w.])[+{SIGN}]?[ \t]?[$€£]?[ \t]?[{SIGN}]?(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,40}})(?:\.\d{{1,40}})?(?:/\d{{1,40}})?(?![\d/])"
+    rf"|(?<![\w.])[{SIGN}]?\.\d{{1,40}}"
+)
 HASHES = re.compile(r"####[ \t]*(.*)")
-HEDGE = re.compile(r"^[\s%°]*(?:,|;|/|or\b|and\b|to\b|-|–)?\s*(?:or\b|and\b)?\s*$", re.IGNORECASE)
+HEDGE = re.compile(r"^[\s%°]*(?:,|;|/|or\b|and\b|to\b|-|\u2013)?\s*(?:or\b|and\b)?\s*$", re.IGNORECASE)
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 WHITE = str.maketrans({"\u00a0": " ", "\u2009": " ", "\u202f": " "})
 
@@ -56,7 +61,9 @@ def score(reply: str, case: Case) -> Verdict:
     extracted = stated(reply)
     value = _value(extracted) if extracted else None
     right = float(value is not None and value == number(case.gold))
-    return Verdict(score=right, metrics={"accuracy": right}, extracted=extracted, rule="" if right else _rule(reply, extracted))
+    return Verdict(
+        score=right, metrics={"accuracy": right}, extracted=extracted, rule="" if right else _rule(reply, extracted)
+    )
 
 
 def _leading(text: str) -> str:
@@ -66,7 +73,11 @@ def _leading(text: str) -> str:
     if not found:
         return ""
     first = found[0]
-    if len(found) > 1 and HEDGE.match(text[first.end() : found[1].start()]) and _value(found[1].group()) != _value(first.group()):
+    if (
+        len(found) > 1
+        and HEDGE.match(text[first.end() : found[1].start()])
+        and _value(found[1].group()) != _value(first.group())
+    ):
         return ""
     return first.group()
 
@@ -79,7 +90,7 @@ def _only(sentence: str) -> str:
 
 def _value(written: str) -> Fraction | None:
     """Return a written number's value; None when it divides by zero."""
-    plain = re.sub(r"[$€£,\s+]", "", written).replace("−", "-")
+    plain = re.sub(r"[$€£,\s+]", "", written).replace(SIGN[-1], "-")
     try:
         return Fraction(plain) if "/" not in plain else Fraction(plain.split("/")[0]) / Fraction(plain.split("/")[1])
     except (ValueError, ZeroDivisionError):

@@ -60,13 +60,21 @@ def score(reply: str, case: Case) -> Verdict:
     """Score 1 or 0."""
     label = chosen(reply, case.options)
     right = float(bool(label) and label == case.gold)
-    rule = "" if right else ("The option is another one." if label else "The reply names no single option: end with `Answer: ` and a label.")
+    rule = (
+        ""
+        if right
+        else (
+            "The option is another one."
+            if label
+            else "The reply names no single option: end with `Answer: ` and a label."
+        )
+    )
     return Verdict(score=right, metrics={"accuracy": right}, extracted=label, rule=rule)
 
 
 def _whole(answer: str, options: Sequence[Option]) -> str:
     """Read an answer that is nothing but a label, a label with its text, or a text."""
-    for label, text in options:
+    for label, _ in options:
         forms = {f"{label}", f"({label})", f"{label})", f"[{label}]", f"{label}:"}
         if answer.upper() in {f.upper() for f in forms}:
             return label
@@ -83,8 +91,12 @@ def _labels(text: str, options: Sequence[Option], *, bold: bool) -> list[str]:
         forms = [rf"\({exact}\)", rf"^\s*{exact}[).:](?!\d)"]
         if bold:
             word = label in {"A", "I"} or label.isdigit()
-            forms.append(rf"(?<![\w'.(-]){exact}(?=[.,;:!)*/]|$|\s+(?:or|and|nor)\b)(?!\.\d)" if word else rf"(?<![\w'.(-]){exact}(?![\w'-])")
-            forms.append(rf"^\s*{exact}\s*[-–,]" if word else rf"^\s*{exact}\b")
+            forms.append(
+                rf"(?<![\w'.(-]){exact}(?=[.,;:!)*/]|$|\s+(?:or|and|nor)\b)(?!\.\d)"
+                if word
+                else rf"(?<![\w'.(-]){exact}(?![\w'-])"
+            )
+            forms.append(rf"^\s*{exact}\s*[-\u2013,]" if word else rf"^\s*{exact}\b")
         if any(re.search(form, text, re.MULTILINE) for form in forms):
             found[label] = None
     return list(found)
@@ -98,12 +110,16 @@ def _options(raw: Any) -> tuple[Option, ...]:
     """Read the hub's `{text, label}`, lists of `{label, text}`, and lists of texts, with or without `A)` before them."""
     if isinstance(raw, Mapping):
         texts = [str(t) for t in raw.get("text") or raw.get("texts") or raw.get("options") or ()]
-        labels = [str(x) for x in raw.get("label") or raw.get("labels") or ()] or [chr(65 + i) for i in range(len(texts))]
+        labels = [str(x) for x in raw.get("label") or raw.get("labels") or ()] or [
+            chr(65 + i) for i in range(len(texts))
+        ]
         if len(texts) != len(labels):
             raise RowError(f"has {len(texts)} option texts and {len(labels)} labels")
         return tuple(Option(label, text) for label, text in zip(labels, texts, strict=True))
     if isinstance(raw, list | tuple) and raw and isinstance(raw[0], Mapping):
-        return tuple(Option(str(o.get("label", chr(65 + i))), str(o.get("text", o.get("choice", "")))) for i, o in enumerate(raw))
+        return tuple(
+            Option(str(o.get("label", chr(65 + i))), str(o.get("text", o.get("choice", "")))) for i, o in enumerate(raw)
+        )
     if not isinstance(raw, list | tuple):
         return ()
     split = [PREFIXED.match(str(text)) for text in raw]

@@ -10,8 +10,10 @@ from tracebench_hfqa.families.answer import after_marker, bare, boxed
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, RowError, Verdict, column, text_of
 
 SAID = re.compile(r"(?<![\w'-])(yes|no|true|false)(?![\w'-])", re.IGNORECASE)
-LEADING = re.compile(r"^[\s*_\"'`(]*(yes|no|true|false)(?=$|[\s]*[.,;:!*_\"'`)\n—–])", re.IGNORECASE)
-CLOSING = re.compile(r"(?:^|[.:;!?\n—–]|\bis|\banswer)[\s*_\"'`(]*(yes|no|true|false)[\s.!*_\"'`)]*$", re.IGNORECASE)
+LEADING = re.compile(r"^[\s*_\"'`(]*(yes|no|true|false)(?=$|[\s]*[.,;:!*_\"'`)\n—\u2013])", re.IGNORECASE)
+CLOSING = re.compile(
+    r"(?:^|[.:;!?\n—\u2013]|\bis|\banswer)[\s*_\"'`(]*(yes|no|true|false)[\s.!*_\"'`)]*$", re.IGNORECASE
+)
 LAST = re.compile(r"(?<![\w'-])(yes|no|true|false)[\s.!*_\"'`)]*$", re.IGNORECASE)
 TRUE = frozenset({"yes", "true"})
 WORDS = {"yes": True, "true": True, "no": False, "false": False}
@@ -47,13 +49,19 @@ def score(reply: str, case: Case) -> Verdict:
     """Score 1 or 0."""
     extracted = said(reply)
     right = float(bool(extracted) and (extracted == "yes") == case.gold)
-    rule = "" if right else ("The answer is the other one." if extracted else "The reply says neither yes nor no, or both.")
+    rule = (
+        ""
+        if right
+        else ("The answer is the other one." if extracted else "The reply says neither yes nor no, or both.")
+    )
     return Verdict(score=right, metrics={"accuracy": right}, extracted=extracted, rule=rule)
 
 
 def _lists(text: str) -> bool:
     """Tell whether nothing but both words is said, as in "yes, no"."""
-    return len({w.lower() in TRUE for w in SAID.findall(text)}) > 1 and not re.search(r"[^\W\d_]{4,}", SAID.sub("", text))
+    return len({w.lower() in TRUE for w in SAID.findall(text)}) > 1 and not re.search(
+        r"[^\W\d_]{4,}", SAID.sub("", text)
+    )
 
 
 def _one(found: set[bool]) -> str:

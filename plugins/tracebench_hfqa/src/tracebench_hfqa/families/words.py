@@ -11,7 +11,9 @@ from tracebench_hfqa.families.family import Case, Family, Fields, Verdict, gold_
 def read(row: Mapping[str, Any], fields: Fields) -> Case:
     """Read a row of a question and one answer, or several that are equally right."""
     gold = gold_of(row, fields.answer)
-    return Case(question=text_of(row, fields.question), gold=[str(g) for g in gold] if isinstance(gold, list) else [str(gold)])
+    return Case(
+        question=text_of(row, fields.question), gold=[str(g) for g in gold] if isinstance(gold, list) else [str(gold)]
+    )
 
 
 def score(reply: str, case: Case) -> Verdict:
@@ -21,7 +23,11 @@ def score(reply: str, case: Case) -> Verdict:
     rule = ""
     if not right:
         held = any(gold.lower() in extracted.lower() for gold in case.gold)
-        rule = "The reply holds the answer and other words besides; the others must go." if held else "The answer is another one."
+        rule = (
+            "The reply holds the answer and other words besides; the others must go."
+            if held
+            else "The answer is another one."
+        )
     return Verdict(score=right, metrics={"accuracy": right}, extracted=extracted, rule=rule)
 
 

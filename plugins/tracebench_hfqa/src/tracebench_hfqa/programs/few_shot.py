@@ -46,11 +46,15 @@ class FewShot(Instructions):
     def _pairs(self, raw: JsonValue) -> list[tuple[str, str]]:
         """Check the demonstrations; what a trainer made of them may be anything."""
         good = isinstance(raw, list) and all(
-            isinstance(d, dict) and set(d) == {"question", "answer"} and all(isinstance(v, str | int | float | bool) for v in d.values())
+            isinstance(d, dict)
+            and set(d) == {"question", "answer"}
+            and all(isinstance(v, str | int | float | bool) for v in d.values())
             for d in raw
         )
         if not good or not isinstance(raw, list):
-            raise EvaluationFailed(Feedback(score=0.0, status="invalid", text=f"`demonstrations` must be a list: {SHAPE}."))
+            raise EvaluationFailed(
+                Feedback(score=0.0, status="invalid", text=f"`demonstrations` must be a list: {SHAPE}.")
+            )
         if len(raw) > self._most:
             words = f"`demonstrations` holds {len(raw)}; at most {self._most} are allowed."
             raise EvaluationFailed(Feedback(score=0.0, status="invalid", text=words))

@@ -27,7 +27,7 @@ class Instructions(Program):
             Parameter(
                 name="instructions",
                 initial=self.initial(default),
-                description=f"What the model is told before each question: how to reason and how to give the answer. {self.family.asks_for}",
+                description=f"What the model is told before each question: how to reason, how to answer. {self.family.asks_for}",
                 max_length=LONGEST,
             ),
         )

@@ -32,7 +32,8 @@ class Template(Program):
                 name="prompt_template",
                 initial=self.initial(PROMPT),
                 description=(
-                    f"What the model is told; the question follows, or stands in place of `{PLACE}` where that is written. {self.family.asks_for}"
+                    f"What the model is told; the question follows, or stands in place of `{PLACE}` where that is written. "
+                    f"{self.family.asks_for}"
                 ),
                 max_length=LONGEST,
             ),
@@ -49,9 +50,13 @@ class Template(Program):
     def answer(self, values: Values, asked: Mapping[str, Any], context: Context) -> Reply:
         """Ask once, then run the extraction."""
         template, question = str(values["prompt_template"]), laid_out(asked)
-        messages = [user(template.replace(PLACE, question))] if PLACE in template else [system(template), user(question)]
+        messages = (
+            [user(template.replace(PLACE, question))] if PLACE in template else [system(template), user(question)]
+        )
         said = self.ask(messages, context)
-        outcome = context.sandbox.call(str(values["extract_answer"]), "extract_answer", said.text, question, limits=LIMITS)
+        outcome = context.sandbox.call(
+            str(values["extract_answer"]), "extract_answer", said.text, question, limits=LIMITS
+        )
         if outcome.status != "ok":
             words = f"`extract_answer` failed on the reply {said.text[:300]!r}: {outcome.error}"
             raise EvaluationFailed(Feedback(score=0.0, status="invalid", text=words))

@@ -27,9 +27,19 @@ def files_for(root: Path, entry: Entry, split: str, *, subtask: str | None) -> l
     """
     places = [p for p in _places(root, entry) if p.is_dir()]
     if subtask is not None:
-        names = (f"{subtask}.jsonl", f"{subtask}.json", f"{subtask}.parquet", f"bbeh_{subtask}/task.json", f"{subtask}/task.json")
+        names = (
+            f"{subtask}.jsonl",
+            f"{subtask}.json",
+            f"{subtask}.parquet",
+            f"bbeh_{subtask}/task.json",
+            f"{subtask}/task.json",
+        )
         found = [p / name for p in places for name in names if (p / name).is_file()]
-        found += [f for p in places for f in sorted(p.glob(f"data/{subtask}-*.parquet")) + sorted(p.glob(f"{subtask}-*.parquet"))]
+        found += [
+            f
+            for p in places
+            for f in sorted(p.glob(f"data/{subtask}-*.parquet")) + sorted(p.glob(f"{subtask}-*.parquet"))
+        ]
         if found:
             return found if found[0].suffix == ".parquet" else found[:1]
         raise _nothing(root, entry, f"`{subtask}`", places)
@@ -59,7 +69,10 @@ def read_file(path: Path) -> Iterator[Row]:
         try:
             yield from rows_of(json.loads(text))
         except ValueError as err:
-            raise ConfigError(f"`{path}` {err}." if isinstance(err, RowError) else f"`{path}` is not JSON: {err}.", hint="download the file again") from err
+            raise ConfigError(
+                f"`{path}` {err}." if isinstance(err, RowError) else f"`{path}` is not JSON: {err}.",
+                hint="download the file again",
+            ) from err
         return
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
@@ -68,15 +81,19 @@ def read_file(path: Path) -> Iterator[Row]:
             except ValueError as err:
                 raise ConfigError(f"`{path}`, line {number}: not JSON: {err}.", hint="download the file again") from err
             if not isinstance(row, dict):
-                raise ConfigError(f"`{path}`, line {number}: a row is a mapping of columns.", hint="one JSON object a line")
+                raise ConfigError(
+                    f"`{path}`, line {number}: a row is a mapping of columns.", hint="one JSON object a line"
+                )
             yield from flattened(row)
 
 
 def _parquet(path: Path) -> Iterator[Row]:
     try:
-        import pyarrow.parquet as parquet  # noqa: PLC0415 - heavy, and only this needs it
+        from pyarrow import parquet  # noqa: PLC0415 - heavy, and only this needs it
     except ImportError as err:
-        raise MissingRequirementError(f"`{path}` is a parquet file.", hint='pip install "tracebench-hfqa[parquet]"') from err
+        raise MissingRequirementError(
+            f"`{path}` is a parquet file.", hint='pip install "tracebench-hfqa[parquet]"'
+        ) from err
     try:
         yield from (flat for row in parquet.read_table(path).to_pylist() for flat in flattened(row))
     except (OSError, ValueError) as err:

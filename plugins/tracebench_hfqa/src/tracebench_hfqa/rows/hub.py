@@ -62,7 +62,9 @@ def _download(entry: Entry, split: str, revision: str | None, *, into: Path) -> 
     seconds = float(os.environ.get(DEADLINE_VARIABLE) or DEADLINE)
     order = json.dumps([entry.dataset_id, entry.dataset_config, split, revision, str(into / "rows.jsonl")])
     what = f"`hf:{entry.id}`: the split `{split}` of `{entry.dataset_id}`" + (f" at `{revision}`" if revision else "")
-    hint = "TRACEBENCH_HF_DATA=<folder> takes local files, TRACEBENCH_HF_SOURCE=sample the rows that come with the plugin"
+    hint = (
+        "TRACEBENCH_HF_DATA=<folder> takes local files, TRACEBENCH_HF_SOURCE=sample the rows that come with the plugin"
+    )
     try:
         done = subprocess.run(  # noqa: S603 - our own module
             [sys.executable, "-m", "tracebench_hfqa.rows.downloading", order],
@@ -74,7 +76,9 @@ def _download(entry: Entry, split: str, revision: str | None, *, into: Path) -> 
     except subprocess.TimeoutExpired as err:
         raise ConfigError(f"{what} was not there after {seconds:g} seconds ({DEADLINE_VARIABLE}).", hint=hint) from err
     if done.returncode == 3:  # noqa: PLR2004 - the code for a missing extra
-        raise MissingRequirementError(f"{what} needs the library `datasets`.", hint='pip install "tracebench-hfqa[datasets]"')
+        raise MissingRequirementError(
+            f"{what} needs the library `datasets`.", hint='pip install "tracebench-hfqa[datasets]"'
+        )
     if done.returncode != 0:
         words = " ".join(done.stderr.strip().splitlines()[-1:])[-LAST:]
         raise ConfigError(f"{what} could not be downloaded: {words or f'exit code {done.returncode}'}.", hint=hint)

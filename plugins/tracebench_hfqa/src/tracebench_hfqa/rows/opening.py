@@ -61,7 +61,9 @@ def open_rows(
             known[split] = shuffled(examples_of(cases, label=split), seed=seed, label=split)
         return known[split]
 
-    one_file = one_file or (settings.kind == "folder" and _same_files(entry, train_split, test_split, subtask, settings))
+    one_file = one_file or (
+        settings.kind == "folder" and _same_files(entry, train_split, test_split, subtask, settings)
+    )
     if one_file:
         rows = opened(train_split)
         parts = shares(len(rows), [sizes[s] for s in ORDER])
@@ -77,11 +79,15 @@ def open_rows(
     splits: dict[Split, Sequence[Example]] = {s: tuple(cut[s]) for s in ORDER if s in held and cut.get(s)}
     for split in ORDER:
         if split in held and sizes[split] and not splits.get(split):
-            raise ConfigError(f"`hf:{entry.id}`: no row is left for {split}; {len(rows)} rows were found.", hint="ask for fewer rows")
+            raise ConfigError(
+                f"`hf:{entry.id}`: no row is left for {split}; {len(rows)} rows were found.", hint="ask for fewer rows"
+            )
     return Opened(splits, _provenance(settings, splits, places))
 
 
-def _provenance(settings: Settings, splits: Mapping[Split, Sequence[Example]], places: Mapping[str, str]) -> dict[str, Any]:
+def _provenance(
+    settings: Settings, splits: Mapping[Split, Sequence[Example]], places: Mapping[str, str]
+) -> dict[str, Any]:
     told: dict[str, Any] = {"source": settings.kind, "revision": dict(places)}
     if settings.kind == "sample":
         told["label"] = SAMPLE_LABEL
@@ -100,7 +106,7 @@ def _cases(entry: Entry, split: str, *, subtask: str | None, settings: Settings)
     """Return a split's cases, and what names its version: a commit, or the files' names."""
     if settings.kind == "hub":
         path, revision = hub.open_split(entry, split)
-        return list(_read(entry, split, hub.read_kept(path), where=str(path))), revision
+        return list(read_cases(entry, split, hub.read_kept(path), where=str(path))), revision
     if settings.kind == "folder":
         assert settings.folder is not None  # noqa: S101 - the kind says so
         files = folder.files_for(settings.folder, entry, split, subtask=subtask)
@@ -108,12 +114,19 @@ def _cases(entry: Entry, split: str, *, subtask: str | None, settings: Settings)
         name = f"{entry.dataset_id.rsplit('/', 1)[-1].lower()}{f'.{subtask}' if subtask else ''}.jsonl"
         files = [SAMPLES / name]
         if not files[0].is_file():
-            raise ConfigError(f"`hf:{entry.id}` comes with no sample rows.", hint="export TRACEBENCH_HF_DATA=<folder with its data>")
-    cases = [case for file in files for case in _read(entry, split, folder.read_file(file), where=str(file))]
+            raise ConfigError(
+                f"`hf:{entry.id}` comes with no sample rows.", hint="export TRACEBENCH_HF_DATA=<folder with its data>"
+            )
+    cases = [case for file in files for case in read_cases(entry, split, folder.read_file(file), where=str(file))]
     return cases, ", ".join(file.name for file in files)
 
 
-def _read(entry: Entry, split: str, rows: Iterable[Row], *, where: str) -> Iterator[Case]:
+def read_cases(entry: Entry, split: str, rows: Iterable[Row], *, where: str) -> Iterator[Case]:
+    """Yield the cases of rows; rows without a gold answer are left out, and counted in a warning.
+
+    Raises:
+        ConfigError: naming file and row of what cannot be used, or the split when no row has a gold answer.
+    """
     family = find_family(entry.family)
     rows = list(rows)
     fields = _with_index_base(entry.fields, rows)
@@ -137,14 +150,22 @@ def _read(entry: Entry, split: str, rows: Iterable[Row], *, where: str) -> Itera
             hint="name a labelled split as `test_split` in a task file of your own",
         )
     if unlabelled:
-        log.warning("`%s`: %d of %d rows have no gold answer and are left out; the first: %s", where, len(rows) - read, len(rows), unlabelled)
+        log.warning(
+            "`%s`: %d of %d rows have no gold answer and are left out; the first: %s",
+            where,
+            len(rows) - read,
+            len(rows),
+            unlabelled,
+        )
 
 
 def _with_index_base(fields: Fields, rows: Sequence[Row]) -> Fields:
-    """Tell from all rows what answers given as indices count from: an answer 0 exists only from 0, one equal to the number of options only from 1."""
+    """Tell from all rows what indices count from: 0 exists only from 0, the number of options only from 1."""
     if fields.answer_index_base is not None or not fields.options:
         return fields
     pairs = [(row.get(fields.answer), row.get(fields.options)) for row in rows]
-    indices = [(a, len(o)) for a, o in pairs if isinstance(a, int) and not isinstance(a, bool) and isinstance(o, list | tuple)]
+    indices = [
+        (a, len(o)) for a, o in pairs if isinstance(a, int) and not isinstance(a, bool) and isinstance(o, list | tuple)
+    ]
     from_one = any(a == size for a, size in indices) and not any(a == 0 for a, _ in indices)
     return replace(fields, answer_index_base=int(from_one))

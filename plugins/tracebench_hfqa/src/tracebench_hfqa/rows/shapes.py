@@ -57,7 +57,10 @@ def _qasper(paper: Row) -> list[Row]:
             {"question": q, "question_id": i, "answers": a["answer"] if isinstance(a, Mapping) else a}
             for q, i, a in zip(*columns, strict=True)
         ]
-    return [{"question": q["question"], "question_id": q.get("question_id"), "answers": q["answers"], "context": context} for q in asked]
+    return [
+        {"question": q["question"], "question_id": q.get("question_id"), "answers": q["answers"], "context": context}
+        for q in asked
+    ]
 
 
 def _quality(article: str, question: Row) -> Row:
@@ -83,7 +86,12 @@ def _renamed(row: Row) -> Row:
         }
     if "query" in row and "option_0" in row:
         options = [row[name] for name in (f"option_{i}" for i in range(10)) if name in row]
-        return {"article": row.get("context", ""), "question": row["query"], "options": options, "answer": row.get("label")}
+        return {
+            "article": row.get("context", ""),
+            "question": row["query"],
+            "options": options,
+            "answer": row.get("label"),
+        }
     if "test_list" in row and "prompt" not in row and "text" in row:
         return {**row, "prompt": row["text"]}
     return row

@@ -41,20 +41,27 @@ def settings_of(told: Mapping[str, Any], environ: Mapping[str, str] = os.environ
     options = dict(told.get("options") or {})
     for name in options:
         if name not in OPTIONS:
-            raise ConfigError(f"`plugins.options.hf.{name}` is not known.{did_you_mean(name, OPTIONS)}", hint=f"known are {', '.join(OPTIONS)}")
-    folder = options.get("data_dir") or environ.get(DATA) or told.get("root") or None
-    kind = options.get("source") or environ.get(SOURCE) or "auto"
-    if kind not in KINDS:
-        raise ConfigError(f"The source of rows is one of {', '.join(KINDS)}, not `{kind}`.{did_you_mean(str(kind), KINDS)}", hint=f"export {SOURCE}=auto")
-    if kind in {"auto", "folder"} and folder is not None:
-        if not Path(folder).is_dir():
-            raise ConfigError(f"The folder of data sets `{folder}` does not exist.", hint=f"export {DATA}=<folder>, or unset it")
-        kind = "folder"
-    elif kind == "folder":
-        raise ConfigError("The source of rows is `folder`, and no folder is named.", hint=f"export {DATA}=<folder>")
-    elif kind == "auto":
-        online = find_spec("datasets") is not None and environ.get("HF_HUB_OFFLINE", "0") in {"", "0"}
-        kind = "hub" if online else "sample"
+            raise ConfigError(
+                f"`plugins.options.hf.{name}` is not known.{did_you_mean(name, OPTIONS)}",
+                hint=f"known are {', '.join(OPTIONS)}",
+            )
+    named = options.get("data_dir") or environ.get(DATA) or told.get("root") or None
+    folder = None if named is None else Path(str(named))
+    asked = str(options.get("source") or environ.get(SOURCE) or "auto")
+    if asked not in KINDS:
+        raise ConfigError(
+            f"The source of rows is one of {', '.join(KINDS)}, not `{asked}`.{did_you_mean(asked, KINDS)}",
+            hint=f"export {SOURCE}=auto",
+        )
     own = options.get("tasks") or environ.get(TASKS) or ()
-    paths = own.split(os.pathsep) if isinstance(own, str) else own
-    return Settings(kind=kind, folder=Path(folder) if kind == "folder" else None, tasks=tuple(Path(p) for p in paths))
+    tasks = tuple(Path(p) for p in (own.split(os.pathsep) if isinstance(own, str) else own))
+    if asked == "folder" and folder is None:
+        raise ConfigError("The source of rows is `folder`, and no folder is named.", hint=f"export {DATA}=<folder>")
+    if asked in {"auto", "folder"} and folder is not None:
+        if not folder.is_dir():
+            raise ConfigError(
+                f"The folder of data sets `{folder}` does not exist.", hint=f"export {DATA}=<folder>, or unset it"
+            )
+        return Settings("folder", folder, tasks)
+    online = find_spec("datasets") is not None and environ.get("HF_HUB_OFFLINE", "0") in {"", "0"}
+    return Settings("hub" if asked == "hub" or (asked == "auto" and online) else "sample", None, tasks)
