@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import textwrap
@@ -13,6 +14,11 @@ from pathlib import Path
 import pytest
 
 InstallPlugin = Callable[..., None]
+
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # started by `nohup` or with `&`: what the tests start must hear it all the same
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from tracebench_core.analysis.history import History, read_history
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.config import load_config
 from tracebench_core.contracts import Reporter
+from tracebench_core.engine.continuing import as_installed
 from tracebench_core.engine.control_resume import record_resume, refuse_unknown_error, with_run_budget
 from tracebench_core.engine.costs import Declared, declared_costs, reasons
 from tracebench_core.engine.doctor import Diagnosis, diagnose
@@ -112,12 +113,14 @@ def run(
     root: Path | None = None,
     force: bool = False,
     limit: int | None = None,
+    extend: bool = False,
     reporter: str = "plain",
     stream: TextIO | None = None,
 ) -> RunSummary:
     """Run a config to its end.
 
-    `limit` keeps the first jobs of the plan; `force` runs again what is finished; `reporter` names a live view, written to `stream`
+    `limit` keeps the first jobs of the plan; `force` runs again what is finished; `extend` adds what the config has beyond a run of that
+    `run_id` and keeps what is there; `reporter` names a live view, written to `stream`
     (standard error when None).
 
     Raises:
@@ -127,9 +130,9 @@ def run(
     full = make_plan(config, host, environ=os.environ)
     chosen = full if limit is None else Plan(config, full.jobs[:limit], full.tasks, full.trainers)
     refuse_unready(chosen, environ=os.environ)
-    with open_run_dir(chosen, host, root=root, environ=os.environ) as layout:
+    with open_run_dir(chosen, host, root=root, environ=os.environ, extend=extend) as (layout, planned):
         mode: Resume = "none" if force else config.resume
-        return _run(chosen, host, layout, root=root, mode=mode, reporter=_reporter(host, reporter, stream))
+        return _run(planned, host, layout, root=root, mode=mode, reporter=_reporter(host, reporter, stream))
 
 
 def resume(
@@ -160,7 +163,7 @@ def resume(
     host = open_host(root=root, plugins=config.plugins)
     with RunLock(layout):
         record_resume(layout, failed=failed, error_type=error_type, run_budget=run_budget)
-        stored = stored_plan(layout, config, host)
+        stored = as_installed(stored_plan(layout, config, host), host)
         refuse_unready(stored, environ=os.environ)
         mode: Resume = "failed" if failed or error_type is not None else "auto"
         shown = _reporter(host, reporter, stream)

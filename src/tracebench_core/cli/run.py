@@ -72,6 +72,10 @@ def run(
         typer.Option(metavar="NAME", help="The logger of all trainers; `none` for none, `config` as written."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N jobs of the matrix.")] = None,
+    extend: Annotated[
+        bool,
+        typer.Option("--extend", help="Add what the config has beyond the run of its `run_id`; keep what is there."),
+    ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Return at once; the run goes on when the terminal is closed.")
     ] = False,
@@ -96,6 +100,7 @@ def run(
         root=root,
         force=force,
         limit=limit,
+        extend=extend,
         reporter=reporter_name(as_json=as_json),
         stream=sys.stdout if as_json else sys.stderr,
     )

@@ -73,7 +73,7 @@ def _write_manifest(host: PluginHost, config: RunConfig, root: Path | None) -> P
     from tracebench_core.engine.rundir import open_run_dir
 
     plan = make_plan(config.model_copy(update={"run_id": None}), host, environ=os.environ)
-    with open_run_dir(plan, host, root=root, environ=os.environ) as layout:
+    with open_run_dir(plan, host, root=root, environ=os.environ) as (layout, _):
         return layout.manifest
 
 

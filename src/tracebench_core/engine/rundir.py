@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from tracebench_core.engine.continuing import as_installed, continued_jobs
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.preflight import held
 from tracebench_core.errors import RunDirError
@@ -23,7 +24,7 @@ from tracebench_core.store.environment import GitState, read_git
 from tracebench_core.store.journal import Journal
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
-from tracebench_core.store.manifest import iter_jobs, read_head, write_manifest
+from tracebench_core.store.manifest import iter_job_lines, iter_jobs, read_head, write_manifest
 from tracebench_core.store.meta import write_config, write_environment
 from tracebench_core.store.mirror import declare_meta
 from tracebench_core.store.trust import read_trust
@@ -31,24 +32,44 @@ from tracebench_core.store.trust import read_trust
 NOT_IN_HASH = {"run_id", "runs_dir", "max_workers", "eval_workers", "resume", "fail_fast", "executor"}
 
 
+class Opened(NamedTuple):
+    """A run directory that is locked, and the jobs of the run."""
+
+    layout: RunLayout
+    plan: Plan
+
+
 @contextmanager
-def open_run_dir(plan: Plan, host: PluginHost, *, root: Path | None, environ: Mapping[str, str]) -> Iterator[RunLayout]:
-    """Make (or, with a `run_id` that exists, continue) the run's directory, lock it, and write its meta files.
+def open_run_dir(
+    plan: Plan, host: PluginHost, *, root: Path | None, environ: Mapping[str, str], extend: bool = False
+) -> Iterator[Opened]:
+    """Make the run's directory and write its meta files, or continue the one that exists; lock it.
+
+    With a `run_id` that exists, the jobs that are there stay, and with `extend` a changed config may add to them.
 
     Raises:
-        RunDirError: when the folder cannot be made or another process is working on it.
+        RunDirError: when the folder cannot be made, another process is working on it, or it is the run of another config.
     """
     git = read_git(Path.cwd())
     config_hash = hash_config(plan.config)
     layout = _make_folder(plan.config, config_hash, git)
     with RunLock(layout):
         config = plan.config.model_copy(update={"run_id": layout.run_id})
-        write_config(layout, config)
-        write_environment(layout, git=git, secrets=sorted(secret_environ(environ, config.llm)), isolation=held(plan))
-        write_manifest(layout, _head(plan, host, config_hash=config_hash, root=root), plan.jobs)
-        with Journal(layout) as journal:
-            declare_meta(layout, journal)
-        yield layout
+        exists = layout.manifest.exists() or layout.mirror.exists()
+        jobs = continued_jobs(layout, plan, config_hash=config_hash, extend=extend) if exists else plan.jobs
+        if (
+            not exists
+            or len(jobs) > sum(1 for _ in iter_job_lines(layout))
+            or read_head(layout).get("config_hash") != config_hash
+        ):
+            write_config(layout, config)
+            write_environment(
+                layout, git=git, secrets=sorted(secret_environ(environ, config.llm)), isolation=held(plan)
+            )
+            write_manifest(layout, _head(plan, host, config_hash=config_hash, root=root), jobs)
+            with Journal(layout) as journal:
+                declare_meta(layout, journal)
+        yield Opened(layout, as_installed(stored_plan(layout, config, host), host) if exists else plan)
 
 
 class Reopened(NamedTuple):
@@ -107,7 +128,7 @@ def _make_folder(config: RunConfig, config_hash: str, git: GitState) -> RunLayou
             digest = content_hash(canonical_json([config_hash, git.commit, attempt]))
             folder = runs / run_id(datetime.now(UTC), digest)
             try:
-                folder.mkdir()
+                folder.mkdir(mode=files.PRIVATE_FOLDER)
             except FileExistsError:
                 continue
             return RunLayout(folder)

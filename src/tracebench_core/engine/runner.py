@@ -286,19 +286,26 @@ def disk_errors_explained(layout: RunLayout) -> Iterator[None]:
 
 @contextmanager
 def terminated_is_interrupted() -> Iterator[None]:
-    """While jobs run, let SIGTERM end the run as Ctrl-C does; outside the main thread nothing changes."""
+    """While jobs run, let SIGTERM and a closed terminal end the run as Ctrl-C does; outside the main thread nothing changes.
+
+    A signal that was ignored when the run began stays ignored: that is what `nohup` and `&` in a script ask for.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        log.warning("Ctrl-C is ignored here; to stop the run: kill %d", os.getpid())
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    heard = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN]
+    before = {s: signal.signal(s, interrupt) for s in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def exit_code(counts: Mapping[JobStatus, int], *, stopped_by: str) -> int:

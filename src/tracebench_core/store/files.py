@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 TEMPORARY_SUFFIX = ".tmp"
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+"""Prompts, answers and paths are nobody else's: who shares a run opens its folder with `chmod -R`."""
 FLUSHES_AT_ONCE = 16
 _numbers = count()
 
@@ -24,7 +26,7 @@ class FileSystem:
     """The primitive operations. Subclassed only by tests that crash at one of them."""
 
     def open(self, path: Path, flags: int) -> int:
-        return os.open(path, flags, 0o644)
+        return os.open(path, flags, PRIVATE_FILE)
 
     def write(self, fd: int, data: bytes) -> int:
         return os.write(fd, data)
@@ -39,7 +41,7 @@ class FileSystem:
         os.replace(source, target)  # noqa: PTH105 - the primitive itself
 
     def mkdir(self, path: Path) -> None:
-        os.mkdir(path)  # noqa: PTH102 - the primitive itself
+        os.mkdir(path, PRIVATE_FOLDER)  # noqa: PTH102 - the primitive itself
 
     def unlink(self, path: Path) -> None:
         os.unlink(path)  # noqa: PTH108 - the primitive itself

@@ -121,7 +121,7 @@ def _cells(job: JobSpec, result: JobResult, *, run_id: str, group: GroupKey) -> 
         "llm_model": model.model if model else None,
         "llm_base_url": model.base_url if model else None,
         "task_version": group.task.version,
-        "plugin_version": job.plugin_version,
+        "plugin_version": result.versions.get("plugin") or job.plugin_version,
         "isolation": _isolation(result),
         "error_type": result.error.type if result.error else None,
     }

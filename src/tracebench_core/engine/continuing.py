@@ -1,0 +1,99 @@
+"""What holds when a run that exists is run again: the same config goes on, another one is refused or extends it, versions are compared."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from tracebench_core.engine.plan import Plan
+from tracebench_core.errors import RunDirError
+from tracebench_core.plugins import PluginHost
+from tracebench_core.specs import JobSpec, RunConfig
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.manifest import iter_jobs, read_head
+from tracebench_core.store.trust import read_trust
+
+log = logging.getLogger(__name__)
+
+MOST_SHOWN = 8
+
+
+def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: bool) -> tuple[JobSpec, ...]:
+    """Return the jobs of a run that exists, and after them what the plan adds. What is there stays as it was planned.
+
+    Raises:
+        RunDirError: when the config is another one and the run is not to be extended; it names the fields that differ.
+    """
+    head = read_head(layout)
+    trust = read_trust(layout)
+    for file in (layout.manifest, layout.config_snapshot):
+        trust.demand_meta(layout, file)
+    if head.get("config_hash") != config_hash and not extend:
+        changes = list(_changes(_snapshot(layout), plan.config.model_dump(mode="json")))
+        shown = "; ".join(changes[:MOST_SHOWN]) + ("; …" if len(changes) > MOST_SHOWN else "")
+        raise RunDirError(
+            f"Run `{layout.run_id}` exists with another config: {shown or 'its plan differs'}.",
+            hint="choose another run_id, or add --extend to keep what is there and run what is new; to go on with it as it was: "
+            f"trace-bench resume {layout.path}",
+        )
+    stored = tuple(iter_jobs(layout))
+    known = {job.job_id for job in stored}
+    return stored + tuple(job for job in plan.jobs if job.job_id not in known)
+
+
+def as_installed(plan: Plan, host: PluginHost) -> Plan:
+    """Return the plan with the versions that are installed now, which unfinished jobs will run with; a change is told.
+
+    Raises:
+        RunDirError: when a task's results are no longer comparable with those that the run was planned for.
+    """
+    jobs = []
+    changed: dict[str, str] = {}
+    for job in plan.jobs:
+        spec = plan.tasks[job.task_id]
+        if spec.version.comparability != job.task_version.comparability:
+            raise RunDirError(
+                f"Task `{job.task_id}` is installed with comparability version {spec.version.comparability}; the run was planned with"
+                f" {job.task_version.comparability}, and their scores cannot be compared.",
+                hint=f"install {job.plugin_version} again, or start a new run",
+            )
+        now = host.version_of("task", job.task_id)
+        if now != job.plugin_version:
+            changed[job.plugin_version] = now
+            job = job.model_copy(update={"plugin_version": now})  # noqa: PLW2901 - the job as it will run
+        jobs.append(job)
+    for before, now in changed.items():
+        log.warning("planned with %s, running with %s: each job's result says which it ran with", before, now)
+    return Plan(plan.config, tuple(jobs), plan.tasks, plan.trainers)
+
+
+def _snapshot(layout: RunLayout) -> dict[str, Any]:
+    try:
+        return RunConfig.model_validate(yaml.safe_load(layout.config_snapshot.read_bytes())).model_dump(mode="json")
+    except (OSError, ValueError, yaml.YAMLError) as err:
+        raise RunDirError(f"`{layout.config_snapshot}` cannot be read: {err}") from err
+
+
+def _changes(before: Any, after: Any, at: str = "") -> Iterator[str]:
+    """Yield where two configs differ, as `field: before -> after`; the run's own name is no difference."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in [*before, *(name for name in after if name not in before)]:
+            if at or name not in {"run_id", "runs_dir", "max_workers", "eval_workers", "resume"}:
+                yield from _changes(before.get(name), after.get(name), f"{at}.{name}" if at else name)
+    elif _are_tables(before) and _are_tables(after) and len(before) == len(after):
+        for i, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from _changes(one, other, f"{at}[{i}]")
+    elif before != after:
+        yield f"`{at}`: {_short(before)} -> {_short(after)}"
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def _short(value: Any) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, width=1000).removesuffix("...\n").strip()
+    return text if len(text) <= 80 else f"{text[:77]}…"  # noqa: PLR2004 - a line

@@ -1,0 +1,111 @@
+"""A run that exists: extended, refused with another config, moved, and continued with other versions."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracebench_core import api
+from tracebench_core.config import parse_config
+from tracebench_core.errors import RunDirError
+from tracebench_core.store.fsck import check_run
+from tracebench_core.store.journal import Journal
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.manifest import iter_job_lines, read_head, write_manifest_lines
+from tracebench_core.store.mirror import declare_meta
+
+
+def run(runs: Path, *, extend: bool = False, **changes: Any) -> api.RunSummary:
+    config = {
+        "mode": "stub",
+        "run_id": "mine",
+        "runs_dir": str(runs),
+        "tasks": ["internal:numeric_param"],
+        "trainers": [{"id": "RandomSearch", "params": {"num_steps": 1}}],
+        "seeds": [1],
+    }
+    return api.run(parse_config(config | changes), extend=extend, stream=io.StringIO())
+
+
+@pytest.fixture(autouse=True)
+def _apart(runtime_dir: Path) -> None:
+    pass
+
+
+def test_another_config_is_refused_with_its_difference_and_extends_when_told(tmp_path: Path) -> None:
+    first = run(tmp_path)
+    (job,) = api.load_run(first.run_dir).planned
+    result = RunLayout(first.run_dir).job(job.job_id).results
+    before = result.read_bytes()
+    with pytest.raises(RunDirError, match=r"another config: `seeds`: \[1\] -> \[2\]") as caught:
+        run(tmp_path, seeds=[2])
+    assert "--extend" in caught.value.hint
+    extended = run(tmp_path, seeds=[2], extend=True)
+    assert extended.counts == {"ok": 2}
+    assert [j.seed for j in api.load_run(first.run_dir).planned] == [1, 2]
+    assert result.read_bytes() == before
+    assert check_run(first.run_dir) == []
+
+
+def test_the_same_config_goes_on_and_changes_no_description(tmp_path: Path) -> None:
+    first = run(tmp_path)
+    meta = {path: path.read_bytes() for path in RunLayout(first.run_dir).described().values()}
+    assert run(tmp_path, max_workers=2).counts == {"ok": 1}
+    assert {path: path.read_bytes() for path in meta} == meta
+
+
+def test_a_run_is_moved_renamed_resumed_and_found_sound(tmp_path: Path) -> None:
+    first = run(tmp_path / "here")
+    moved = tmp_path / "there" / "renamed"
+    moved.parent.mkdir()
+    shutil.move(first.run_dir, moved)
+    assert check_run(moved) == []
+    assert api.resume(moved, stream=io.StringIO()).counts == {"ok": 1}
+    assert check_run(moved) == []
+    assert api.load_run(moved).run_id == "mine"
+
+
+def test_results_that_cannot_be_compared_any_more_are_not_mixed(tmp_path: Path) -> None:
+    layout = RunLayout(run(tmp_path).run_dir)
+    planned_with(layout, comparability=99)
+    with pytest.raises(RunDirError, match="comparability version"):
+        api.resume(layout.path, stream=io.StringIO())
+
+
+def test_a_job_says_which_version_it_ran_with(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    layout = RunLayout(run(tmp_path).run_dir)
+    (job,) = api.load_run(layout.path).planned
+    planned_with(layout, plugin_version="other 0.0.1")
+    run(tmp_path, seeds=[1, 2], extend=True)
+    done = api.load_run(layout.path)
+    assert "planned with other 0.0.1, running with" in caplog.text
+    assert {r.versions["plugin"] for r in done.results.values()} == {job.plugin_version}
+
+
+def planned_with(layout: RunLayout, **changes: Any) -> None:
+    """Make the run one that another version planned."""
+    lines = []
+    for line in iter_job_lines(layout):
+        job = json.loads(line)
+        if "comparability" in changes:
+            job["task_version"]["comparability"] = changes["comparability"]
+        else:
+            job |= changes
+        lines.append(json.dumps(job).encode())
+    head = {k: v for k, v in read_head(layout).items() if k not in {"format_version", "run_id"}}
+    write_manifest_lines(layout, head, lines)
+    with Journal(layout) as journal:
+        declare_meta(layout, journal)
+
+
+def test_a_run_directory_is_private(tmp_path: Path) -> None:
+    layout = RunLayout(run(tmp_path).run_dir)
+    assert stat.S_IMODE(layout.path.stat().st_mode) == 0o700
+    files = (layout.results_csv, layout.manifest, *layout.journals())
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
