@@ -1,6 +1,7 @@
-"""How long `compare` takes: `PYTHONPATH=. python benchmarks/compare.py [--jobs N]`. The baseline reads and parses the same jobs and results.
+"""How long `compare` takes: `PYTHONPATH=. python benchmarks/compare.py [--jobs N]`.
 
-The runs are written for the purpose: 10 trainers on 10 tasks, as many seeds as make up the number of jobs.
+The baseline reads and parses the same jobs and results. The run is written for the purpose: 10 trainers on 10 tasks, as many seeds as
+make up the number of jobs.
 """
 
 from __future__ import annotations
