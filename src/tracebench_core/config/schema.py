@@ -13,10 +13,11 @@ from pydantic import BaseModel
 from tracebench_core.config.canonical import ALIASES, KNOB_PREFIXES, KNOBS, ONE_OF_A_LIST
 from tracebench_core.specs import (
     Budget,
+    ListedModel,
     LLMConfig,
-    ModelConfig,
     PluginsConfig,
     Price,
+    RoleConfig,
     RunConfig,
     SandboxConfig,
     TaskEntry,
@@ -28,7 +29,8 @@ MODELS: tuple[type[BaseModel], ...] = (
     TaskEntry,
     TrainerEntry,
     Price,
-    ModelConfig,
+    ListedModel,
+    RoleConfig,
     LLMConfig,
     PluginsConfig,
     SandboxConfig,
@@ -47,7 +49,8 @@ def config_schema() -> dict[str, Any]:
     for name, level in (
         ("TaskEntry", "task"),
         ("TrainerEntry", "trainer"),
-        ("ModelConfig", "model"),
+        ("ListedModel", "model"),
+        ("RoleConfig", "model"),
         ("LLMConfig", "model"),
     ):
         _add_spellings(definitions[name], level)
