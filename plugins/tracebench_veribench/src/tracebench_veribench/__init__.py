@@ -1,0 +1,1 @@
+"""VeriBench: programs with proofs, judged by the kernel of a proof checker."""

@@ -1,0 +1,43 @@
+"""`python -m tracebench_veribench fetch FOLDER`: write VeriBench's rows from the hub to a folder, once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from tracebench_veribench.discovery.rows import DATASET
+
+
+def main() -> int:
+    """Fetch the rows; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tracebench_veribench")
+    commands = parser.add_subparsers(required=True)
+    fetch = commands.add_parser("fetch", help="write the rows of the data set to FOLDER/veribench.jsonl")
+    fetch.add_argument("folder", type=Path)
+    fetch.add_argument("--revision", default=None, help="a revision of the data set; its newest when not given")
+    arguments = parser.parse_args()
+    return _fetch(arguments.folder, arguments.revision)
+
+
+def _fetch(folder: Path, revision: str | None) -> int:
+    try:
+        from datasets import load_dataset  # noqa: PLC0415 - an extra
+    except ImportError:
+        print('`datasets` is not installed\nhint: pip install "tracebench-veribench[hub]"', file=sys.stderr)  # noqa: T201
+        return 3
+    try:
+        loaded = load_dataset(DATASET, split="train", revision=revision)
+    except Exception as err:  # noqa: BLE001 - the hub's client raises what its transport raises
+        print(f"`{DATASET}` cannot be loaded: {err}\nhint: check the network, then run the command again", file=sys.stderr)  # noqa: T201
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / "veribench.jsonl"
+    place.write_text("".join(json.dumps(dict(row)) + "\n" for row in loaded), encoding="utf-8")
+    print(f"{len(loaded)} rows in {place}\nexport VERIBENCH_ROOT={folder.resolve()}")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""The Coq family: problems of our own, checked by `coqc`."""

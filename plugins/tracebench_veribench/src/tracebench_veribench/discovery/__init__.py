@@ -1,0 +1,1 @@
+"""Where Lean problems come from."""

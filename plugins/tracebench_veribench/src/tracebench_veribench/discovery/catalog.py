@@ -1,0 +1,84 @@
+"""Everything that a root offers, found once per process: problems by name, and what could not be read with the reason."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tracebench_veribench.discovery import entrypoint, human_eval, rows, verina
+from tracebench_veribench.lean.problem import LeanProblem
+
+ROOT_VARIABLES = ("VERIBENCH_ROOT", "TRACE_BENCH_VERIBENCH_ROOT")
+ENTRYPOINT_VARIABLE = "TRACE_BENCH_VERIBENCH_ENTRYPOINT"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a root holds."""
+
+    problems: dict[str, LeanProblem] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    """Name to why it cannot be used."""
+
+
+_settings: dict[str, Any] = {}
+_found: dict[str, Found] = {}
+
+
+def configure(settings: Mapping[str, Any]) -> None:
+    """Take the plugin's settings: `root`, and its options `root` and `entrypoint`."""
+    _settings.clear()
+    _found.clear()
+    options = settings.get("options") or {}
+    variable = next((os.environ[v] for v in ROOT_VARIABLES if os.environ.get(v)), None)
+    place = options.get("root") or settings.get("root") or variable
+    _settings["root"] = Path(place).expanduser() if place else None
+    _settings["entrypoint"] = options.get("entrypoint") or os.environ.get(ENTRYPOINT_VARIABLE, "")
+
+
+def find_problems() -> Found:
+    """Return what the configured root offers; nothing when none is configured."""
+    if "all" not in _found:
+        root = _settings.get("root")
+        _found["all"] = _search(root, _settings.get("entrypoint", "")) if root else Found()
+    return _found["all"]
+
+
+def _search(root: Path, module: str) -> Found:
+    found = Found()
+    for name, read in _places(root, module):
+        try:
+            problems = read()
+        except (ValueError, OSError) as err:
+            found.broken[name] = str(err)
+            continue
+        for problem in problems:
+            found.problems[_free_name(problem.name, found)] = problem
+    return found
+
+
+def _places(root: Path, module: str) -> Iterator[tuple[str, Callable[[], list[LeanProblem]]]]:
+    """Yield what may hold problems, each with a name for when it cannot be read."""
+    if module:
+        yield "entrypoint", lambda: rows.build_problems(entrypoint.read_rows(root, module), source="entrypoint")
+    if not root.is_dir():
+        return
+    gold_folder = root / "dataset"
+    for path in sorted([*root.glob("*.jsonl"), *root.glob("veribench*.json")]):
+        yield (
+            path.stem,
+            lambda path=path: rows.build_problems(rows.read_rows(path), source="hub", gold=rows.read_gold(gold_folder)),
+        )
+    for folder in sorted(p for p in root.iterdir() if p.is_dir() and verina.is_problem(p)):
+        yield folder.name, lambda folder=folder: [verina.read_problem(folder)]
+    for path in human_eval.find_files(root):
+        yield path.stem, lambda path=path: [human_eval.read_problem(path)]
+
+
+def _free_name(name: str, found: Found) -> str:
+    if name not in found.problems:
+        return name
+    return next(f"{name}-{n}" for n in range(2, len(found.problems) + 3) if f"{name}-{n}" not in found.problems)

@@ -1,0 +1,103 @@
+"""One Lean problem, wherever it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from tracebench_veribench.text.lexing import LEAN, code_only
+
+_START, _END = "-- !benchmark @start ", "-- !benchmark @end "
+FILLED = frozenset({"solution_aux", "code_aux", "code", "proof_aux", "proof"})
+"""The regions that an answer fills; imports, preconditions and postconditions stay as given."""
+
+
+class LeanProblem(BaseModel):
+    """A program to translate or to complete, what must be proven of it, and what stays hidden: tests and gold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    title: str
+    category: str
+    source: str
+    """`verina`, `human_eval`, `hub`, `entrypoint` or `gold`: where it was found."""
+    prompt: str
+    """What the model is told; nothing hidden is in it."""
+    skeleton: str = ""
+    """A file with `!benchmark` regions that an answer fills; empty when the answer is a file of its own."""
+    theorems: dict[str, str] = {}
+    """Full name to normalised statement; empty when the source states none."""
+    given: tuple[str, ...] = ()
+    """Definitions that the statements use; an answer holds them word for word."""
+    tests: tuple[str, ...] = ()
+    """Hidden: propositions that must be decidable, such as `f 3 = 4`."""
+    digest: str
+    """SHA-256 of the source files, hexadecimal."""
+
+
+def describe_obligations(theorems: Mapping[str, str], given: Sequence[str]) -> str:
+    """Return the part of a prompt that says what must be defined and proven; nothing when nothing is required."""
+    parts = []
+    if given:
+        parts.append("Use these definitions, word for word:\n```lean\n" + "\n\n".join(given) + "\n```\n")
+    if theorems:
+        told = "".join(f"theorem {name} {statement}\n" for name, statement in theorems.items())
+        parts.append(f"State and prove these theorems, word for word:\n```lean\n{told}```\n")
+    return "".join(f"\n\n{part}" for part in parts)
+
+
+def fill(skeleton: str, answer: str) -> str | None:
+    """Return the skeleton with its open regions as `answer` fills them; None when one of them is missing from the answer.
+
+    Whatever else `answer` says is dropped, so statements and signatures stay as they are.
+    """
+    regions = _regions(answer)
+    out: list[str] = []
+    replaced = False
+    for line in skeleton.splitlines():
+        mark = line.strip()
+        if mark.startswith(_END):
+            replaced = False
+        if not replaced:
+            out.append(line)
+        if mark.startswith(_START) and (region := _region_name(mark)) in FILLED:
+            if region not in regions:
+                return None
+            out += regions[region]
+            replaced = True
+    return "\n".join(out) + "\n"
+
+
+def closes_its_regions(answer: str) -> bool:
+    """Tell whether every region is text that stands alone: balanced comments and strings."""
+    try:
+        for lines in _regions(answer).values():
+            code_only("\n".join(lines), LEAN)
+    except ValueError:
+        return False
+    return True
+
+
+def blank(text: str) -> str:
+    """Return Verina-style text with its open regions emptied: the skeleton."""
+    return fill(text, "\n".join(f"{_START}{name}\n{_END}{name}" for name in FILLED)) or text
+
+
+def _regions(text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped.startswith(_START):
+            current = found.setdefault(_region_name(stripped), [])
+        elif stripped.startswith(_END):
+            current = None
+        elif current is not None:
+            current.append(line)
+    return found
+
+
+def _region_name(mark: str) -> str:
+    return mark.removeprefix(_START).split()[0]

@@ -1,0 +1,1 @@
+"""What is read off source text without running it."""

@@ -1,0 +1,213 @@
+"""Lean problems found in folders of every shape that users have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tracebench_veribench import plugin
+from tracebench_veribench.discovery import catalog
+from tracebench_veribench.discovery.literals import UnwritableError, write_literal
+from tracebench_veribench.lean.problem import fill
+
+TASK_LEAN = """-- !benchmark @start import type=solution
+import Mathlib
+-- !benchmark @end import
+
+-- !benchmark @start solution_aux
+
+-- !benchmark @end solution_aux
+
+def half_precond (n : Nat) : Prop :=
+  -- !benchmark @start precond
+  n % 2 = 0
+  -- !benchmark @end precond
+
+-- !benchmark @start code_aux
+
+-- !benchmark @end code_aux
+
+def half (n : Nat) (h_precond : half_precond (n)) : Nat :=
+  -- !benchmark @start code
+  SECRET_CODE n
+  -- !benchmark @end code
+
+def half_postcond (n : Nat) (result : Nat) (h_precond : half_precond (n)) :=
+  -- !benchmark @start postcond
+  result * 2 = n
+  -- !benchmark @end postcond
+
+-- !benchmark @start proof_aux
+
+-- !benchmark @end proof_aux
+
+theorem half_spec_satisfied (n : Nat) (h_precond : half_precond (n)) :
+    half_postcond (n) (half (n) h_precond) h_precond := by
+  -- !benchmark @start proof
+  SECRET_PROOF
+  -- !benchmark @end proof
+"""
+
+
+def make_verina(root: Path, name: str = "verina_basic_7") -> Path:
+    folder = root / name
+    folder.mkdir(parents=True)
+    (folder / "task.lean").write_text(TASK_LEAN)
+    (folder / "description.txt").write_text("Halve an even number.")
+    signature = {"name": "half", "parameters": [{"param_name": "n", "param_type": "Nat"}], "return_type": "Nat"}
+    (folder / "task.json").write_text(json.dumps({"id": name, "signature": signature}))
+    (folder / "test.json").write_text(json.dumps([{"input": {"n": 4}, "expected": 2}, {"input": {"n": "x"}, "expected": 2}]))
+    return folder
+
+
+def test_a_verina_folder_becomes_a_problem_that_hides_its_solution(tmp_path: Path) -> None:
+    make_verina(tmp_path)
+
+    catalog.configure({"root": tmp_path})
+    problem = catalog.find_problems().problems["verina_basic_7"]
+
+    assert "SECRET" not in problem.prompt + problem.skeleton
+    assert "result * 2 = n" in problem.prompt
+    assert problem.tests == ("(half (4) (by first | decide | simp)) = (2 : Nat)",)
+    assert list(problem.theorems) == ["half_spec_satisfied"]
+
+
+def test_an_answer_fills_its_regions_and_changes_nothing_else(tmp_path: Path) -> None:
+    make_verina(tmp_path)
+    catalog.configure({"root": tmp_path})
+    skeleton = catalog.find_problems().problems["verina_basic_7"].skeleton
+    answer = skeleton.replace("@start code\n", "@start code\n  n / 2\n").replace("result * 2 = n", "True")
+
+    filled = fill(skeleton, answer)
+
+    assert filled is not None
+    assert "  n / 2\n" in filled
+    assert "result * 2 = n" in filled
+    assert fill(skeleton, "def half := 3") is None
+
+
+def test_rows_of_the_hub_are_read_from_a_file_and_gold_stays_hidden(tmp_path: Path) -> None:
+    rows = [
+        {"filename": "binary_search.py", "category": "cs_set", "code": "def f(): ...", "user_query": "Translate f."},
+        {"filename": "bubble_sort.py", "category": "easy_set", "code": "def g(): ..."},
+        {"filename": "bubble_sort.py", "category": "easy_set", "code": "def g(): ..."},
+    ]
+    (tmp_path / "veribench.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "dataset").mkdir()
+    gold = "def Sorted (xs : List Nat) : Prop := True\n\ntheorem g_sorted (xs : List Nat) : Sorted (g xs) := by SECRET\n"
+    (tmp_path / "dataset" / "task_1.json").write_text(json.dumps({"gold_reference_lean4_code": gold}))
+
+    catalog.configure({"options": {"root": str(tmp_path)}})
+    found = catalog.find_problems()
+
+    assert list(found.problems) == ["binary_search", "bubble_sort"]
+    assert found.problems["binary_search"].theorems == {}
+    assert list(found.problems["bubble_sort"].theorems) == ["g_sorted"]
+    assert "SECRET" not in str(found.problems)
+
+
+def test_gold_by_name_gives_the_statements_to_prove(tmp_path: Path) -> None:
+    (tmp_path / "veribench.jsonl").write_text(json.dumps({"filename": "g.py", "code": "def g(): ..."}))
+    (tmp_path / "dataset").mkdir()
+    gold = "def Good (xs : List Nat) : Prop := xs = []\n\ntheorem g_good (xs : List Nat) : Good (g xs) := by SECRET\n"
+    (tmp_path / "dataset" / "task_g.json").write_text(json.dumps({"gold_reference_lean4_code": gold}))
+
+    catalog.configure({"options": {"root": str(tmp_path)}})
+    problem = catalog.find_problems().problems["g"]
+
+    assert problem.theorems == {"g_good": "(xs:List Nat):Good(g xs)"}
+    assert problem.given == ("def Good (xs : List Nat) : Prop := xs = []",)
+    assert "SECRET" not in problem.prompt
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("veribench.jsonl", "{]", "row 1: not JSON"),
+        ("veribench.jsonl", '{"filename": "a.py"}', "neither `user_query` nor `code`"),
+        ("veribench.json", "[3]", "row 1: not an object"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_listed_with_the_reason(name: str, text: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+
+    catalog.configure({"options": {"root": str(tmp_path)}})
+    specs = plugin.tracebench_tasks()
+
+    assert len(specs) == 1
+    assert reason in specs[0].broken
+
+
+def test_two_problems_of_one_name_are_both_offered(tmp_path: Path) -> None:
+    make_verina(tmp_path)
+    (tmp_path / "veribench.jsonl").write_text(json.dumps({"filename": "verina_basic_7.py", "code": "x"}))
+
+    catalog.configure({"root": tmp_path})
+
+    assert list(catalog.find_problems().problems) == ["verina_basic_7", "verina_basic_7-2"]
+
+
+def test_a_users_own_module_lists_problems(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def list_tasks():\n    return ['a', 'b']\n\ndef load_task(name):\n    return {'filename': name + '.py', 'code': 'pass'}\n"
+    )
+    catalog.configure({"options": {"root": str(tmp_path), "entrypoint": "mine"}})
+    assert list(catalog.find_problems().problems) == ["a", "b"]
+
+    catalog.configure({"options": {"root": str(tmp_path), "entrypoint": "absent"}})
+    assert "absent.py" in catalog.find_problems().broken["entrypoint"]
+
+    (tmp_path / "bad.py").write_text("raise SystemExit(3)\n")
+    catalog.configure({"options": {"root": str(tmp_path), "entrypoint": "bad"}})
+    assert "cannot be imported" in catalog.find_problems().broken["entrypoint"]
+
+
+def test_a_human_eval_file_wants_the_theorems_of_its_function(tmp_path: Path) -> None:
+    text = (
+        "def Even' (n : Nat) : Prop := n % 2 = 0\n\ndef doubleIt (n : Nat) : Nat := 2 * n\n\n"
+        "theorem helper (n : Nat) : n = n := rfl\n\ntheorem doubleIt_even {n : Nat} : Even' (doubleIt n) := by\n  SECRET\n\n"
+        "/-!\n## Prompt\n\n```python3\ndef double_it(n):\n    '''Twice n.'''\n```\n-/\n"
+    )
+    (tmp_path / "HumanEvalLean").mkdir()
+    (tmp_path / "HumanEvalLean" / "HumanEval7.lean").write_text(text)
+    (tmp_path / "HumanEvalLean" / "HumanEval8.lean").write_text("def f : Unit := ()\n/-!\n## Prompt\n\n```python3\ndef f(): ...\n```\n-/\n")
+
+    catalog.configure({"root": tmp_path})
+    found = catalog.find_problems()
+
+    problem = found.problems["HumanEval7"]
+    assert problem.theorems == {"doubleIt_even": "{n:Nat}:Even'(doubleIt n)"}
+    assert "def Even' (n : Nat) : Prop := n % 2 = 0" in problem.prompt
+    assert "SECRET" not in problem.prompt
+    assert "no theorem" in found.broken["HumanEval8"]
+
+
+def test_without_a_root_one_id_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in catalog.ROOT_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    catalog.configure({})
+
+    (spec,) = plugin.tracebench_tasks()
+
+    assert spec.name == "smoke_placeholder"
+    assert "fetch" in spec.requires[0].hint
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "literal"),
+    [
+        (3, "Nat", "3"), (-3, "Int", "(-3)"), ("-3", "Int", "(-3)"), (True, "Bool", "true"), ("a\"b", "String", '"a\\"b"'),
+        ("[1, -2]", "List Int", "[1, (-2)]"), ("#[1, 2]", "Array Nat", "#[1, 2]"), ([[1], []], "Array (Array Nat)", "#[#[1], #[]]"),
+        (None, "Option Nat", "none"), ("some 2", "Option Nat", "some (2)"),
+    ],
+)  # fmt: skip
+def test_json_values_become_lean_literals(value: object, kind: str, literal: str) -> None:
+    assert write_literal(value, kind) == literal
+
+
+@pytest.mark.parametrize(("value", "kind"), [(-1, "Nat"), (True, "Int"), ("x", "Int"), (1.5, "Nat"), ("[", "List Nat"), (1, "Float"), (1, "String")])
+def test_what_does_not_fit_its_type_is_no_literal(value: object, kind: str) -> None:
+    with pytest.raises(UnwritableError):
+        write_literal(value, kind)
