@@ -12,10 +12,13 @@ import pytest
 
 from tracebench_core.specs import Completion
 
+
 def requires_coq(test: Any) -> Any:
     """Mark a test that asks Coq: half a second or more each."""
     here = shutil.which("coqtop") is not None
-    return pytest.mark.heavy("coq")(pytest.mark.skipif(not here, reason="Coq is not installed: apt-get install coq")(test))
+    return pytest.mark.heavy("coq")(
+        pytest.mark.skipif(not here, reason="Coq is not installed: apt-get install coq")(test)
+    )
 
 
 @dataclass
@@ -37,7 +40,9 @@ class Held:
     def activity(self, text: str, *, done: int | None = None, total: int | None = None) -> None:
         pass
 
-    def complete(self, messages: list[dict[str, Any]], *, role: str = "agent", n: int = 1, **_: Any) -> list[Completion]:
+    def complete(
+        self, messages: list[dict[str, Any]], *, role: str = "agent", n: int = 1, **_: Any
+    ) -> list[Completion]:
         self.asked.append((role, list(messages)))
         return [Completion(text=self.reply(messages, role), model="scripted")] * n
 

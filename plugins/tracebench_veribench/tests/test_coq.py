@@ -1,16 +1,17 @@
 """Coq files judged by the real kernel: gold proofs, and everything that only looks proven."""
 
+# ruff: noqa: ISC004 - files of several lines
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from plugins.tracebench_veribench.tests.proving import Held, requires_coq
 
 from tracebench_veribench.coq.catalog import ENTRIES, TEST, TRAIN, VALIDATION
 from tracebench_veribench.coq.problem import load_problem
 from tracebench_veribench.coq.verifying import verify
-
-from plugins.tracebench_veribench.tests.proving import Held, requires_coq
 
 SUM = load_problem("list_sum")
 HEAD = "From Coq Require Import List Arith Lia.\nImport ListNotations.\n"
@@ -51,7 +52,7 @@ CHEATS = {
         "statements",
     ),
     "redefined plus": (
-        f"{HEAD}{FUNCTION}{NIL}Definition add (a b : nat) : nat := 0.\nInfix \"+\" := add : nat_scope.\n"
+        f'{HEAD}{FUNCTION}{NIL}Definition add (a b : nat) : nat := 0.\nInfix "+" := add : nat_scope.\n'
         "Theorem sum_rev : forall xs : list nat, sum (rev xs) + 0 = sum xs + 0. Proof. reflexivity. Qed.\n",
         "statements",
     ),

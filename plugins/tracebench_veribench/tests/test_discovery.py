@@ -58,7 +58,9 @@ def make_verina(root: Path, name: str = "verina_basic_7") -> Path:
     (folder / "description.txt").write_text("Halve an even number.")
     signature = {"name": "half", "parameters": [{"param_name": "n", "param_type": "Nat"}], "return_type": "Nat"}
     (folder / "task.json").write_text(json.dumps({"id": name, "signature": signature}))
-    (folder / "test.json").write_text(json.dumps([{"input": {"n": 4}, "expected": 2}, {"input": {"n": "x"}, "expected": 2}]))
+    (folder / "test.json").write_text(
+        json.dumps([{"input": {"n": 4}, "expected": 2}, {"input": {"n": "x"}, "expected": 2}])
+    )
     return folder
 
 
@@ -96,7 +98,9 @@ def test_rows_of_the_hub_are_read_from_a_file_and_gold_stays_hidden(tmp_path: Pa
     ]
     (tmp_path / "veribench.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "dataset").mkdir()
-    gold = "def Sorted (xs : List Nat) : Prop := True\n\ntheorem g_sorted (xs : List Nat) : Sorted (g xs) := by SECRET\n"
+    gold = (
+        "def Sorted (xs : List Nat) : Prop := True\n\ntheorem g_sorted (xs : List Nat) : Sorted (g xs) := by SECRET\n"
+    )
     (tmp_path / "dataset" / "task_1.json").write_text(json.dumps({"gold_reference_lean4_code": gold}))
 
     catalog.configure({"options": {"root": str(tmp_path)}})
@@ -130,7 +134,9 @@ def test_gold_by_name_gives_the_statements_to_prove(tmp_path: Path) -> None:
         ("veribench.json", "[3]", "row 1: not an object"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_listed_with_the_reason(name: str, text: str, reason: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_listed_with_the_reason(
+    name: str, text: str, reason: str, tmp_path: Path
+) -> None:
     (tmp_path / name).write_text(text)
 
     catalog.configure({"options": {"root": str(tmp_path)}})
@@ -172,7 +178,9 @@ def test_a_human_eval_file_wants_the_theorems_of_its_function(tmp_path: Path) ->
     )
     (tmp_path / "HumanEvalLean").mkdir()
     (tmp_path / "HumanEvalLean" / "HumanEval7.lean").write_text(text)
-    (tmp_path / "HumanEvalLean" / "HumanEval8.lean").write_text("def f : Unit := ()\n/-!\n## Prompt\n\n```python3\ndef f(): ...\n```\n-/\n")
+    (tmp_path / "HumanEvalLean" / "HumanEval8.lean").write_text(
+        "def f : Unit := ()\n/-!\n## Prompt\n\n```python3\ndef f(): ...\n```\n-/\n"
+    )
 
     catalog.configure({"root": tmp_path})
     found = catalog.find_problems()
@@ -207,7 +215,10 @@ def test_json_values_become_lean_literals(value: object, kind: str, literal: str
     assert write_literal(value, kind) == literal
 
 
-@pytest.mark.parametrize(("value", "kind"), [(-1, "Nat"), (True, "Int"), ("x", "Int"), (1.5, "Nat"), ("[", "List Nat"), (1, "Float"), (1, "String")])
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(-1, "Nat"), (True, "Int"), ("x", "Int"), (1.5, "Nat"), ("[", "List Nat"), (1, "Float"), (1, "String")],
+)
 def test_what_does_not_fit_its_type_is_no_literal(value: object, kind: str) -> None:
     with pytest.raises(UnwritableError):
         write_literal(value, kind)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plugins.tracebench_veribench.tests.proving import Held, write_tool
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import MissingRequirementError
@@ -19,8 +20,6 @@ from tracebench_veribench.lean.gate import find_violations
 from tracebench_veribench.lean.problem import LeanProblem
 from tracebench_veribench.lean.statements import find_theorems, is_trivial
 from tracebench_veribench.lean.verifying import verify
-
-from plugins.tracebench_veribench.tests.proving import Held, write_tool
 
 PROBLEM = LeanProblem(
     name="double",
@@ -77,7 +76,9 @@ def test_an_honest_file_passes_every_stage(lean: Held) -> None:
 
     assert verdict.shares == {"gate": 1.0, "compiles": 1.0, "tests": 1.0, "statements": 1.0, "assumptions": 1.0}
     assert verdict.score == 1.0
-    assert lean.records == [("verdict", {"checker": "lean Lean (version 4.18.0, scripted)", "stages": dict(verdict.shares)})]
+    assert lean.records == [
+        ("verdict", {"checker": "lean Lean (version 4.18.0, scripted)", "stages": dict(verdict.shares)})
+    ]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_each_stage_stops_what_fails_there(text: str, stage: str, score: float, 
         '@[extern "evil"]\n' + HONEST,
         "macro_rules | `(tactic| omega) => `(tactic| trivial)\n" + HONEST,
         'local notation a " = " b => True\n' + HONEST,
-        "infixl:65 \" + \" => fun a b => a\n" + HONEST,
+        'infixl:65 " + " => fun a b => a\n' + HONEST,
         "#eval IO.println 1\n" + HONEST,
         "#exit\n" + HONEST,
         "set_option debug.skipKernelTC true\n" + HONEST,
@@ -133,7 +134,8 @@ def test_words_in_comments_and_strings_are_no_offence() -> None:
 
 
 def test_theorems_are_read_with_their_namespaces_and_binders() -> None:
-    text = "namespace A\nsection\n@[simp] theorem b.c {n : Nat}\n  (h : n > 0) :  n ≠ 0 := by omega\nend\nend A\nprivate lemma d : (1 : Nat) = 1 := rfl\n"
+    text = "namespace A\nsection\n@[simp] theorem b.c {n : Nat}\n  (h : n > 0) :  n ≠ 0 := by omega\nend\nend A\n"
+    text += "private lemma d : (1 : Nat) = 1 := rfl\n"
 
     assert find_theorems(text) == {"A.b.c": "{n:Nat}(h:n > 0):n ≠ 0", "d": ":(1:Nat)= 1"}
     assert is_trivial(":True")
@@ -155,7 +157,7 @@ def test_given_definitions_may_not_change(lean: Held) -> None:
     assert verify(bound, "def Good (n : Nat) : Prop :=\n  n > 0\n" + HONEST, lean).score == 1.0
 
 
-@pytest.mark.parametrize("said", ["rubbish", "echo '[1]'", "echo '{\"severity\": \"error\"}'", "exit 7", "kill -9 $$"])
+@pytest.mark.parametrize("said", ["rubbish", "echo '[1]'", 'echo \'{"severity": "error"}\'', "exit 7", "kill -9 $$"])
 def test_a_checker_that_talks_rubbish_or_dies_measures_nothing(said: str, sandbox: LocalSandbox) -> None:
     place = write_tool(sandbox.tools, "broken-lean", f"#!/bin/sh\n{said}\n")  # type: ignore[attr-defined]
     handle = {"kind": "lean", "argv": [str(place)], "version": "0", "seconds": 10, "memory_mb": 512}
@@ -175,13 +177,13 @@ def test_a_checker_that_hangs_ends_at_its_limit(sandbox: LocalSandbox) -> None:
 
 
 def test_the_repl_is_asked_in_its_own_words(sandbox: LocalSandbox) -> None:
-    repl = '''#!/usr/bin/python3
+    repl = """#!/usr/bin/python3
 import json, re, sys
 text = json.loads(sys.stdin.read())["cmd"]
 messages = [{"severity": "info", "pos": {"line": n, "column": 0}, "endPos": None, "data": f"'{m.group(1)}' does not depend on any axioms"}
             for n, line in enumerate(text.split("\\n"), 1) if (m := re.match(r"#print axioms (?:_root_\\.)?(\\S+)", line))]
 print(json.dumps({"messages": messages, "env": 0}, indent=1))
-'''
+"""
     place = write_tool(sandbox.tools, "repl", repl)  # type: ignore[attr-defined]
     handle = {"kind": "repl", "argv": [str(place)], "version": "0", "seconds": 10, "memory_mb": 512}
 
@@ -213,7 +215,9 @@ def kimina() -> Iterator[tuple[str, list[dict[str, Any]], dict[str, Any]]]:
     server.server_close()
 
 
-def test_a_kimina_server_is_asked_over_http(sandbox: LocalSandbox, kimina: tuple[str, list[dict[str, Any]], dict[str, Any]]) -> None:
+def test_a_kimina_server_is_asked_over_http(
+    sandbox: LocalSandbox, kimina: tuple[str, list[dict[str, Any]], dict[str, Any]]
+) -> None:
     url, asked, answer = kimina
     handle = LeanEnvironment(kimina_url=url, seconds=5).open(None)  # type: ignore[arg-type]
     error = {"severity": "error", "pos": {"line": 1, "column": 4}, "data": "unexpected token"}

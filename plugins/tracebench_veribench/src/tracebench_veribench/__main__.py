@@ -25,17 +25,17 @@ def _fetch(folder: Path, revision: str | None) -> int:
     try:
         from datasets import load_dataset  # noqa: PLC0415 - an extra
     except ImportError:
-        print('`datasets` is not installed\nhint: pip install "tracebench-veribench[hub]"', file=sys.stderr)  # noqa: T201
+        sys.stderr.write('`datasets` is not installed\nhint: pip install "tracebench-veribench[hub]"\n')
         return 3
     try:
         loaded = load_dataset(DATASET, split="train", revision=revision)
     except Exception as err:  # noqa: BLE001 - the hub's client raises what its transport raises
-        print(f"`{DATASET}` cannot be loaded: {err}\nhint: check the network, then run the command again", file=sys.stderr)  # noqa: T201
+        sys.stderr.write(f"`{DATASET}` cannot be loaded: {err}\nhint: check the network, then run the command again\n")
         return 1
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / "veribench.jsonl"
     place.write_text("".join(json.dumps(dict(row)) + "\n" for row in loaded), encoding="utf-8")
-    print(f"{len(loaded)} rows in {place}\nexport VERIBENCH_ROOT={folder.resolve()}")  # noqa: T201
+    sys.stdout.write(f"{len(loaded)} rows in {place}\nexport VERIBENCH_ROOT={folder.resolve()}\n")
     return 0
 
 

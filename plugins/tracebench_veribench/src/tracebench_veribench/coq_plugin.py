@@ -46,18 +46,24 @@ def tracebench_tasks() -> list[TaskSpec]:
 
 def _suite_spec() -> TaskSpec:
     sizes = TaskSizes(parameters=1, train=len(TRAIN), validation=len(VALIDATION), test=len(TEST))
-    return _spec("suite", "Write a prompt that makes a model prove programs", "suite", sizes, groups=("all",), uses_model=True)
+    return _spec(
+        "suite", "Write a prompt that makes a model prove programs", "suite", sizes, groups=("all",), uses_model=True
+    )
 
 
 def _prompt_spec(entry: Entry) -> TaskSpec:
     title = f"{entry.title}: a prompt that makes a model prove it"
     groups = ("all", "prompt", entry.category)
-    return _spec(entry.name, title, f"prompt_{entry.name}", TaskSizes(parameters=1, train=1), groups=groups, uses_model=True)
+    return _spec(
+        entry.name, title, f"prompt_{entry.name}", TaskSizes(parameters=1, train=1), groups=groups, uses_model=True
+    )
 
 
 def _file_spec(entry: Entry) -> TaskSpec:
     sizes = TaskSizes(parameters=1, train=1)
-    return _spec(f"file/{entry.name}", f"{entry.title}: a file that proves it", f"file_{entry.name}", sizes, groups=("file",))
+    return _spec(
+        f"file/{entry.name}", f"{entry.title}: a file that proves it", f"file_{entry.name}", sizes, groups=("file",)
+    )
 
 
 def _spec(

@@ -18,7 +18,9 @@ _HOLES = {"coq": "`Admitted`, an axiom", "lean": "`sorry`, an axiom"}
 
 def judge(assignment: Assignment, language: Language, text: str, context: Context) -> float | None:
     """Return the judge's score in [0, 1] (role `judge`); None when its answer holds none."""
-    properties = "\n".join(f"- {name}: {statement}" for name, statement in assignment.requirements.items()) or assignment.prompt
+    properties = (
+        "\n".join(f"- {name}: {statement}" for name, statement in assignment.requirements.items()) or assignment.prompt
+    )
     messages = [
         {"role": "system", "content": _SYSTEM.format(language=language.title, holes=_HOLES[language.name])},
         {"role": "user", "content": f"Required properties:\n{properties}\n\nFile:\n```{language.name}\n{text}\n```"},

@@ -12,7 +12,9 @@ from tracebench_veribench.discovery.catalog import configure, find_problems
 from tracebench_veribench.lean.problem import LeanProblem
 
 _INSTALL = "install Lean with elan (https://lean-lang.org/install), or set LEAN_PROJECT or KIMINA_URL"
-_CITATION = "Miranda et al., VeriBench: End-to-End Formal Verification Benchmark for AI Code Generation in Lean 4 (2025)."
+_CITATION = (
+    "Miranda et al., VeriBench: End-to-End Formal Verification Benchmark for AI Code Generation in Lean 4 (2025)."
+)
 _configured: dict[str, Any] = {}
 
 
@@ -37,7 +39,7 @@ def tracebench_suite() -> SuiteSpec:
 @hookimpl
 def tracebench_environments() -> list[EnvironmentSpec]:
     """Offer the Lean of this machine, a project, or a server."""
-    options = {name: _configured[name] for name in ("kimina_url", "project", "repl") if name in _configured}
+    options: dict[str, Any] = {n: _configured[n] for n in ("kimina_url", "project", "repl") if n in _configured}
     return [
         EnvironmentSpec(
             name="lean",
@@ -60,7 +62,11 @@ def tracebench_tasks() -> list[TaskSpec]:
 
 
 def _specs(number: int, name: str, problem: LeanProblem) -> tuple[TaskSpec, TaskSpec]:
-    coverage = "" if problem.theorems else " The source states no theorems: whatever the file proves counts, if it says anything."
+    coverage = (
+        ""
+        if problem.theorems
+        else " The source states no theorems: whatever the file proves counts, if it says anything."
+    )
     shared: dict[str, Any] = {
         "description": f"From {problem.source}.{coverage}",
         "metric": "proven",

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from pydantic import JsonValue
+
 from tracebench_core.specs import Feedback, FeedbackStatus
 
 Stage = Literal["gate", "compiles", "tests", "statements", "assumptions"]
@@ -39,10 +41,16 @@ class Verdict:
         """The product of all stages; 0 when one was not reached."""
         return math.prod(self.shares.values()) if self.reached_end else 0.0
 
+    def recorded(self) -> dict[str, JsonValue]:
+        """Return the shares as an event carries them."""
+        return dict(self.shares.items())
+
     def feedback(self) -> Feedback:
         """Return the score with one metric a stage, and words on the first stage that failed."""
         metrics = {stage: self.shares[stage] for stage in STAGES if stage in self.shares}
-        return Feedback(score=self.score, status=self.status, text=self._text(), metrics=metrics | {"proven": self.score})
+        return Feedback(
+            score=self.score, status=self.status, text=self._text(), metrics=metrics | {"proven": self.score}
+        )
 
     def _text(self) -> str:
         failed = next((s for s in STAGES if self.shares.get(s, 1.0) < 1.0), None)

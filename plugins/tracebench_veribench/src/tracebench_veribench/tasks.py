@@ -47,7 +47,8 @@ class ProofTask:
         self._judged = judged
         self._assignments = {a.name: a for assignments in splits.values() for a in assignments}
         self.splits: Mapping[Split, Sequence[Example]] = {
-            split: tuple(Example(id=a.name, input=a.prompt) for a in assignments) for split, assignments in splits.items()
+            split: tuple(Example(id=a.name, input=a.prompt) for a in assignments)
+            for split, assignments in splits.items()
         }
 
     def guide(self, example: Example, output: Any, context: Context, /) -> Feedback:
@@ -67,7 +68,9 @@ class ProofTask:
 class PromptTask(ProofTask):
     """Optimises the system prompt of a model that writes the file, and with `repair` the prompt of a second round."""
 
-    def __init__(self, language: Language, splits: Mapping[Split, Sequence[Assignment]], options: PromptOptions) -> None:
+    def __init__(
+        self, language: Language, splits: Mapping[Split, Sequence[Assignment]], options: PromptOptions
+    ) -> None:
         super().__init__(language, splits, judged=options.judge)
         start = options.system_prompt or _PROMPT.format(title=language.title, name=language.name)
         self.objective = (
@@ -75,7 +78,12 @@ class PromptTask(ProofTask):
             "are proven. A file is judged by the proof checker: it must compile, pass hidden tests, and prove every required theorem."
         )
         self.parameters: Sequence[Parameter] = (
-            Parameter(name="system_prompt", initial=start, description="The system prompt of the model that writes the file.", max_length=20_000),
+            Parameter(
+                name="system_prompt",
+                initial=start,
+                description="The system prompt of the model that writes the file.",
+                max_length=20_000,
+            ),
             *(
                 [
                     Parameter(

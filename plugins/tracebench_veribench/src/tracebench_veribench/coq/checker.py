@@ -18,7 +18,7 @@ if [ -f Given.v ]; then "$1" -q -R . "" Given.v </dev/null >&2 || exit 1; fi
 "$1" -q -R . "" Candidate.v </dev/null >&2 || exit 91
 exec "$2" -q -quiet -R . ""
 """
-"""The order of things inside the box; the questions travel on standard input, so no file of the box holds them while the candidate compiles."""
+"""The order of things inside the box; questions travel on standard input: no file holds them while the candidate compiles."""
 _REFUSED = 91
 _PLACE = re.compile(r'File "\./Candidate\.v", line (\d+), characters (\d+)-\d+:\n((?:.|\n)*?)(?=\nFile "|\Z)')
 

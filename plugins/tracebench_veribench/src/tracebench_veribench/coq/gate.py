@@ -16,8 +16,14 @@ _RULES = (
     rule(r"\b(Set|Unset)\s+(Guard|Positivity|Universe)\s+Checking\b", "the checks of the kernel stay on"),
     rule(r"\b(Global|Export)\s+(Set|Unset)\b", "options may not outlive the file"),
     rule(r"#\[[^\]]*\b(global|export)\b[^\]]*\]\s*(Set|Unset)\b", "options may not outlive the file"),
-    rule(r"\b(Declare\s+ML\s+Module|Add\s+(Rec\s+)?(LoadPath|ML\s+Path)|Remove\s+LoadPath)\b", "no plugins, no other folders"),
-    rule(r"\b(Load|Cd|Pwd|Redirect|Drop|Quit|BackTo|Reset|Primitive)\b", "a file defines and proves, and does nothing else"),
+    rule(
+        r"\b(Declare\s+ML\s+Module|Add\s+(Rec\s+)?(LoadPath|ML\s+Path)|Remove\s+LoadPath)\b",
+        "no plugins, no other folders",
+    ),
+    rule(
+        r"\b(Load|Cd|Pwd|Redirect|Drop|Quit|BackTo|Reset|Primitive)\b",
+        "a file defines and proves, and does nothing else",
+    ),
     rule(r"\b(Extraction|Extract)\b", "a file defines and proves, and does nothing else"),
 )
 

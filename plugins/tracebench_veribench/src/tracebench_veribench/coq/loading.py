@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from tracebench_core.contracts import Context
+from tracebench_core.specs import Split
 from tracebench_veribench.coq.catalog import TEST, TRAIN, VALIDATION
 from tracebench_veribench.coq.problem import CoqProblem, load_problem
 from tracebench_veribench.coq.verifying import verify
@@ -15,12 +16,12 @@ from tracebench_veribench.stages import Verdict
 from tracebench_veribench.tasks import FileOptions, FileTask, PromptOptions, PromptTask
 
 
-def suite(*, splits: frozenset[str] = frozenset({"train", "validation", "test"}), **options: Any) -> PromptTask:
+def suite(*, splits: frozenset[Split] = frozenset(("train", "validation", "test")), **options: Any) -> PromptTask:
     """Build the task of one prompt for all problems, with problems held out for validation and test."""
     chosen = PromptOptions(**options)
-    parts = {"train": TRAIN, "validation": VALIDATION, "test": TEST}
+    parts: dict[Split, tuple[str, ...]] = {"train": TRAIN, "validation": VALIDATION, "test": TEST}
     return PromptTask(
-        COQ, {split: _assignments(names, chosen) for split, names in parts.items() if split in splits}, chosen  # type: ignore[misc]
+        COQ, {split: _assignments(names, chosen) for split, names in parts.items() if split in splits}, chosen
     )
 
 

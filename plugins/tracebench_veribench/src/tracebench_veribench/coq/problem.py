@@ -38,7 +38,9 @@ class CoqProblem(BaseModel):
         functions = "\n".join(f"  {name} : {kind}" for name, kind in self.functions.items())
         theorems = "\n".join(f"  Theorem {name} : {statement}." for name, statement in self.theorems.items())
         given = (
-            f"These definitions are given; start with `Require Import Given.`:\n```coq\n{self.given}```\n" if self.given else ""
+            f"These definitions are given; start with `Require Import Given.`:\n```coq\n{self.given}```\n"
+            if self.given
+            else ""
         )
         return (
             f"# {self.title}\n\n{self.description}\n\nPython program:\n```python\n{self.program}```\n{given}"

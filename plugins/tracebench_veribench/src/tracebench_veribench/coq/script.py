@@ -69,7 +69,9 @@ def read_answers(output: str, problem: CoqProblem, nonce: str) -> Answers | None
     if _END not in said:
         return None
     return Answers(
-        tests=tuple(bool(re.match(r"\s*= true\s*: bool\n", said.get(f"test_{i}", ""))) for i in range(len(problem.tests))),
+        tests=tuple(
+            bool(re.match(r"\s*= true\s*: bool\n", said.get(f"test_{i}", ""))) for i in range(len(problem.tests))
+        ),
         axioms={name: _axioms(said.get(name, "")) for name in problem.theorems},
     )
 

@@ -25,7 +25,7 @@ def verify(problem: CoqProblem, text: str, context: Context, *, seconds: float |
         verdict = does_not_compile([str(err)], status="timeout")
     else:
         verdict = _judge(problem, text, compiled)
-    context.record("verdict", {"checker": f"coq {coq.version}", "stages": dict(verdict.shares)})
+    context.record("verdict", {"checker": f"coq {coq.version}", "stages": verdict.recorded()})
     return verdict
 
 
@@ -45,9 +45,13 @@ def _judge(problem: CoqProblem, text: str, compiled: Compiled) -> Verdict:
             "assumptions": 1 - len(assumed) / len(proven) if proven else 0.0,
         },
         {
-            "tests": [f"{failed} of {len(answers.tests)} hidden tests of the functions fail; compare with the Python program."],
+            "tests": [
+                f"{failed} of {len(answers.tests)} hidden tests of the functions fail; compare with the Python program."
+            ],
             "statements": [
-                f"`{name}` must prove exactly: {statement}" for name, statement in problem.theorems.items() if name not in proven
+                f"`{name}` must prove exactly: {statement}"
+                for name, statement in problem.theorems.items()
+                if name not in proven
             ],
             "assumptions": [f"`{name}` assumes {', '.join(axioms)}." for name, axioms in assumed.items()],
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,19 @@ def _places(root: Path, module: str) -> Iterator[tuple[str, Callable[[], list[Le
         return
     gold_folder = root / "dataset"
     for path in sorted([*root.glob("*.jsonl"), *root.glob("veribench*.json")]):
-        yield (
-            path.stem,
-            lambda path=path: rows.build_problems(rows.read_rows(path), source="hub", gold=rows.read_gold(gold_folder)),
-        )
+        yield path.stem, partial(_read_rows, path, gold_folder)
     for folder in sorted(p for p in root.iterdir() if p.is_dir() and verina.is_problem(p)):
-        yield folder.name, lambda folder=folder: [verina.read_problem(folder)]
+        yield folder.name, partial(_read_one, verina.read_problem, folder)
     for path in human_eval.find_files(root):
-        yield path.stem, lambda path=path: [human_eval.read_problem(path)]
+        yield path.stem, partial(_read_one, human_eval.read_problem, path)
+
+
+def _read_rows(path: Path, gold_folder: Path) -> list[LeanProblem]:
+    return rows.build_problems(rows.read_rows(path), source="hub", gold=rows.read_gold(gold_folder))
+
+
+def _read_one(read: Callable[[Path], LeanProblem], place: Path) -> list[LeanProblem]:
+    return [read(place)]
 
 
 def _free_name(name: str, found: Found) -> str:

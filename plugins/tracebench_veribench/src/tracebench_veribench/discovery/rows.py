@@ -37,7 +37,9 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def build_problems(rows: Iterable[Mapping[str, Any]], *, source: str, gold: Mapping[str, str] | None = None) -> list[LeanProblem]:
+def build_problems(
+    rows: Iterable[Mapping[str, Any]], *, source: str, gold: Mapping[str, str] | None = None
+) -> list[LeanProblem]:
     """Build a problem a row; the first of two rows of one name counts.
 
     `gold` maps a task's name to its reference file; it stays hidden, and gives the statements that an answer must prove.

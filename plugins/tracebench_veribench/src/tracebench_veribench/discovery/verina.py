@@ -56,7 +56,9 @@ def _prompt(description: str, skeleton: str) -> str:
 def _test(signature: dict[str, Any], case: dict[str, Any]) -> str | None:
     """Return `f (a) (b) (by decide) = expected`; None for a value that cannot be written as a literal."""
     try:
-        arguments = [f"({write_literal(case['input'][p['param_name']], p['param_type'])})" for p in signature["parameters"]]
+        arguments = [
+            f"({write_literal(case['input'][p['param_name']], p['param_type'])})" for p in signature["parameters"]
+        ]
         expected = write_literal(case["expected"], signature["return_type"])
     except UnwritableError:
         return None

@@ -50,7 +50,12 @@ class LeanEnvironment:
         if lake is None or not project.is_dir():
             raise MissingRequirementError(f"no Lake project can be used at `{project}`", hint=INSTALL)
         lean_path = subprocess.run(  # noqa: S603
-            [lake, "env", "printenv", "LEAN_PATH"], cwd=project, capture_output=True, text=True, timeout=120, check=False
+            [lake, "env", "printenv", "LEAN_PATH"],
+            cwd=project,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         ).stdout.strip()
         lean = shutil.which("lean") or lake
         argv = ["env", f"LEAN_PATH={lean_path}", lean] if lean_path else [lake, "--dir", str(project), "env", "lean"]

@@ -24,23 +24,34 @@ class Script:
     text: str
     candidate_lines: int
     """Messages up to this line are about the candidate itself."""
+    asked: tuple[str, ...]
+    """Names of the theorems that stand for the hidden tests."""
 
 
 def write_script(problem: LeanProblem, candidate: str, theorems: Sequence[str], nonce: str) -> Script:
     """Return the file to check: the candidate, then one question a hidden test and one a theorem."""
     lines = candidate.rstrip("\n").splitlines()
     questions: list[str] = []
-    for i, test in enumerate(problem.tests):
-        name = f"_root_.asked_{nonce}_{i}"
-        questions += [f"theorem {name} : ({test}) := by first | rfl | decide | (simp; done)", f"#print axioms {name}"]
+    asked = tuple(f"asked_{nonce}_{i}" for i in range(len(problem.tests)))
+    for name, test in zip(asked, problem.tests, strict=True):
+        questions += [
+            f"theorem _root_.{name} : ({test}) := by first | rfl | decide | (simp; done)",
+            f"#print axioms _root_.{name}",
+        ]
     questions += [f"#print axioms {theorem}" for theorem in theorems]
-    return Script("\n".join([*lines, "", *questions]) + "\n", len(lines))
+    return Script("\n".join([*lines, "", *questions]) + "\n", len(lines), asked)
 
 
 def read_axioms(diagnostics: Sequence[Diagnostic], script: Script) -> Mapping[str, tuple[str, ...]]:
     """Return per name what it assumes, as the checker's messages after the candidate say."""
     found: dict[str, tuple[str, ...]] = {}
     for d in diagnostics:
-        if d.line > script.candidate_lines and d.severity == "information" and (match := _AXIOMS.match(d.message.strip())):
-            found[match.group(1).removeprefix("_root_.")] = tuple(a.strip() for a in (match.group(2) or "").split(",") if a.strip())
+        if (
+            d.line > script.candidate_lines
+            and d.severity == "information"
+            and (match := _AXIOMS.match(d.message.strip()))
+        ):
+            found[match.group(1).removeprefix("_root_.")] = tuple(
+                a.strip() for a in (match.group(2) or "").split(",") if a.strip()
+            )
     return found

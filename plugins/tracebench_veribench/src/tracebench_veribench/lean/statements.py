@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from tracebench_veribench.text.lexing import LEAN, code_only
 
 _DECLARATION = re.compile(
-    r"^[ \t]*(?:@\[[^\]]*\]\s*)?(?:(?:private|protected|noncomputable)\s+)*(?:theorem|lemma)\s+([^\s(:{\[]+)", re.MULTILINE
+    r"^[ \t]*(?:@\[[^\]]*\]\s*)?(?:(?:private|protected|noncomputable)\s+)*(?:theorem|lemma)\s+([^\s(:{\[]+)",
+    re.MULTILINE,
 )
 _SUPPORT = re.compile(
     r"^(?:@\[[^\]]*\]\s*)?(?:(?:structure|inductive|class)\s+([\w.']+)|(?:def|abbrev)\s+([\w.']+)(?=[^\n]*Prop\s*:=))"
@@ -16,6 +17,7 @@ _SUPPORT = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _SCOPE = re.compile(r"^[ \t]*(namespace|section|end)\b[ \t]*([\w.«»']*)", re.MULTILINE)
+_VACUOUS = ("\N{LOGICAL OR} True", "→ True")
 _OPEN, _CLOSE = "([{⟨", ")]}⟩"
 
 
@@ -44,7 +46,7 @@ def is_trivial(statement: str) -> bool:
     claim = statement.rsplit(":", 1)[-1] if ":" in statement else statement
     claim = claim.rsplit(",", 1)[-1].strip()
     sides = re.split(r" (?:=|↔|==|≤|→) ", claim)
-    return claim == "True" or claim.endswith(("∨ True", "→ True")) or (len(sides) == 2 and sides[0] == sides[1])  # noqa: PLR2004
+    return claim == "True" or claim.endswith(_VACUOUS) or (len(sides) == 2 and sides[0] == sides[1])  # noqa: PLR2004
 
 
 def _statement_end(code: str, start: int) -> int:

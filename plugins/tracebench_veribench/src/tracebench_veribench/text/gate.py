@@ -30,7 +30,11 @@ class Finding:
 
     def __str__(self) -> str:
         """Say it in one line."""
-        return f"line {self.line}: `{self.text}` is not allowed: {self.why}" if self.text else f"line {self.line}: {self.why}"
+        return (
+            f"line {self.line}: `{self.text}` is not allowed: {self.why}"
+            if self.text
+            else f"line {self.line}: {self.why}"
+        )
 
 
 def rule(pattern: str, why: str) -> Rule:

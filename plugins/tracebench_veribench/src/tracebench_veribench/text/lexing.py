@@ -31,7 +31,12 @@ class Lexicon:
 
 COQ = Lexicon("(*", "*)", None, backslash_escapes=False, strings_in_comments=True)
 LEAN = Lexicon(
-    "/-", "-/", "--", backslash_escapes=True, strings_in_comments=False, literal=re.compile(r"(?<![\w'])'(?:\\.[^']*|[^'\\\n])'")
+    "/-",
+    "-/",
+    "--",
+    backslash_escapes=True,
+    strings_in_comments=False,
+    literal=re.compile(r"(?<![\w'])'(?:\\.[^']*|[^'\\\n])'"),
 )
 
 

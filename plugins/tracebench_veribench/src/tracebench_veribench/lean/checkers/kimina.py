@@ -26,7 +26,11 @@ class Kimina:
 
     def check(self, text: str, sandbox: Sandbox) -> Sequence[Diagnostic]:
         """See `LeanChecker.check`."""
-        body = {"codes": [{"custom_id": "candidate", "proof": text}], "timeout": int(self.seconds), "infotree_type": "original"}
+        body = {
+            "codes": [{"custom_id": "candidate", "proof": text}],
+            "timeout": int(self.seconds),
+            "infotree_type": "original",
+        }
         request = urllib.request.Request(  # noqa: S310 - the address is the user's own
             f"{self.url.rstrip('/')}/verify", json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
