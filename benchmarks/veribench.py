@@ -18,6 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from tracebench_core import api, evaluate_task
@@ -77,9 +78,8 @@ def optimise(tasks: list[str], trainers: list[dict[str, Any]]) -> None:
             "mode": "real", "runs_dir": folder, "seeds": [1, 2], "max_workers": 2, "job_timeout": 600, "tasks": tasks, "trainers": trainers,
             "llm": {"model": "gpt-fake", "base_url": server.base_url, "api_key_env": "FAKE_KEY"}, "budget": {"evaluations": 150},
         }  # fmt: skip
-        place = f"{folder}/config.json"
-        with open(place, "w", encoding="utf-8") as file:
-            json.dump(config, file)
+        place = Path(folder, "config.json")
+        place.write_text(json.dumps(config), encoding="utf-8")
         summary = api.run(api.load_config(place), stream=io.StringIO())
         run = api.load_run(summary.run_dir)
         print(f"{'task':28}{'trainer':18}{'seed':>5}{'status':>8}{'start':>7}{'best':>7}{'test':>7}{'calls':>7}")
