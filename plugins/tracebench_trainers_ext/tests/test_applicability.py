@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import pytest
 
+from tracebench_core import api
+from tracebench_core.config import parse_config
 from tracebench_core.errors import NotApplicableError
 from tracebench_core.plugins import load_ref
 from tracebench_core.testing import run_trial
 from tracebench_core.testing.toys import build_code, build_number
+from tracebench_trainers_ext.settings.dspy import CoproSettings, DspyTrainerSettings
 from tracebench_trainers_ext.specs import TRAINER_SPECS
+from tracebench_trainers_ext.trainers import dspy_trainer
 
 REFUSED = {
-    "number": {"DSPy-COPRO", "DSPy-MIPROv2", "DSPy-SIMBA", "DSPy-GEPA", "DSPy-BootstrapFewShot"},
+    "number": {
+        "DSPy-COPRO",
+        "DSPy-MIPROv2",
+        "DSPy-SIMBA",
+        "DSPy-GEPA",
+        "DSPy-BootstrapFewShot",
+        "DSPyTrainer",
+        "ShinkaEvolve",
+    },
     "code": {"DSPy-SIMBA", "DSPy-BootstrapFewShot", "Optuna", "Nevergrad"},
 }
 
@@ -32,3 +44,24 @@ def test_what_cannot_be_served_is_refused_before_anything_is_spent(toy: str, nam
 def test_every_pair_is_either_refused_in_words_or_served() -> None:
     names = {spec.name for spec in TRAINER_SPECS}
     assert all(refused < names for refused in REFUSED.values())
+
+
+@pytest.mark.parametrize(
+    ("written", "params", "settings"),
+    [
+        ("DSPyTrainer", {"dspy_optimizer": "copro", "breadth": 4, "auto": "light"}, {"breadth": 4}),
+        ("TextGradTrainer", {"num_steps": 3, "train_batch_size": 2}, {"num_steps": 3, "batch_size": 2}),
+        ("OpenEvolveTrainer", {"iterations": 5, "population_size": 9, "ensure_improvement": True}, {"iterations": 5}),
+    ],
+)
+def test_the_names_that_users_know_load_with_their_parameters(
+    written: str, params: dict[str, object], settings: dict[str, object]
+) -> None:
+    config = parse_config({"tasks": ["internal:code_param"], "trainers": [{"id": written, "params": params}]})
+    (job,) = api.plan(config).jobs
+    assert settings.items() <= job.settings.items()
+
+
+def test_dspytrainer_becomes_the_optimizer_that_it_names() -> None:
+    built = dspy_trainer(DspyTrainerSettings(dspy_optimizer="copro", breadth=4))
+    assert built.settings == CoproSettings(breadth=4, init_temperature=1.0)

@@ -7,10 +7,22 @@ from tracebench_trainers_ext import libraries
 from tracebench_trainers_ext.libraries import Library
 
 PACKAGE = "tracebench_trainers_ext"
+SETTING_ALIASES = {
+    "TextGrad": {"train_batch_size": "batch_size", "threads": "num_threads"},
+    "OpenEvolve": {"num_steps": "iterations", "threads": "num_threads"},
+}
 
 
 def _spec(
-    name: str, build: str, settings: str, *, library: Library | None, title: str, citation: str, uses_model: bool = True
+    name: str,
+    build: str,
+    settings: str,
+    *,
+    library: Library | None,
+    title: str,
+    citation: str,
+    uses_model: bool = True,
+    aliases: tuple[str, ...] = (),
 ) -> TrainerSpec:
     return TrainerSpec(
         name=name,
@@ -19,6 +31,8 @@ def _spec(
         title=title,
         citation=citation,
         uses_model=uses_model,
+        aliases=aliases,
+        setting_aliases=SETTING_ALIASES.get(name, {}),
         requires=_needed(library) if library else (),
     )
 
@@ -94,6 +108,7 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         library=libraries.TEXTGRAD,
         title="The textgrad library's descent: feedback as gradient, direct or through its graph",
         citation="TextGrad: Automatic Differentiation via Text, arXiv 2406.07496",
+        aliases=("TextGradTrainer",),
     ),
     _spec(
         "OpenEvolve",
@@ -102,6 +117,7 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         library=libraries.OPENEVOLVE,
         title="OpenEvolve's islands of programs",
         citation="OpenEvolve, https://github.com/algorithmicsuperintelligence/openevolve",
+        aliases=("OpenEvolveTrainer",),
     ),
     _spec(
         "SkyDiscover-AdaEvolve",
@@ -152,5 +168,13 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         library=None,
         title="A coding agent of your choice, in a folder with the candidate's files",
         citation="",
+    ),
+    _spec(
+        "DSPyTrainer",
+        "dspy_trainer",
+        "dspy:DspyTrainerSettings",
+        library=libraries.DSPY,
+        title="COPRO, MIPROv2, SIMBA or GEPA by the setting `dspy_optimizer`",
+        citation=DSPY,
     ),
 )

@@ -9,7 +9,6 @@ from pathlib import Path
 KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
 """What a library may know of the job's own environment; all else, keys above all, stays there."""
 OFF = {
-    "ADALFLOW_DISABLE_TRACING": "True",
     "ANONYMIZED_TELEMETRY": "False",
     "DO_NOT_TRACK": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -31,7 +30,6 @@ FOLDERS = {
     "TEXTGRAD_LOG_DIR": "logs",
     "MPLCONFIGDIR": "cache/matplotlib",
     "LITELLM_CACHE_DIR": "cache/litellm",
-    "ADALFLOW_HOME": "cache/adalflow",
 }
 
 

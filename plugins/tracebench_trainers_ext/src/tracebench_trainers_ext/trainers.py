@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from pydantic import BaseModel
 
 from tracebench_core.contracts import Problem
@@ -16,7 +18,14 @@ from tracebench_trainers_ext.applicability import (
     needs_text,
 )
 from tracebench_trainers_ext.launch import ForeignTrainer
-from tracebench_trainers_ext.settings.dspy import BootstrapSettings
+from tracebench_trainers_ext.settings.dspy import (
+    BootstrapSettings,
+    CoproSettings,
+    DspyGepaSettings,
+    DspyTrainerSettings,
+    MiproSettings,
+    SimbaSettings,
+)
 
 
 def gepa_optimize(settings: BaseModel) -> ForeignTrainer:
@@ -82,6 +91,21 @@ def shinka(settings: BaseModel) -> ForeignTrainer:
 def agent(settings: BaseModel) -> ForeignTrainer:
     """Return `Agent`."""
     return ForeignTrainer("agent", None, settings)
+
+
+def dspy_trainer(settings: DspyTrainerSettings) -> ForeignTrainer:
+    """Return the optimizer that `DSPyTrainer` names, with those of its settings that it knows."""
+    build, model = CLASSIC[settings.dspy_optimizer]
+    known = {name: value for name, value in settings.model_dump().items() if name in model.model_fields}
+    return build(model.model_validate(known))
+
+
+CLASSIC: Mapping[str, tuple[Callable[[BaseModel], ForeignTrainer], type[BaseModel]]] = {
+    "copro": (copro, CoproSettings),
+    "mipro": (miprov2, MiproSettings),
+    "simba": (simba, SimbaSettings),
+    "gepa": (dspy_gepa, DspyGepaSettings),
+}
 
 
 class Bootstrap:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
-from tracebench_trainers_ext.settings.base import SampledSettings
+from tracebench_trainers_ext.settings.base import ForeignSettings, SampledSettings
 from tracebench_trainers_ext.settings.gepa import GepaSettings
 
 
@@ -62,3 +64,27 @@ class BootstrapSettings(SampledSettings):
     """The score from which an example counts as solved, and may be shown."""
     parameter: str = ""
     """The demonstrations parameter; found by its name and kind when empty."""
+
+
+class DspyTrainerSettings(ForeignSettings):
+    """`DSPyTrainer`: the settings of today's Trace-Bench; each optimizer takes those that it knows."""
+
+    dspy_optimizer: Literal["mipro", "copro", "simba", "gepa"] = "mipro"
+    num_candidates: int = Field(default=6, ge=1)
+    max_steps: int = Field(default=8, ge=1)
+    bsize: int = Field(default=32, ge=1)
+    breadth: int = Field(default=10, ge=2)
+    depth: int = Field(default=3, ge=1)
+    max_metric_calls: int | None = Field(default=None, ge=1)
+    reflection_minibatch_size: int = Field(default=3, ge=1)
+    init_temperature: float = Field(default=1.0, ge=0)
+    auto: Literal["light", "medium", "heavy"] | None = None
+    """Accepted for compatibility; the budget bounds the search."""
+    max_demos: int = 0
+    """Accepted for compatibility; instructions alone are optimised."""
+    max_bootstrapped_demos: int = 0
+    """Accepted for compatibility; instructions alone are optimised."""
+    max_labeled_demos: int = 0
+    """Accepted for compatibility; instructions alone are optimised."""
+    track_stats: bool = False
+    """Accepted for compatibility; a job's events say everything."""

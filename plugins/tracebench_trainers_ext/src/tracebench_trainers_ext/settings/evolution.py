@@ -28,6 +28,10 @@ class OpenEvolveSettings(EvolutionSettings):
     max_code_length: int = Field(default=20_000, ge=100)
     parallel_evaluations: int = Field(default=1, ge=1)
     """Iterations that the library has in flight; how many evaluations run at a time is the run's `eval_workers`."""
+    ensure_improvement: bool = True
+    """Accepted for compatibility; the engine keeps the best candidate."""
+    improvement_threshold: float = 0.0
+    """Accepted for compatibility; see `ensure_improvement`."""
 
 
 class SkyDiscoverSettings(EvolutionSettings):
