@@ -35,7 +35,7 @@ def children(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
-def eventually(holds: Callable[[], bool], *, seconds: float = 5.0) -> bool:
+def eventually(holds: Callable[[], bool], *, seconds: float = 30.0) -> bool:
     limit = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > limit:

@@ -5,6 +5,7 @@ Nothing here follows a link, builds a path from names in the folder, or goes dee
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -106,10 +107,16 @@ def remove(folder: Path) -> None:
 
 
 def _unlink(name: str, fd: int) -> bool:
+    """Remove a file or an empty folder; False for a folder that is not empty."""
     try:
         os.unlink(name, dir_fd=fd)
     except IsADirectoryError:
-        return False
+        try:
+            os.rmdir(name, dir_fd=fd)
+        except OSError as err:
+            if err.errno != errno.ENOTEMPTY:
+                raise
+            return False
     return True
 
 
