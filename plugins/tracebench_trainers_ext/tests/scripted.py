@@ -44,6 +44,10 @@ def improve(messages: Sequence[dict[str, Any]]) -> str:
     code = f"def transform(x):\n    {stage}\n"
     if "<IMPROVED_VARIABLE>" in prompt:
         return f"<IMPROVED_VARIABLE>{code}</IMPROVED_VARIABLE>"
+    if "Respond with a JSON object" in prompt:
+        return json.dumps(
+            dict.fromkeys(re.findall(r"`(\w+)`", prompt.rpartition("Respond with a JSON object")[2]), code)
+        )
     if "[[ ## completed ## ]]" in prompt:
         fields = dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", prompt))
         return "\n\n".join(f"[[ ## {field} ## ]]\n{'' if field == 'completed' else code}" for field in fields)
