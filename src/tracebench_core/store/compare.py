@@ -31,7 +31,7 @@ def without_times(result: JobResult) -> dict[str, Any]:
     data = result.model_dump(mode="json")
     for name in ("time_seconds", "started_at", "ended_at"):
         del data[name]
-    del data["used"]["seconds"]
+    del data["used"]["seconds"], data["usage_selection"]["seconds"]
     data["overshoot"].pop("seconds", None)
     for step in data["steps"]:
         del step["seconds"], step["used"]["seconds"]
