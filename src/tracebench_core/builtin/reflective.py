@@ -58,14 +58,12 @@ class Reflective:
         self._problem = problem
         self._settings = settings
         self._intake = Intake(problem)
-        self._unanswered = False
 
     def propose(self, evaluations: Sequence[Evaluation], *, n: int = 1) -> list[Values]:
         """Return up to `n` improvements on the last of `evaluations`, from `n` independent calls with one prompt.
 
         Raises:
             BudgetExhausted: when the budget ends.
-            ModelError: when the model cannot be asked.
         """
         base = evaluations[-1].candidate.values if evaluations else self._problem.initial
         messages = self._messages(base, evaluations, self._intake.notes())
@@ -74,8 +72,15 @@ class Reflective:
         return [values for values in proposals if values is not None]
 
     def _ask(self, messages: Sequence[Message]) -> Mapping[str, Any] | None:
-        """Return what the model suggests; an unreadable reply is sent back once, and is then given up."""
-        reply = self._complete(messages)
+        """Return what the model suggests; an unreadable reply is sent back once, and is then given up.
+
+        A call without an answer costs its proposal only: whether to go on at all is the engine's decision.
+        """
+        try:
+            reply = self._complete(messages)
+        except ModelError as err:
+            log.info("no answer: %s", err)
+            return None
         try:
             return read_reply(reply, self._problem.parameters)
         except UnreadableReply as err:
@@ -90,21 +95,15 @@ class Reflective:
             return read_reply(self._complete(again), self._problem.parameters)
         except UnreadableReply as err:
             self._intake.malformed(str(err))
-            return None
+        except ModelError as err:
+            log.info("no answer: %s", err)
+        return None
 
     def _complete(self, messages: Sequence[Message]) -> str:
         sampling: dict[str, Any] = (
             {} if self._settings.temperature is None else {"temperature": self._settings.temperature}
         )
-        try:
-            text = self._problem.complete(messages, role="optimizer", **sampling)[0].text
-        except ModelError as err:
-            if err.kind != "malformed" or self._unanswered:  # twice in a row no completion at all: this is no model
-                raise
-            self._unanswered = True
-            return ""
-        self._unanswered = False
-        return text
+        return self._problem.complete(messages, role="optimizer", **sampling)[0].text
 
     def _messages(self, base: Values, evaluations: Sequence[Evaluation], notes: Sequence[str]) -> list[Message]:
         parameters = self._problem.parameters

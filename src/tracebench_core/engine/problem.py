@@ -36,7 +36,11 @@ from tracebench_core.specs import (
 from tracebench_core.store.ranking import Aggregate, Ranking, aggregate_score, mean
 
 HOPELESS_CALLS = 5
+"""So many first calls without an answer end a training."""
+LOST_CALLS = 30
+"""So many in a row end one that had answers before."""
 HOPELESS_EVALUATIONS = 10
+"""So many first evaluations that cannot be measured end a training."""
 
 
 class Workshop(Protocol):
@@ -83,20 +87,23 @@ class Despair:
     def __init__(self) -> None:
         self._answered = False
         self._failures = 0
+        """In a row."""
 
     def answered(self) -> None:
         """A model answered."""
         self._answered = True
+        self._failures = 0
 
     def failed(self, words: str) -> None:
         """No model answered.
 
         Raises:
-            TrainingStopped: when none ever did, `HOPELESS_CALLS` times.
+            TrainingStopped: when none did so often in a row.
         """
         self._failures += 1
-        if not self._answered and self._failures >= HOPELESS_CALLS:
-            raise TrainingStopped(f"none of {self._failures} model calls was answered: {words}")
+        if self._failures >= (LOST_CALLS if self._answered else HOPELESS_CALLS):
+            which = f"the last {self._failures}" if self._answered else f"all {self._failures}"
+            raise TrainingStopped(f"{which} model calls were not answered: {words}")
 
 
 class MeteredProblem:

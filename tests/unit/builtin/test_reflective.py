@@ -15,6 +15,7 @@ from tracebench_core.builtin.rendering import as_text, score_text
 from tracebench_core.builtin.replies import UnreadableReply, read_reply
 from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Context, Problem
+from tracebench_core.engine.problem import HOPELESS_CALLS
 from tracebench_core.errors import ModelError
 from tracebench_core.llm.answer_format import shown_values
 from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
@@ -188,25 +189,27 @@ def test_a_spent_budget_passes_through() -> None:
 
 
 @pytest.mark.parametrize("kind", ["refused", "malformed"])
-def test_a_model_that_never_answers_is_an_error(kind: str) -> None:
+def test_a_model_that_never_answers_costs_proposals_and_the_engine_ends_it(kind: str) -> None:
     def answer(prompt: str, call: int) -> str:
         raise ModelError("no", kind=kind)
 
-    _, trial = propose(answer)
+    _, trial = propose(answer, rounds=20)
 
-    assert isinstance(trial.error, ModelError)
+    assert trial.error is None
+    assert trial.failed_calls == HOPELESS_CALLS
 
 
-def test_one_answer_that_is_no_completion_is_asked_for_again() -> None:
+def test_an_answer_that_is_no_completion_costs_its_proposal_only() -> None:
     def answer(prompt: str, call: int) -> str:
         if call == 0:
             raise ModelError("no", kind="malformed")
         return values_reply(heat=0.1)
 
-    found, trial = propose(answer)
+    found, trial = propose(answer, rounds=2)
 
     assert trial.error is None
-    assert found[0][0]["heat"] == 0.1
+    assert found[0] == []
+    assert found[1][0]["heat"] == 0.1
 
 
 def test_the_prompt_shows_values_feedback_worst_first_and_history() -> None:

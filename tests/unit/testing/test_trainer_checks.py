@@ -72,11 +72,6 @@ class Brittle(Sound):
         return super().choose(problem, best, proposals, examples)
 
 
-class Stubborn(Sound):
-    patience = 1000
-    steps = 200
-
-
 class Careless(Sound):
     """Compares on train only."""
 
@@ -113,7 +108,7 @@ class Racing(Sound):
     """Does more when evaluations run in parallel, as far as it can tell by looking where it must not."""
 
     def train(self, problem: Problem) -> None:
-        self.steps = 5 + problem._setup.workers  # type: ignore[attr-defined]
+        self.steps = 5 + problem._setup.service.workers  # type: ignore[attr-defined]
         super().train(problem)
 
 
@@ -143,8 +138,6 @@ COUNT = itertools.count()
         ("TB204", Idle),
         ("TB205", lambda: Unrepeatable(COUNT)),
         ("TB206", Brittle),
-        ("TB207", Stubborn),
-        ("TB208", Stubborn),
         ("TB209", Careless),
         ("TB210", OneParameter),
         ("TB211", FewExamples),
