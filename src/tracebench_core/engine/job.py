@@ -245,6 +245,11 @@ def _unsound(order: JobOrder, context: JobContext, problems: Sequence[MeteredPro
         if problem.taken and problem.unmeasured / problem.taken > order.fail_on_error:
             lost = f"{problem.unmeasured} of {problem.taken} evaluations could not be measured"
             return "NotMeasured", f"{lost}, the last because of: {problem.last_reason}"
+        if problem.taken > problem.unmeasured and not problem.scored:
+            return (
+                "NothingScored",
+                f"none of {problem.taken} evaluations earned a score, the last: {problem.last_failure}",
+            )
     spec = context.host.component("trainer", order.job.trainer_id)
     if not isinstance(spec, TrainerSpec) or not spec.uses_model:
         return None

@@ -139,6 +139,9 @@ class MeteredProblem:
         self.unmeasured = 0
         """Evaluations that the infrastructure kept from being measured."""
         self.last_reason = ""
+        self.scored = 0
+        """Evaluations that count for something: feedback that is `ok`, or a failure where the task has a worst score."""
+        self.last_failure = ""
         self._steps = 0
         self._tickets: deque[PendingEvaluation] = deque()
         self._lock = threading.RLock()
@@ -394,6 +397,10 @@ class MeteredProblem:
             if result.feedback.status == "not_measured":
                 self.unmeasured += 1
                 self.last_reason = result.feedback.text
+            elif result.feedback.status == "ok" or self._setup.worst_score is not None:
+                self.scored += 1
+            else:
+                self.last_failure = f"{result.feedback.status}: {result.feedback.text}"
             self._recorder.evaluation(candidate.id, result, step=pending.step)
             if self.unmeasured == self._taken >= HOPELESS_EVALUATIONS:
                 raise TrainingStopped(f"none of {self._taken} evaluations could be measured: {self.last_reason}")

@@ -25,7 +25,7 @@ PRELUDE = "import math\nimport random\nfrom typing import *\n"
 NUMPY_PRELUDE = PRELUDE + "import numpy as np\n"
 RULES = """
 Rules: answer with one complete Python program that defines `{signature}`; helper functions beside it are fine. \
-`math`, `random`{numpy} and `typing` are imported for you; nothing else is needed. \
+`math`, `random`{numpy} and `typing` are imported for you; {more}. \
 The program runs alone in a locked-down process without files, network or subprocesses. Arguments are copies: changing them changes \
 nothing. {seconds:g} seconds of wall time cover all calls for one batch of instances. \
 Every solution is verified by the evaluator; a broken rule, an exception or a time-out earns no score at all.
@@ -64,6 +64,7 @@ class CodeTask:
             + RULES.format(
                 signature=signature.removesuffix(":"),
                 numpy=", `numpy` (as `np`)" if evaluator.needs_numpy else "",
+                more=self._further_modules(),
                 seconds=evaluator.timeout_seconds,
             )
         )
@@ -104,6 +105,12 @@ class CodeTask:
             value = self.evaluator.judge(case.instance, self.evaluator.solve(case.instance, start)).value
             self._anchors[case.name] = Anchors(start=value, bound=self.evaluator.bound(case.instance))
         return self._anchors[case.name]
+
+    def _further_modules(self) -> str:
+        further = [name for name in self.spec.sandbox or () if name not in {"math", "random", "numpy"}]
+        return (
+            f"{' and '.join(f'`{name}`' for name in further)} may be imported" if further else "nothing else is needed"
+        )
 
     def _examples(self, split: Split) -> tuple[Example, ...]:
         return tuple(

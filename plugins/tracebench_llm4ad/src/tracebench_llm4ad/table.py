@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tracebench_core.specs import Objective, Requirement, TaskSpec
+from tracebench_core.specs import Objective, Requirement, TaskSpec, TaskVersion
 
 FAMILY_GROUPS = {
     "basic": "basic",
@@ -12,6 +12,8 @@ FAMILY_GROUPS = {
     "control": "machine_learning",
     "science": "science_discovery",
 }
+SCIENTIFIC = ("math", "random", "numpy", "scipy.optimize")
+"""What a candidate may import where published programs use optimisers."""
 CITATION = "Liu et al., LLM4AD: A Platform for Algorithm Design with Large Language Model, arXiv:2412.17287"
 
 
@@ -36,6 +38,7 @@ def row(
     requires: tuple[Requirement, ...] = (),
     preload: tuple[str, ...] = (),
     sandbox: tuple[str, ...] = ("math", "random", "numpy"),
+    comparability: int = 1,
 ) -> TaskSpec:
     """Build the spec of the task that `tracebench_llm4ad.<module>:build` loads.
 
@@ -50,6 +53,7 @@ def row(
         groups=("all", FAMILY_GROUPS[family]),
         tags=(family, *tags),
         options=f"{__package__}.{options}",
+        version=TaskVersion(comparability=comparability),
         metric=metric,
         direction=direction,
         objectives=objectives,

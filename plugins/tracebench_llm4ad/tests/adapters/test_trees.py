@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 import time
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tracebench_core import api
+from tracebench_core.config import parse_config
 from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.plugins.catalog import Catalog
 from tracebench_core.specs import Feedback, TaskSpec
@@ -61,7 +64,7 @@ def test_a_tree_lists_its_keys_and_ours_keep_their_ids(bench: Path) -> None:
     assert "optimization/fine" in listed
     assert "optimization/knapsack_construct@root" in listed
     assert "optimization/knapsack_construct" not in listed
-    assert len(listed) == 11
+    assert len(listed) == 13
     assert set(BY_NAME).isdisjoint(listed)
 
 
@@ -120,6 +123,31 @@ def test_a_program_is_scored_by_the_foreign_evaluator_and_each_evaluation_is_fre
     assert first.status == "ok", first.text
     assert first.score == second.score == 1 + 2 * 2 + 3 * 3 + 4 * 4
     task.close()
+
+
+def test_a_candidate_may_import_what_its_header_imports(bench: Path, evaluate: Evaluate) -> None:
+    spec = specs(bench)["optimization/offering"]
+
+    assert spec.sandbox == ("math", "random", "numpy", "scipy.optimize")
+    assert "scipy" in {need.name for need in spec.requires}
+    task = build(bench, "optimization/offering")
+    assert evaluate(task).score == 20
+    task.close()
+
+
+def test_a_job_whose_every_evaluation_is_refused_is_not_ok(bench: Path, tmp_path: Path) -> None:
+    config = {
+        "tasks": [{"id": "llm4ad:optimization/fine"}, {"id": "llm4ad:optimization/rejecting"}],
+        "trainers": [{"id": "NoOp"}],
+        "seeds": [1],
+        "runs_dir": str(tmp_path / "runs"),
+    }
+    summary = api.run(parse_config(config), root=bench, stream=io.StringIO())
+    results = api.load_run(summary.run_dir).results.values()
+    by_error = {None if r.error is None else r.error.type: r.status for r in results}
+
+    assert by_error == {None: "ok", "NothingScored": "failed"}
+    assert summary.exit_code == 1
 
 
 def test_same_named_helpers_of_two_tasks_never_mix(bench: Path, evaluate: Evaluate) -> None:

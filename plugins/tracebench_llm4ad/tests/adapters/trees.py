@@ -35,6 +35,9 @@ def choose(numbers: List[float], used: np.ndarray) -> int:
     """
     return int(np.argmin(used))
 '''
+SOLVING = NEAREST.replace(
+    "return int(np.argmin(used))", "return int(opt.linear_sum_assignment(np.asarray(used).reshape(1, -1))[1][0])"
+)
 SCORING = """
 class Scoring(Evaluation):
     def __init__(self, timeout_seconds=20, size=4, **kwargs):
@@ -68,6 +71,7 @@ def bench_task(
     program: str = NEAREST,
     head: str = "",
     scoring: str = SCORING,
+    header: str = "import math\nimport numpy as np",
 ) -> None:
     """Write one task of a `benchmark_tasks` tree; each has a helper module `get_instance` of its own."""
     folder = root / name
@@ -77,7 +81,7 @@ def bench_task(
         f"import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\nimport numpy as np\n{head}\n"
         "import get_instance\nfrom llm4ad_loader import Evaluation\n\n"
         f"TEMPLATE = {program!r}\n{scoring.replace('{result}', result)}\n"
-        f"ENTRY_NAME = 'choose'\nIMPORT_HEADER = 'import math\\nimport numpy as np'\nTASK_DESCRIPTION = {description!r}\n"
+        f"ENTRY_NAME = 'choose'\nIMPORT_HEADER = {header!r}\nTASK_DESCRIPTION = {description!r}\n"
         f"TEMPLATE_FUNCTION = {program!r}\nEVAL_CLASS_NAME = 'Scoring'\nEVAL_KWARGS = {{'timeout_seconds': 20, 'junk (1-3)': 2}}\n"
         f"{BUILD}"
     )
@@ -128,11 +132,16 @@ def write_bench_tree(root: Path) -> Path:
     bench_task(root, "optimization_unimportable", head="raise RuntimeError('no licence file')")
     bench_task(root, "optimization_needy", head="import a_module_that_nobody_has")
     bench_task(root, "optimization_text", scoring=TEXT)
+    bench_task(
+        root, "optimization_offering", header="import numpy as np\nimport scipy.optimize as opt", program=SOLVING
+    )
+    bench_task(root, "optimization_rejecting", result="float('-inf')")
     (root / "optimization_unparsable").mkdir()
     (root / "optimization_unparsable" / "__init__.py").write_text("def build_trace_problem(:\n")
     (root / "guided").mkdir()
     (root / "guided" / "__init__.py").write_text(OWN_GUIDE)
     names = ["fine", "twin", "cut", "pair_2O", "knapsack_construct", "unimportable", "needy", "text", "unparsable"]
+    names += ["offering", "rejecting"]
     index = [
         {"key": f"optimization/{n}", "module": f"optimization_{n}", "entry": "choose", "eval_class": "Scoring"}
         for n in names

@@ -7,13 +7,13 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tracebench_core.specs import Objective, Requirement, TaskSpec
+from tracebench_core.specs import Objective, Requirement, TaskSpec, TaskVersion
 from tracebench_llm4ad.adapters.known import CONVERSES_TOO_MUCH, CORRECTED, VECTORS
 from tracebench_llm4ad.adapters.tree import INSTALLED, Found, find_tasks
 from tracebench_llm4ad.cobench.folder import requirement
 
 SUFFIX = "@root"
-EXTRAS = {"gymnasium": "gym", "pymoo": "pymoo", "sympy": "sympy", "scipy": "scipy", "numba": "numba"}
+EXTRAS = {"gymnasium": "gym", "pymoo": "pymoo", "sympy": "sympy", "numba": "numba"}
 
 _configured: dict[str, Found] = {}
 
@@ -61,6 +61,8 @@ def _spec(found: Found, *, name: str, attribute: str) -> TaskSpec:
     correction = CORRECTED.get(found.short)
     where, why = place_of_evaluation(found)
     notes = [f"From `{found.folder}`; one set of instances, nothing is held out."]
+    if found.offered:
+        notes.append(f"A candidate may import {', '.join(f'`{name}`' for name in found.offered)}.")
     if where == "together":
         notes.append(f"The score is computed in the sandboxed process where the candidate runs: {why}.")
     if correction:
@@ -73,20 +75,22 @@ def _spec(found: Found, *, name: str, attribute: str) -> TaskSpec:
         groups=("all", "root"),
         tags=("root", found.layout, where),
         options=f"{__package__}.options:ForeignOptions",
+        version=TaskVersion(comparability=2),
         metric=correction.metric if correction else "score",
         direction=correction.direction if correction else "maximize",
         objectives=tuple(Objective(metric=m, direction="maximize") for m in VECTORS.get(found.short, ())),
         requires=_requirements(found),
         broken=found.broken,
         preload=("numpy",),
-        sandbox=("math", "random", "numpy"),
+        sandbox=tuple(dict.fromkeys(["math", "random", "numpy", *found.offered])),
         licence="the tree's own",
         source=f"{found.folder} (sha256 {digest(found)})",
     )
 
 
 def _requirements(found: Found) -> tuple[Requirement, ...]:
-    needs = [Requirement(kind="module", name=name, hint=_install(name)) for name in found.modules]
+    modules = dict.fromkeys([*found.modules, *(name.partition(".")[0] for name in found.offered)])
+    needs = [Requirement(kind="module", name=name, hint=_install(name)) for name in modules]
     if found.fetches:
         needs.append(requirement(found.fetches))
     return tuple(needs)

@@ -13,6 +13,8 @@ from tracebench_llm4ad.adapters.runtime.shims import DRAWING, HUBS, LOGGING
 
 REPLACED = frozenset({*DRAWING, *LOGGING, *HUBS, "opto", "llm4ad", "llm4ad_loader", "tqdm"})
 """Modules that are never demanded: a stand-in takes their place."""
+OFFERS = ("IMPORT_HEADER", "TEMPLATE_FUNCTION", "template_program")
+"""Names of constants that hold what a candidate begins with."""
 
 
 @dataclass(slots=True)
@@ -29,6 +31,8 @@ class Source:
     """Classes with a method `evaluate_program`."""
     builds: bool = False
     """Whether it defines `build_trace_problem`."""
+    offered: set[str] = field(default_factory=set)
+    """Dotted names of the modules outside of the standard library that a candidate finds imported: its header's and its template's."""
     takes_text: bool = False
     """Whether an evaluator uses the program's text, and not only the function."""
     fetches: str = ""
@@ -50,10 +54,28 @@ def read_source(path: Path) -> Source:
         return found
     for statement in tree.body:
         _read_statement(statement, found)
+    for name in OFFERS:
+        found.offered.update(imported_by(found.constants.get(name)))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             _read_call(node, found)
     return found
+
+
+def imported_by(text: object) -> Iterator[str]:
+    """Yield the dotted modules outside of the standard library that a program imports at its top; none for what is no program."""
+    statements: list[ast.stmt] = []
+    with suppress(SyntaxError, ValueError):
+        statements = ast.parse(text).body if isinstance(text, str) else []
+    for statement in statements:
+        match statement:
+            case ast.Import(names=names):
+                modules = [alias.name for alias in names]
+            case ast.ImportFrom(module=str(module), level=0):
+                modules = [module]
+            case _:
+                continue
+        yield from (m for m in modules if m.partition(".")[0] not in sys.stdlib_module_names | REPLACED)
 
 
 def _read_statement(statement: ast.stmt, found: Source) -> None:

@@ -39,6 +39,8 @@ class Found:
     modules: tuple[str, ...] = ()
     broken: str = ""
     within: tuple[str, ...] = field(default=())
+    offered: tuple[str, ...] = ()
+    """Modules, dotted, that a candidate finds imported beside those of the standard library."""
 
     @property
     def short(self) -> str:
@@ -112,6 +114,7 @@ def _bench_task(root: Path, key: str, entry: Mapping[str, Any]) -> Found:
         evaluator=str(name),
         descriptions=_strings(template.constants.get("task_description"), *texts, entry.get("task_description")),
         own_guide=not source.evaluators,
+        offered=tuple(sorted(source.offered | template.offered)),
         broken=broken,
         **_common(source, folder),
     )
@@ -145,6 +148,7 @@ def _llm4ad_task(top: Path, folder: Path, *, key: str, dotted: str) -> Found:
         descriptions=_strings(text),
         broken=broken,
         within=tuple(sorted(source.within | template.within)),
+        offered=tuple(sorted(source.offered | template.offered)),
         **_common(source, folder),
     )
 

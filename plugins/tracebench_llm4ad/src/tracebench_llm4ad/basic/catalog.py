@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.specs import Objective, TaskSpec
-from tracebench_llm4ad.table import extra, row
+from tracebench_llm4ad.table import SCIENTIFIC, extra, row
 
 OPTIONS = "basic.options"
 SECONDS = Objective(metric="seconds", direction="minimize")
@@ -19,6 +19,8 @@ SPECS: tuple[TaskSpec, ...] = (
         options=f"{OPTIONS}:CirclePackingOptions",
         tags=("geometry",),
         target=2.635,
+        sandbox=SCIENTIFIC,
+        comparability=2,
     ),
     row(
         "online_bin_packing_local",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from tracebench_core.specs import TaskSpec
+from tracebench_core.specs import TaskSpec, TaskVersion
 from tracebench_llm4ad.cobench.folder import requirement
+from tracebench_llm4ad.table import SCIENTIFIC
 
 CITATION = "Sun et al., CO-Bench: Benchmarking Language Model Agents in Algorithm Search for Combinatorial Optimization, arXiv:2504.04310"
 
@@ -232,10 +233,11 @@ def _spec(row: Row) -> TaskSpec:
         groups=("all", "co_bench"),
         tags=("co_bench",),
         options=f"{__package__}.problem:CoBenchOptions",
+        version=TaskVersion(comparability=2),
         metric=row.metric,
         direction=row.direction,
         preload=("numpy",),
-        sandbox=("math", "random", "numpy"),
+        sandbox=SCIENTIFIC,
         licence="MIT",
         citation=CITATION,
         source=f"own evaluator; cases from the folder `{row.folder}` of CO-Bench's data",

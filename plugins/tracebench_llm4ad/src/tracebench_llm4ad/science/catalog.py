@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.specs import TaskSpec
-from tracebench_llm4ad.table import extra, row
+from tracebench_llm4ad.table import SCIENTIFIC, row
 
 
 def _law(name: str, title: str, *, description: str, options: str = "options:ScienceOptions") -> TaskSpec:
@@ -16,9 +16,8 @@ def _law(name: str, title: str, *, description: str, options: str = "options:Sci
         direction="maximize",
         options=f"science.{options}",
         tags=("symbolic-regression",),
-        requires=extra("scipy", "scipy"),
         preload=("scipy.optimize",),
-        sandbox=("math", "random", "numpy", "scipy.optimize"),
+        sandbox=SCIENTIFIC,
     )
 
 
