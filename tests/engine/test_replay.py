@@ -110,6 +110,14 @@ def test_the_command_says_what_came_out_differently(tmp_path: Path) -> None:
     recorded = run(tmp_path / "runs", llm={"record": True})
     results = recorded.layout.job(recorded.planned[0].job_id).results
     results.write_text(results.read_text().replace('"score_val_initial": -3.0', '"score_val_initial": -4.0'))
+    refused = trace_bench(tmp_path, "replay", recorded.run_id)
+    assert (refused.returncode, "is not the file that the journal of the run vouches for" in refused.stderr) == (
+        2,
+        True,
+    )
+
+    for journal in recorded.layout.journals():  # of a version without end records
+        journal.unlink()
     done = trace_bench(tmp_path, "replay", recorded.run_id)
     assert done.returncode == 4, done.stderr
     assert "score_val_initial was -4.0, is -3.0" in done.stderr

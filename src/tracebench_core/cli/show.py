@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -62,11 +62,14 @@ def _show_run(run: Run, *, as_json: bool) -> None:
     counts = dict(Counter(result.status for result in results))
     if as_json:
         jobs = [result.model_dump(mode="json", exclude={"steps"}) for result in results]
-        output.document("run", run_id=run.run_id, run_dir=str(run.layout.path), counts=counts, jobs=jobs)
+        folder = str(run.layout.path)
+        output.document("run", run_id=run.run_id, run_dir=folder, counts=counts, spent=run.spent(), jobs=jobs)
         return
     output.note(f"{run.run_id}: {', '.join(f'{n} {status}' for status, n in counts.items()) or 'no job'}")
     leaderboard(run)
     output.table(COLUMNS, [_row(result) for result in results])
+    if told := spent_text(run.spent()):
+        output.note(f"Spent:  {output.safe(told)}")
     if results:
         output.note(f"One of them:  {output.command('show', run.layout.job(results[0].job_id).path)}")
     if counts.get("not_run"):
@@ -83,6 +86,23 @@ def _row(result: JobResult) -> tuple[str, ...]:
     return (*what, *map(output.number, scores), *counts, output.number(used.usd), output.number(result.time_seconds))
 
 
+def spent_text(spent: dict[str, Any] | None) -> str:
+    """Return spending as a sentence: the total, then each role and model; nothing where nothing is known, or no call was made."""
+    if spent is None or not spent["by"]:
+        return ""
+    whole = f"{_amounts(spent['total'])} over all attempts"
+    parts = [f"{used['role']} {used['model']}: {_amounts(used)}" for used in spent["by"]]
+    return whole + (
+        f" ({'; '.join(parts)})" if len(parts) > 1 else f" ({spent['by'][0]['role']} {spent['by'][0]['model']})"
+    )
+
+
+def _amounts(used: dict[str, Any]) -> str:
+    tokens = used["prompt_tokens"] + used["completion_tokens"]
+    share = f" ({used['estimated_tokens'] / tokens:.0%} estimated)" if used["estimated_tokens"] else ""
+    return f"{used['llm_calls']} calls, {tokens} tokens{share}, {output.number(used['usd'])} USD"
+
+
 def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
     spec = run.job(job_dir.name)
     result = run.results[spec.job_id]
@@ -93,6 +113,7 @@ def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
             run_id=run.run_id,
             spec=spec.model_dump(mode="json"),
             result=result.model_dump(mode="json"),
+            spent=run.spent(spec.job_id),
             best=best.model_dump(mode="json") if best else None,
         )
         return
@@ -108,6 +129,7 @@ def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
         "test": f"{output.number(result.score_test_initial)} -> {output.number(result.score_test)}",
         "used": f"{result.used.evaluations} evaluations, {result.used.llm_calls} calls, {result.used.tokens} tokens,"
         f" {output.number(result.used.usd)} USD, {result.time_seconds:.2f} s",
+        "spent": spent_text(run.spent(spec.job_id)),
         "feedback": result.feedback,
         "files": str(job_dir),
     }

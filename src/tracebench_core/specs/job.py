@@ -92,6 +92,8 @@ class Usage(Spec):
     """Calls that a spent budget turned away."""
     errors: int = 0
     """Calls that no model answered, after all retries."""
+    estimated_tokens: int = 0
+    """The part of all tokens that is our estimate, because the provider sent no usage."""
 
     @property
     def tokens(self) -> int:

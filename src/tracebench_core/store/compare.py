@@ -46,18 +46,34 @@ def without_identity(result: JobResult) -> dict[str, Any]:
 
 
 def differences(one: Run, other: Run) -> Iterator[Difference]:
-    """Yield where jobs of two runs differ, apart from times and identity; jobs are paired by what they run."""
+    """Yield where jobs of two runs differ, apart from times and identity; jobs are paired by what they run.
+
+    A field that the version which wrote the first run did not know is no difference.
+    """
     theirs = {_key(job): other.results[job.job_id] for job in other.planned}
     for job in one.planned:
         result = theirs.pop(_key(job), None)
         if result is None:
             yield Difference(job, "job", job.job_id, None)
             continue
-        ours, yours = without_identity(one.results[job.job_id]), without_identity(result)
+        ours = _known(without_identity(one.results[job.job_id]), _written(one.results[job.job_id]))
+        yours = _known(without_identity(result), ours)
         yield from (Difference(job, name, ours[name], yours[name]) for name in ours if ours[name] != yours[name])
     for job in other.planned:
         if _key(job) in theirs:
             yield Difference(job, "job", None, job.job_id)
+
+
+def _written(result: JobResult) -> dict[str, Any]:
+    """Return the fields of a result that stood in its file."""
+    return result.model_dump(mode="json", exclude_unset=True)
+
+
+def _known(data: Any, pattern: Any) -> Any:
+    """Return what the pattern has, too, at any depth of objects."""
+    if isinstance(data, dict) and isinstance(pattern, dict):
+        return {name: _known(value, pattern[name]) for name, value in data.items() if name in pattern}
+    return data
 
 
 def _key(job: JobSpec) -> bytes:

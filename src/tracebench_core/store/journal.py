@@ -7,6 +7,7 @@ changed, lost, doubled or moved line is seen. A line that a crash tore used up n
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,10 @@ class EndRecord:
 
 
 class Journal:
-    """`journal-<worker>.jsonl`, append-only, with one writer. Opening it creates it; the first append mends a torn last line."""
+    """`journal-<worker>.jsonl`, append-only, with one writing process, whose threads take turns.
+
+    Opening it creates it; the first append mends a torn last line.
+    """
 
     def __init__(self, run_dir: Path | RunLayout, worker: str = "main") -> None:
         layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
@@ -45,6 +49,7 @@ class Journal:
         self._next = next_number(files.read_lines(layout.journal(worker)).lines)
         self._growing = {name: GrowingFile(path) for name, path in layout.growing().items()}
         self._sealed: dict[str, Seal] = {}
+        self._turn = threading.Lock()
 
     def opened(self, meta: Mapping[str, Seal]) -> None:
         """Declare what the files of `meta/` hold, by their paths in the run directory. Flushed."""
@@ -106,8 +111,9 @@ class Journal:
             self._sealed = seals
 
     def _append(self, record: dict[str, Any]) -> None:
-        self._log.append(encode({"n": self._next, "t": timestamp(utc_now()), **record}))
-        self._next += 1
+        with self._turn:
+            self._log.append(encode({"n": self._next, "t": timestamp(utc_now()), **record}))
+            self._next += 1
 
 
 def encode(record: Mapping[str, Any]) -> bytes:

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tracebench_core.specs import JobStatus
-from tracebench_core.store.rows import GroupKey, Row, TaskKey, csv_line
+from tracebench_core.specs import JobStatus, Usage
+from tracebench_core.store.rows import SPENT, GroupKey, Row, TaskKey, csv_line, spent_cells
 from tracebench_core.store.student import interval
 
 COLUMNS = (
     "task_id", "task_version", "guide", "eval_kwargs", "rank", "trainer_id", "params", "optimizer", "score", "n",
-    "mean", "ci95_low", "ci95_high", "jobs", "ok", "failed", "timeout", "other", "isolation",
+    "mean", "ci95_low", "ci95_high", "jobs", "ok", "failed", "timeout", "other", "isolation", *SPENT,
 )  # fmt: skip
 _MEASURED: frozenset[JobStatus] = frozenset({"ok", "timeout"})
 _COUNTED: tuple[JobStatus, ...] = ("ok", "failed", "timeout")
@@ -34,6 +34,8 @@ class Standing:
     jobs: int = 0
     counts: Counter[JobStatus] = field(default_factory=Counter)
     rank: int | None = None
+    spent: Usage | None = None
+    """By all attempts at all its jobs; None where no ledger tells."""
 
     @property
     def mean(self) -> float | None:
@@ -56,6 +58,7 @@ class Standing:
             "jobs": self.jobs,
             "other": self.jobs - sum(self.counts[status] for status in _COUNTED),
             "isolation": self.isolation,
+            **spent_cells(self.spent),
         }
         return csv_line(cells, COLUMNS)
 
@@ -101,6 +104,8 @@ def _standing(group: GroupKey, rows: Iterable[Row], *, score: Score, isolation: 
     for row in rows:
         standing.jobs += 1
         standing.counts[row.status] += 1
+        if row.spent is not None:
+            standing.spent = (standing.spent or Usage()) + row.spent
         value = _score(row, score)
         if value is not None:
             standing.scores.append(value)

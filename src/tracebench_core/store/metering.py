@@ -40,7 +40,7 @@ class Meter:
 
     def add_call(self, event: LLMCall) -> None:
         """Count a model call."""
-        usage = _usage(event)
+        usage = usage_of(event)
         self._by_role[event.role] = self._by_role.get(event.role, Usage()) + usage
         if event.phase == "training":
             self._training += usage
@@ -74,7 +74,8 @@ class Meter:
         )
 
 
-def _usage(event: LLMCall) -> Usage:
+def usage_of(event: LLMCall) -> Usage:
+    """Return what one call adds to the usage of its role."""
     if event.status == "refused":
         return Usage(refused=1, retries=event.retries)
     if event.cached:
@@ -88,6 +89,7 @@ def _usage(event: LLMCall) -> Usage:
         usd=event.usd if answered else (event.usd or 0.0),
         retries=event.retries,
         errors=int(event.status == "error"),
+        estimated_tokens=event.prompt_tokens + event.completion_tokens if event.estimated else 0,
     )
 
 

@@ -19,6 +19,7 @@ from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import iter_jobs, read_head
 from tracebench_core.store.reduce import not_run
 from tracebench_core.store.results import read_result
+from tracebench_core.store.spent import LedgerReader, spent_of
 from tracebench_core.store.tabular import SPECS, Source, TableName
 from tracebench_core.store.trust import Trust, damaged, read_trust
 
@@ -122,11 +123,22 @@ class Run:
     @property
     def tables(self) -> Source:
         """The run's tables, row by row."""
-        return Source(self.layout, self.run_id, self.planned, self.results, self.demand_events)
+        return Source(self.layout, self.run_id, self.planned, self.results, self.demand_events, self.ledger)
 
     @cached_property
     def _by_id(self) -> dict[str, JobSpec]:
         return {job.job_id: job for job in self.planned}
+
+    @cached_property
+    def ledger(self) -> LedgerReader:
+        """What the calls of all attempts cost, those of lost attempts included."""
+        ledger = LedgerReader(self.layout.ledger)
+        ledger.read()
+        return ledger
+
+    def spent(self, job_id: str | None = None) -> dict[str, Any] | None:
+        """Return what all attempts at a job, or at all jobs, spent: `total`, and `by` role and model; None where no ledger tells."""
+        return spent_of(self.ledger, job_ids=None if job_id is None else {job_id})
 
     @cached_property
     def trust(self) -> Trust:

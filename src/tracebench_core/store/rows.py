@@ -9,18 +9,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tracebench_core.specs import JobResult, JobSpec, JobStatus, ModelIdentity, Role
+from tracebench_core.specs import JobResult, JobSpec, JobStatus, ModelIdentity, Role, Usage
 from tracebench_core.store.metering import total
 
+SPENT = ("spent_calls", "spent_tokens", "spent_usd", "spent_estimated_tokens")
+"""What all attempts at a job used together, from the ledger; empty where there is none."""
 COLUMNS = (
     "run_id", "job_id", "task_id", "suite", "trainer_id", "seed", "mode", "status", "stop_reason", "score_val_initial",
     "score_val_best", "score_val_final", "score_test_initial", "score_test", "best_step", "steps", "time_seconds",
     "evaluations", "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "usd", "params", "optimizer",
     "guide", "logger", "eval_kwargs", "llm_provider", "llm_model", "llm_base_url", "task_version", "plugin_version",
-    "isolation", "error_type", "feedback", "started_at", "ended_at", "tb_logdir",
+    "isolation", "error_type", "feedback", "started_at", "ended_at", "tb_logdir", "estimated_tokens", *SPENT,
 )  # fmt: skip
 USAGE_COUNTS = (
-    "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "cached_calls", "retries", "refused", "errors"
+    "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "cached_calls", "retries", "refused", "errors",
+    "estimated_tokens",
 )  # fmt: skip
 
 
@@ -54,8 +57,9 @@ class RoleUsage(NamedTuple):
 class Row:
     """One job, as small as the tables allow."""
 
+    job_id: str
     line: bytes
-    """Its line of `results.csv`."""
+    """Its line of `results.csv`, up to what was spent."""
     group: GroupKey
     status: JobStatus
     score_val: float | None
@@ -64,12 +68,22 @@ class Row:
     usage: tuple[RoleUsage, ...]
     isolation: str
     """How untrusted code was held; empty where none ran."""
+    spent: Usage | None = None
+    """Over all attempts; None where no ledger tells."""
+
+    @property
+    def csv(self) -> bytes:
+        """The whole line of `results.csv`."""
+        return self.line.removesuffix(b"\n") + b"," + csv_line(spent_cells(self.spent), SPENT)
 
 
 def make_row(job: JobSpec, result: JobResult, *, group: GroupKey, run_id: str, tb_logdir: str = "") -> Row:
     """Return the row of one job; `tb_logdir` is relative to the run directory."""
     return Row(
-        line=csv_line(_cells(job, result, run_id=run_id, group=group) | {"tb_logdir": tb_logdir}, COLUMNS),
+        job_id=job.job_id,
+        line=csv_line(
+            _cells(job, result, run_id=run_id, group=group) | {"tb_logdir": tb_logdir}, COLUMNS[: -len(SPENT)]
+        ),
         group=group,
         status=result.status,
         score_val=result.score_val_best,
@@ -88,6 +102,16 @@ def group_of(job: JobSpec) -> GroupKey:
     version = f"{job.task_version.comparability}.{job.task_version.interface}"
     task = TaskKey(job.task_id, version, _label(job.guide, job.guide_kwargs), _compact(job.eval_kwargs))
     return GroupKey(task, job.trainer_id, _compact(job.params), _label(job.optimizer, job.optimizer_kwargs))
+
+
+def spent_cells(spent: Usage | None) -> dict[str, Any]:
+    """Return the cells of `SPENT`; None, which is an empty cell, where nothing is known."""
+    amounts = (
+        (spent.llm_calls, spent.tokens, spent.usd, spent.estimated_tokens)
+        if spent is not None
+        else (None,) * len(SPENT)
+    )
+    return dict(zip(SPENT, amounts, strict=True))
 
 
 def csv_line(cells: Mapping[str, Any], columns: Iterable[str]) -> bytes:
@@ -112,6 +136,7 @@ def _cells(job: JobSpec, result: JobResult, *, run_id: str, group: GroupKey) -> 
         "completion_tokens": used.completion_tokens,
         "cached_tokens": used.cached_tokens,
         "usd": used.usd,
+        "estimated_tokens": used.estimated_tokens,
         "params": group.params,
         "optimizer": group.optimizer,
         "guide": group.task.guide,

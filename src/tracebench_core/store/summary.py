@@ -26,8 +26,13 @@ class RunEnd:
     """Of that process and all of its children."""
 
 
-def summary_bytes(rows: Collection[Row], *, run_id: str, jobs: int, end: RunEnd) -> bytes:
-    """Return `summary.json`; of `jobs` planned those without a row are `not_run`."""
+def summary_bytes(
+    rows: Collection[Row], *, run_id: str, jobs: int, end: RunEnd, spent: dict[str, Any] | None = None
+) -> bytes:
+    """Return `summary.json`; of `jobs` planned those without a row are `not_run`.
+
+    `usage` is of the attempts that count, `spent` of all, by role and model: null where no ledger tells.
+    """
     counts = dict.fromkeys(STATUSES, 0)
     for row in rows:
         counts[row.status] += 1
@@ -40,6 +45,7 @@ def summary_bytes(rows: Collection[Row], *, run_id: str, jobs: int, end: RunEnd)
         "counts": counts,
         "evaluations": sum(row.evaluations for row in rows),
         "usage": {role: _sum(usages) for role, usages in by_role.items() if usages} | {"total": _sum(everything)},
+        "spent": spent,
         "wall_seconds": end.wall_seconds,
         "cpu_seconds": end.cpu_seconds,
         "exit_code": end.exit_code,

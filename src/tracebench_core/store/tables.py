@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tracebench_core.errors import RunDirError
@@ -16,6 +17,7 @@ from tracebench_core.store.leaderboard import standings
 from tracebench_core.store.reduce import not_run
 from tracebench_core.store.results import read_result
 from tracebench_core.store.rows import COLUMNS, GroupKey, Row, group_of, make_row
+from tracebench_core.store.spent import LedgerReader, spent_of
 from tracebench_core.store.summary import RunEnd, summary_bytes
 from tracebench_core.store.trust import Trust
 
@@ -39,6 +41,7 @@ class TableWriter:
         self._groups: dict[GroupKey, GroupKey] = {}
         self._next_write = float("-inf")
         self._is_stale = True
+        self._ledger = LedgerReader(layout.ledger)
 
     def add(self, job: JobSpec, result: JobResult) -> None:
         """Take the result of a job; it replaces an earlier one of that job."""
@@ -70,13 +73,17 @@ class TableWriter:
 
     def render(self, end: RunEnd) -> dict[Path, bytes]:
         """Return the content of every table as it would be written now."""
-        rows = [self._rows[job.job_id] for job in self._jobs if job.job_id in self._rows]
+        self._ledger.read()
+        found = (self._rows[job.job_id] for job in self._jobs if job.job_id in self._rows)
+        rows = [replace(row, spent=self._ledger.of(row.job_id)) for row in found]
         board = [standing.line() for standing in standings(rows)]
         layout = self._layout
         return {
-            layout.results_csv: b"".join([header(COLUMNS), *(row.line for row in rows)]),
+            layout.results_csv: b"".join([header(COLUMNS), *(row.csv for row in rows)]),
             layout.leaderboard_csv: b"".join([header(LEADERBOARD_COLUMNS), *board]),
-            layout.summary: summary_bytes(rows, run_id=self._run_id, jobs=len(self._jobs), end=end),
+            layout.summary: summary_bytes(
+                rows, run_id=self._run_id, jobs=len(self._jobs), end=end, spent=spent_of(self._ledger)
+            ),
         }
 
     def complete(self) -> None:

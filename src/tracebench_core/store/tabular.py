@@ -19,6 +19,7 @@ from tracebench_core.store.fields import Cells, Column, columns_of, json_text
 from tracebench_core.store.files import read_lines
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.metering import total
+from tracebench_core.store.spent import LedgerReader
 from tracebench_core.store.states import candidate_scores
 
 TableName = Literal["jobs", "steps", "evaluations", "candidates", "calls"]
@@ -39,6 +40,8 @@ class JobRecord(NamedTuple):
     model: ModelIdentity | None
     """Of the role `optimizer`, else of the first role that has one."""
     steps: int
+    spent: Usage | None
+    """By all attempts; None where no ledger tells."""
 
 
 class EventRecord(NamedTuple):
@@ -75,6 +78,9 @@ SPECS: Mapping[TableName, Table] = MappingProxyType(
             *columns_of(JobResult, at="result", without={"steps"}),
             Column("steps", "integer", "steps"),
             *columns_of(Usage, at="usage"),
+            *columns_of(
+                Usage, at="spent", renamed={name: f"spent_{name}" for name in Usage.model_fields}, is_optional=True
+            ),
             *columns_of(JobSpec, at="spec", without={*JobResult.model_fields, "logger", "logger_kwargs"}),
             *columns_of(
                 ModelIdentity,
@@ -107,6 +113,7 @@ class Source:
     results: Mapping[str, JobResult]
     demand_events: Callable[[str], None]
     """Raises where the events of a job are not what they were."""
+    ledger: LedgerReader
 
     def rows(self, name: TableName) -> Iterator[Row]:
         """Yield the rows of one table, jobs in plan order."""
@@ -120,13 +127,19 @@ class Source:
         }
         for job in self.jobs:
             if "jobs" in names:
-                yield "jobs", SPECS["jobs"].cells(_job_record(self.run_id, job, self.results[job.job_id]))
+                yield "jobs", SPECS["jobs"].cells(self._job_record(job))
             if kinds:
                 self.demand_events(job.job_id)
             for attempt in _attempts(self.layout.job(job.job_id)) if kinds else ():
                 wanted = {n: k for n, k in kinds.items() if attempt.counts or n == "calls"}
                 if wanted:
                     yield from self._event_rows(job.job_id, attempt, wanted)
+
+    def _job_record(self, job: JobSpec) -> JobRecord:
+        result = self.results[job.job_id]
+        model = job.models.get("optimizer") or next(iter(job.models.values()), None)
+        spent = self.ledger.of(job.job_id)
+        return JobRecord(self.run_id, job, result, total(result.usage), model, len(result.steps), spent)
 
     def _event_rows(
         self, job_id: str, attempt: _Attempt, kinds: Mapping[TableName, bytes]
@@ -174,11 +187,6 @@ def _event(name: TableName, line: bytes) -> Event | None:
         return model.model_validate_json(line) if model is not None else None
     except ValidationError:
         return None
-
-
-def _job_record(run_id: str, job: JobSpec, result: JobResult) -> JobRecord:
-    model = job.models.get("optimizer") or next(iter(job.models.values()), None)
-    return JobRecord(run_id, job, result, total(result.usage), model, len(result.steps))
 
 
 def _candidate_records(

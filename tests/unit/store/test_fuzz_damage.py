@@ -2,6 +2,9 @@
 
 There is no third outcome. The default run takes a small sample; `TRACEBENCH_FUZZ=90`, as `.ci/run` sets it, damages 90 files, each
 before all five commands, and `TRACEBENCH_FUZZ=all` every file in every way.
+
+A command starts jobs only where the damage calls for them: a replay whose config and recording are those of the sound run is that run's
+replay, which is done once.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from typer.testing import CliRunner
@@ -21,8 +24,9 @@ from typer.testing import CliRunner
 from tracebench_core import api
 from tracebench_core.cli.app import app
 from tracebench_core.config import parse_config
+from tracebench_core.engine.replay import replay_of
 from tracebench_core.errors import TraceBenchError
-from tracebench_core.store.compare import without_identity
+from tracebench_core.store.compare import differences, without_identity
 from tracebench_core.store.reader import load_run
 
 SAMPLE = 4
@@ -65,6 +69,9 @@ DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
 }
 COMMANDS = ("resume", "fsck", "repair", "show", "replay")
 
+Told = dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]
+Fed = tuple[dict[str, Any], int, dict[str, bytes]]
+
 
 def make_run(runs: Path) -> Path:
     """Return a recorded run of two jobs of which one has a large value."""
@@ -82,12 +89,34 @@ def make_run(runs: Path) -> Path:
     return api.run(config, stream=io.StringIO()).run_dir
 
 
+class Sound(NamedTuple):
+    """A run as it was recorded, and what its commands say of it."""
+
+    run_dir: Path
+    told: Told
+    fed: Fed
+    replayed: Path
+
+
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("fuzz"))
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Sound:
+    runs = tmp_path_factory.mktemp("fuzz")
+    run_dir = make_run(runs)
+    again = replay_of(run_dir, runs_dir=str(runs / "replays"))
+    replayed = api.run(again.config, root=again.root, limit=again.jobs, stream=io.StringIO()).run_dir
+    return Sound(run_dir, told(run_dir), fed(run_dir), replayed)
 
 
-def told(run_dir: Path) -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
+def fed(run_dir: Path) -> Fed:
+    """Return all that a replay is made from: config, number of jobs, and every byte of the recording."""
+    again = replay_of(run_dir, runs_dir="replays")
+    recording = {
+        p.relative_to(run_dir).as_posix(): p.read_bytes() for p in sorted((run_dir / "llm").rglob("*")) if p.is_file()
+    }
+    return again.config.model_dump(mode="json", exclude={"replay_from"}), again.jobs, recording
+
+
+def told(run_dir: Path) -> Told:
     """Return what people take from a run: every result, and the best candidate with its values."""
     run = load_run(run_dir)
     best = {r.best_candidate for r in run.results.values()}
@@ -126,32 +155,37 @@ def invoke(*words: str) -> tuple[int, str]:
     return code, done.output
 
 
-def outcome(command: str, run_dir: Path, expected: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]) -> str:
+def outcome(command: str, run_dir: Path, sound: Sound) -> str:
     """Return `loud` or `same`; fail for anything else."""
-    runs = run_dir.parent
-    if command == "resume":
-        code, _ = invoke("resume", str(run_dir))
-    elif command == "fsck":
-        code, _ = invoke("fsck", str(run_dir))
-    elif command == "repair":
-        code, _ = invoke("fsck", str(run_dir), "--repair")
-    elif command == "replay":
-        code, _ = invoke("replay", str(run_dir), "--runs-dir", str(runs / "replays"))
-    else:
+    if command == "replay":
+        return _outcome_of_replay(run_dir, sound)
+    if command == "show":
         code, _ = invoke("show", str(run_dir), "--json")
         for job in sorted((run_dir / "jobs").glob("*")) if code == 0 else ():
             code = code or invoke("show", str(job), "--json")[0]
+    else:
+        code, _ = invoke(*{"repair": ("fsck", "--repair")}.get(command, (command,)), str(run_dir))
     if code != 0:
         return "loud"
     if command == "show":
-        assert told(run_dir) == expected
-    if command == "replay":
-        (replayed,) = (runs / "replays").iterdir()
-        found, wanted = told(replayed), expected
-        assert list(found.values()) == list(wanted.values())
+        assert told(run_dir) == sound.told
     else:
         results = {job: without_identity(result) for job, result in load_run(run_dir).results.items()}
-        assert results == {job: result for job, (result, _) in expected.items()}
+        assert results == {job: result for job, (result, _) in sound.told.items()}
+    return "same"
+
+
+def _outcome_of_replay(run_dir: Path, sound: Sound) -> str:
+    try:
+        if fed(run_dir) == sound.fed:
+            return "loud" if list(differences(load_run(run_dir), load_run(sound.replayed))) else "same"
+    except TraceBenchError:
+        return "loud"
+    replays = run_dir.parent / "replays"
+    if invoke("replay", str(run_dir), "--runs-dir", str(replays))[0] != 0:
+        return "loud"
+    (replayed,) = replays.iterdir()
+    assert list(told(replayed).values()) == list(sound.told.values())
     return "same"
 
 
@@ -167,9 +201,9 @@ def cases(run_dir: Path) -> list[tuple[str, str]]:
     return every if asked == "all" else random.Random(7).sample(every, min(int(asked), len(every)))
 
 
-def damaged_copy(sound: Path, folder: Path, name: str, damage: str) -> Path:
+def damaged_copy(sound: Sound, folder: Path, name: str, damage: str) -> Path:
     run_dir = folder / "sound"
-    shutil.copytree(sound, run_dir)
+    shutil.copytree(sound.run_dir, run_dir)
     data = DAMAGES[damage]((run_dir / name).read_bytes())
     if data is None:
         (run_dir / name).unlink()
@@ -178,16 +212,21 @@ def damaged_copy(sound: Path, folder: Path, name: str, damage: str) -> Path:
     return run_dir
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_of_a_sound_run_every_command_says_the_same(sound: Sound, tmp_path: Path, command: str) -> None:
+    shutil.copytree(sound.run_dir, tmp_path / "sound")
+    assert outcome(command, tmp_path / "sound", sound) == "same"
+
+
 @pytest.mark.timeout(600)
-def test_no_damage_to_any_file_changes_a_result_in_silence(sound: Path, tmp_path: Path) -> None:
-    expected = told(sound)
+def test_no_damage_to_any_file_changes_a_result_in_silence(sound: Sound, tmp_path: Path) -> None:
     tally = {"same": 0, "loud": 0}
     wrong = []
-    for number, (name, damage) in enumerate(cases(sound)):
+    for number, (name, damage) in enumerate(cases(sound.run_dir)):
         for command in COMMANDS:
             run_dir = damaged_copy(sound, tmp_path / f"{number}-{command}", name, damage)
             try:
-                tally[outcome(command, run_dir, expected)] += 1
+                tally[outcome(command, run_dir, sound)] += 1
             except Exception as err:  # noqa: BLE001 - whatever a command raises is told with its case
                 wrong.append((name, damage, command, f"{type(err).__name__}: {str(err)[:300]}"))
             shutil.rmtree(run_dir.parent)
@@ -196,11 +235,11 @@ def test_no_damage_to_any_file_changes_a_result_in_silence(sound: Path, tmp_path
 
 
 @pytest.mark.timeout(600)
-def test_every_damage_has_a_way_out_that_can_be_typed(sound: Path, tmp_path: Path) -> None:
+def test_every_damage_has_a_way_out_that_can_be_typed(sound: Sound, tmp_path: Path) -> None:
     """After repair, resume and accept, `fsck` is content, and the results are those of before."""
-    expected = {job.job_id: without_identity(load_run(sound).results[job.job_id]) for job in load_run(sound).planned}
+    expected = {job: result for job, (result, _) in sound.told.items()}
     wrong = []
-    for number, (name, damage) in enumerate(cases(sound)):
+    for number, (name, damage) in enumerate(cases(sound.run_dir)):
         run_dir = damaged_copy(sound, tmp_path / str(number), name, damage)
         codes = [
             invoke("fsck", str(run_dir), "--repair")[0],

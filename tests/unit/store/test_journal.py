@@ -1,4 +1,5 @@
 import json
+import threading
 
 import pytest
 from tests.unit.store.samples import job_spec, whole_job
@@ -12,7 +13,7 @@ from tracebench_core.store.recovery import settle
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import write_result
 from tracebench_core.store.states import write_states
-from tracebench_core.store.trust import end_records, finished_jobs, is_settled
+from tracebench_core.store.trust import end_records, finished_jobs, is_settled, read_trust
 from tracebench_core.store.writer import EventWriter
 
 
@@ -205,3 +206,20 @@ def test_states_are_written_anew_only_after_the_machine_was_started(run):
         assert job.best_state.read_bytes() == good
         machine.boot = ""
         assert not is_settled(run)
+
+
+def test_threads_that_write_at_once_lose_no_record(run):
+    """Jobs are begun in one thread and declared finished in another."""
+    with Journal(run) as journal:
+        threads = [
+            threading.Thread(
+                target=lambda part=part: [journal.job_finished(f"{part}-{n}", "ok", digest="d") for n in range(200)]
+            )
+            for part in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(finished_jobs(run)) == 800
+    assert read_trust(run).damage == []

@@ -44,7 +44,8 @@ def test_the_columns_are_those_of_the_format_in_their_order():
         "run_id, job_id, task_id, suite, trainer_id, seed, mode, status, stop_reason, score_val_initial, score_val_best, "
         "score_val_final, score_test_initial, score_test, best_step, steps, time_seconds, evaluations, llm_calls, prompt_tokens, "
         "completion_tokens, cached_tokens, usd, params, optimizer, guide, logger, eval_kwargs, llm_provider, llm_model, "
-        "llm_base_url, task_version, plugin_version, isolation, error_type, feedback, started_at, ended_at, tb_logdir"
+        "llm_base_url, task_version, plugin_version, isolation, error_type, feedback, started_at, ended_at, tb_logdir, "
+        "estimated_tokens, spent_calls, spent_tokens, spent_usd, spent_estimated_tokens"
     )
 
 
@@ -108,6 +109,11 @@ def test_a_row_says_what_the_job_was_and_how_it_ended(run):
         "started_at": "",
         "ended_at": "2026",
         "tb_logdir": "jobs/0123456789ab/tb",
+        "estimated_tokens": "0",
+        "spent_calls": "",
+        "spent_tokens": "",
+        "spent_usd": "",
+        "spent_estimated_tokens": "",
     }
 
 
@@ -119,7 +125,7 @@ def test_a_row_says_what_the_job_was_and_how_it_ended(run):
 def test_any_row_reads_back(feedback, score, params):
     job = job_spec(params=params)
     row = make_row(job, result(job, feedback=feedback, score_test=score), group=group_of(job), run_id="r")
-    (cells,) = csv.reader(io.StringIO(row.line.decode(), newline=""))
+    (cells,) = csv.reader(io.StringIO(row.csv.decode(), newline=""))
     read = dict(zip(COLUMNS, cells, strict=True))
     assert json.loads(read["params"]) == params
     assert (float(read["score_test"]) if read["score_test"] else None) == score

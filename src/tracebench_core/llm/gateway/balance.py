@@ -63,6 +63,7 @@ class Balance:
     retries: int = 0
     refused: int = 0
     errors: int = 0
+    estimated_tokens: int = 0
     held: Need = NOTHING
     clock: float | None = None
     """Monotonic seconds at which training began."""
@@ -77,6 +78,7 @@ class Balance:
         self.prompt_tokens += record["prompt_tokens"]
         self.completion_tokens += record["completion_tokens"]
         self.cached_tokens += record["cached_tokens"]
+        self.estimated_tokens += record["prompt_tokens"] + record["completion_tokens"] if record.get("estimated") else 0
         self.cached_calls += record.get("cached", False)
         self.retries += record.get("retries", 0)
         usd = record["usd"]
