@@ -9,6 +9,10 @@ import os
 
 import pytest
 
+os.environ.pop(
+    "PYTHONDONTWRITEBYTECODE", None
+)  # processes that tests start would compile everything from source, each time
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the mark `heavy(group)`."""

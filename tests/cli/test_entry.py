@@ -101,7 +101,7 @@ def test_a_bug_is_owned_in_one_sentence(cli: Cli, plugin_path: Install) -> None:
     done = cli("go", env=env)
 
     assert done.returncode == 70
-    assert "error: a bug of ours: ValueError: of no use" in done.stderr
+    assert "internal error: ValueError: of no use" in done.stderr
     assert "--debug" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Traceback" in cli("go", "--debug", env=env).stderr

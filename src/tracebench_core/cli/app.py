@@ -25,6 +25,7 @@ from tracebench_core.cli import (
     replay,
     report,
     run,
+    runs,
     show,
     validate,
 )
@@ -93,7 +94,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 MODULES = (
-    listing, validate, plan, run, replay, control, show, compare, report, recap, export, config, fsck, doctor, pythons,
+    listing, validate, plan, run, replay, control, runs, show, compare, report, recap, export, config, fsck, doctor, pythons,
 )  # fmt: skip
 for _module in MODULES:
     _module.register(app)
@@ -140,7 +141,7 @@ def main() -> None:
     except Exception as err:  # noqa: BLE001 - the last one: whatever comes here is ours
         if debug:
             traceback.print_exc()
-        output.note(f"error: a bug of ours: {output.safe(f'{type(err).__name__}: {err}')}")
+        output.note(f"internal error: {output.safe(f'{type(err).__name__}: {err}')}")
         if not debug:
             output.note(
                 "  hint: repeat it with --debug and report what that prints, together with `trace-bench doctor`."

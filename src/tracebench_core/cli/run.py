@@ -59,7 +59,8 @@ def run(
     max_workers: MaxWorkers = None,
     force: Annotated[bool, typer.Option("--force", help="Run every job again, finished ones too.")] = False,
     resume_mode: Annotated[
-        ResumeMode | None, typer.Option("--resume", help="Of a run that exists: `auto` skips what is finished.")
+        ResumeMode | None,
+        typer.Option("--resume", help="How to treat jobs that an earlier start finished: `auto` skips them."),
     ] = None,
     job_timeout: Annotated[
         float | None,

@@ -55,7 +55,7 @@ class Surroundings:
         environ: Mapping[str, str],
         reuse: bool = True,
     ) -> None:
-        """`reuse`: of a recorded run, jobs that run again go through their finished calls for nothing."""
+        """`reuse`: of a recorded run, jobs that run again go through their finished calls without paying again."""
         self._plan = plan
         self._reuse = reuse
         self._host = host

@@ -77,7 +77,7 @@ class Catalog:
                 self.other_names.setdefault((kind, other), spec.name)
 
     def exclude(self, exclusions: Iterable[Exclusion]) -> None:
-        """Take ids off the offer; they stay listed with their reason."""
+        """Exclude ids from what is offered; they stay listed with their reason."""
         self.excluded.update((e.id, e.reason) for e in exclusions)
 
     def drop(self, plugin: str) -> None:

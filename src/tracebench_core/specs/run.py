@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, field_validator, model_validator
@@ -10,7 +11,10 @@ from tracebench_core.specs.base import Mode, Role, Spec
 from tracebench_core.specs.job import Budget
 
 Resume = Literal["auto", "failed", "none"]
-FORBIDDEN_IN_RUN_ID = frozenset("/\\\0")
+FORBIDDEN_IN_RUN_ID = frozenset("/\\")
+LONGEST_RUN_ID = 128
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEY_LIKE = re.compile(r"(sk|pk|hf|gsk|xai|ghp|key)_.{16,}|(?=.*[a-z])(?=.*[0-9])\w{32,}")
 
 
 class TaskEntry(Spec):
@@ -75,6 +79,15 @@ class ModelConfig(Spec):
     """Of one completion; where none is set and tokens or USD are capped, 4096."""
     extra_body: dict[str, JsonValue] = {}
     """Fields that every request carries besides, such as `top_k: 20`."""
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _names_a_variable(cls, name: str | None) -> str | None:
+        if name is not None and (not _VARIABLE.fullmatch(name) or _KEY_LIKE.fullmatch(name)):
+            raise ValueError(
+                "it must be the name of a variable, such as `OPENAI_API_KEY`; keys themselves have no place in a config"
+            )
+        return name
 
 
 class ListedModel(ModelConfig):
@@ -155,7 +168,7 @@ class RunConfig(Spec):
     fail_fast: bool = False
     """Start no further job once one has failed."""
     resume: Resume = "auto"
-    """Of a run that exists: `auto` skips what is finished, `failed` runs again what failed, `none` runs all."""
+    """How to treat jobs that an earlier start finished: `auto` skips them, `failed` runs those again that failed, `none` all."""
     job_timeout: float | None = Field(default=None, ge=0)
     """Seconds that a job may train; 0 for no limit. When None: 3600, and 600 in real mode."""
     scoring_timeout: float = Field(default=3600.0, ge=0)
@@ -192,8 +205,12 @@ class RunConfig(Spec):
     @field_validator("run_id")
     @classmethod
     def _stays_in_runs_dir(cls, run_id: str | None) -> str | None:
-        if run_id is not None and (run_id in {"", ".", ".."} or FORBIDDEN_IN_RUN_ID & set(run_id)):
+        if run_id is None:
+            return None
+        if run_id in {"", ".", ".."} or FORBIDDEN_IN_RUN_ID & set(run_id):
             raise ValueError("a run id is one folder name inside `runs_dir`")
+        if not run_id.isprintable() or run_id.startswith("-") or len(run_id.encode()) > LONGEST_RUN_ID:
+            raise ValueError(f"a run id is printable, does not begin with `-`, and has at most {LONGEST_RUN_ID} bytes")
         return run_id
 
     @field_validator("seeds")

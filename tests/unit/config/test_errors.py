@@ -135,3 +135,21 @@ def test_a_mapping_has_no_lines_but_an_origin() -> None:
         parse_config({"mode": "sutb"}, origin="the form")
     with pytest.raises(ConfigError, match=r"`runs_dir` is a PosixPath, which a config cannot hold"):
         parse_config({"runs_dir": Path("runs")})
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-proj-abcdefghijklmnop", "hf_abcdefghijklmnopqrst", "abcdef0123456789abcdef0123456789ab", "a b", "1ST"]
+)
+def test_a_key_in_place_of_its_variables_name_is_refused_and_not_repeated(tmp_path: Path, key: str) -> None:
+    said = complaint(tmp_path, f"llm: {{api_key_env: '{key}'}}")
+
+    assert "`llm.api_key_env` is refused: it must be the name of a variable" in said
+    assert key not in said
+
+
+@pytest.mark.parametrize("run_id", ['"a\\nb"', '"\\eb"', "'-rf'", "x" * 129, "'a\\b'", "..", '"a\\0"'])
+def test_a_run_id_is_one_plain_folder_name(tmp_path: Path, run_id: str) -> None:
+    said = complaint(tmp_path, f"run_id: {run_id}")
+
+    assert "`run_id` is refused" in said
+    assert "\x1b" not in said

@@ -1,4 +1,4 @@
-"""What earlier attempts at a run's jobs were answered: a job that was killed goes through its finished calls again for nothing."""
+"""What earlier attempts at a run's jobs were answered: a job that was killed goes through its finished calls without paying again."""
 
 from __future__ import annotations
 
