@@ -6,7 +6,6 @@ import pytest
 
 from tracebench_core.specs import Candidate, Evaluation, Example, ExampleResult, Feedback
 from tracebench_opto.parts.archive import Archive
-from tracebench_opto.parts.embedding import distance, embed_lexically
 from tracebench_opto.parts.objectives import SCALAR
 from tracebench_opto.parts.priority import by_priority, ucb
 from tracebench_opto.parts.selection import draw_by_wins, draw_softmax, frontier
@@ -61,11 +60,3 @@ def test_ucb_does_not_depend_on_the_scale_of_scores() -> None:
 def test_time_takes_the_newest_first() -> None:
     archive = fill((3.0, 3.0, 3.0), (1.0, 1.0, 1.0), (2.0, 2.0, 2.0))
     assert [e.index for e in by_priority(list(archive), archive, score_function="time")] == [2, 1, 0]
-
-
-def test_alike_texts_are_near_and_unlike_ones_far() -> None:
-    one, near, far = embed_lexically(
-        ["Answer in one short word.", "Answer in one short sentence.", "def f(x): return 2"]
-    )
-    assert distance(one, one) == 0.0
-    assert distance(one, near) < distance(one, far)

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
-from tracebench_core.specs import Budget
+from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.contracts import Context
+from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
+from tracebench_core.specs.events import MetricLogged
 from tracebench_core.testing import Teacher, Trial, run_trial
+from tracebench_core.testing.teacher import Lesson
 from tracebench_core.testing.toys import Toy, build_dials, build_number, build_trade_off
+from tracebench_opto.parts.novelty import Net, edit_distance
 from tracebench_opto.trainers import pareto_search, polca, priority_search
 
 
@@ -96,14 +105,70 @@ def test_a_tiny_memory_still_searches() -> None:
     assert trial.best.id != "c0"
 
 
-def test_polca_evaluates_no_near_copies() -> None:
+def test_polca_evaluates_no_near_copies_and_says_how_many_it_dropped() -> None:
     toy = build_dials()
     teacher = Teacher(toy.lesson, improves=0.5, harms=0.5)
     strict, free = (
-        run_trial(polca.build(polca.Settings(num_steps=6, epsilon=epsilon)), toy, answer=teacher)
-        for epsilon in (0.26, 0.0)
+        run_trial(polca.build(polca.Settings(num_steps=6, num_proposals=4, epsilon=epsilon)), toy, answer=teacher)
+        for epsilon in (1.0, 0.0)
     )
+    dropped = [e for e in strict.events if isinstance(e, MetricLogged) and e.name == "proposal_near_copy"]
     assert 1 < len(strict.candidates) < len(free.candidates)
+    assert sum(e.value for e in dropped) == strict.used.llm_calls - (len(strict.candidates) - 1)
+
+
+@pytest.mark.parametrize("lines", [20, 60, 400])
+def test_polca_evaluates_one_changed_constant_in_a_long_program(lines: int) -> None:
+    """The size of an edit is judged by the other edits of the search, not by the length of the program."""
+    program = "".join(f"    step_{i} = prepare(step_{i - 1}, weight={i})\n" for i in range(1, lines))
+
+    def guide(_example: Example, output: Any, _context: Context) -> Feedback:
+        return Feedback(score=float(output.split()[-1]), text="")
+
+    task = SimpleTask(
+        parameters=[Parameter(name="code", kind="code", initial=f"def run():\n{program}    return 0\n")],
+        objective="Return much.",
+        program=lambda values, _example, _context: values["code"],
+        guide=guide,
+    )
+
+    def raised(values: Values, _rng: random.Random) -> Values:
+        head, _, last = values["code"].strip().rpartition(" ")
+        return {"code": f"{head} {int(last) + 1}\n"}
+
+    toy = Toy("long", task, Lesson(raised, raised), target=8.0)
+    trainer = polca.build(polca.Settings(num_steps=8, num_candidates=1, num_proposals=1))
+    trial = run_trial(trainer, toy, answer=Teacher(toy.lesson, improves=1.0, harms=0.0))
+    assert trial.score() == 8.0
+
+
+def test_a_net_keeps_the_farthest_proposal_and_drops_small_edits_between_large_ones() -> None:
+    net = Net(edit_distance, epsilon=0.5)
+    base = {"text": "one two three four five six seven eight"}
+    large = [{"text": text} for text in ("alpha beta gamma", "un deux trois quatre", "eins zwei drei")]
+    small = {"text": base["text"].replace("eight", "nine")}
+    assert net.admit([base], [base]) == [base]
+    assert small not in net.admit([base], [*large, small])
+    assert net.admit([base], [small]) == [small]
+
+
+def test_numbers_are_as_far_apart_as_they_differ_in_size() -> None:
+    assert edit_distance({"x": 1.0}, {"x": 1.0}) == 0.0
+    assert edit_distance({"x": 100.0}, {"x": 101.0}) < edit_distance({"x": 1.0}, {"x": 2.0})
+    assert edit_distance({"x": "1.0"}, {"x": 1.0}) > 0.0
+    assert 0.0 < edit_distance({"x": "a  b"}, {"x": "a b"}) <= 1.0
+
+
+def test_an_embedding_may_take_the_place_of_edits() -> None:
+    toy = build_dials()
+    settings = polca.Settings(num_steps=3, embedding=f"{__name__}:embed")
+    trial = run_trial(polca.build(settings), toy, answer=Teacher(toy.lesson, improves=1.0, harms=0.0))
+    assert trial.error is None
+    assert len(trial.candidates) > 1
+
+
+def embed(texts: Sequence[str]) -> list[list[float]]:
+    return [[float(len(text)), float(text.count("1"))] for text in texts]
 
 
 def test_a_pareto_search_keeps_both_ends_of_a_trade_off() -> None:

@@ -5,8 +5,12 @@ epsilon-net in an embedding space, farthest first. What differs, and why:
 
 * the test comes before the evaluation, so that near-copies cost nothing; OpenTrace evaluates them and drops them from
   its memory afterwards;
-* the embedding is any callable, a local lexical one by default; OpenTrace's needs an embedding service and waits
-  minutes without one;
+* distance is the share of a candidate that was edited, or that of any embedding that is named; OpenTrace's needs an
+  embedding service and waits minutes without one, and a fixed epsilon there takes one changed constant in a long
+  program for a copy;
+* epsilon is a part of the median distance at which this search's proposals fall, so that it fits programs of any
+  length, and the farthest proposal of a step is always tried;
+* what is dropped is counted: `proposal_near_copy` in the job's record;
 * there is no summariser: a proposer sees the evaluations of a candidate's lineage, and has no place for a free text
   of another model.
 """
@@ -21,54 +25,18 @@ from pydantic import Field
 
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, Ref, TaskShape, Values
-from tracebench_opto.parts.archive import Archive
-from tracebench_opto.parts.embedding import Embedding, describe_values, distance
+from tracebench_opto.parts.novelty import EmbeddedDistance, Net, edit_distance
+from tracebench_opto.parts.search import Search
 from tracebench_opto.trainers import priority_search
-
-DEFAULT_EMBEDDING = "tracebench_opto.parts.embedding:embed_lexically"
 
 
 class Settings(priority_search.Settings):
     """Settings of POLCA."""
 
-    epsilon: float = Field(default=0.05, ge=0)
-    """Least Euclidean distance to any known candidate; 0 keeps all that differ."""
-    embedding: Ref = DEFAULT_EMBEDDING
-    """`package.module:callable`, from a list of texts to a list of vectors of one length."""
-
-
-class Net:
-    """The epsilon-net of a search: embeds each candidate once."""
-
-    def __init__(self, embedding: Embedding, *, epsilon: float) -> None:
-        self._embedding = embedding
-        self._epsilon = epsilon
-        self._vectors: dict[str, Sequence[float]] = {}
-
-    def admit(self, archive: Archive, proposals: list[Values]) -> list[Values]:
-        """Return the proposals that are more than epsilon from every candidate and from each other, farthest first."""
-        if not self._epsilon or not proposals:
-            return proposals
-        known = self._embed([e.candidate.values for e in archive])
-        offered = self._embed(proposals)
-        admitted: list[Values] = []
-        left = list(range(len(proposals)))
-        while left:
-            gaps = {i: min((distance(offered[i], k) for k in known), default=float("inf")) for i in left}
-            farthest = max(left, key=lambda i: (gaps[i], -i))
-            if gaps[farthest] <= self._epsilon:
-                break
-            admitted.append(proposals[farthest])
-            known.append(offered[farthest])
-            left.remove(farthest)
-        return admitted
-
-    def _embed(self, candidates: Sequence[Values]) -> list[Sequence[float]]:
-        texts = [describe_values(values) for values in candidates]
-        new = sorted(set(texts) - self._vectors.keys())
-        if new:
-            self._vectors.update(zip(new, self._embedding(new), strict=True))
-        return [self._vectors[text] for text in texts]
+    epsilon: float = Field(default=0.25, ge=0)
+    """Least distance to any known candidate, in units of the median distance of all proposals; 0 keeps all that differ."""
+    embedding: Ref | None = None
+    """`package.module:callable`, from a list of texts to a list of vectors of one length; None for the share that was edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +47,21 @@ class POLCA:
 
     def train(self, problem: Problem) -> None:
         """Run the search."""
+        net = self._net()
+
+        def keep(search: Search, proposals: Sequence[Values]) -> list[Values]:
+            kept = net.admit([entry.candidate.values for entry in search.archive], proposals)
+            if len(kept) < len(proposals):
+                problem.log("proposal_near_copy", len(proposals) - len(kept))
+            return kept
+
+        priority_search.PrioritySearch(self.settings, keep=keep).train(problem)
+
+    def _net(self) -> Net:
+        if self.settings.embedding is None:
+            return Net(edit_distance, epsilon=self.settings.epsilon)
         module, _, name = self.settings.embedding.partition(":")
-        net = Net(getattr(import_module(module), name), epsilon=self.settings.epsilon)
-        priority_search.PrioritySearch(self.settings, keep=net.admit).train(problem)
+        return Net(EmbeddedDistance(getattr(import_module(module), name)), epsilon=self.settings.epsilon)
 
 
 def build(settings: Settings) -> POLCA:

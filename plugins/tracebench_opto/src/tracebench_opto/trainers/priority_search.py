@@ -23,7 +23,7 @@ from pydantic import Field
 
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, Example, TaskShape, Values
-from tracebench_opto.parts.archive import Archive, Entry
+from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.memory import Memory
 from tracebench_opto.parts.priority import ScoreFunction, by_priority
@@ -51,9 +51,13 @@ class Settings(SearchSettings):
     short_term_memory_size: int | None = Field(default=None, ge=1)
 
 
-def keep_all(_archive: Archive, proposals: list[Values]) -> list[Values]:
+Keep = Callable[[Search, Sequence[Values]], list[Values]]
+"""Which of a step's proposals are worth evaluating."""
+
+
+def keep_all(_search: Search, proposals: Sequence[Values]) -> list[Values]:
     """Keep every proposal."""
-    return proposals
+    return list(proposals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,7 @@ class PrioritySearch:
     """The trainer."""
 
     settings: Settings
-    keep: Callable[[Archive, list[Values]], list[Values]] = keep_all
-    """Which of a candidate's proposals are worth evaluating."""
+    keep: Keep = keep_all
 
     def train(self, problem: Problem) -> None:
         """Run the search."""
@@ -95,7 +98,7 @@ class PrioritySearch:
     def _expand(self, search: Search, parent: Entry, batch: Sequence[Example]) -> list[Entry]:
         """Return the evaluated children of one candidate on one batch."""
         children = search.propose(parent, search.measure(parent, batch), n=self.settings.num_proposals)
-        kept = self.keep(search.archive, children)
+        kept = self.keep(search, children)
         return search.evaluate(kept, self._judging(search, batch), parent=parent, origin="propose")
 
     def _judging(self, search: Search, batch: Sequence[Example]) -> Sequence[Example]:
