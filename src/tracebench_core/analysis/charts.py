@@ -9,8 +9,8 @@ from typing import Any
 from tracebench_core.analysis.plots import Row
 from tracebench_core.errors import MissingRequirementError
 
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-"""Okabe and Ito (2008): told apart by most people; an entrant keeps its colour on every chart."""
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999", "#F0E442")
+"""Okabe and Ito (2008), with grey for black, which a dark page hides: told apart by most people; an entrant keeps its colour."""
 WIDTH, HEIGHT = 520, 260
 
 
@@ -35,7 +35,9 @@ class Charts:
         self._alt = altair()
         colors = [COLORS[i % len(COLORS)] for i in range(len(entrants))]
         self._color = self._alt.Color(
-            "trainer:N", scale=self._alt.Scale(domain=[*entrants], range=colors), legend=self._alt.Legend(title=None)
+            "trainer:N",
+            scale=self._alt.Scale(domain=[*entrants], range=colors),
+            legend=self._alt.Legend(title=None, symbolOpacity=1, orient="bottom"),
         )
 
     def leaderboard(self, rows: Sequence[Row], *, floor: float | None) -> Any:
@@ -56,19 +58,22 @@ class Charts:
         return alt.layer(*layers).properties(width=WIDTH, height=max(60, 28 * len(rows)))
 
     def curves(self, rows: Sequence[Row]) -> Any:
-        """Draw best-so-far with bands; a menu chooses the axis, and what is dotted is carried on after jobs had ended."""
+        """Draw best-so-far with bands; a menu chooses among several axes, and what is dotted is carried on after jobs had ended."""
         alt = self._alt
         axes = list(dict.fromkeys(row["axis"] for row in rows))
         axis = alt.param(
             name="axis", value=axes[0] if axes else None, bind=alt.binding_select(options=axes, name="axis ")
         )
-        base = self._chart(rows).transform_filter("datum.axis === axis").encode(x=alt.X("x:Q", title="used"))
+        base = self._chart(rows).encode(x=alt.X("x:Q", title=f"{axes[0]} used" if len(axes) == 1 else "used"))
+        if len(axes) > 1:
+            base = base.transform_filter("datum.axis === axis")
         band = base.mark_area(opacity=0.12).encode(y="low:Q", y2="high:Q", color=self._color, detail="carried:N")
         dash = alt.StrokeDash("carried:N", scale=alt.Scale(domain=[False, True], range=[[1, 0], [2, 4]]), legend=None)
         line = base.mark_line(interpolate="step-after", strokeWidth=2).encode(
             y=alt.Y("mean:Q", title="gain over the initial candidate"), color=self._color, strokeDash=dash
         )
-        return alt.layer(band, line).add_params(axis).properties(width=WIDTH, height=HEIGHT)
+        chart = alt.layer(band, line).properties(width=WIDTH, height=HEIGHT)
+        return chart.add_params(axis) if len(axes) > 1 else chart
 
     def profile(self, rows: Sequence[Row]) -> Any:
         """Draw the share of jobs that score above a threshold."""

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from tracebench_core.analysis.charts import Charts
 from tracebench_core.analysis.document import comparison_data
-from tracebench_core.analysis.plots import curve_rows, leaderboard_rows, profile_rows, rank_rows, reached_rows
+from tracebench_core.analysis.report.figures import figures
 from tracebench_core.analysis.report.sections import Section, sections
 from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
 from tracebench_core.analysis.verdicts import Comparison
@@ -46,10 +45,11 @@ def render_html(runs: Sequence[Run], comparison: Comparison, *, options: Mapping
     Raises:
         MissingRequirementError: when the chart libraries are not installed.
     """
-    charts, captions = _charts(runs, comparison)
-    figures = "".join(
-        f'<figure><figcaption>{html.escape(captions[name])}</figcaption><div id="{name}"></div></figure>'
-        for name in charts
+    drawn = figures(runs, comparison)
+    charts = {name: json.loads(figure.chart.to_json(validate=False)) for name, figure in drawn.items()}
+    shown = "".join(
+        f'<figure><figcaption>{html.escape(figure.caption)}</figcaption><div id="{name}"></div></figure>'
+        for name, figure in drawn.items()
     )
     title = html.escape(f"Comparison of {', '.join(comparison.runs)}")
     return (
@@ -57,7 +57,7 @@ def render_html(runs: Sequence[Run], comparison: Comparison, *, options: Mapping
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(POLICY)}">'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>\n'
         f"{render_main(runs, comparison)}\n<h2>Charts</h2>\n"
-        f'<div class="charts">{figures}</div>\n'
+        f'<div class="charts">{shown}</div>\n'
         f'<script type="application/json" id="comparison">{_embedded(report_data(comparison, options=options))}</script>\n'
         f'<script type="application/json" id="charts">{_embedded(charts)}</script>\n'
         f"<script>{_vega()}</script>\n<script>{DRAW}</script>\n</body></html>\n"
@@ -92,41 +92,6 @@ def _table(section: Section) -> str:
         f'<h2>{html.escape(section.title)}</h2>{note}<div class="wide"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
-
-
-def _charts(runs: Sequence[Run], comparison: Comparison) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the charts that have data as Vega-Lite, and a caption for each."""
-    draw = Charts([summary.standing.entrant for summary in comparison.summaries])
-    scores, floor = leaderboard_rows(comparison), comparison.floor.split
-    curves, profile = curve_rows(runs, comparison), profile_rows(comparison)
-    reached, ranks = reached_rows(runs, comparison), rank_rows(comparison)
-    found: dict[str, tuple[Any, str]] = {}
-    if scores:
-        found["leaderboard"] = (
-            draw.leaderboard(scores, floor=floor),
-            "Scores with 95 % intervals; grey: the noise floor below the best.",
-        )
-        found["cost"] = draw.cost(scores), "Score by cost."
-    if curves:
-        found["curves"] = (
-            draw.curves(curves),
-            (
-                "Best so far as the trainers measured it, over their first measurement; the largest gain is 1. Mean over tasks, 95 % band; "
-                "dotted: carried on after jobs had ended."
-            ),
-        )
-    if profile:
-        found["profile"] = draw.profile(profile), "Performance profile: jobs above each score, tasks weighing alike."
-    if reached:
-        found["reached"] = draw.reached(reached), "Share of ten targets per job that were reached."
-    if ranks and comparison.ranks is not None:
-        critical = comparison.ranks.critical_difference
-        found["ranks"] = (
-            draw.ranks(ranks, critical=critical),
-            (f"Mean ranks; grey: critical difference {critical:.2f} (Nemenyi, 5 %) from the best."),
-        )
-    specs = {name: json.loads(chart.to_json(validate=False)) for name, (chart, _) in found.items()}
-    return specs, {name: caption for name, (_, caption) in found.items()}
 
 
 def _embedded(data: Any) -> str:

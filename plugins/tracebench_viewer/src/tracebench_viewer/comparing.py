@@ -1,0 +1,83 @@
+"""A comparison as the page shows it: computed by the core once, kept in the index, and read from there as long as no run changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import yaml
+
+from tracebench_core.analysis.comparison import compare_runs
+from tracebench_core.analysis.document import comparison_data
+from tracebench_core.analysis.plots import curve_rows
+from tracebench_core.analysis.report.figures import figures
+from tracebench_core.analysis.report.sections import sections
+from tracebench_core.ids import canonical_json, content_hash
+from tracebench_core.specs import Axis
+from tracebench_core.store.reader import Run
+from tracebench_viewer.index import Index
+from tracebench_viewer.look import NOTHING
+
+
+def compared(
+    index: Index, runs: Sequence[Run], *, stamps: Iterable[str], baseline: str | None, axis: Axis
+) -> dict[str, Any]:
+    """Return `data` (as `compare --json`), `tables`, `curves` (rows by axis), `figures` (Vega-Lite with captions) and `changes`.
+
+    Raises:
+        UsageError: when the runs may not be pooled or hold nothing to compare.
+    """
+    key = content_hash(canonical_json(["comparison", 1, [run.run_id for run in runs], [*stamps], baseline, axis]))
+    kept = index.kept(key)
+    if kept is None:
+        kept = _compute(runs, baseline=baseline, axis=axis)
+        index.keep(key, kept)
+    return dict(kept)
+
+
+def _compute(runs: Sequence[Run], *, baseline: str | None, axis: Axis) -> dict[str, Any]:
+    comparison = compare_runs(runs, baseline=baseline, axis=axis)
+    drawn = figures(runs, comparison)
+    return {
+        "data": comparison_data(comparison),
+        "tables": [asdict(section) for section in sections(runs, comparison)],
+        "entrants": [summary.standing.entrant for summary in comparison.summaries],
+        "curves": curve_rows(runs, comparison),
+        "figures": {
+            name: {"spec": json.loads(figure.chart.to_json(validate=False)), "caption": figure.caption}
+            for name, figure in drawn.items()
+        },
+        "changes": [asdict(change) | {"is_worse": change.is_worse} for change in comparison.changes],
+    }
+
+
+def config_differences(runs: Sequence[Run]) -> list[dict[str, str]]:
+    """Return the fields in which the configs of runs differ, with each run's value; equal fields are left out."""
+    flat = {run.run_id: dict(_flat(_config(run))) for run in runs}
+    names = sorted({name for fields in flat.values() for name in fields} - {"run_id", "runs_dir"})
+    rows = []
+    for name in names:
+        values = {run_id: fields.get(name, NOTHING) for run_id, fields in flat.items()}
+        if len({*values.values()}) > 1:
+            rows.append({"field": name, **values})
+    return rows
+
+
+def _config(run: Run) -> Any:
+    try:
+        return yaml.safe_load(run.layout.config_snapshot.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return {}
+
+
+def _flat(value: Any, path: str = "") -> Iterable[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        for name, inner in value.items():
+            yield from _flat(inner, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
+        for i, inner in enumerate(value):
+            yield from _flat(inner, f"{path}[{i}]")
+    else:
+        yield path, json.dumps(value, ensure_ascii=False, default=str)

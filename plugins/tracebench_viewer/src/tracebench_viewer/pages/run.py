@@ -1,0 +1,141 @@
+"""One run: how far it is, its jobs, what it was asked to be, and the ways to steer it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from tracebench_core.errors import RunDirError
+from tracebench_viewer import parts, steering, views
+from tracebench_viewer.look import NOTHING, duration, mark, number
+
+EVERY = 2
+
+
+def draw() -> None:
+    """Draw the page."""
+    parts.heading("Run")
+    run = parts.chosen_run(what="Run")
+    if run is None:
+        return
+    if run["problem"]:
+        parts.trouble(RunDirError(run["problem"], hint=f"trace-bench fsck {parts.settings().runs / run['name']}"))
+        return
+    is_live = parts.shelf().live(run["name"]) is not None
+    st.fragment(_progress, run_every=EVERY if is_live else None)(run["name"], was_live=is_live)
+    steering.draw(run)
+    jobs, config, history = st.tabs(["Jobs", "Config", "History"])
+    with jobs:
+        _jobs(run)
+    with config:
+        _config(run)
+    with history:
+        _history(run)
+    suites = {task.partition(":")[0] for task in run["tasks"]}
+    for i, (owner, spec) in enumerate(views.wanted(suites)):
+        shown = views.build(owner, spec, parts.reader().run(run["name"]), None)
+        if shown is not None:
+            parts.view(shown, key=f"view-{i}")
+
+
+def _progress(name: str, *, was_live: bool) -> None:
+    shelf = parts.shelf()
+    shelf.look()
+    run = shelf.run(name)
+    if run is None:
+        parts.nothing("This run is gone.")
+        return
+    if was_live and shelf.live(name) is None:
+        st.rerun()
+    counts = run["counts"]
+    boxes = st.columns(6)
+    boxes[0].metric("State", mark(run["state"]), help="What its runner and its journal say.")
+    boxes[1].metric("Jobs done", f"{run['done']} of {run['jobs']}")
+    boxes[2].metric("Failed", str(sum(counts.get(s, 0) for s in ("failed", "timeout"))))
+    boxes[3].metric("Tokens", number(run["tokens"]))
+    boxes[4].metric("Cost", "unknown" if run["usd"] is None else f"{run['usd']:.4f} USD")
+    boxes[5].metric("Protection", parts.plain(run["protection"] or NOTHING))
+    if run["jobs"]:
+        st.progress(min(1.0, run["done"] / run["jobs"]))
+    if run["running"]:
+        idle = "" if run["idle"] is None else f"; nothing was written for {duration(run['idle'])}"
+        st.caption(f"{len(run['running'])} jobs are under way{idle}.")
+    if run["state"] == "stopped":
+        left = counts.get("not_run", 0)
+        st.warning(
+            f"The run ended before it was complete: {left} jobs were not run. Results so far are kept.",
+            icon=":material/pause_circle:",
+        )
+    if run["budget"]:
+        st.caption("Caps of a job: " + ", ".join(f"{value:g} {axis}" for axis, value in run["budget"].items()))
+
+
+def _jobs(run: dict[str, Any]) -> None:
+    jobs = parts.shelf().jobs(run["name"])
+    if not jobs:
+        parts.nothing("The run plans no job.")
+        return
+    statuses = sorted({job["status"] for job in jobs})
+    boxes = st.columns([2, 2, 2])
+    status = boxes[0].multiselect("Status", statuses, placeholder="all")
+    task = boxes[1].multiselect("Task", run["tasks"], placeholder="all")
+    trainer = boxes[2].multiselect("Trainer", run["trainers"], placeholder="all")
+    shown = [
+        job for job in jobs
+        if (not status or job["status"] in status) and (not task or job["task"] in task) and (not trainer or job["trainer"] in trainer)
+    ]  # fmt: skip
+    if not shown:
+        parts.nothing("No job is what the filters ask for.")
+        return
+    opened, _ = parts.table(
+        [_row(job) for job in shown], key="jobs", columns=_columns(), opens=True, alt="Jobs of the run"
+    )
+    if opened is not None:
+        parts.go("job", run=run["name"], job=shown[opened]["job_id"])
+    st.caption("Click a job to open it. Score: on validation, or on train where a task has no validation examples.")
+
+
+def _row(job: dict[str, Any]) -> dict[str, Any]:
+    prompt, completion = job["prompt_tokens"], job["completion_tokens"]
+    gain = None if job["best"] is None or job["initial"] is None else job["best"] - job["initial"]
+    return {
+        "job": job["job_id"], "status": mark(job["status"]), "task": job["task"], "trainer": job["trainer"], "seed": job["seed"],
+        "initial": job["initial"], "best": job["best"], "gain": gain, "test": job["test"], "evaluations": job["evaluations"],
+        "calls": job["llm_calls"], "tokens": None if prompt is None or completion is None else prompt + completion,
+        "USD": job["usd"], "seconds": job["seconds"], "stopped by": job["stop_reason"] or "", "said": job["feedback"] or "",
+    }  # fmt: skip
+
+
+def _columns() -> dict[str, Any]:
+    score = st.column_config.NumberColumn(format="%.5g")
+    whole = st.column_config.NumberColumn(format="localized")
+    return {
+        "job": st.column_config.TextColumn(pinned=True), "initial": score, "best": score, "gain": score, "test": score,
+        "evaluations": whole, "tokens": whole, "USD": st.column_config.NumberColumn(format="$%.4f"),
+        "seconds": st.column_config.NumberColumn(format="%.1f"),
+    }  # fmt: skip
+
+
+def _config(run: dict[str, Any]) -> None:
+    path = parts.settings().runs / run["name"] / "meta" / "config.snapshot.yaml"
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as err:
+        st.warning(parts.plain(f"The config cannot be read: {err.strerror}."))
+        return
+    parts.long_text(text, name="config.yaml", key="config", height=520)
+
+
+def _history(run: dict[str, Any]) -> None:
+    folder = parts.settings().runs / run["name"]
+    for title, name in (("What was asked of it", "control.jsonl"), ("What its runner said", "run.log")):
+        path = folder / name
+        if path.is_file():
+            st.caption(title)
+            parts.long_text(steering.tail(path), name=name, key=name, height=280)
+    if not (folder / "control.jsonl").is_file():
+        st.caption("Nobody paused, cancelled or continued this run.")
+
+
+draw()

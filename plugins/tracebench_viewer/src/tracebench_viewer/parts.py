@@ -1,0 +1,229 @@
+"""The pieces that pages are made of. Whatever a model, a task or a file said reaches the browser as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from tracebench_core.errors import RunDirError, TraceBenchError
+from tracebench_viewer.diffs import Side
+from tracebench_viewer.look import NOTHING
+from tracebench_viewer.reading import Reader
+from tracebench_viewer.settings import ViewerSettings, read_settings
+from tracebench_viewer.shelf import Shelf
+from tracebench_viewer.views import Shown
+
+PAGES = {name: f"pages/{name}.py" for name in ("runs", "run", "job", "compare", "failures", "installed", "launch")}
+LONGEST_TEXT = 20_000
+"""Characters of one text that a page shows; the rest is a download."""
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+_DIFF_CSS = """
+.diff{font:12.5px/1.45 ui-monospace,'DejaVu Sans Mono',monospace;border:1px solid var(--st-border-color);
+  border-radius:6px;overflow:auto;max-height:560px}
+.line{display:grid;grid-template-columns:3.2em minmax(0,1fr) 3.2em minmax(0,1fr)}
+.n{color:var(--st-text-color);opacity:.5;text-align:right;padding:0 .6em;user-select:none}
+.t{white-space:pre-wrap;overflow-wrap:anywhere;padding:0 .5em;border-left:3px solid transparent;min-height:1.45em}
+.changed .l,.removed .l{background:rgba(213,94,0,.17);border-left-color:#D55E00}
+.changed .r,.added .r{background:rgba(0,158,115,.17);border-left-color:#009E73}
+.skipped .t{opacity:.6;font-style:italic}
+@media(max-width:560px){.line{grid-template-columns:2.4em minmax(0,1fr)}.skipped .r,.same .r,.same .n+.r{display:none}}
+"""
+_DIFF_JS = """
+export default function(component) {
+  const {parentElement, data} = component;
+  const root = parentElement.querySelector('.diff');
+  root.replaceChildren();
+  const cell = (cls, text) => { const e = document.createElement('div'); e.className = cls; e.textContent = text; return e; };
+  for (const [kind, ln, left, rn, right] of data.rows) {
+    const line = document.createElement('div');
+    line.className = 'line ' + kind;
+    line.append(cell('n', ln ?? ''), cell('t l', left), cell('n', rn ?? ''), cell('t r', right));
+    root.append(line);
+  }
+}
+"""
+
+
+@cache
+def _shelf(runs_dir: str) -> Shelf:
+    return Shelf(Path(runs_dir))
+
+
+@cache
+def _reader(runs_dir: str) -> Reader:
+    return Reader(Path(runs_dir))
+
+
+def settings() -> ViewerSettings:
+    """Return how this viewer was started."""
+    return read_settings()
+
+
+def shelf() -> Shelf:
+    """Return the shelf of the viewer's folder."""
+    return _shelf(settings().runs_dir)
+
+
+def reader() -> Reader:
+    """Return the reader of the viewer's folder."""
+    return _reader(settings().runs_dir)
+
+
+def plain(text: object) -> str:
+    """Return text for a place that takes Markdown, so that it is shown as it is."""
+    return _PUNCTUATION.sub(r"\\\1", visible(str(text))).replace("\n", " ")
+
+
+def visible(text: str) -> str:
+    """Return text without what drives terminals or turns the direction of writing."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def heading(title: str, note: str = "") -> None:
+    """Open a page."""
+    st.title(title, anchor=False)
+    if note:
+        st.caption(note)
+
+
+def trouble(err: TraceBenchError) -> None:
+    """Show an error in words, with the command to type."""
+    st.error(plain(err), icon=":material/error:")
+    if err.hint:
+        st.code(visible(err.hint), language=None, wrap_lines=True)
+
+
+def nothing(words: str, command: str = "") -> None:
+    """Say that there is nothing here, and what to do."""
+    st.info(words, icon=":material/info:")
+    if command:
+        st.code(command, language=None)
+
+
+def long_text(text: str, *, name: str, key: str, height: int | None = None) -> None:
+    """Show text as text; a long one is cut, and whole as a download."""
+    shown = visible(text)
+    st.code(shown[:LONGEST_TEXT] or " ", language=None, wrap_lines=True, height=height or "content")
+    if len(shown) > LONGEST_TEXT:
+        st.caption(f"The first {LONGEST_TEXT:,} of {len(shown):,} characters.")
+        st.download_button("Download all of it", text.encode("utf-8", "backslashreplace"), file_name=name, key=key)
+
+
+def table(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    key: str | None = None,
+    columns: Mapping[str, Any] | None = None,
+    alt: str,
+    opens: bool = False,
+    picks: bool = False,
+    height: int | str = "auto",
+) -> tuple[int | None, list[int]]:
+    """Show rows. Return which row was clicked (with `opens`), and which are picked by their boxes (with `picks`)."""
+    names = list(rows[0]) if rows else []
+    data = {name: [_cell(row[name]) for row in rows] for name in names}
+    modes = [*(["multi-row"] if picks else []), *(["single-cell"] if opens else [])]
+    more: dict[str, Any] = {"on_select": "rerun", "selection_mode": modes} if modes else {}
+    told = st.dataframe(
+        data,
+        hide_index=True,
+        column_config=dict(columns or {}),
+        key=key,
+        alt=alt,
+        height=height,
+        width="stretch",
+        placeholder=NOTHING,
+        **more,
+    )
+    if not modes:
+        return None, []
+    cells = told["selection"].get("cells", [])
+    return (cells[0][0] if cells else None), list(told["selection"].get("rows", []))
+
+
+def side_by_side(rows: Sequence[Side], *, key: str) -> None:
+    """Show two texts side by side."""
+    st.components.v2.component(
+        "trace_bench_diff", html='<div class="diff" role="table"></div>', css=_DIFF_CSS, js=_DIFF_JS
+    )(data={"rows": [list(row) for row in rows]}, key=key)
+
+
+def chart(drawn: Any, *, alt: str, key: str | None = None, picks: bool = False) -> Any:
+    """Show a chart; return the candidate that was clicked, if clicks are wanted."""
+    if not picks:
+        st.altair_chart(drawn, width="stretch", alt=alt, key=key)
+        return None
+    from tracebench_viewer.jobcharts import PICKED  # noqa: PLC0415
+
+    told = st.altair_chart(drawn, width="stretch", alt=alt, key=key, on_select="rerun", selection_mode=PICKED)
+    found = told["selection"].get(PICKED) or []
+    return found[0].get("candidate") if found else None
+
+
+def view(shown: Shown, *, key: str) -> None:
+    """Draw what a plugin adds."""
+    st.subheader(plain(shown.title), anchor=False)
+    if shown.problem:
+        st.warning(plain(shown.problem), icon=":material/extension_off:")
+        return
+    try:
+        _draw(shown, key)
+    except Exception as err:  # noqa: BLE001 - as its loader
+        st.warning(plain(f"{shown.title}: {type(err).__name__}: {err}"), icon=":material/extension_off:")
+
+
+def _draw(shown: Shown, key: str) -> None:
+    content = shown.content
+    if shown.kind == "columns":
+        st.dataframe(content, hide_index=True, key=key, alt=shown.title)
+    elif shown.kind == "chart" and isinstance(content, Mapping):
+        st.vega_lite_chart(content, width="stretch", key=key, alt=shown.title)
+    elif shown.kind == "chart":
+        st.altair_chart(content, width="stretch", key=key, alt=shown.title)
+    elif shown.kind == "picture":
+        st.image(content, alt=shown.title, width=640)
+    else:
+        content()
+
+
+def asked(name: str) -> str:
+    """Return what the address names."""
+    return str(st.query_params.get(name, ""))
+
+
+def go(page: str, **names: str) -> None:
+    """Open a page; its address names what it shows."""
+    st.switch_page(PAGES[page], query_params=names)
+
+
+def chosen_run(*, what: str) -> dict[str, Any] | None:
+    """Return the run that the address names, or that is chosen from the list; say what to do when there is none."""
+    shelf().look()
+    runs = shelf().runs()
+    if not runs:
+        nothing("There is no run in this folder yet.", "trace-bench run --config configs/smoke.yaml")
+        return None
+    names = [run["name"] for run in runs]
+    wanted = asked("run")
+    if wanted and wanted not in names:
+        trouble(
+            RunDirError(f"There is no run `{wanted}` in `{settings().runs_dir}`.", hint="trace-bench ui --runs-dir DIR")
+        )
+    position = names.index(wanted) if wanted in names else 0
+    name = st.selectbox(what, names, index=position, key=f"run-of-{what}-{wanted}")
+    if name != wanted:
+        st.query_params["run"] = name
+        for stale in ("job", "candidate"):
+            st.query_params.pop(stale, None)
+    return runs[names.index(name)]
+
+
+def _cell(value: Any) -> Any:
+    return visible(value) if isinstance(value, str) else value

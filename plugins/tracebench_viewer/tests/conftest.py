@@ -1,0 +1,38 @@
+"""A folder with real runs, made once: recorded, without a model."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tracebench_core import api
+from tracebench_core.config import parse_config
+
+CONFIG = {
+    "mode": "stub",
+    "run_id": "first",
+    "seeds": [1, 2],
+    "tags": ["small"],
+    "budget": {"evaluations": 20},
+    "llm": {"record": True},
+    "tasks": ["internal:numeric_param", "internal:non_trainable"],
+    "trainers": [{"id": "BestOfN", "params": {"n": 4}}],
+}
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one run: two jobs that worked, two that failed. Leave it as it is."""
+    folder = tmp_path_factory.mktemp("runs")
+    with (folder / "log").open("w") as log:
+        api.run(parse_config(CONFIG | {"runs_dir": str(folder)}), stream=log)
+    return folder
+
+
+@pytest.fixture
+def runs_dir(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that folder, with an index of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return Path(shutil.copytree(made, tmp_path / "runs"))
