@@ -1,17 +1,25 @@
-"""`list-tasks`, `list-trainers`, `list-suites`, `plugins`: what can be run here, and why the rest cannot."""
+"""`list-tasks`, `list-trainers`, `list-suites`, the lists of parts, `plugins`: what can be run here, and why the rest cannot."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tracebench_core.cli import output
+from tracebench_core.cli.describing import component_document, print_document, task_document
 from tracebench_core.cli.options import AsJson, Bench, Root, suite_names
 
 if TYPE_CHECKING:
     from tracebench_core.plugins import PluginHost
+    from tracebench_core.plugins.catalog import Kind
+
+_SETTINGS = {
+    "trainer": "params_variants", "optimizer": "optimizer_kwargs", "guide": "guide_kwargs", "logger": "logger_kwargs",
+}  # fmt: skip
+"""Where a config gives the settings of a part."""
 
 
 def register(app: typer.Typer) -> None:
@@ -19,21 +27,28 @@ def register(app: typer.Typer) -> None:
     app.command()(list_tasks)
     app.command()(list_trainers)
     app.command()(list_suites)
+    app.command("list-optimizers")(_lister("optimizer"))
+    app.command("list-guides")(_lister("guide"))
+    app.command("list-loggers")(_lister("logger"))
     app.command()(plugins)
 
 
 def list_tasks(
+    task: Annotated[str | None, typer.Argument(metavar="ID", help="One task, in full, with its settings.")] = None,
     *,
     bench: Bench = None,
     root: Root = None,
     pattern: Annotated[str | None, typer.Option(metavar="GLOB", help="Only ids that match, as in `*packing*`.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List task ids, one a line."""
+    """List task ids, one a line; with an id, show that task."""
     from tracebench_core.builtin.hosting import open_host
     from tracebench_core.plugins import Catalog
 
     host = open_host(root=root)
+    if task is not None:
+        _show(task_document(task, host.task(task)), settings_go_into="eval_kwargs", as_json=as_json)
+        return
     ids = [id_ for id_ in _task_ids(host, suite_names(bench)) if pattern is None or fnmatchcase(id_, pattern)]
     if not as_json:
         for id_ in ids:
@@ -61,13 +76,20 @@ def list_tasks(
 
 
 def list_trainers(
+    trainer: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="One trainer, in full, with its settings.")
+    ] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="Those that cannot run here too, with the reason.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the trainers that can run here. Each line is `id<TAB>available` or `id<TAB>unavailable<TAB>reason`."""
+    """List the trainers that can run here, or show one. A line is `id<TAB>available` or `id<TAB>unavailable<TAB>reason`."""
     from tracebench_core.builtin.hosting import open_host
 
+    if trainer is not None:
+        spec = open_host().component("trainer", trainer)
+        _show(component_document(spec.name, spec), settings_go_into=_SETTINGS["trainer"], as_json=as_json)
+        return
     catalog = open_host().catalog()
     reasons = {name: catalog.availability(spec) for name, spec in catalog.trainers.items()}
     reasons |= {
@@ -114,6 +136,44 @@ def list_suites(*, as_json: AsJson = False) -> None:
     output.table(
         ("suite", "tasks", "title"), [(name, str(count), titles.get(name, "")) for name, count in counts.items()]
     )
+
+
+def _lister(kind: Kind) -> Callable[..., None]:
+    """Return the command that lists the parts of one kind, or shows one of them."""
+
+    def list_parts(
+        name: Annotated[
+            str | None, typer.Argument(metavar="NAME", help="One of them, in full, with its settings.")
+        ] = None,
+        *,
+        as_json: AsJson = False,
+    ) -> None:
+        from tracebench_core.builtin.hosting import open_host
+        from tracebench_core.plugins import Catalog
+
+        if name is not None:
+            spec = open_host().component(kind, name)
+            _show(component_document(spec.name, spec), settings_go_into=_SETTINGS[kind], as_json=as_json)
+            return
+        catalog = open_host().catalog()
+        parts = {n: spec for n, spec in sorted(catalog.components[kind].items()) if n not in catalog.excluded}
+        if as_json:
+            rows = [
+                {"id": n, "title": s.title, "unavailable": Catalog.availability(s) or None} for n, s in parts.items()
+            ]
+            output.document(f"{kind}s", **{f"{kind}s": rows})
+            return
+        output.table((kind, "title", "missing"), [(n, s.title, Catalog.availability(s)) for n, s in parts.items()])
+
+    list_parts.__doc__ = f"List the {kind}s, or show one."
+    return list_parts
+
+
+def _show(document: dict[str, Any], *, settings_go_into: str, as_json: bool) -> None:
+    if as_json:
+        output.document("description", **document)
+    else:
+        print_document(document, settings_go_into=settings_go_into)
 
 
 def plugins(*, as_json: AsJson = False) -> None:
