@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tracebench_core.errors import ConfigError
-from tracebench_hfqa.declared import SHIPPED, read_entries
+from tracebench_hfqa.declared import SHIPPED, SHIPPED_QUICKLY, read_entries, shipped_entries
 
 GOOD = """- id: mine
   dataset_id: me/mine
@@ -23,6 +25,12 @@ def test_the_shipped_file_declares_all_tasks() -> None:
     assert len(entries["bbeh"].subtasks) == 23
     assert len(entries["bbeh_eight"].subtasks) == len(entries["bbeh_horizon"].subtasks) == 8
     assert entries["qasc"].test_split == "validation"
+
+
+def test_listing_reads_what_the_shipped_file_says() -> None:
+    mended = "python -c 'import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin), indent=1))' < tasks.yaml > tasks.json"
+    assert json.loads(SHIPPED_QUICKLY.read_text()) == yaml.safe_load(SHIPPED.read_text()), mended
+    assert shipped_entries() == read_entries(SHIPPED)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from tracebench_core.contracts import Optimizer, Problem, Task, Trainer
 from tracebench_core.engine.archive import Archive
+from tracebench_core.engine.despair import Despair
 from tracebench_core.engine.meter import Meter
 from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
@@ -35,10 +36,6 @@ from tracebench_core.specs import (
 )
 from tracebench_core.store.ranking import Aggregate, Ranking, aggregate_score, mean
 
-HOPELESS_CALLS = 5
-"""So many first calls without an answer end a training."""
-LOST_CALLS = 30
-"""So many in a row end one that had answers before."""
 HOPELESS_EVALUATIONS = 10
 """So many first evaluations that cannot be measured end a training."""
 
@@ -79,31 +76,6 @@ class PendingEvaluation:
     def done(self) -> bool:
         """Whether all of it is measured."""
         return all(result.done() for result in self.results)
-
-
-class Despair:
-    """Ends a training none of whose model calls is answered: whatever a trainer swallows, more of them cost time only."""
-
-    def __init__(self) -> None:
-        self._answered = False
-        self._failures = 0
-        """In a row."""
-
-    def answered(self) -> None:
-        """A model answered."""
-        self._answered = True
-        self._failures = 0
-
-    def failed(self, words: str) -> None:
-        """No model answered.
-
-        Raises:
-            TrainingStopped: when none did so often in a row.
-        """
-        self._failures += 1
-        if self._failures >= (LOST_CALLS if self._answered else HOPELESS_CALLS):
-            which = f"the last {self._failures}" if self._answered else f"all {self._failures}"
-            raise TrainingStopped(f"{which} model calls were not answered: {words}")
 
 
 class MeteredProblem:

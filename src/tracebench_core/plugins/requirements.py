@@ -72,11 +72,11 @@ def _has_gpu(wanted: str) -> bool:
 
 def _has_dataset(name: str) -> bool:
     """Look on this machine only: a path, or the folder that the hub's library caches a data set in."""
-    if not name.startswith("hf:"):
+    if not name.startswith("hub:"):
         return Path(name).expanduser().exists()
     home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
     hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
-    return (hub / f"datasets--{name.removeprefix('hf:').replace('/', '--')}" / "snapshots").is_dir()
+    return (hub / f"datasets--{name.removeprefix('hub:').replace('/', '--')}" / "snapshots").is_dir()
 
 
 _LOOKS: dict[str, Callable[[str], bool]] = {

@@ -56,7 +56,7 @@ class Requirement(Spec):
     kind: Literal["module", "command", "env", "path", "image", "service", "gpu", "dataset"]
     name: str
     """A module to import, a command on PATH, a variable to set, a file or folder, a local container image, a service (`host:port` or
-    a URL) that takes connections, a graphics processor (how many, or a part of its name), or a data set (a path, or `hf:owner/name`
+    a URL) that takes connections, a graphics processor (how many, or a part of its name), or a data set (a path, or `hub:owner/name`
     in the local cache)."""
     hint: str
     """The command that mends it, such as `pip install "tracebench-x[gym]"`."""

@@ -11,6 +11,8 @@ from tracebench_core.store.reader import Run
 
 IDENTITY = ("job_id", "mode")
 """Of a result, what a replay changes beside the times: a job's id contains its mode and its model."""
+OF_THE_MACHINE = ("isolation",)
+"""Of a result's versions, what the machine decides."""
 WHAT_IS_RUN = {
     "task_id", "trainer_id", "settings", "optimizer", "optimizer_kwargs", "guide", "guide_kwargs", "eval_kwargs", "seed", "budget",
 }  # fmt: skip
@@ -41,8 +43,10 @@ def without_times(result: JobResult) -> dict[str, Any]:
 
 
 def without_identity(result: JobResult) -> dict[str, Any]:
-    """Return a result as JSON data without its times, and without what another mode changes."""
-    return {name: value for name, value in without_times(result).items() if name not in IDENTITY}
+    """Return a result as JSON data without its times, and without what another mode or another machine changes."""
+    data = {name: value for name, value in without_times(result).items() if name not in IDENTITY}
+    data["versions"] = {name: value for name, value in result.versions.items() if name not in OF_THE_MACHINE}
+    return data
 
 
 def differences(one: Run, other: Run) -> Iterator[Difference]:

@@ -15,7 +15,7 @@ from tracebench_core.builtin.rendering import as_text, score_text
 from tracebench_core.builtin.replies import UnreadableReply, read_reply
 from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Context, Problem
-from tracebench_core.engine.problem import HOPELESS_CALLS
+from tracebench_core.engine.despair import HOPELESS_CALLS
 from tracebench_core.errors import ModelError
 from tracebench_core.llm.answer_format import shown_values
 from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tracebench_hfqa.declared import SHIPPED, read_entries
+from tracebench_hfqa.declared import read_entries, shipped_entries
 from tracebench_hfqa.entry import Entry
 from tracebench_hfqa.rows.source import Settings, settings_of
 
@@ -25,7 +25,8 @@ def settings() -> Settings:
 @cache
 def entries() -> dict[str, Entry]:
     """Return all entries by id; the user's files come last, and theirs win."""
-    return {entry.id: entry for path in (SHIPPED, *settings().tasks) for entry in read_entries(path)}
+    ours = [entry for path in settings().tasks for entry in read_entries(path)]
+    return {entry.id: entry for entry in (*shipped_entries(), *ours)}
 
 
 def find_entry(name: str) -> Entry:

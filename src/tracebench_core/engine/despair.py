@@ -1,0 +1,35 @@
+"""When a training whose model calls find no answer ends."""
+
+from __future__ import annotations
+
+from tracebench_core.errors import TrainingStopped
+
+HOPELESS_CALLS = 5
+"""So many first calls without an answer end a training."""
+LOST_CALLS = 30
+"""So many in a row end one that had answers before."""
+
+
+class Despair:
+    """Ends a training none of whose model calls is answered: whatever a trainer swallows, more of them cost time only."""
+
+    def __init__(self) -> None:
+        self._answered = False
+        self._failures = 0
+        """In a row."""
+
+    def answered(self) -> None:
+        """A model answered."""
+        self._answered = True
+        self._failures = 0
+
+    def failed(self, words: str) -> None:
+        """No model answered.
+
+        Raises:
+            TrainingStopped: when none did so often in a row.
+        """
+        self._failures += 1
+        if self._failures >= (LOST_CALLS if self._answered else HOPELESS_CALLS):
+            which = f"the last {self._failures}" if self._answered else f"all {self._failures}"
+            raise TrainingStopped(f"{which} model calls were not answered: {words}")
