@@ -14,7 +14,7 @@ Resume = Literal["auto", "failed", "none"]
 FORBIDDEN_IN_RUN_ID = frozenset("/\\")
 LONGEST_RUN_ID = 128
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_KEY_LIKE = re.compile(r"(sk|pk|hf|gsk|xai|ghp|key)_.{16,}|(?=.*[a-z])(?=.*[0-9])\w{32,}")
+_KEY_LIKE = re.compile(r"(sk|pk|gsk|xai|ghp|key)_.{16,}|[a-z]{2}_[A-Za-z]{24,}|(?=.*[a-z])(?=.*[0-9])\w{32,}")
 
 
 class TaskEntry(Spec):
