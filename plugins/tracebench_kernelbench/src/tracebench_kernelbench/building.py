@@ -1,0 +1,106 @@
+"""Builds C and C++ by the system's compiler, inside the sandbox; what comes back is a library as text."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from tracebench_core.contracts import NotMeasured, Sandbox
+from tracebench_core.specs import Limits
+
+COMPILERS = {"c": ("gcc", "-std=gnu17"), "cpp": ("g++", "-std=gnu++17")}
+"""By the ending of a source: a source is C if it builds as C, else C++."""
+FLAGS = ("-O3", "-march=native", "-fPIC", "-shared")
+"""Of candidates and of references alike. Mathematics is exact unless a source asks otherwise, by a pragma of its own."""
+_DRIVER_FLAGS = ("-O2", "-march=native", "-ffp-contract=off", "-std=gnu17")
+_LIBRARY_BYTES = 8 << 20
+_SHOWN = 3000
+_SCRIPT = '"$@" </dev/null && base64 -w0 built'
+_NOT_FOUND = 127
+_locks: dict[str, threading.Lock] = {}
+_guard = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A library in base64, or the compiler's words."""
+
+    library: str = ""
+    words: str = ""
+
+
+def build_kernel(sandbox: Sandbox, source: str, signature: str, *, seconds: float = 30.0) -> Built:
+    """Build a kernel's source. The declaration comes first, so that a definition needs no `extern "C"`.
+
+    Raises:
+        NotMeasured: when there is no compiler.
+    """
+    text = source.encode(errors="replace").decode()
+    tried = []
+    for ending, compiler in COMPILERS.items():
+        prefix, define = ('extern "C" ', "#define restrict __restrict__\n") if ending == "cpp" else ("", "")
+        sources = {"signature.h": f"{define}{prefix}{signature};\n", f"kernel.{ending}": text}
+        options = [
+            *FLAGS,
+            "-fdiagnostics-color=never",
+            "-include",
+            "signature.h",
+            f"kernel.{ending}",
+            "-o",
+            "built",
+            "-lm",
+        ]
+        built = _build(sandbox, [*compiler, *options], sources, seconds=seconds)
+        if built.library:
+            return built
+        tried.append(built)
+    return min(tried, key=lambda built: built.words.count(" error: "))
+
+
+def build_reference(sandbox: Sandbox, source: str, signature: str) -> str:
+    """Return the library of a trusted source, built once in this process."""
+    return _once(sandbox, source, signature)
+
+
+def build_driver(sandbox: Sandbox) -> str:
+    """Return the driver as a program in base64, built once in this process."""
+    return _once(sandbox, files("tracebench_kernelbench").joinpath("driver.c").read_text(encoding="utf-8"), "")
+
+
+def _once(sandbox: Sandbox, source: str, signature: str) -> str:
+    with _guard:
+        lock = _locks.setdefault(source, threading.Lock())
+    with lock:
+        known = _known()
+        if source not in known:
+            if signature:
+                built = build_kernel(sandbox, source, signature)
+            else:
+                argv = ["gcc", *_DRIVER_FLAGS, "driver.c", "-o", "built", "-lm", "-ldl"]
+                built = _build(sandbox, argv, {"driver.c": source}, seconds=60.0)
+            if not built.library:
+                raise NotMeasured(f"The judge's own source does not build here: {built.words}", retry=False)
+            known[source] = built.library
+        return known[source]
+
+
+@cache
+def _known() -> dict[str, str]:
+    return {}
+
+
+def _build(sandbox: Sandbox, argv: list[str], sources: dict[str, str], *, seconds: float) -> Built:
+    limits = Limits(seconds=seconds, memory_mb=4096, output_bytes=_LIBRARY_BYTES)
+    outcome = sandbox.command(["sh", "-c", _SCRIPT, "build", *argv], files=sources, limits=limits)
+    if outcome.status == "timeout":
+        return Built(words=f"The compiler was ended after {seconds:g} s.")
+    if outcome.value is None:
+        raise NotMeasured(f"The compiler could not be run: {outcome.error}")
+    code, said = outcome.value["returncode"], outcome.value["stderr"]
+    if code == _NOT_FOUND:
+        raise NotMeasured(f"There is no compiler `{argv[0]}` on this machine: {said.strip()}", retry=False)
+    if outcome.status != "ok" or code != 0:
+        return Built(words=(said.strip() or outcome.error)[:_SHOWN])
+    return Built(library=outcome.value["stdout"])

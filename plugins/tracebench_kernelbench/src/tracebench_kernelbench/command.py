@@ -1,0 +1,43 @@
+"""`trace-bench kernelbench …`."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Judge kernels for others.", no_args_is_help=True)
+
+
+@app.callback()
+def root() -> None:
+    """Judge kernels for others."""
+
+
+@app.command()
+def serve(
+    *,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; beyond loopback, KERNELBENCH_TOKEN must be set.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 6000,
+    devices: Annotated[
+        int, typer.Option(min=1, help="Candidates that are judged at a time, each on a core of its own.")
+    ] = 1,
+) -> None:
+    """Serve evaluations over HTTP until interrupted."""
+    from tracebench_kernelbench.client import TOKEN  # noqa: PLC0415 - `--help` needs none of it
+    from tracebench_kernelbench.server.serving import serve as run  # noqa: PLC0415
+
+    run(
+        host,
+        port,
+        token=os.environ.get(TOKEN) or None,
+        devices=devices,
+        ready=lambda address: typer.echo(f"KernelBench evaluation server at {address}"),
+    )
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,49 @@
+"""The hooks of the suite; light, so that listing tasks imports no numpy."""
+
+from __future__ import annotations
+
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import AggregateSpec, EnvironmentSpec, SuiteSpec, TaskSpec
+from tracebench_kernelbench import catalog
+
+
+@hookimpl
+def tracebench_suite() -> SuiteSpec:
+    """Describe the suite."""
+    return SuiteSpec(
+        title="KernelBench",
+        description="Write a faster kernel: correct on fresh inputs, and timed where it cannot reach the clock.",
+        citation=catalog.CITATION,
+    )
+
+
+@hookimpl
+def tracebench_tasks() -> tuple[TaskSpec, ...]:
+    """Return a task per problem."""
+    return tuple(catalog.listed())
+
+
+@hookimpl
+def tracebench_aggregates() -> list[AggregateSpec]:
+    """Return how speed-ups become one number."""
+    return [
+        AggregateSpec(name=f"kernelbench_{name}", loader=f"tracebench_kernelbench.aggregates:{name}", title=title)
+        for name, title in (
+            ("geometric_mean", "Geometric mean of correct kernels' speed-ups, times their share"),
+            ("fast_1", "Share of kernels that are correct and faster"),
+            ("fast_2", "Share of kernels that are correct and twice as fast"),
+        )
+    ]
+
+
+@hookimpl
+def tracebench_environments() -> list[EnvironmentSpec]:
+    """Return the evaluation server that a run starts for itself."""
+    return [
+        EnvironmentSpec(
+            name=catalog.ENVIRONMENT,
+            kind="server",
+            loader="tracebench_kernelbench.server.environment:ServerEnvironment",
+            scope="run",
+        )
+    ]

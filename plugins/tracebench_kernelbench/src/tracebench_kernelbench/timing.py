@@ -1,0 +1,47 @@
+"""What pairs of times say: a ratio, and how far to trust it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+LEAST_NOISE = 0.03
+"""Half the width of the narrowest band: what two builds of one source may differ by for their places in memory alone."""
+_SIGMAS = 3.0
+_SPREAD_OF_MEDIAN = 1.2533 * 1.4826
+"""Standard error of a median, times the root of the count, over the median absolute deviation; for normal errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Times in nanoseconds, the ratio of reference to candidate, and its noise as a share of it."""
+
+    reference: float
+    reference_least: float
+    candidate: float
+    candidate_least: float
+    raw: float
+    noise: float
+
+    @property
+    def score(self) -> float:
+        """The speed-up that counts: 1 inside the noise band."""
+        return 1.0 if abs(math.log(self.raw)) <= math.log1p(self.noise) else self.raw
+
+
+def compare(reference: Sequence[int], candidate: Sequence[int]) -> Timing:
+    """Compare times that were taken by turns; pairs share what the machine did at that moment, so the ratio is the median of theirs."""
+    logs = [math.log(max(one, 1) / max(other, 1)) for one, other in zip(reference, candidate, strict=True)]
+    middle = median(logs)
+    spread = median(abs(value - middle) for value in logs)
+    error = _SIGMAS * _SPREAD_OF_MEDIAN * spread / math.sqrt(len(logs))
+    return Timing(
+        reference=median(reference),
+        reference_least=min(reference),
+        candidate=median(candidate),
+        candidate_least=min(candidate),
+        raw=math.exp(middle),
+        noise=max(LEAST_NOISE, math.expm1(error)),
+    )
