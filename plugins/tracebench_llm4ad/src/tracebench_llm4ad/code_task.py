@@ -19,6 +19,7 @@ from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.evaluator import Rules, Verdict
 from tracebench_llm4ad.heuristic import SandboxedHeuristic, load_trusted
 from tracebench_llm4ad.seclusion import SECLUSION
+from tracebench_llm4ad.stepwise import StepwiseRules, side_by_side_source, solve_side_by_side
 
 PARAMETER = "program"
 PRELUDE = "import math\nimport random\nfrom typing import *\n"
@@ -87,11 +88,18 @@ class CodeTask:
         limits = Limits(seconds=self.evaluator.timeout_seconds)
         prelude = f"{SECLUSION}{self._prelude}{seeding(context.seed, numpy=self.evaluator.needs_numpy)}"
         code = str(values[PARAMETER])
+        evaluator = self.evaluator
+        if isinstance(evaluator, StepwiseRules):
+            prelude += side_by_side_source(evaluator.entry)
         with context.sandbox.session(code, self.evaluator.entry, limits=limits, prelude=prelude) as session:
+            if isinstance(evaluator, StepwiseRules):
+                cases: Sequence[Case] = example.input
+                simulations = [evaluator.steps(case.instance) for case in cases]
+                return solve_side_by_side(simulations, session, named=lambda place: _named(cases[place]))
             solutions = []
             for case in example.input:
                 with _named(case):
-                    solutions.append(self.evaluator.solve(case.instance, SandboxedHeuristic(session)))
+                    solutions.append(evaluator.solve(case.instance, SandboxedHeuristic(session)))
             return solutions
 
     def anchors(self, case: Case) -> Anchors:

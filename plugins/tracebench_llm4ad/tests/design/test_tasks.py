@@ -77,7 +77,7 @@ def test_a_simulation_gives_the_same_in_this_process_and_in_the_sandbox(task: Co
     example = task.splits["train"][0]
     trusted = load_trusted(baseline, task.evaluator.entry, prelude=NUMPY_PRELUDE)
     solutions = [task.evaluator.solve(case.instance, trusted) for case in example.input]
-    assert task.guide(example, solutions).score == evaluate(task, baseline).score
+    assert task.guide(example, solutions, None).score == evaluate(task, baseline).score
 
 
 def test_the_description_names_every_argument_and_the_score(task: CodeTask) -> None:

@@ -1,4 +1,4 @@
-"""Best fit (the same as on longer sequences)."""
+"""Best fit (the same as on five sequences)."""
 
 import numpy as np
 

@@ -25,11 +25,12 @@ SPECS: tuple[TaskSpec, ...] = (
     row(
         "online_bin_packing_local",
         "basic.online_bin_packing_local",
-        title="Online bin packing, short sequences",
+        title="Online bin packing, one sequence",
         description="Rank the bins for an item while the future is unknown; the mean number of bins counts.",
         metric="bins",
         direction="minimize",
         options=f"{OPTIONS}:LocalBinPackingOptions",
+        comparability=2,
         tags=("packing", "online"),
     ),
     row(
@@ -50,6 +51,7 @@ SPECS: tuple[TaskSpec, ...] = (
         metric="bins",
         direction="minimize",
         options=f"{OPTIONS}:OnlineBinPackingOptions",
+        comparability=2,
         tags=("packing", "online"),
     ),
     row(
@@ -60,6 +62,7 @@ SPECS: tuple[TaskSpec, ...] = (
         metric="bins",
         direction="minimize",
         options=f"{OPTIONS}:OnlineBinPackingOptions",
+        comparability=2,
         tags=("packing", "online", "multi-objective"),
         objectives=(Objective(metric="bins", direction="minimize"), SECONDS),
     ),

@@ -9,9 +9,10 @@ import numpy as np
 
 from tracebench_llm4ad.basic.options import LocalBinPackingOptions, OnlineBinPackingOptions
 from tracebench_llm4ad.code_task import CodeTask
-from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.packing_bound import martello_toth
 from tracebench_llm4ad.returned import array
+from tracebench_llm4ad.stepwise import Steps, StepwiseRules
 
 PROGRAM = '''
 import numpy as np
@@ -24,7 +25,7 @@ def priority(item: int, bins: np.ndarray) -> np.ndarray:
 
 OBJECTIVE = """
 Design a priority function for online bin packing. Items arrive one at a time and are packed at once, for good; later items are unknown.
-`priority(item, bins)` is called once per item.
+`priority(item, bins)` is called once per item; several sequences are packed side by side, so calls for different sequences alternate.
 - `item` (int): the size of the item, at least 1 and at most the capacity of a bin (100 unless configured otherwise). Sizes follow a \
 Weibull distribution with shape 3 and scale 45.
 - `bins` (int array, shape (k,), k >= 1): the free space of every bin that can take the item: the open bins in the order in which they \
@@ -53,7 +54,7 @@ class Packing:
     seconds: float
 
 
-class OnlineBinPackingEvaluator(Evaluator[Sequence]):
+class OnlineBinPackingEvaluator(Evaluator[Sequence], StepwiseRules[Sequence]):
     """The simulation is trusted code; the candidate is told one item at a time."""
 
     name = "optimization/online_bin_packing"
@@ -64,27 +65,29 @@ class OnlineBinPackingEvaluator(Evaluator[Sequence]):
 
     def __init__(self, options: OnlineBinPackingOptions | LocalBinPackingOptions) -> None:
         super().__init__(options)
-        self.size, self.capacity = options.n_items, options.capacity
+        self.size, self.capacity = options.items, options.capacity
 
     def generate(self, rng: np.random.Generator) -> Sequence:
         """Draw sizes from Weibull(3, 45), rounded, and cut to 1 and the capacity (Romera-Paredes et al. 2023)."""
         sizes = np.rint(WEIBULL_SCALE * rng.weibull(WEIBULL_SHAPE, self.size)).astype(np.int64)
         return Sequence(tuple(int(s) for s in np.clip(sizes, 1, self.capacity)), self.capacity)
 
-    def solve(self, instance: Sequence, heuristic: Heuristic) -> Packing:
+    def steps(self, instance: Sequence) -> Steps:
         """Pack one item per call."""
-        before = heuristic.seconds
+        seconds = 0.0
         free = np.full(len(instance.items), instance.capacity, dtype=np.int64)
         opened = 0
         bin_of: list[int] = []
         for item in instance.items:
             valid = np.flatnonzero(free[: opened + 1] >= item)
-            ranks = array(heuristic(item, free[valid]), shape=valid.shape, what="one priority per bin", finite=False)
+            answer = yield item, free[valid]
+            seconds += answer.seconds
+            ranks = array(answer.value, shape=valid.shape, what="one priority per bin", finite=False)
             where = int(valid[int(np.argmax(ranks))])
             free[where] -= item
             opened = max(opened, where + 1)
             bin_of.append(where)
-        return Packing(tuple(bin_of), heuristic.seconds - before)
+        return Packing(tuple(bin_of), seconds)
 
     def judge(self, instance: Sequence, solution: Any) -> Verdict:
         """Check that every item is packed and no bin overflows; count the bins."""

@@ -1,4 +1,4 @@
-"""Online bin packing on short sequences: quick to evaluate, otherwise the same."""
+"""Online bin packing on one sequence: quicker to evaluate, otherwise the same."""
 
 from __future__ import annotations
 
