@@ -13,7 +13,9 @@ class TwoObjectiveBinPackingEvaluator(OnlineBinPackingEvaluator):
     """The score is the bins', as with one objective; the seconds stand beside it in the metrics."""
 
     name = "optimization/online_bin_packing_2O"
-    objective = f"{OBJECTIVE.strip()}\nSecond objective: the seconds that all calls for one sequence take, transport included; fewer is better.\n"
+    objective = f"""{OBJECTIVE.strip()}
+Second objective: the seconds that all calls for one sequence take, transport included; fewer is better.
+"""
 
     def extra_metrics(self, packing: Packing) -> dict[str, float]:
         """Return the seconds, measured outside the sandbox."""

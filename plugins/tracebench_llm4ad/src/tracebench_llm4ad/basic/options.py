@@ -72,7 +72,7 @@ class OnlineBinPackingOptions(TaskOptions):
     n_items: int | None = Field(default=None, ge=10, le=20_000)
     """Items of a sequence; None goes by `size`."""
     capacity: int = Field(default=100, ge=100, le=100_000)
-    timeout_seconds: float = Field(default=60.0, gt=0, le=3600)
+    timeout_seconds: float = Field(default=120.0, gt=0, le=3600)
 
     @property
     def items(self) -> int:
