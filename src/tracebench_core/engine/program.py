@@ -18,7 +18,7 @@ from tracebench_core.contracts import Problem
 from tracebench_core.engine.door import Door
 from tracebench_core.errors import BudgetExhausted, ModelError, ProgramError
 
-_APART = (
+APART = (
     *(sys.executable, "-I", "-S", "-c"),
     f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); from tracebench_core.sandbox.apart import main; main()",
 )
@@ -65,11 +65,11 @@ def describe_exit(code: int) -> str:
 
 def _start(problem: Problem, door: Door, program: Program) -> subprocess.Popen[bytes]:
     path = door.environ({**program.environ, **program.own})
-    environ = {**program.environ, **_models(problem), **program.own, **path}
+    environ = {**program.environ, **model_variables(problem), **program.own, **path}
     try:
         started = find_program(program.argv[0], program.folder, path=environ.get("PATH", os.defpath))
         return subprocess.Popen(  # noqa: S603 - the config's own program
-            [*_APART, started, *program.argv[1:]], cwd=program.folder, env=environ, process_group=0
+            [*APART, started, *program.argv[1:]], cwd=program.folder, env=environ, process_group=0
         )
     except OSError as err:
         raise ProgramError(f"`{program.argv[0]}` cannot be started in `{program.folder}`: {err.strerror}.") from err
@@ -125,7 +125,7 @@ class _Watch:
         return budget.refusal() is not None
 
 
-def _models(problem: Problem) -> dict[str, str]:
+def model_variables(problem: Problem) -> dict[str, str]:
     """Return the variables by which OpenAI's SDK, litellm and most frameworks find their server."""
     try:
         door = problem.endpoint("optimizer")

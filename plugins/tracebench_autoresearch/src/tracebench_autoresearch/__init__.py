@@ -1,0 +1,1 @@
+"""Experiments on whole repositories: edits that are kept or reverted by evidence."""

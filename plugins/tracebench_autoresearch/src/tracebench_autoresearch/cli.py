@@ -1,0 +1,182 @@
+"""`trace-bench autoresearch`: a job's experiments as a table, as diffs, and as commits."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracebench_autoresearch import catalog
+from tracebench_autoresearch.history.commits import Exporter
+from tracebench_autoresearch.history.reading import History, find_candidate, read_history
+from tracebench_autoresearch.history.table import COLUMNS, records, rows
+from tracebench_autoresearch.task import ExperimentTask
+from tracebench_core.cli import output
+from tracebench_core.cli.locate import find_job, find_run
+from tracebench_core.cli.options import Root, RunsDir
+from tracebench_core.errors import UsageError
+from tracebench_core.store.reader import Run, load_run
+
+app = typer.Typer(
+    help="Experiments on repositories: history, diffs, commits.", no_args_is_help=True, rich_markup_mode=None
+)
+Name = Annotated[str, typer.Argument(metavar="RUN|JOB", help="A run or job: its directory, or its id in `--runs-dir`.")]
+Job = Annotated[
+    str | None, typer.Option("--job", metavar="JOB", help="One job of the run; needed where it has several.")
+]
+
+
+@app.command()
+def history(
+    name: Name,
+    *,
+    job: Job = None,
+    oldest_first: Annotated[bool, typer.Option("--oldest-first", help="As in `results.tsv`.")] = False,
+    tsv: Annotated[bool, typer.Option("--tsv", help="Print `results.tsv`, tab-separated and oldest first.")] = False,
+    as_jsonl: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object a line, oldest first.")] = False,
+    runs_dir: RunsDir = None,
+) -> None:
+    """Show what was tried, newest first: the metric, how often it was measured, and what became of it."""
+    run, job_id = _open(name, job, runs_dir)
+    found = read_history(run, job_id)
+    if as_jsonl:
+        for record in records(found, {}):
+            output.line(json.dumps(record))
+        return
+    listed = list(rows(found, {}))
+    if not (tsv or oldest_first):
+        listed.reverse()
+    columns = ("candidate", found.metric, *COLUMNS[2:])
+    if tsv:
+        for row in (columns, *listed):
+            output.line("\t".join(map(output.flat, row)))
+        return
+    output.table(columns, listed)
+    _note(found)
+
+
+@app.command()
+def diff(
+    name: Name,
+    *,
+    candidate: Annotated[
+        str | None, typer.Option(metavar="ID", help="A candidate, as `history` names it.  [default: the best]")
+    ] = None,
+    job: Job = None,
+    runs_dir: RunsDir = None,
+) -> None:
+    """Print what an experiment changed: the best against the initial files, or a candidate against what it was made from."""
+    run, job_id = _open(name, job, runs_dir)
+    found = read_history(run, job_id)
+    if candidate is None:
+        old, new = "c0", found.best
+    else:
+        known = {one.candidate: one for one in found.experiments}
+        if candidate not in known:
+            raise UsageError(
+                f"Job `{job_id}` has no candidate `{candidate}`.", hint=output.command("autoresearch", "history", name)
+            )
+        old, new = (known[candidate].parents or ("c0",))[0], candidate
+    before, after = _files(run, job_id, old), _files(run, job_id, new)
+    for path in sorted({*before, *after}):
+        lines = (before.get(path, "").splitlines(), after.get(path, "").splitlines())
+        for line in difflib.unified_diff(*lines, f"a/{path}", f"b/{path}", lineterm=""):
+            output.line(output.safe(line))
+
+
+@app.command()
+def best(name: Name, *, job: Job = None, runs_dir: RunsDir = None) -> None:
+    """Show the best: how it measured, against the baseline, and the changes that led to it."""
+    run, job_id = _open(name, job, runs_dir)
+    found = read_history(run, job_id)
+    if not found.experiments:
+        raise UsageError(f"Job `{job_id}` has measured nothing yet.")
+    by_id = {one.candidate: one for one in found.experiments}
+    start, end = found.experiments[0], by_id[found.best]
+    output.line(f"{found.metric}: {output.number(start.value)} -> {output.number(end.value)} ({found.direction})")
+    for one in found.kept:
+        runs = f"{len(one.values)} run{'s' if len(one.values) != 1 else ''}"
+        output.line(
+            output.safe(
+                f"{one.candidate}\t{output.number(one.value)}\t{runs}\t{one.description}\t{one.reason}".rstrip()
+            )
+        )
+
+
+@app.command()
+def export(
+    name: Name,
+    *,
+    repo: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="The git repository that takes the branch; its working tree stays as it is."),
+    ],
+    branch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The new branch.  [default: autoresearch/JOB]")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also write `results.tsv` and `results.jsonl` here.")
+    ] = None,
+    job: Job = None,
+    root: Root = None,
+    runs_dir: RunsDir = None,
+) -> None:
+    """Write a job as commits on a new branch: one for each kept change, with its metric and hypothesis."""
+    run, job_id = _open(name, job, runs_dir)
+    found = read_history(run, job_id)
+    if not found.experiments:
+        raise UsageError(f"Job `{job_id}` has measured nothing yet.")
+    if root is not None:
+        catalog.configure({"root": root})
+    experiment = catalog.find(found.task.partition(":")[2])
+    if found.revision and not found.revision.startswith("sha256:"):
+        experiment = experiment.model_copy(update={"revision": found.revision})
+    snapshot = ExperimentTask(experiment).snapshot
+    if found.revision not in {"", snapshot.revision}:
+        raise UsageError("The experiment's files have changed since the run, so its commits cannot be made.")
+    files = {one.candidate: _files(run, job_id, one.candidate) for one in found.experiments}
+    exporter = Exporter(repo, snapshot, files, files[found.experiments[0].candidate])
+    commits = exporter.export(found, branch or f"autoresearch/{job_id}")
+    if results is not None:
+        results.mkdir(parents=True, exist_ok=True)
+        lines = ["\t".join(COLUMNS), *("\t".join(map(output.flat, row)) for row in rows(found, commits))]
+        (results / "results.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        written = [json.dumps(record) for record in records(found, commits)]
+        (results / "results.jsonl").write_text("\n".join(written) + "\n", encoding="utf-8")
+    output.line(f"{branch or f'autoresearch/{job_id}'}\t{commits[found.best]}")
+    output.note(f"Look at it:  git -C {repo} log --oneline {branch or f'autoresearch/{job_id}'}")
+
+
+def _open(name: str, job: str | None, runs_dir: str | None) -> tuple[Run, str]:
+    """Return the run, and the job that is meant."""
+
+    place = find_job(name, runs_dir=runs_dir)
+    if place is not None:
+        return load_run(place.parent.parent), place.name
+    run = load_run(find_run(name, runs_dir=runs_dir))
+    if job is not None:
+        return run, run.job(job).job_id
+    jobs = [spec for spec in run.planned if spec.task_id.startswith("autoresearch:")]
+    if len(jobs) == 1:
+        return run, jobs[0].job_id
+    if not jobs:
+        raise UsageError(f"Run `{run.run_id}` has no job on a task of `autoresearch`.")
+    listed = ", ".join(f"`{spec.job_id}` ({spec.task_id}, {spec.trainer_id}, seed {spec.seed})" for spec in jobs)
+    raise UsageError(f"Run `{run.run_id}` has {len(jobs)} jobs: {listed}.", hint=f"--job {jobs[0].job_id}")
+
+
+def _files(run: Run, job_id: str, candidate: str) -> dict[str, str]:
+
+    files = find_candidate(run, job_id, candidate).values.get("files")
+    return {path: str(words) for path, words in files.items()} if isinstance(files, dict) else {}
+
+
+def _note(found: History) -> None:
+    counts: dict[str, int] = {}
+    for one in found.experiments[1:]:
+        counts[one.status] = counts.get(one.status, 0) + 1
+    words = ", ".join(f"{n} {status}" for status, n in counts.items()) or "nothing tried yet"
+    output.note(f"{found.job}: {found.task}, {found.trainer}: {words}")

@@ -1,0 +1,1 @@
+"""From a model's reply to new files: blocks, diffs, whole files."""

@@ -1,0 +1,1 @@
+"""One experiment in the sandbox: its commands, its metrics, its outcome."""

@@ -1,0 +1,118 @@
+"""One command in a fresh box of the sandbox, and the files that it was asked to leave."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import secrets
+import sys
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tracebench_autoresearch.experiment import Command
+from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
+from tracebench_core.contracts import Sandbox
+from tracebench_core.specs import Limits
+
+_OUTPUT_BYTES = 4 << 20
+"""Of each stream, kept from its end."""
+_ARCHIVE = ".files.tar.b64"
+_NOT_STARTED = 127
+_SCRIPT = f"""\
+if [ -f {_ARCHIVE} ]; then base64 -d {_ARCHIVE} | tar -x || exit 126; rm {_ARCHIVE}; fi
+mark=$1; count=$2; shift 2
+i=0; while [ $i -lt $count ]; do eval "out_$i=\\$1"; shift; i=$((i + 1)); done
+"$@"; code=$?
+i=0; while [ $i -lt $count ]; do
+  eval "name=\\$out_$i"
+  if [ -f "$name" ] && [ ! -L "$name" ]; then printf '\\n%s %s\\n' "$mark" "$i"; base64 "$name"; fi
+  i=$((i + 1))
+done
+exit $code
+"""
+"""Unpack what is no plain text, run the command, print the files that are asked for after the mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended."""
+
+    end: Literal["ended", "late", "killed"]
+    code: int | None
+    stdout: str
+    stderr: str
+    outputs: dict[str, bytes]
+    seconds: float
+    why: str = ""
+    """Of one that was killed: the sandbox's words."""
+
+
+def run_in_box(
+    sandbox: Sandbox,
+    command: Command,
+    files: Snapshot,
+    *,
+    given: Mapping[str, bytes],
+    stdin: str,
+    seed: int,
+    seconds: float,
+) -> Ran:
+    """Run a command on `files`, over which `given` is laid. The box is gone when it returns."""
+    mark = secrets.token_hex(16)
+    argv = [word.replace("{seed}", str(seed)) for word in command.command]
+    if argv[0] == "python":
+        argv[0] = sys.executable
+    environ = ("PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0", "OMP_NUM_THREADS=1", f"EXPERIMENT_SEED={seed}")
+    wanted = (str(len(command.outputs)), *command.outputs)
+    outcome = sandbox.command(
+        ("/bin/sh", "-c", _SCRIPT, "sh", mark, *wanted, "/usr/bin/env", *environ, *argv),
+        files=_as_texts(files.entries | {path: Entry("100644", data) for path, data in given.items()}),
+        stdin=stdin,
+        limits=Limits(seconds=seconds, memory_mb=command.memory_mb, output_bytes=_OUTPUT_BYTES, file_mb=64),
+    )
+    value = outcome.value or {}
+    stdout, outputs = _split(value.get("stdout", ""), mark, command.outputs)
+    end: Literal["ended", "late", "killed"] = "ended"
+    if outcome.status == "timeout":
+        end = "late"
+    elif outcome.status != "ok":
+        end = "killed"
+    return Ran(end, value.get("returncode"), stdout, value.get("stderr", ""), outputs, outcome.seconds, outcome.error)
+
+
+def _as_texts(entries: Mapping[str, Entry]) -> dict[str, str]:
+    """Return the files as the sandbox takes them: texts, and one archive of everything else."""
+    texts = {path: words for path, entry in entries.items() if (words := entry.text) is not None}
+    others = {path: entry for path, entry in entries.items() if path not in texts}
+    return texts | ({_ARCHIVE: _archive(others)} if others else {})
+
+
+def _archive(entries: Mapping[str, Entry]) -> str:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path, entry in entries.items():
+            info = tarfile.TarInfo(path)
+            if entry.mode == "120000":
+                info.type, info.linkname = tarfile.SYMTYPE, entry.data.decode(errors="replace")
+                archive.addfile(info)
+                continue
+            info.size = len(entry.data)
+            info.mode = int(entry.mode[-3:], 8)
+            archive.addfile(info, io.BytesIO(entry.data))
+    return base64.encodebytes(buffer.getvalue()).decode()
+
+
+def _split(stdout: str, mark: str, names: tuple[str, ...]) -> tuple[str, dict[str, bytes]]:
+    """Part what the command printed from the files after it."""
+    said, *rest = stdout.split(f"\n{mark} ")
+    found = {}
+    for part in rest:
+        number, _, encoded = part.partition("\n")
+        try:
+            found[names[int(number)]] = base64.b64decode(encoded)
+        except (ValueError, IndexError, binascii.Error):
+            continue
+    return said, found

@@ -1,0 +1,138 @@
+"""Measure one candidate: guards, run, evaluation, metrics; and say how it ended in words that an optimizer can use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tracebench_autoresearch.evaluation.box import Ran, run_in_box
+from tracebench_autoresearch.evaluation.extraction import NoMetric, read_metric
+from tracebench_autoresearch.experiment import Command, Metric, SystemExperiment
+from tracebench_autoresearch.sources.snapshot import Snapshot
+from tracebench_core.contracts import Context
+from tracebench_core.specs import Feedback, FeedbackStatus
+
+Outcome = Literal["measured", "crashed", "timed out", "no metric", "guard failed", "refused"]
+STATUS: dict[Outcome, FeedbackStatus] = {
+    "measured": "ok",
+    "crashed": "error",
+    "timed out": "timeout",
+    "no metric": "invalid",
+    "guard failed": "invalid",
+    "refused": "invalid",
+}
+TAIL_LINES, TAIL_CHARS = 30, 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """How one experiment ended, and what it measured."""
+
+    outcome: Outcome
+    words: str
+    metrics: dict[str, float] = field(default_factory=dict)
+    """In the metrics' own units; those that were found."""
+    seconds: float = 0.0
+    """Of the run."""
+    tail: str = ""
+    """The last lines that it printed."""
+
+    def feedback(self, metric: Metric) -> Feedback:
+        """Return the score, higher is better, with the words and the last lines."""
+        ok = self.outcome == "measured"
+        words = f"{self.outcome}: {self.words}"
+        if self.tail:
+            words += f"\nLast lines of the output:\n{self.tail}"
+        score = metric.sign * self.metrics[metric.name] if ok else 0.0
+        return Feedback(score=score, text=words, metrics=self.metrics, status=STATUS[self.outcome])
+
+
+class _Ended(Exception):  # noqa: N818 - ends a measurement early
+    def __init__(self, measurement: Measurement) -> None:
+        super().__init__(measurement.words)
+        self.measurement = measurement
+
+
+def measure(experiment: SystemExperiment, files: Snapshot, context: Context) -> Measurement:
+    """Run an experiment on a candidate's files, each command in a box of its own: what one of them changes, the next never sees."""
+    try:
+        for guard in experiment.guards:
+            _run(guard, experiment, files, context, name="guard")
+        ran = _run(experiment.run, experiment, files, context, name="run")
+        seconds = ran.seconds
+        if experiment.evaluate is not None:
+            ran = _run(experiment.evaluate, experiment, files, context, name="evaluate", given=ran.outputs)
+    except _Ended as err:
+        return err.measurement
+    return _judge(experiment, ran, seconds)
+
+
+def _run(
+    command: Command,
+    experiment: SystemExperiment,
+    files: Snapshot,
+    context: Context,
+    *,
+    name: str,
+    given: Mapping[str, bytes] | None = None,
+) -> Ran:
+    context.check()
+    line = " ".join(command.command)
+    context.activity(f"{name}: {line}")
+    left = context.deadline
+    seconds = command.seconds if left is None else max(0.01, min(command.seconds, left))
+    stdin = files.texts.get(command.stdin, "") if command.stdin else ""
+    ran = run_in_box(
+        context.sandbox,
+        command,
+        files.without(experiment.hidden),
+        given=given or {},
+        stdin=stdin,
+        seed=context.seed,
+        seconds=seconds,
+    )
+    tail = last_lines(ran)
+    if ran.end == "late":
+        raise _Ended(Measurement("timed out", f"`{line}` was ended after {seconds:g} s", tail=tail))
+    if ran.end == "ended" and (not command.exit_codes or ran.code in command.exit_codes):
+        return ran
+    how = f"ended with exit code {ran.code}" if ran.end == "ended" else f"was killed: {ran.why}"
+    outcome: Outcome = "guard failed" if name == "guard" else "crashed"
+    raise _Ended(Measurement(outcome, f"`{line}` {how}", seconds=ran.seconds, tail=tail))
+
+
+def _judge(experiment: SystemExperiment, ran: Ran, seconds: float) -> Measurement:
+    metrics: dict[str, float] = {"run_seconds": seconds}
+    tail = last_lines(ran)
+    for metric in experiment.all_metrics:
+        try:
+            metrics[metric.name] = read_metric(metric, ran)
+        except NoMetric as err:
+            if metric is experiment.metric:
+                return Measurement("no metric", f"{err}", metrics, seconds, tail)
+    for metric in experiment.all_metrics:
+        value = metrics.get(metric.name)
+        low, high = metric.minimum, metric.maximum
+        if (low is not None or high is not None) and value is None:
+            return Measurement(
+                "guard failed", f"`{metric.name}` is guarded and was not reported", metrics, seconds, tail
+            )
+        if value is not None and ((low is not None and value < low) or (high is not None and value > high)):
+            allowed = " and ".join(
+                words for limit, words in ((low, f"at least {low}"), (high, f"at most {high}")) if limit is not None
+            )
+            return Measurement(
+                "guard failed", f"`{metric.name}` is {value:.6g}; it must be {allowed}", metrics, seconds, tail
+            )
+    first = experiment.metric
+    better = "higher" if first.direction == "maximize" else "lower"
+    shown = ", ".join(f"{m.name} {metrics[m.name]:.6g}" for m in experiment.all_metrics if m.name in metrics)
+    return Measurement("measured", f"{shown} ({first.name}: {better} is better)", metrics, seconds, tail)
+
+
+def last_lines(ran: Ran) -> str:
+    """Return the last lines that a command printed, errors last."""
+    parts = [text.strip() for text in (ran.stdout[-2 * TAIL_CHARS :], ran.stderr[-2 * TAIL_CHARS :])]
+    lines = [line for part in parts if part for line in part.splitlines()[-TAIL_LINES:]]
+    return "\n".join(lines)[-TAIL_CHARS:]

@@ -1,0 +1,176 @@
+"""`SystemExperiment`: what is edited, how it is run, and what is measured; read from `experiment.yaml`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from tracebench_core.errors import UsageError
+
+FILE = "experiment.yaml"
+MetricKind = Literal["regex", "json", "pytest", "coverage", "exit_code"]
+
+
+def _words(command: Any) -> Any:
+    return tuple(shlex.split(command)) if isinstance(command, str) else command
+
+
+Argv = Annotated[tuple[str, ...], BeforeValidator(_words), Field(min_length=1)]
+"""A command: a list of words, or one line that is split like a shell's, and run without one."""
+
+
+class Part(BaseModel):
+    """Base of every part: immutable, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Command(Part):
+    """A command in a fresh box of the sandbox that holds the experiment's files."""
+
+    command: Argv
+    """`python` as the first word is the interpreter that runs Trace-Bench; `{seed}` in a word is the measurement's seed."""
+    seconds: float = Field(default=300.0, gt=0)
+    """Wall-clock budget; the processor time of each process is limited to the same."""
+    memory_mb: int = Field(default=2048, gt=0)
+    """Address space of each process."""
+    stdin: str | None = None
+    """A file whose text is given on standard input."""
+    outputs: tuple[str, ...] = ()
+    """Files that it writes: read back after it ended, and handed to `evaluate`."""
+    exit_codes: tuple[int, ...] = (0,)
+    """Codes that are no crash; empty for any."""
+
+
+class Metric(Part):
+    """A number, and where it is found."""
+
+    name: str = Field(pattern=r"^\w[\w.-]*$")
+    direction: Literal["maximize", "minimize"] = "maximize"
+    kind: MetricKind = "regex"
+    pattern: str | None = None
+    """For `regex`: its last match in the output counts, the first group or all of it. `<name>: <number>` when left out."""
+    file: str | None = None
+    """For `json`: an output file; standard output when left out."""
+    path: str = ""
+    """For `json`: keys and indices to the number, as in `results.0.loss`; the metric's name when left out."""
+    minimum: float | None = None
+    """A guard: a candidate with less is refused."""
+    maximum: float | None = None
+    """A guard: a candidate with more is refused."""
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, pattern: str | None) -> str | None:
+        try:
+            re.compile(pattern or "")
+        except re.error as err:
+            raise ValueError(f"is no regular expression: {err}") from err
+        return pattern
+
+    @property
+    def sign(self) -> float:
+        """Return what turns a value into a score, for which higher is better."""
+        return 1.0 if self.direction == "maximize" else -1.0
+
+
+class Prepare(Part):
+    """Steps that are run once per revision, outside the sandbox and with the network: they are the author's, not a candidate's."""
+
+    steps: tuple[Argv, ...] = Field(min_length=1)
+    seconds: float = Field(default=600.0, gt=0)
+    """For each step."""
+    keep: tuple[str, ...] = Field(min_length=1)
+    """Globs of the files that the steps make and the experiment needs."""
+
+
+class SystemExperiment(Part):
+    """One experiment on a repository."""
+
+    title: str = ""
+    objective: str = ""
+    """For the model, beside what follows from the other fields."""
+    repo: str = "."
+    """A folder, relative to this file, or the URL of a git repository. Of a repository the revision is read, never its working tree."""
+    revision: str | None = None
+    """A commit, tag or branch; the current commit when left out. A URL needs one."""
+    editable: tuple[str, ...] = Field(min_length=1)
+    """Files and globs that a candidate may change. Files named without a wildcard must stay."""
+    shown: tuple[str, ...] = ()
+    """Globs of other files whose text the model is shown."""
+    hidden: tuple[str, ...] = ()
+    """Globs of files that no box holds; one may still be a command's `stdin`."""
+    prepare: Prepare | None = None
+    run: Command
+    evaluate: Command | None = None
+    """Runs after `run` in a box of its own, which holds its outputs; the metrics are then read from here."""
+    metric: Metric
+    metrics: tuple[Metric, ...] = ()
+    """Further metrics, kept beside the first."""
+    guards: tuple[Command, ...] = ()
+    """Commands that must succeed before a measurement counts."""
+    deterministic: bool = False
+    """The same files always measure the same."""
+    target: float | None = None
+    """The metric's value from which the experiment counts as solved."""
+    tags: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_commands(cls, data: Any) -> Any:
+        """Take `run: python train.py` for a command with defaults."""
+        if not isinstance(data, dict):
+            return data
+        short: dict[str, Any] = {
+            n: {"command": data[n]} for n in ("run", "evaluate") if isinstance(data.get(n), str | list)
+        }
+        guards = data.get("guards")
+        if isinstance(guards, list):
+            short["guards"] = [{"command": g} if isinstance(g, str | list) else g for g in guards]
+        return {**data, **short}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> SystemExperiment:
+        names = [m.name for m in self.all_metrics]
+        if len(set(names)) < len(names):
+            raise ValueError("two metrics have one name")
+        if self.is_remote and not self.revision:
+            raise ValueError("a `repo` that is a URL needs a `revision`")
+        return self
+
+    @property
+    def all_metrics(self) -> tuple[Metric, ...]:
+        """The first metric, which is optimised, and the others."""
+        return (self.metric, *self.metrics)
+
+    @property
+    def is_remote(self) -> bool:
+        """Say whether the repository is a URL."""
+        return "://" in self.repo
+
+
+def read_experiment(path: Path) -> SystemExperiment:
+    """Read an experiment file.
+
+    Raises:
+        UsageError: when it cannot be read or is no experiment; in words that name file and field.
+    """
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        experiment = SystemExperiment.model_validate(data)
+    except OSError as err:
+        raise UsageError(f"`{path}` cannot be read: {err.strerror}.") from err
+    except (yaml.YAMLError, UnicodeDecodeError) as err:
+        raise UsageError(f"`{path}` is no YAML: {' '.join(str(err).split())}.") from err
+    except ValidationError as err:
+        first = err.errors()[0]
+        field = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageError(f"`{path}`: `{field}`: {first['msg']}.", hint="docs/reference/autoresearch.md") from err
+    if experiment.is_remote:
+        return experiment
+    return experiment.model_copy(update={"repo": str((path.parent / experiment.repo).resolve())})

@@ -1,0 +1,5 @@
+from shop import prices
+
+
+def test_a_whole_price():
+    assert prices.parse("3") == 300

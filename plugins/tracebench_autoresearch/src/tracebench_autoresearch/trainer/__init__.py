@@ -1,0 +1,1 @@
+"""The loop: propose, measure, decide, keep or revert."""

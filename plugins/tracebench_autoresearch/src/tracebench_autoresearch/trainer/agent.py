@@ -1,0 +1,104 @@
+"""An external coding agent as the proposer: a command in a folder that holds the files, with the gateway as its model."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from tracebench_autoresearch.edits.applying import Proposal
+from tracebench_autoresearch.edits.files import UnusableEdit
+from tracebench_autoresearch.trainer.settings import AutoresearchSettings
+from tracebench_core.builtin.command import passed
+from tracebench_core.contracts import Problem
+from tracebench_core.engine.program import APART, find_program, model_variables
+from tracebench_core.errors import ProgramError
+
+_LOOK_SECONDS = 0.5
+_LOG_TAIL = 300
+_MOST_BYTES = 1 << 20
+_PROMPT, _HYPOTHESIS = "prompt.md", "hypothesis.txt"
+
+
+def run_agent(problem: Problem, settings: AutoresearchSettings, words: str, files: Mapping[str, str]) -> Proposal:
+    """Let the agent work, and return the files as it left them. Its hypothesis is what it wrote to `$AGENT_NOTES/hypothesis.txt`.
+
+    Raises:
+        ProgramError: when the command cannot be started.
+        UnusableEdit: when it failed, took too long, changed nothing, or left something that is no text file.
+        BudgetExhausted: when the time of the job is over.
+    """
+    with tempfile.TemporaryDirectory(prefix="trace-bench-agent-") as scratch:
+        folder, notes = Path(scratch, "files"), Path(scratch, "notes")
+        notes.mkdir()
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8", newline="")
+        (notes / _PROMPT).write_text(words, encoding="utf-8")
+        _work(problem, settings, folder, notes)
+        left = {
+            path.relative_to(folder).as_posix(): _read(path)
+            for path in sorted(folder.rglob("*"))
+            if _is_result(path, folder)
+        }
+        said = notes / _HYPOTHESIS
+        hypothesis = said.read_text(errors="replace")[:_LOG_TAIL] if said.is_file() and not said.is_symlink() else ""
+    if left == dict(files):
+        raise UnusableEdit("the agent changed nothing")
+    return Proposal(" ".join(hypothesis.split()) or f"by {settings.agent[0]}", left)
+
+
+def _is_result(path: Path, folder: Path) -> bool:
+    """Say whether a path counts: tools' own folders (`.git`, `.aider…`) and caches do not."""
+    parts = path.relative_to(folder).parts
+    return not path.is_dir() and not any(part.startswith(".") or part == "__pycache__" for part in parts)
+
+
+def _read(path: Path) -> str:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > _MOST_BYTES:
+        raise UnusableEdit(f"the agent left `{path.name}`, which is a link, no file, or too large")
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as err:
+        raise UnusableEdit(f"the agent left `{path.name}`, which is no text") from err
+
+
+def _work(problem: Problem, settings: AutoresearchSettings, folder: Path, notes: Path) -> None:
+    filled = [word.replace("{prompt}", str(notes / _PROMPT)) for word in settings.agent]
+    environ = passed(os.environ) | model_variables(problem) | {"AGENT_NOTES": str(notes)}
+    with tempfile.TemporaryFile() as log:
+        try:
+            started = find_program(filled[0], folder, path=environ.get("PATH", os.defpath))
+            process = subprocess.Popen(  # noqa: S603 - the config's own program
+                [*APART, sys.executable if filled[0] == "python" else started, *filled[1:]],
+                cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        except OSError as err:
+            raise ProgramError(f"The agent `{filled[0]}` cannot be started: {err.strerror}.") from err
+        try:
+            _wait(problem, process, settings.agent_seconds)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if process.returncode:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL))
+            tail = log.read().decode(errors="replace").strip()
+            raise UnusableEdit(f"the agent ended with exit code {process.returncode}: {tail}")
+
+
+def _wait(problem: Problem, process: subprocess.Popen[bytes], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_LOOK_SECONDS)
+            return
+        problem.budget.check_time()
+        if time.monotonic() > end:
+            raise UnusableEdit(f"the agent was ended after {seconds:g} s")

@@ -1,0 +1,62 @@
+"""What may be set of `Autoresearch`, and what a job of it is expected to use."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from tracebench_core.builtin.settings import TrainerSettings
+from tracebench_core.specs import CostEstimate, Range, TaskShape
+
+
+class AutoresearchSettings(TrainerSettings):
+    """How the loop goes."""
+
+    num_experiments: int = Field(default=20, ge=1)
+    """Proposals that are asked for."""
+    accept: Literal["noise_aware", "greedy"] = "noise_aware"
+    """`greedy` keeps whatever measured better once, as the original does."""
+    policy: Literal["edit_then_commit", "commit_then_reset"] = "edit_then_commit"
+    """Whether reverted edits get a commit, too, when the job is exported; what is kept does not depend on it."""
+    baseline_repeats: int = Field(default=4, ge=1)
+    """Measurements of the initial files, from which the noise is estimated at first; `greedy` makes one."""
+    max_repeats: int = Field(default=5, ge=1)
+    """Most measurements of one edit before it is called indecisive."""
+    false_acceptance: float = Field(default=0.05, gt=0, lt=0.5)
+    """Most probability that an edit which changes nothing is kept, over all looks at it."""
+    min_gain: float = Field(default=0.0, ge=0)
+    """Gains up to this much of the metric do not count."""
+    memory: int = Field(default=12, ge=0)
+    """Earlier experiments that the model is shown."""
+    program: str = ""
+    """The instruction, as `program.md` is in the original; one that comes with the plugin when empty."""
+    agent: tuple[str, ...] = ()
+    """A command that edits files instead of the model's replies: run in a folder that holds them, with `{prompt}` for a file of words."""
+    agent_seconds: float = Field(default=600.0, gt=0)
+    temperature: float | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _noise_needs_two(self) -> AutoresearchSettings:
+        if self.accept == "noise_aware" and self.baseline_repeats < 2:  # noqa: PLR2004 - a spread needs two
+            raise ValueError("`accept: noise_aware` estimates the noise from at least two `baseline_repeats`")
+        return self
+
+
+def cost(settings: AutoresearchSettings, shape: TaskShape) -> CostEstimate:
+    """One call a proposal; one measurement each with `greedy`, else up to twice `max_repeats`, half of them of what it would replace."""
+    tried = settings.num_experiments
+    calls = 0 if settings.agent else tried
+    base = settings.baseline_repeats if settings.accept == "noise_aware" else 1
+    most = 2 * settings.max_repeats - 1 if settings.accept == "noise_aware" else 1
+    likely = min(2.0, most)
+    return CostEstimate(
+        evaluations=Range(
+            low=base * shape.train,
+            likely=(base + likely * tried) * shape.train,
+            high=(base + most * tried) * shape.train,
+        ),
+        llm_calls=Range(low=calls, likely=calls, high=calls),
+        steps=1 + tried,
+        proposals=Range(low=0, likely=tried, high=tried),
+    )
