@@ -105,16 +105,21 @@ def read_history(run: Run, job_id: str) -> History:
 
 
 def _experiments(events: Iterable[Any], metric: str) -> tuple[Experiment, ...]:
+    """Gather what was said of each candidate; a suite's records may stand before their candidate's first appearance."""
     found: dict[str, Experiment] = {}
+    outcomes: dict[str, str] = {}
     for event in events:
         if isinstance(event, CandidateSeen):
             found[event.id] = Experiment(len(found), event.id, event.t, event.origin, event.parents)
         elif isinstance(event, EvaluationDone) and event.by == "trainer" and event.candidate in found:
             _add(found[event.candidate], event, metric)
-        elif isinstance(event, SuiteRecord) and event.name == RECORD and event.candidate in found:
-            found[event.candidate].outcome = str(event.data.get("outcome", ""))
+        elif isinstance(event, SuiteRecord) and event.name == RECORD:
+            outcomes[event.candidate] = str(event.data.get("outcome", ""))
         elif isinstance(event, Decision) and event.candidate in found:
             found[event.candidate].verdict, found[event.candidate].reason = event.verdict, event.reason
+    for candidate, outcome in outcomes.items():
+        if candidate in found:
+            found[candidate].outcome = outcome
     return tuple(found.values())
 
 
