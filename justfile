@@ -33,3 +33,7 @@ crash kills="1000":
 # every benchmark, each a ratio against a named baseline of the same run
 bench:
     for b in cli_start jobs planning gateway isolation; do echo "== $b"; {{bin}}/python benchmarks/$b.py; done
+
+# Write the schemas and the reference page of run directories from the models.
+formats:
+    .venv/bin/python -c "from pathlib import Path; from tracebench_core.store.published import write; write(Path('src/tracebench_core/store/schemas'), Path('docs/reference/run-directory.md'))"

@@ -31,16 +31,17 @@ def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: b
     trust = read_trust(layout)
     for file in (layout.manifest, layout.config_snapshot):
         trust.demand_meta(layout, file)
-    if head.get("config_hash") != config_hash and not extend:
-        changes = list(_changes(_snapshot(layout), plan.config.model_dump(mode="json")))
+    stored = tuple(iter_jobs(layout))
+    known = {job.job_id for job in stored}
+    changes = list(_changes(_snapshot(layout), plan.config.model_dump(mode="json")))
+    is_same = head.get("config_hash") == config_hash or (not changes and known == {job.job_id for job in plan.jobs})
+    if not is_same and not extend:
         shown = "; ".join(changes[:MOST_SHOWN]) + ("; …" if len(changes) > MOST_SHOWN else "")
         raise RunDirError(
             f"Run `{layout.run_id}` exists with another config: {shown or 'its plan differs'}.",
             hint="choose another run_id, or add --extend to keep what is there and run what is new; to go on with it as it was: "
             f"trace-bench resume {layout.path}",
         )
-    stored = tuple(iter_jobs(layout))
-    known = {job.job_id for job in stored}
     return stored + tuple(job for job in plan.jobs if job.job_id not in known)
 
 
@@ -81,7 +82,7 @@ def _changes(before: Any, after: Any, at: str = "") -> Iterator[str]:
     """Yield where two configs differ, as `field: before -> after`; the run's own name is no difference."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in [*before, *(name for name in after if name not in before)]:
-            if at or name not in {"run_id", "runs_dir", "max_workers", "eval_workers", "resume"}:
+            if at or name not in {"run_id", "runs_dir", "max_workers", "eval_workers", "retries", "resume"}:
                 yield from _changes(before.get(name), after.get(name), f"{at}.{name}" if at else name)
     elif _are_tables(before) and _are_tables(after) and len(before) == len(after):
         for i, (one, other) in enumerate(zip(before, after, strict=True)):

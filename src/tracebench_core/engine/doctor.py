@@ -9,6 +9,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement as Dependency
 
+from tracebench_core import temporary
 from tracebench_core.engine.pythons import list_pythons
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.llm.credentials import KEY_VARIABLES
@@ -23,6 +25,7 @@ from tracebench_core.llm.models import every_model, key_variable, model_config, 
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.sandbox import isolation
+from tracebench_core.sandbox.folders import remove
 from tracebench_core.specs import RunConfig
 
 PYTHON_FLOOR = (3, 11)
@@ -51,7 +54,7 @@ class Diagnosis:
 
 def diagnose(config: RunConfig | None = None, *, host: PluginHost | None = None) -> list[Diagnosis]:
     """Look at this machine, and at what `config` needs; `host` says what plugins need. Asks no model and costs nothing."""
-    rows = [_python(), _system(), *_limits(), _isolation(config), *_disk(config)]
+    rows = [_python(), _system(), *_limits(), _isolation(config), *_disk(config), _leftovers()]
     rows += [*_keys(), *_tools(), _gpu(), *_extras()]
     if host is not None:
         rows += [*_plugins(host), *_pythons(host)]
@@ -102,6 +105,19 @@ def _disk(config: RunConfig | None) -> Iterator[Diagnosis]:
     yield Diagnosis(
         "runs folder", writable, f"{wanted}{'' if wanted.exists() else ' (will be made)'}", hint, needed=True
     )
+
+
+def _leftovers() -> Diagnosis:
+    """Remove what runs that were killed left in the temporary folder."""
+    gone = temporary.sweep(_remove)
+    left = sum(1 for _ in temporary.leftovers())
+    words = f"{gone} folders of ended processes removed" if gone else "none of ended processes"
+    return Diagnosis("leftovers", ok=not left, value=f"{words}{f', {left} cannot be' if left else ''}", needed=False)
+
+
+def _remove(folder: Path) -> None:
+    with suppress(OSError):
+        remove(folder)
 
 
 def _keys() -> Iterator[Diagnosis]:

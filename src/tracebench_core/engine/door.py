@@ -13,12 +13,12 @@ import secrets
 import selectors
 import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tracebench_core import temporary
 from tracebench_core.contracts import Problem
 from tracebench_core.engine.door_calls import DoorCalls
 from tracebench_core.errors import BudgetExhausted, TraceBenchError
@@ -43,9 +43,7 @@ class Door:
         self._problem = problem
         self._calls = DoorCalls(problem)
         self._token = secrets.token_hex(16)
-        self._folder = Path(
-            tempfile.mkdtemp(prefix="trace-bench-door-")
-        )  # short: a socket's path has 107 bytes at most
+        self._folder = temporary.make_folder("door")  # short: a socket's path has 107 bytes at most
         self._path = self._folder / "door"
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self._path))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tracebench_core import temporary
 from tracebench_core.engine.context import Environments, NoEnvironments, Shared
 from tracebench_core.engine.doors import LazySandbox
 from tracebench_core.engine.models import Models, NoModels
@@ -41,7 +42,7 @@ def evaluate_values(
     candidate = initial if full == initial.values else Candidate(id="c1", values=full)
     examples = opened.test if split == "test" else tuple(opened.task.splits.get(split, ()))
     sandbox = LazySandbox(SandboxConfig(), address=None, preload=opened.spec.sandbox or ())
-    with tempfile.TemporaryDirectory(prefix="trace-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as name:
         folder = Path(name)
         try:
             with _environments(opened.spec, full_id, folder, seed=seed) as environments:

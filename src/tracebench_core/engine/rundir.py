@@ -29,7 +29,7 @@ from tracebench_core.store.meta import write_config, write_environment
 from tracebench_core.store.mirror import declare_meta
 from tracebench_core.store.trust import read_trust
 
-NOT_IN_HASH = {"run_id", "runs_dir", "max_workers", "eval_workers", "resume", "fail_fast", "executor"}
+NOT_IN_HASH = {"run_id", "runs_dir", "max_workers", "eval_workers", "resume", "fail_fast", "retries", "executor"}
 
 
 class Opened(NamedTuple):

@@ -25,10 +25,12 @@ from tracebench_core.engine.control import RunControl, open_channel
 from tracebench_core.engine.control_end import NeverStarted, conclude_cancelled
 from tracebench_core.engine.finish import conclude_lost
 from tracebench_core.engine.plan import Plan
+from tracebench_core.engine.reserve import Reserve
+from tracebench_core.engine.retries import Retries
 from tracebench_core.engine.surroundings import Surroundings
 from tracebench_core.errors import RunDirError
 from tracebench_core.plugins import PluginHost, load_ref
-from tracebench_core.specs import JobOrder, JobResult, JobSpec, JobStatus, Resume
+from tracebench_core.specs import Axis, JobOrder, JobResult, JobSpec, JobStatus, Resume
 from tracebench_core.store.commit import commit
 from tracebench_core.store.index import write_files_index
 from tracebench_core.store.journal import EndRecord, Journal
@@ -91,6 +93,8 @@ class Runner:
         self._control = RunControl(layout, (job.job_id for job in plan.jobs))
         self._stopped_by = ""
         self._breaks: Counter[str] = Counter()
+        self._retries = Retries(plan.config.retries)
+        self._reserve: Reserve | None = None
         self._telling = threading.Lock()
         self._started = time.monotonic()
 
@@ -155,10 +159,14 @@ class Runner:
                 self._conclude(ended, by_id=by_id, around=around, journal=journal, tables=tables)
 
             committer = Committer(conclude)
+            if any(axis != "seconds" for axis in self._plan.config.run_budget.caps()):
+                self._reserve = Reserve(self._plan.config.run_budget, around.used())
             try:
                 while todo:
                     ends = executor.run(self._orders(todo, around, committer, journal=journal), setting=around.setting)
                     todo = self._follow(ends, around=around, committer=committer)
+                    committer.drain()
+                    todo += [by_id[job_id] for job_id in self._retries.take()]
             except KeyboardInterrupt:
                 self._stopped_by = "interrupt"
             finally:
@@ -175,6 +183,7 @@ class Runner:
                     self._breaks[job.job_id] += 1
                     log.warning("job %s is run again: its template or its sandbox server died under it", job.job_id)
                     self._control.ended(job.job_id, finished=False)
+                    self._settle_account(job, None)
                     again.append(job)
                 else:
                     committer.put(end)
@@ -185,10 +194,11 @@ class Runner:
     def _orders(
         self, todo: list[JobSpec], around: Surroundings, committer: Committer, *, journal: Journal
     ) -> Iterator[JobOrder | None]:
+        held_back: dict[str, Axis] = {}
         for job in todo:
             if self._plan.config.fail_fast:
                 committer.drain()  # what the last job was decides whether there is a next one
-            while self._control.is_paused and not self._stopped_by:
+            while self._must_wait(job, around) and not self._stopped_by:
                 yield None
             self._stopped_by = self._stopped_by or self._control.stopped_by
             if self._stopped_by:
@@ -200,12 +210,35 @@ class Runner:
             if axis := around.spent():
                 self._stopped_by = f"run budget:{axis}"
                 return
+            if self._reserve is not None and (beyond := self._reserve.beyond(job)):
+                held_back[job.job_id] = beyond
+                continue
+            if self._reserve is not None:
+                self._reserve.started(job)
             with self._telling:
                 journal.job_started(job.job_id)
                 self._reporter.job_started(job)
             order = around.order(job)
             self._control.started(job.job_id)
             yield order
+        if held_back:
+            axis = next(iter(held_back.values()))
+            log.warning(
+                "%d jobs are not started: what is left of the run's budget (%s) does not pay for one",
+                len(held_back),
+                axis,
+            )
+            self._stopped_by = self._stopped_by or f"run budget:{axis}"
+
+    def _must_wait(self, job: JobSpec, around: Surroundings) -> bool:
+        if self._control.stopped_by:
+            return False
+        is_held = self._reserve is not None and self._reserve.must_wait(job)
+        return self._control.is_paused or around.is_paused or is_held or not self._retries.is_due(job.job_id)
+
+    def _settle_account(self, job: JobSpec, result: JobResult | None) -> None:
+        if self._reserve is not None:
+            self._reserve.ended(job, result)
 
     def _conclude(
         self,
@@ -221,6 +254,12 @@ class Runner:
         for end in ended:
             job = by_id[end.order.job.job_id]
             stored = self._stored_result(job, end, around=around)
+            self._settle_account(job, stored.result if stored is not None else None)
+            if stored is not None and not self._is_stopping(stored.result) and self._retries.wants(stored.result):
+                self._control.ended(job.job_id, finished=False)
+                around.release(job)
+                self._layout.job(job.job_id).fresh()  # what failed is put aside, and is no end of the job
+                continue
             self._control.ended(job.job_id, finished=stored is not None)
             if stored is not None:
                 finished.append((job, stored))
@@ -235,6 +274,9 @@ class Runner:
             around.release(job)
             self._take(job, stored.result, tables=tables)
         tables.maybe_write(time.monotonic())
+
+    def _is_stopping(self, result: JobResult) -> bool:
+        return bool(self._stopped_by or self._control.stopped_by) or result.stop_reason.startswith("run budget")
 
     def _stored_result(self, job: JobSpec, end: JobEnd, *, around: Surroundings) -> StoredResult | None:
         """Return an ended job's result; None when it was stopped with the run, so that it is to be run again."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
@@ -10,8 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from tracebench_core import temporary
 from tracebench_core.engine.keeper import Keeper, KeptSandbox
 from tracebench_core.engine.meter import SharedCounter
+from tracebench_core.engine.outage import OutageWatch
 from tracebench_core.engine.plan import Plan
 from tracebench_core.llm.credentials import without_secrets
 from tracebench_core.plugins import PluginHost
@@ -69,9 +70,11 @@ class Surroundings:
         self._keeper = Keeper(())
         self._deaths_at_start: dict[str, int] = {}
         self._limits = SharedLimits()
+        self._outages: OutageWatch | None = None
 
     def __enter__(self) -> Surroundings:
-        private = Path(tempfile.mkdtemp(prefix="trace-bench-"))
+        temporary.sweep(_remove)
+        private = temporary.make_folder()
         self._stack.callback(_remove, private)
         try:
             self._open_environments()
@@ -79,6 +82,7 @@ class Surroundings:
             self._open_gateway()
             self._keeper = Keeper([*self._sandboxes.values(), *filter(None, [self._gateway])])
             self._stack.callback(self._keeper.close)
+            self._watch_for_outages()
         except BaseException:
             self._stack.close()
             raise
@@ -156,6 +160,21 @@ class Surroundings:
         self._keeper.look()
         return server.deaths != self._deaths_at_start[job.job_id]
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether the run waits for its provider to come back."""
+        return self._outages is not None and self._outages.is_away
+
+    def used(self) -> dict[Axis, float | None]:
+        """Return what the run used so far, on the axes of its budget that add up over jobs."""
+        counted: dict[Axis, float | None] = {}
+        if self._limits.counter is not None:
+            counted["evaluations"] = SharedCounter(self._limits.counter).value()
+        if self._gateway is not None:
+            used, _ = self._run_spent(self._gateway)
+            counted |= {"llm_calls": used.llm_calls, "tokens": used.tokens, "usd": used.usd}
+        return counted
+
     def spent(self) -> Axis | None:
         """Return the axis on which the run's budget is spent, if it is."""
         cap = self._plan.config.run_budget
@@ -206,6 +225,12 @@ class Surroundings:
 
         self._environments = EnvironmentProcess(self.setting)
         self._stack.callback(self._environments.close)
+
+    def _watch_for_outages(self) -> None:
+        limit = self._plan.config.llm.outage_limit
+        if self._gateway is not None and self._plan.config.mode == "real" and limit:
+            self._outages = OutageWatch(self._gateway.away, limit=limit)
+            self._stack.callback(self._outages.close)
 
     def _open_gateway(self) -> None:
         specs: list[TrainerSpec | TaskSpec] = [*self._plan.trainers.values(), *self._plan.tasks.values()]

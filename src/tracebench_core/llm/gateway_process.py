@@ -103,7 +103,7 @@ class GatewayHandle:
             keys=keys,
             engine_key=key(next(iter(models)), "scoring", is_engine=True),
             models=dict(models),
-            timeout=llm.timeout * (llm.max_retries + 1) + RETRY_DELAY_ALLOWANCE,
+            timeout=llm.timeout * (llm.max_retries + 1) + llm.outage_limit + RETRY_DELAY_ALLOWANCE,
         )
 
     def release(self, job_id: str) -> None:
@@ -132,6 +132,10 @@ class GatewayHandle:
         """Return the run's cap that first turned a call away; None while none did."""
         axis: Axis | None = self._ask("GET", "/admin/run")["refusal"]
         return axis
+
+    def away(self) -> dict[str, float]:
+        """Return the models that are awaited because they answer no more, with the seconds that they have been away."""
+        return dict(self._ask("GET", "/admin/health")["away"])
 
     def is_alive(self) -> bool:
         """Tell whether the process runs."""

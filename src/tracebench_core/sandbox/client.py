@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tracebench_core import temporary
 from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
 from tracebench_core.sandbox.codec import CodecError
 from tracebench_core.sandbox.exchange import PRINTED, Exchange, code_order, pack_order, read_answer
@@ -149,7 +149,7 @@ class LocalSandbox(SandboxClient):
         with self._lock:
             if self._server is None or not self._server.alive:
                 self._stop()
-                self._folder = Path(tempfile.mkdtemp(prefix="tracebench-sandbox-"))
+                self._folder = temporary.make_folder("sandbox")
                 self._server = start_server(
                     preload=self._preload, require=self._require, directory=self._folder, readable=self._readable
                 )

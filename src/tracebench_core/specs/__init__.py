@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         PluginsConfig,
         Price,
         Resume,
+        RetriesConfig,
         RoleConfig,
         RunConfig,
         SandboxConfig,
@@ -121,6 +122,7 @@ __all__ = [
     "Requirement",
     "Resources",
     "Resume",
+    "RetriesConfig",
     "Role",
     "RoleConfig",
     "RunConfig",
@@ -150,7 +152,10 @@ _HOMES = {
     "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts StepResult Usage",
     "llm": "Completion Endpoint Message",
     "order": "ExecutorSetting JobOrder SharedLimits",
-    "run": "LLMConfig ListedModel ModelConfig PluginsConfig Price Resume RoleConfig RunConfig SandboxConfig TaskEntry TrainerEntry",
+    "run": (
+        "LLMConfig ListedModel ModelConfig PluginsConfig Price Resume "
+        "RetriesConfig RoleConfig RunConfig SandboxConfig TaskEntry TrainerEntry"
+    ),
     "sandbox": "Limits Outcome OutcomeStatus",
     "parts": "AggregateSpec EnvironmentSpec ProviderSpec StubFormatSpec ViewSpec",
     "task": "Example Objective Parameter Requirement Resources SuiteSpec TaskSizes TaskSpec TaskVersion",

@@ -117,6 +117,8 @@ class LLMConfig(ModelConfig):
     """Seconds for one attempt."""
     max_retries: int = Field(default=4, ge=0)
     """Attempts after the first, on rate limits, server errors and timeouts."""
+    outage_limit: float = Field(default=600.0, ge=0)
+    """Seconds that calls wait for a model that answered before and cannot be reached; meanwhile no further job starts. 0: they fail."""
     max_concurrency: int = Field(default=16, gt=0)
     """Calls under way at a time, over all jobs."""
     requests_per_minute: float | None = Field(default=None, gt=0)
@@ -148,6 +150,17 @@ class SandboxConfig(Spec):
     """Megabytes that one evaluation may use."""
 
 
+class RetriesConfig(Spec):
+    """Which jobs are run again within the run, after all others."""
+
+    failed: int = Field(default=0, ge=0)
+    """How often a failed job is run again."""
+    error_types: tuple[str, ...] = ()
+    """Only those that failed with one of these, as `error.type` names them; empty for all."""
+    backoff: float = Field(default=1.0, ge=0)
+    """Seconds before the first of them; doubled before each further one."""
+
+
 class RunConfig(Spec):
     """A run: the matrix, the budgets, the models, and where results go."""
 
@@ -167,6 +180,8 @@ class RunConfig(Spec):
     """How many examples one job evaluates at a time; changes nothing but time."""
     fail_fast: bool = False
     """Start no further job once one has failed."""
+    retries: RetriesConfig = RetriesConfig()
+    """Which jobs are run again within the run."""
     resume: Resume = "auto"
     """How to treat jobs that an earlier start finished: `auto` skips them, `failed` runs those again that failed, `none` all."""
     job_timeout: float | None = Field(default=None, ge=0)

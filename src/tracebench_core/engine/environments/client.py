@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from tracebench_core import temporary
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.engine.context import Lease
 from tracebench_core.engine.recorder import Recorder
@@ -33,7 +33,7 @@ class EnvironmentProcess:
     """The process that holds a run's environments open; it notices when its runner is gone."""
 
     def __init__(self, setting: ExecutorSetting) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="trace-bench-environments-"))
+        self._folder = temporary.make_folder("environments")
         self.address = str(self._folder / "leases")
         ours, theirs = socket.socketpair()
         with Path(setting.run_dir, "environments.log").open("ab") as sink:

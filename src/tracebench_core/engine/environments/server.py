@@ -11,7 +11,6 @@ import json
 import logging
 import shutil
 import socket
-import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tracebench_core import temporary
 from tracebench_core.contracts import Environment, NotMeasured
 from tracebench_core.engine.opening import demand
 from tracebench_core.engine.wire import Wire
@@ -139,7 +139,7 @@ class EnvironmentServer:
 
     def _start(self, spec: EnvironmentSpec, options: Mapping[str, Any], *, seed: int, job_id: str | None) -> Opened:
         environment: Environment = load_ref(spec.loader, owner=spec.name)(**options)
-        workdir = Path(tempfile.mkdtemp(prefix="trace-bench-environment-"))
+        workdir = temporary.make_folder("environment")
         with self._lock:
             self._count += 1
             opened = Opened(self._count, environment, None, workdir)

@@ -174,7 +174,7 @@ class Routes:
         return JSONResponse({})
 
     async def _health(self, request: Request) -> Response:
-        return JSONResponse({"mode": self._service.settings.mode})
+        return JSONResponse({"mode": self._service.settings.mode, "away": self._service.outages.state()})
 
     async def _run(self, request: Request) -> Response:
         accounts = self._service.accounts

@@ -24,6 +24,7 @@ from tracebench_core.llm.gateway.errors import Refused
 from tracebench_core.llm.gateway.ledger import Ledger
 from tracebench_core.llm.gateway.limits import Limits
 from tracebench_core.llm.gateway.meter import cost, estimate, is_credible, measure
+from tracebench_core.llm.gateway.outage import Outages
 from tracebench_core.llm.gateway.providers.pieces import send_in_pieces, text_of_delta
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.retry import ask_with_retries
@@ -75,6 +76,7 @@ class Service:
         self._rng = random.Random(settings.seed)  # noqa: S311 - jitter
         real = settings.mode == "real"
         self._max_retries = settings.llm.max_retries if real else 0
+        self.outages = Outages(limit=settings.llm.outage_limit if real else 0.0)
         self._limits = Limits(
             concurrency=settings.llm.max_concurrency, per_minute=settings.llm.requests_per_minute if real else None
         )
@@ -214,8 +216,11 @@ class Service:
             deadline=self._deadline(account, claims),
             may_retry=lambda: not progress.streamed,
             rng=self._rng,
+            judge=lambda error: self.outages.verdict(request.identity, error),
         )
         result = answered.result
+        if isinstance(result, Reply):
+            self.outages.answered(request.identity)
         if isinstance(result, ProviderError):
             text = redact(str(result), self._secrets)
             error = ProviderError(

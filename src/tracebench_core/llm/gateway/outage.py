@@ -1,0 +1,70 @@
+"""Whether a provider is away: it answered before in this run, and now it cannot be reached."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import Literal
+from urllib.parse import urlsplit
+
+from tracebench_core.llm.exchange import ProviderError
+from tracebench_core.specs import ModelIdentity
+
+PROBE = 2.0
+"""Seconds between two attempts of a call that waits for its provider to come back, and the most that a look at its port takes."""
+AWAY_STATUS = frozenset({502, 503, 504, 529})
+
+Verdict = Literal["away", "back", "no"]
+
+
+class Outages:
+    """Which models are away, and since when. A model that never answered is no outage: its address or its key is wrong."""
+
+    def __init__(self, *, limit: float) -> None:
+        """`limit`: seconds that calls wait, from the beginning of an outage; 0 for not at all."""
+        self._limit = limit
+        self._answered: set[ModelIdentity] = set()
+        self._since: dict[ModelIdentity, float] = {}
+
+    def answered(self, model: ModelIdentity) -> None:
+        """Note that a model answered: it is not away."""
+        self._answered.add(model)
+        self._since.pop(model, None)
+
+    async def verdict(self, model: ModelIdentity, error: ProviderError) -> Verdict:
+        """Say of a call that failed after all retries whether its model is away, just back, or fails for another reason.
+
+        A server that accepts connections and drops them is there: it may be this very request that breaks it.
+        """
+        if not self._limit or model not in self._answered:
+            return "no"
+        if error.status_code not in AWAY_STATUS:
+            if error.kind != "refused":
+                return "no"
+            if await _is_reachable(model.base_url):
+                return "back" if model in self._since else "no"
+        since = self._since.setdefault(model, time.monotonic())
+        return "away" if time.monotonic() - since < self._limit else "no"
+
+    def state(self) -> dict[str, float]:
+        """Return the models that are awaited, with the seconds that they have been away."""
+        now = time.monotonic()
+        return {m.model: now - since for m, since in self._since.items() if now - since < self._limit}
+
+
+async def _is_reachable(base_url: str | None) -> bool:
+    """Say whether a server accepts connections; of one whose address only the library knows that is not to be told: it does not."""
+    address = urlsplit(base_url or "")
+    if address.hostname is None:
+        return False
+    port = address.port or (443 if address.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(PROBE):
+            _, writer = await asyncio.open_connection(address.hostname, port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return True
