@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -119,12 +120,13 @@ def test_a_program_that_never_asks_is_cut_off_when_its_time_is_over(program: Any
 
 
 def test_a_program_is_ended_with_its_job_and_so_is_what_it_started(program: Any, tmp_path: Path) -> None:
-    note = tmp_path / "pids"
+    note = tmp_path / "started"
+    length = f"600.{os.getpid()}"  # found by its command line: a program may be in a namespace of pids of its own
     result, _ = program(
         f"""
 import subprocess
-child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-open({str(note)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
+child = subprocess.Popen(["sleep", "{length}"], start_new_session=True)
+open({str(note)!r}, "w").write(str(child.pid))
 problem.evaluate({{"x": 1.0}})
 time.sleep(600)
 """,
@@ -132,7 +134,17 @@ time.sleep(600)
     )
     assert result.status == "timeout"
     assert result.score_val_best == -2.0
-    assert not [pid for pid in note.read_text().split() if Path(f"/proc/{pid}").exists()]
+    assert note.exists()
+    assert not [line for line in command_lines() if b"sleep\0" + length.encode() in line]
+
+
+def command_lines() -> list[bytes]:
+    """Return the command line of every process there is."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            lines.append(path.read_bytes())
+    return lines
 
 
 def test_a_program_that_fails_fails_its_job_in_words(program: Any) -> None:

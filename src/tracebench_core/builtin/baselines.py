@@ -5,27 +5,35 @@ Simple baselines match elaborate pipelines surprisingly often (arXiv 2602.16805)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tracebench_core.builtin.sampling import comparison_set, draw_subset
+from tracebench_core.builtin.schedule import schedule
 from tracebench_core.builtin.settings import (
+    PROPOSALS,
+    RANDOM_STEPS,
     BestOfNSettings,
+    FeedbackSettings,
     NoOpSettings,
     RandomSearchSettings,
     SequentialRefineSettings,
 )
 from tracebench_core.contracts import Problem
 from tracebench_core.llm.stub.mutate import mutate
-from tracebench_core.specs import Evaluation, Values
+from tracebench_core.specs import Candidate, Evaluation, Example, Values
 
 
 class NoOp:
-    """Evaluates the initial candidate and stops: what the score is without any optimisation, noise included."""
+    """Compares the initial candidate with nothing and stops: what the score is without any optimisation, noise included."""
 
     def __init__(self, settings: NoOpSettings) -> None:
         self.settings = settings
 
     def train(self, problem: Problem) -> None:
-        """Evaluate the initial candidate on all of train."""
+        """Evaluate the initial candidate."""
+        contest = comparison_set(problem, self.settings.validation_size)
         with problem.step():
-            problem.evaluate(problem.initial, origin="initial")
+            problem.evaluate(problem.initial, contest, origin="initial")
 
 
 class RandomSearch:
@@ -35,13 +43,14 @@ class RandomSearch:
         self.settings = settings
 
     def train(self, problem: Problem) -> None:
-        """Search for the set number of steps."""
-        problem.evaluate(problem.initial, origin="initial")
-        for _ in range(self.settings.num_steps):
+        """Search for the set number of steps, or to the cap."""
+        contest = comparison_set(problem, self.settings.validation_size)
+        problem.evaluate(problem.initial, contest, origin="initial")
+        for _ in schedule(problem, self.settings.num_steps, default=RANDOM_STEPS):
             with problem.step():
                 parent = problem.best
                 proposals = [self._changed(problem, parent.values) for _ in range(self.settings.num_proposals)]
-                problem.evaluate_many(proposals, parents=[parent], origin="random change")
+                problem.evaluate_many(proposals, contest, parents=[parent], origin="random change")
 
     @staticmethod
     def _changed(problem: Problem, values: Values) -> Values:
@@ -57,12 +66,13 @@ class BestOfN:
         self.settings = settings
 
     def train(self, problem: Problem) -> None:
-        """Draw and evaluate `n` proposals."""
-        first = problem.evaluate(problem.initial, origin="initial")
-        for _ in range(self.settings.n):
+        """Draw and compare `n` proposals, or as many as the cap allows."""
+        bench = _Bench(problem, self.settings)
+        first = bench.feedback(problem.initial, bench.compare(problem.initial, origin="initial"))
+        for _ in schedule(problem, self.settings.n, default=PROPOSALS):
             with problem.step():
                 for values in problem.optimizer().propose([first]):
-                    problem.evaluate(values, parents=[first.candidate], origin="sample")
+                    bench.compare(values, parent=first.candidate, origin="sample")
 
 
 class SequentialRefine:
@@ -72,10 +82,31 @@ class SequentialRefine:
         self.settings = settings
 
     def train(self, problem: Problem) -> None:
-        """Refine for the set number of steps."""
-        optimizer = problem.optimizer()
-        lineage: list[Evaluation] = [problem.evaluate(problem.initial, origin="initial")]
-        for _ in range(self.settings.num_steps):
+        """Refine for the set number of steps, or to the cap."""
+        bench, optimizer = _Bench(problem, self.settings), problem.optimizer()
+        lineage = [bench.feedback(problem.initial, bench.compare(problem.initial, origin="initial"))]
+        for _ in schedule(problem, self.settings.num_steps, default=PROPOSALS):
             with problem.step():
                 for values in optimizer.propose(lineage):
-                    lineage.append(problem.evaluate(values, parents=[lineage[-1].candidate], origin="refinement"))
+                    compared = bench.compare(values, parent=lineage[-1].candidate, origin="refinement")
+                    lineage.append(bench.feedback(values, compared))
+
+
+class _Bench:
+    """Where a baseline compares candidates, and where it takes the feedback for the next proposal from."""
+
+    def __init__(self, problem: Problem, settings: FeedbackSettings) -> None:
+        self._problem = problem
+        self._contest = comparison_set(problem, settings.validation_size)
+        self._batch: Sequence[Example] = ()
+        if problem.validation:
+            self._batch = draw_subset(problem.train, settings.train_batch_size, rng=problem.rng)
+
+    def compare(self, values: Values, *, parent: Candidate | None = None, origin: str) -> Evaluation:
+        """Measure a candidate where all are compared."""
+        parents = [] if parent is None else [parent]
+        return self._problem.evaluate(values, self._contest, parents=parents, origin=origin)
+
+    def feedback(self, values: Values, compared: Evaluation) -> Evaluation:
+        """Return what a proposer may see of a candidate: its results on train, where all are compared when there is no validation."""
+        return self._problem.evaluate(values, self._batch, origin="feedback") if self._batch else compared

@@ -56,7 +56,7 @@ def recap(
 ) -> None:
     """Show a finished run as if each job's cap, or the prices, had been different. Nothing is run: the events tell.
 
-    Best so far is what the trainer had measured by then. Validation and test are `unknown` where the best at the cap was never scored.
+    Best so far is what the trainer had measured by then. Validation and test are `unknown` where a finalist at the cap was never scored.
     """
     from tracebench_core.analysis.price_file import load_prices
     from tracebench_core.analysis.recap import recap_run
@@ -86,6 +86,10 @@ def _print(run: Run, found: RunRecap) -> None:
     if beyond := [job_id for job_id, recap in found.jobs.items() if recap.beyond is not None]:
         output.note(
             f"{len(beyond)} jobs were ended by their own budget before the cap asked for: what they had done with more is not known."
+        )
+    if truncated := sum(recap.truncated for recap in found.jobs.values()):
+        output.note(
+            f"{truncated} jobs are truncated, not re-run: their trainers read the budget, and may do otherwise under another."
         )
     if left_out := len(run.planned) - len(found.jobs):
         output.note(f"{left_out} jobs were never run and are left out.")

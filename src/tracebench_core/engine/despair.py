@@ -1,4 +1,4 @@
-"""When a training whose model calls find no answer ends."""
+"""When a training none of whose model calls is answered is given up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ HOPELESS_CALLS = 5
 """So many first calls without an answer end a training."""
 LOST_CALLS = 30
 """So many in a row end one that had answers before."""
+
+HOPELESS = frozenset({"auth", "request", "replay_miss"})
+"""Kinds of failure that the next call would meet again, as long as none was answered."""
 
 
 class Despair:
@@ -23,13 +26,14 @@ class Despair:
         self._answered = True
         self._failures = 0
 
-    def failed(self, words: str) -> None:
+    def failed(self, words: str, *, kind: str) -> None:
         """No model answered.
 
         Raises:
-            TrainingStopped: when none did so often in a row.
+            TrainingStopped: when none did so often in a row, or none can.
         """
         self._failures += 1
-        if self._failures >= (LOST_CALLS if self._answered else HOPELESS_CALLS):
+        enough = LOST_CALLS if self._answered else 1 if kind in HOPELESS else HOPELESS_CALLS
+        if self._failures >= enough:
             which = f"the last {self._failures}" if self._answered else f"all {self._failures}"
             raise TrainingStopped(f"{which} model calls were not answered: {words}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tracebench_core.engine.job import JobContext, open_job_task, open_service, record_error
 from tracebench_core.engine.recorder import Recorder
-from tracebench_core.engine.scoring import FINALISTS, Scorer
+from tracebench_core.engine.scoring import Scorer
 from tracebench_core.errors import BudgetExhausted
 from tracebench_core.specs import (
     BudgetState,
@@ -35,6 +35,7 @@ from tracebench_core.store.history import Standings
 from tracebench_core.store.layout import JobLayout
 from tracebench_core.store.meta import write_job_meta
 from tracebench_core.store.metering import Meter
+from tracebench_core.store.ranking import FINALISTS
 from tracebench_core.store.reduce import Reducer
 from tracebench_core.store.results import write_result
 from tracebench_core.store.states import StateHistory, write_history

@@ -113,7 +113,13 @@ def train_job(order: JobOrder, context: JobContext) -> bool:
 
     meter = Meter(job.budget, shared=order.limits, models=context.models, on_deaf=cut_off)
     problems: list[MeteredProblem] = []
-    recorder.started(job, versions=_versions(order), task=context.host.task(job.task_id))
+    trainer = context.host.component("trainer", job.trainer_id)
+    recorder.started(
+        job,
+        versions=_versions(order),
+        task=context.host.task(job.task_id),
+        reads_budget=isinstance(trainer, TrainerSpec) and trainer.reads_budget,
+    )
     end = _end_of_training(order, context, meter=meter, opened_problem=problems.append)
     meter.stop()
     for problem in problems:
@@ -122,7 +128,7 @@ def train_job(order: JobOrder, context: JobContext) -> bool:
         end = _end_of_budget(job, end.spent, recorder=recorder, meter=meter)
     context.models.end_training()
     recorder.calls(context.models)
-    if end.status == "ok" and (why := _unsound(order, context, problems)):
+    if end.status == "ok" and (why := _unsound(order, context, problems, cut=end.spent is not None)):
         recorder.error(*why, traceback="", fatal=True)
         end = Ending("failed", "error")
     goes_on = any(_worth_scoring(end.status, problem) for problem in problems)
@@ -239,8 +245,10 @@ def _end_of_budget(job: JobSpec, spent: Refusal, *, recorder: Recorder, meter: M
     return Ending("cancelled", f"run budget:{spent.axis}")
 
 
-def _unsound(order: JobOrder, context: JobContext, problems: Sequence[MeteredProblem]) -> tuple[str, str] | None:
-    """Return the type and the words of what keeps a job that ended by itself from being `ok`; flag what is only remarkable."""
+def _unsound(
+    order: JobOrder, context: JobContext, problems: Sequence[MeteredProblem], *, cut: bool
+) -> tuple[str, str] | None:
+    """Return type and words of what keeps a job that ended by itself, or by a cap, from being `ok`; flag what is only remarkable."""
     for problem in problems:
         if problem.taken and problem.unmeasured / problem.taken > order.fail_on_error:
             lost = f"{problem.unmeasured} of {problem.taken} evaluations could not be measured"
@@ -254,7 +262,7 @@ def _unsound(order: JobOrder, context: JobContext, problems: Sequence[MeteredPro
     if not isinstance(spec, TrainerSpec) or not spec.uses_model:
         return None
     calls = context.recorder.answers["optimizer"]
-    if calls.failed and not calls.answered:
+    if calls.failed > int(cut) and not calls.answered:  # a call may have been under way when the cap cut it off
         return (
             "NoModelAnswered",
             f"none of {calls.failed} model calls was answered, the last because of: {calls.last_failure}",

@@ -220,7 +220,7 @@ class MeteredProblem:
         try:
             completions = self._setup.models.complete(messages, role=role, n=n, **sampling)
         except ModelError as err:
-            self._despair.failed(str(err))
+            self._despair.failed(str(err), kind=err.kind)
             raise
         finally:
             self._recorder.calls(self._setup.models)
@@ -360,6 +360,7 @@ class MeteredProblem:
 
     def _take(self, pending: PendingEvaluation, result: ExampleResult) -> ExampleResult:
         candidate = pending.candidate
+        self._recorder.calls(self._setup.models)  # what was called for it comes before it, whoever called
         with self._lock:
             if candidate.id in self._unseen:
                 self._unseen.remove(candidate.id)

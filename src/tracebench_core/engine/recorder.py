@@ -89,7 +89,9 @@ class Recorder:
         own = self._own_step.get()
         return own if own is not None else (self._open_steps[-1] if self._open_steps else None)
 
-    def started(self, job: JobSpec, *, versions: dict[str, JsonValue], task: TaskSpec) -> None:
+    def started(
+        self, job: JobSpec, *, versions: dict[str, JsonValue], task: TaskSpec, reads_budget: bool = False
+    ) -> None:
         """The job begins."""
         self._write(
             JobStarted(
@@ -104,6 +106,7 @@ class Recorder:
                 objectives=task.objectives,
                 worst_score=task.worst_score,
                 aggregate=task.aggregate,
+                reads_budget=reads_budget,
             )
         )
 

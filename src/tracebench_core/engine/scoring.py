@@ -13,9 +13,6 @@ from tracebench_core.engine.service import EvaluationService, Result
 from tracebench_core.specs import Candidate, Example, ExampleResult, Split
 from tracebench_core.store.ranking import INITIAL, Aggregate, aggregate_score, mean
 
-FINALISTS = 3
-"""How many of the best candidates are measured on all of validation, beside the initial one."""
-
 Measured = Mapping[tuple[str, Split, str], ExampleResult]
 """By candidate, split and example: what an earlier process of this job has scored already."""
 

@@ -44,6 +44,8 @@ class JobStarted(Event):
     worst_score: float | None = None
     """What an example counts for on which a candidate fails."""
     aggregate: str = "mean"
+    reads_budget: bool = False
+    """Whether the trainer does different things under different caps, so that its log does not show what it would do under another."""
 
 
 class StepStarted(Event):

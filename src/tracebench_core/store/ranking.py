@@ -17,6 +17,8 @@ from tracebench_core.specs import Feedback, FeedbackStatus
 Aggregate = Callable[[Sequence[float], Sequence[Mapping[str, float]]], float]
 """Makes one score of those of a batch's examples, and of the metrics of each."""
 INITIAL = "c0"
+FINALISTS = 3
+"""How many of the best candidates the engine measures on all of validation, beside the initial one."""
 
 
 def mean(scores: Sequence[float], _metrics: Sequence[Mapping[str, float]] = ()) -> float:

@@ -101,7 +101,7 @@ def test_a_shared_setting_reaches_those_that_know_it(host: PluginHost) -> None:
         ({"trainers": [{"id": "RandomSearch", "params": {"num_step": 3}}]}, ConfigError, "Did you mean `num_steps`"),
         ({"trainers": [{"id": "RandomSearch", "params": {"num_steps": "3"}}]}, ConfigError, "num_steps"),
         (
-            {"trainers": [{"id": "RandomSearch", "params_variants": [{}, {"num_steps": 10}]}]},
+            {"trainers": [{"id": "RandomSearch", "params_variants": [{}, {"num_proposals": 2}]}]},
             ConfigError,
             "same settings",
         ),

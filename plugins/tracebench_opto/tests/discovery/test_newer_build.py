@@ -141,7 +141,7 @@ def test_a_traced_task_keeps_its_graph_under_a_discovered_trainer(trees: Trees) 
             def trace_agent(self):
                 return Adds()
 
-        guide = lambda example, output: Feedback(score=-abs(output - example.input - 3), text="more")
+        guide = lambda example, output, _: Feedback(score=-abs(output - example.input - 3), text="more")
         examples = {s: tuple(Example(id=f"{s}-{i}", input=float(i)) for i in range(3)) for s in ("train", "validation")}
         task = Task([Parameter(name="shift", initial=0.0, kind="number")], "Shift by 3.",
                     lambda values, example, _: example.input + values["shift"], guide, examples)
@@ -200,12 +200,12 @@ def test_a_candidate_that_fails_never_looks_better_than_one_that_does_not(trees:
 def test_a_trainer_that_swallows_errors_is_ended_by_its_budget(trees: Trees) -> None:
     script = """
         trial = run("opto:GEPAAlgorithmBase", {}, builders.optoprime, budget=Budget(evaluations=30))
-        print(json.dumps({"spent": trial.spent, "used": trial.used.evaluations, "best": trial.best.id}))
+        print(json.dumps({"spent": trial.spent, "used": trial.used.evaluations, "candidates": len(trial.candidates)}))
     """
     found = in_newer_opto(trees, "V020_ALPHA", script)
     assert found["spent"] == "evaluations"
     assert found["used"] == 30
-    assert found["best"] != "c0"
+    assert found["candidates"] > 1
 
 
 def test_rubbish_changes_no_value_and_is_recorded(trees: Trees) -> None:

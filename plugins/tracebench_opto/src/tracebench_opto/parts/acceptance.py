@@ -17,10 +17,17 @@ def improves(new: Evaluation, old: Evaluation, *, goal: Goal, threshold: float =
 
 
 def accept(
-    problem: Problem, new: Evaluation, old: Evaluation, *, goal: Goal, threshold: float = 0.0, what: str = "this batch"
+    problem: Problem,
+    new: Evaluation,
+    old: Evaluation,
+    *,
+    goal: Goal,
+    threshold: float = 0.0,
+    always: bool = False,
+    what: str = "this batch",
 ) -> bool:
-    """Test `new` against `old`, record the verdict, and return it."""
-    accepted = improves(new, old, goal=goal, threshold=threshold)
+    """Test `new` against `old`, record the verdict, and return whether `new` goes on; `always` lets it, however it did."""
+    accepted = always or improves(new, old, goal=goal, threshold=threshold)
     after, before = evaluation_value(new, goal), evaluation_value(old, goal)
     verdict: Literal["accepted", "rejected", "indecisive"]
     verdict = "accepted" if accepted else "indecisive" if after is not None and after == before else "rejected"

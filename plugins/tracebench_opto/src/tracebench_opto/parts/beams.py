@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from tracebench_core.builtin.sampling import draw_subset
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, Evaluation, TaskShape
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
-from tracebench_opto.parts.sampling import draw_subset
 from tracebench_opto.parts.search import Search, SearchSettings
 
 

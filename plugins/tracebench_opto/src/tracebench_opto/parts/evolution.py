@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 
 from pydantic import Field
 
+from tracebench_core.builtin.sampling import draw_subset
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, TaskShape, Values
 from tracebench_opto.parts.acceptance import accept, improves
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.merge import Pair, merge, mergeable_pairs
-from tracebench_opto.parts.sampling import draw_subset
 from tracebench_opto.parts.search import Search, SearchSettings
 from tracebench_opto.parts.selection import frontier
 

@@ -9,35 +9,28 @@ from typing import TypeVar
 
 from pydantic import Field
 
+from tracebench_core.builtin.sampling import Minibatches, draw_subset
+from tracebench_core.builtin.schedule import IDLE_STEPS, schedule
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import ModelError
 from tracebench_core.specs import Evaluation, Example, Message, Spec, Values
 from tracebench_opto.parts.archive import Archive, Entry
 from tracebench_opto.parts.objectives import ObjectiveConfig, resolve_goal
-from tracebench_opto.parts.sampling import Minibatches, draw_subset
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 UNCAPPED_STEPS = 10
 """Steps of a search that has neither a number of steps nor a budget to spend."""
-CAPPED_STEPS = 10_000
-"""A bound no budget should reach: it ends a search whose budget lies on an axis that the search does not use."""
-IDLE_STEPS = 20
-"""Steps in a row without a candidate to try after which a search gives up."""
-MODEL_FAILURES = 5
-"""Failed requests in a row after which the model counts as gone."""
 SELECTION_SHARE = 10
 """Comparing one candidate costs at most this part of the budget of evaluations."""
-HOPELESS = frozenset({"auth", "request", "replay_miss"})
-"""Kinds of model error that the next request would meet again."""
 
 
 class SearchSettings(Spec):
     """What every search trainer takes.
 
     A search ends after `num_steps` steps and `num_epochs` passes over train, whichever is later. With neither, it ends when the budget is
-    spent, or after 10 steps when evaluations, calls, tokens and seconds are all free.
+    spent, or after 10 steps when no step spends any of it.
     """
 
     num_steps: int | None = Field(default=None, ge=0)
@@ -80,19 +73,21 @@ class Search:
         self.selection = self._draw(pool, limit=selection_limit)
         """The examples on which candidates are compared."""
         self._validation = self.selection if validated else self._draw(problem.validation)
+        if compared := self._validation or self.selection:
+            problem.compare_on(compared)
         self.archive = Archive(
             resolve_goal(settings.objective_config, problem.objectives), split="validation" if validated else "train"
         )
         self.batches = Minibatches(problem.train, settings.train_batch_size, rng=problem.rng)
         self.proposer = problem.optimizer()
         self._batches_per_step = batches_per_step
-        self._failures = 0
         self._tried = 0
 
     def schedule(self) -> Iterator[int]:
         """Yield once per step that is still to do; the caller marks the step with `problem.step()`."""
         idle = 0
-        for index in range(self._steps()):
+        planned = self.settings.planned_steps(len(self.problem.train), batches_per_step=self._batches_per_step)
+        for index in schedule(self.problem, planned, default=UNCAPPED_STEPS):
             before = self._tried
             yield index
             level = logging.INFO if self.settings.verbose else logging.DEBUG
@@ -181,15 +176,12 @@ class Search:
         """Return up to `n` new assignments made from this feedback; see `fresh` for what is new.
 
         `history` is what the proposer sees before `evaluation`; by default the last evaluation of each ancestor.
-
-        Raises:
-            ModelError: when the model is gone: the error is of a kind that stays, or 5 requests in a row failed.
         """
         past = [e.evaluations[-1] for e in entry.lineage()[:-1]] if history is None else list(history)
         return self.fresh(self._survive(lambda: self.proposer.propose([*past, evaluation], n=n)), known=known)
 
     def ask(self, messages: Sequence[Message]) -> list[str]:
-        """Return the model's reply, or nothing when the call failed; raises like `propose`."""
+        """Return the model's reply, or nothing when the call failed."""
         return self._survive(lambda: [self.problem.complete(messages)[0].text])
 
     def fresh(self, proposals: Sequence[Values], *, known: Iterable[Entry] | None = None) -> list[Values]:
@@ -207,17 +199,14 @@ class Search:
                 new.append(values)
         return new
 
-    def _survive(self, request: Callable[[], list[T]]) -> list[T]:
+    @staticmethod
+    def _survive(request: Callable[[], list[T]]) -> list[T]:
+        """Return the answers, or none where the model failed: when that is the end of the training, the engine ends it."""
         try:
-            answers = request()
+            return request()
         except ModelError as err:
-            self._failures += 1
-            if err.kind in HOPELESS or self._failures >= MODEL_FAILURES:
-                raise
-            log.warning("the model failed (%s of %s): %s", self._failures, MODEL_FAILURES, err)
+            log.warning("the model failed: %s", err)
             return []
-        self._failures = 0
-        return answers
 
     def _draw(self, pool: Sequence[Example], *, limit: int | None = None) -> tuple[Example, ...]:
         """Return the examples to compare on: as many as the settings say, or as the budget and the limit allow."""
@@ -227,10 +216,3 @@ class Search:
             if cap is not None:
                 size = min(size, max(cap // SELECTION_SHARE, self.settings.train_batch_size))
         return draw_subset(pool, size, rng=self.problem.rng)
-
-    def _steps(self) -> int:
-        planned = self.settings.planned_steps(len(self.problem.train), batches_per_step=self._batches_per_step)
-        if planned is not None:
-            return planned
-        spendable = {"evaluations", "llm_calls", "tokens", "seconds"} & self.problem.budget.caps.caps().keys()
-        return CAPPED_STEPS if spendable else UNCAPPED_STEPS

@@ -58,9 +58,10 @@ def run_updates(
                     search.measure(current, on),
                     goal=search.archive.goal,
                     threshold=threshold,
+                    always=always,
                     what="the selection" if compare == "selection" else "this batch",
                 )
-                current = child if always or better else current
+                current = child if better else current
             if settings.test_frequency and (index + 1) % settings.test_frequency == 0:
                 search.measure(current, search.selection)
 

@@ -67,8 +67,9 @@ class AggregatedUpdate:
                         search.measure(current, batch),
                         goal=search.archive.goal,
                         threshold=cfg.improvement_threshold,
+                        always=not cfg.ensure_improvement,
                     )
-                    current = child if better or not cfg.ensure_improvement else current
+                    current = child if better else current
                 if cfg.test_frequency and (index + 1) % cfg.test_frequency == 0:
                     search.measure(current, search.selection)
 

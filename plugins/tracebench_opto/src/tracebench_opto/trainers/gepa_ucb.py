@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from tracebench_core.builtin.sampling import draw_subset
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, TaskShape
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.evolution import EvolutionSettings, estimate_evolution, evolve
 from tracebench_opto.parts.priority import by_priority
-from tracebench_opto.parts.sampling import draw_subset
 from tracebench_opto.parts.search import Search
 
 

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from tracebench_core.builtin.sampling import Minibatches
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, Example, TaskShape, Values
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.memory import Memory
 from tracebench_opto.parts.priority import ScoreFunction, by_priority
-from tracebench_opto.parts.sampling import Minibatches
 from tracebench_opto.parts.search import Search, SearchSettings
 
 
@@ -94,6 +94,8 @@ class PrioritySearch:
                     for batch in batches:
                         memory.add(self._expand(search, parent, batch))
                 memory.end_step()
+                if not cfg.validate_exploration_candidates:
+                    search.confirm_leader()
 
     def _expand(self, search: Search, parent: Entry, batch: Sequence[Example]) -> list[Entry]:
         """Return the evaluated children of one candidate on one batch."""

@@ -40,6 +40,7 @@ def _spec(
         citation=citation,
         default_optimizer="OptoPrime",
         preload=(f"{PACKAGE}.{module}",),
+        reads_budget=True,
     )
 
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from tracebench_core.builtin.sampling import Minibatches
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, TaskShape
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.priority import by_priority
-from tracebench_opto.parts.sampling import Minibatches
 from tracebench_opto.parts.search import Search, SearchSettings
 
 

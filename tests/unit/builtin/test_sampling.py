@@ -1,7 +1,7 @@
 import random
 
+from tracebench_core.builtin.sampling import Minibatches, draw_subset
 from tracebench_core.specs import Example
-from tracebench_opto.parts.sampling import Minibatches, draw_subset
 
 EXAMPLES = [Example(id=str(i)) for i in range(7)]
 

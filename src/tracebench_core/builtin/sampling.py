@@ -1,10 +1,11 @@
-"""Minibatches: the examples in shuffled order, pass after pass, all randomness from the job's own generator."""
+"""Draws of examples: minibatches in shuffled order, pass after pass, and subsets; all randomness from the job's own generator."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
 
+from tracebench_core.contracts import Problem
 from tracebench_core.specs import Example
 
 
@@ -35,3 +36,11 @@ def draw_subset(examples: Sequence[Example], size: int | None, *, rng: random.Ra
     if size is None or size >= len(examples):
         return tuple(examples)
     return tuple(examples[i] for i in sorted(rng.sample(range(len(examples)), size)))
+
+
+def comparison_set(problem: Problem, size: int | None) -> tuple[Example, ...]:
+    """Draw at most `size` examples of validation, or of train where there is none, and declare them as what candidates are compared on."""
+    chosen = draw_subset(problem.validation or problem.train, size, rng=problem.rng)
+    if chosen:
+        problem.compare_on(chosen)
+    return chosen
