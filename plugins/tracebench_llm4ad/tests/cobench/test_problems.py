@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from importlib import import_module
+from itertools import combinations, product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +26,7 @@ from tracebench_llm4ad.cobench.__main__ import write_folder
 from tracebench_llm4ad.cobench.catalog import SPECS, available_specs
 from tracebench_llm4ad.cobench.cutting import Cut, is_guillotine
 from tracebench_llm4ad.cobench.graphs import Salesman
+from tracebench_llm4ad.cobench.location import median_bound
 from tracebench_llm4ad.cobench.pickled import read_graph
 from tracebench_llm4ad.cobench.problem import Case, CoBenchOptions, Problem, deal
 from tracebench_llm4ad.cobench.routes import tree_length
@@ -506,7 +509,9 @@ def test_a_round_trip_is_as_long_from_any_city_in_either_direction(order: list[i
 @given(count=st.integers(1, 30), sizes=st.tuples(st.integers(1, 6), st.integers(0, 6), st.integers(0, 6)))
 def test_cases_are_dealt_without_overlap_and_training_gets_one(count: int, sizes: tuple[int, int, int]) -> None:
     options = CoBenchOptions(n_train=sizes[0], n_validation=sizes[1], n_test=sizes[2])
-    lists = deal([Case({"k": k}) for k in range(count)], options, name="x")
+    lists = deal(
+        [Case({"k": k}) for k in range(count)], options, name="x", data_of=lambda case: str(case.arguments["k"])
+    )
     dealt = [case.arguments["k"] for cases in lists.values() for case in cases]
 
     assert len(dealt) == len(set(dealt)) <= count
@@ -533,19 +538,61 @@ def test_a_folder_is_found_whatever_its_spelling(tmp_path: Path, data: Path) -> 
     assert len(build("set_covering").splits["train"]) == 1
 
 
-def test_without_data_each_task_says_how_to_get_some(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_folder_cases_are_generated_and_no_data_is_in_two_splits(name: str) -> None:
+    folder.configure({})
+    task = build(name)
+    seen = {
+        split: {task.evaluator.data_of(case.instance) for example in examples for case in example.input}
+        for split, examples in task.splits.items()
+    }
+
+    assert all(seen.values())
+    assert not seen["train"] & seen["test"]
+    assert not seen["train"] & seen["validation"]
+    assert not seen["validation"] & seen["test"]
+
+
+def test_cases_of_the_same_data_go_to_one_split() -> None:
+    cases = [Case({"k": k, "data": k // 3}) for k in range(30)]
+    options = CoBenchOptions(n_train=4, n_validation=4, n_test=4)
+    dealt = deal(cases, options, name="x", data_of=lambda case: str(case.arguments["data"]))
+    data = [{case.arguments["data"] for case in part} for part in dealt.values()]
+
+    assert [len(part) for part in dealt.values()] == [4, 4, 4]
+    assert not (data[0] & data[1] | data[1] & data[2] | data[0] & data[2])
+
+
+def test_generated_and_real_cases_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert build("set_covering").evaluator.source == "files"
+    assert build("set_covering", data="generated").evaluator.source == folder.GENERATED
     folder.configure({})
     for spec in available_specs():
-        assert [(r.kind, r.name) for r in spec.requires] == [("env", folder.VARIABLE)]
-        assert "python -m tracebench_llm4ad.cobench" in spec.requires[0].hint
+        assert folder.GENERATED in spec.source
+        assert not spec.requires
+    assert build("set_covering").evaluator.source == folder.GENERATED
     with pytest.raises(MissingRequirementError, match=folder.VARIABLE) as missing:
-        build("set_covering")
+        build("set_covering", data="real")
     assert folder.MAKE in missing.value.hint
 
     monkeypatch.setenv(folder.VARIABLE, str(tmp_path))
     with pytest.raises(MissingRequirementError, match="holds no files"):
         build("set_covering")
     assert available_specs()[0].requires[0].kind == "path"
+    assert folder.GENERATED not in available_specs()[0].source
+
+
+def test_the_bound_of_capacitated_medians_is_never_beaten() -> None:
+    places, demand = np.random.default_rng(3).integers(0, 50, (7, 2)), np.array([3, 1, 4, 1, 5, 2, 6])
+    best = math.inf
+    for pair in combinations(range(7), 2):
+        for homes in product(pair, repeat=7):
+            loads = [sum(d for d, h in zip(demand, homes, strict=True) if h == m) for m in pair]
+            if max(loads) <= 13:
+                best = min(best, sum(math.floor(math.dist(places[i], places[h])) for i, h in enumerate(homes)))
+
+    bound = median_bound(places.astype(float), demand, p=2, capacity=13)
+    assert 0.5 * best <= bound <= best
 
 
 def test_a_pinwheel_is_no_guillotine_pattern_and_rows_are_one() -> None:

@@ -22,7 +22,19 @@ CORRECTED = {
     "pymoo_moead": Correction(
         "hypervolume", "maximize", "returns minus the hypervolume, although more is better; the hypervolume counts here"
     ),
+    "open_shop_scheduling_co_bench": Correction(
+        "ratio", "maximize", "returns minus the share of the lower bound in the makespan; the share itself counts here"
+    ),
+    "p_median_capacitated_co_bench": Correction(
+        "ratio", "maximize", "returns minus the share of the best known cost in the cost; the share itself counts here"
+    ),
+    "generalised_assignment_problem_co_bench": Correction(
+        "value", "maximize", "returns minus the value of assignments, although more is better; the value counts here"
+    ),
 }
+
+RENAMED = {"vehicle_routing_period_routing_co_bench": {"costumers": "customers"}}
+"""Keys that an evaluator reads from its own cases under another name than its loader writes."""
 
 VECTORS: dict[str, tuple[str, ...]] = {
     "online_bin_packing_2O": ("quality", "speed"),

@@ -12,7 +12,7 @@ from tracebench_core.errors import UsageError
 from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
 from tracebench_llm4ad.adapters.catalog import place_of_evaluation
 from tracebench_llm4ad.adapters.describing import describe
-from tracebench_llm4ad.adapters.known import CORRECTED, MENDED_PROGRAMS, VECTORS, WRITTEN_BACK
+from tracebench_llm4ad.adapters.known import CORRECTED, MENDED_PROGRAMS, RENAMED, VECTORS, WRITTEN_BACK
 from tracebench_llm4ad.adapters.options import ForeignOptions
 from tracebench_llm4ad.adapters.process import Overdue, Pool
 from tracebench_llm4ad.adapters.together import evaluate_together
@@ -61,6 +61,7 @@ class ForeignTask:
             "class": found.evaluator,
             "kwargs": kwargs,
             "data": str(data_folder()) if data_folder() else None,
+            "renamed": RENAMED.get(found.short, {}),
         }
         self._pool = Pool(self._order, key=found.key)
         with self._pool.borrowed() as process:

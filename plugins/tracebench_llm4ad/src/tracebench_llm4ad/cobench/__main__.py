@@ -7,32 +7,23 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
-
 from tracebench_core.errors import TraceBenchError
-from tracebench_core.ids import derive_seed
 from tracebench_llm4ad.cobench.catalog import SPECS
 from tracebench_llm4ad.cobench.download import SECONDS, download
-from tracebench_llm4ad.cobench.problem import Problem
-
-FILES = 6
-"""For each task, numbered after the name that the format expects: `generated-0.txt`, `gap1-0.txt`."""
+from tracebench_llm4ad.cobench.problem import GENERATOR_SEED, Problem
 
 
-def write_folder(folder: Path, *, seed: int = 2024) -> list[Path]:
-    """Write `FILES` files for every task, and return them."""
+def write_folder(folder: Path, *, seed: int = GENERATOR_SEED) -> list[Path]:
+    """Write the generated files of every task, and return them."""
     written = []
     for spec in SPECS:
         module, _, function = spec.loader.partition(":")
         problem: type[Problem] = getattr(import_module(module), function).__self__
         place = folder / problem.folder
         place.mkdir(parents=True, exist_ok=True)
-        for number in range(FILES):
-            name = Path(problem.sample)
-            path = place / f"{name.stem}-{number}{name.suffix}"
-            path.write_text(
-                problem.write(np.random.default_rng(derive_seed(seed, problem.name, number))), encoding="utf-8"
-            )
+        for name, text in problem.generated(seed).items():
+            path = place / name
+            path.write_text(text, encoding="utf-8")
             written.append(path)
     return written
 
@@ -41,7 +32,7 @@ def main() -> None:
     """Read the command line and write or download; an expected failure is one sentence with a hint."""
     parser = argparse.ArgumentParser(prog="python -m tracebench_llm4ad.cobench", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--seed", type=int, default=2024)
+    parser.add_argument("--seed", type=int, default=GENERATOR_SEED)
     parser.add_argument("--download", action="store_true", help="fetch the data set in place of generating cases")
     parser.add_argument("--deadline", type=float, default=SECONDS, metavar="SECONDS", help="of the download")
     order = parser.parse_args()

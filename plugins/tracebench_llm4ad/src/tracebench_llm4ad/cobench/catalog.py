@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from tracebench_core.specs import TaskSpec, TaskVersion
-from tracebench_llm4ad.cobench.folder import requirement
+from tracebench_llm4ad.cobench.folder import GENERATED, data_folder, requirement
 from tracebench_llm4ad.table import SCIENTIFIC
 
 CITATION = "Sun et al., CO-Bench: Benchmarking Language Model Agents in Algorithm Search for Combinatorial Optimization, arXiv:2504.04310"
@@ -233,14 +233,14 @@ def _spec(row: Row) -> TaskSpec:
         groups=("all", "co_bench"),
         tags=("co_bench",),
         options=f"{__package__}.problem:CoBenchOptions",
-        version=TaskVersion(comparability=2),
+        version=TaskVersion(comparability=3),
         metric=row.metric,
         direction=row.direction,
         preload=("numpy",),
         sandbox=SCIENTIFIC,
         licence="MIT",
         citation=CITATION,
-        source=f"own evaluator; cases from the folder `{row.folder}` of CO-Bench's data",
+        source=f"own evaluator; cases {GENERATED}",
     )
 
 
@@ -248,7 +248,15 @@ SPECS: tuple[TaskSpec, ...] = tuple(map(_spec, ROWS))
 
 
 def available_specs() -> tuple[TaskSpec, ...]:
-    """Return the tasks with what they need: the variable that names the data, or their sub-folder of the named folder."""
+    """Return the tasks with their source: generated cases, or, once a folder is named, their sub-folder of it, which they then need."""
+    if data_folder() is None:
+        return SPECS
     return tuple(
-        spec.model_copy(update={"requires": (requirement(row.folder),)}) for spec, row in zip(SPECS, ROWS, strict=True)
+        spec.model_copy(
+            update={
+                "requires": (requirement(row.folder),),
+                "source": f"own evaluator; cases from the folder `{row.folder}` of CO-Bench's data",
+            }
+        )
+        for spec, row in zip(SPECS, ROWS, strict=True)
     )

@@ -35,6 +35,7 @@ class CrewScheduling(Problem):
 
     name = "optimization/co_bench/crew_scheduling_co_bench"
     folder = "Crew scheduling"
+    shared = "tasks"
     bound_source = "the cheapest transitions, as many as are needed,"
     program = '''
 def solve(N: int, K: int, time_limit: float, tasks: dict, arcs: dict) -> dict:

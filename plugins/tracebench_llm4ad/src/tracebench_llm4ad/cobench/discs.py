@@ -166,6 +166,7 @@ class UnequalRectangles(RoundContainer):
 
     name = "optimization/co_bench/packing_unequal_rectangles_and_squares_co_bench"
     folder = "Packing unequal rectangles and squares"
+    shared = "items"
     program = RECTANGLES.format(order="the smallest first", sign="")
     goal: ClassVar[str] = "as many rectangles or squares as possible"
     score: ClassVar[str] = "the number of items that are in"

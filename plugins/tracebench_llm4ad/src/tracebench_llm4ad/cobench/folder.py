@@ -10,6 +10,8 @@ from typing import Any
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.specs import Requirement
 
+GENERATED = "generated v1"
+"""What results call the cases that are made in memory where no folder is named; the number rises when a generator changes."""
 VARIABLE = "TRACEBENCH_COBENCH_DATA"
 MAKE = "python -m tracebench_llm4ad.cobench cobench-data"
 MEND = f"{MAKE} && export {VARIABLE}=$PWD/cobench-data  # small generated instances; --download: the data set"

@@ -128,7 +128,7 @@ Score: minus the length of the round trip, averaged over cases.
     @classmethod
     def write(cls, rng: np.random.Generator) -> str:
         """Three cases of 40 cities, uniform in the unit square, without a best tour."""
-        return "\n".join(" ".join(f"{x:.6f}" for x in rng.random(80)) for _ in range(3)) + "\n"
+        return "\n".join(" ".join([*(f"{x:.6f}" for x in rng.random(80)), "output"]) for _ in range(3))
 
     def value(self, case: Case, answer: Mapping[str, Any]) -> float:
         """Return the length of the round trip."""

@@ -22,6 +22,8 @@ class AircraftLanding(Problem):
 
     name = "optimization/co_bench/aircraft_landing_co_bench"
     folder = "Aircraft landing"
+    sample = "airland#.txt"
+    shared = "planes"
     program = '''
 def solve(num_planes: int, num_runways: int, freeze_time: float, planes: list, separation: list) -> dict:
     """Land the planes by target time, each on the runway where it can land nearest to its target, and never too early."""
@@ -65,8 +67,8 @@ Score: minus the sum of penalties, averaged over cases.
 
     @classmethod
     def write(cls, rng: np.random.Generator) -> str:
-        """One file of 10 planes: targets about 12 apart, windows of 40 before and 300 after, separations 3 to 15, penalties 5 to 30."""
-        target = np.cumsum(rng.integers(5, 20, 10)) + 100
+        """One file of 10 planes: targets 1 to 5 apart, windows of 40 before and 300 after, separations 3 to 15, penalties 5 to 30."""
+        target = np.cumsum(rng.integers(1, 6, 10)) + 100
         separation = rng.integers(3, 16, (10, 10))
         np.fill_diagonal(separation, 99999)
         penalty = rng.integers(5, 31, 10)

@@ -76,9 +76,16 @@ Score: minus the number of bins that hold an item, averaged over cases.
 
     @classmethod
     def write(cls, rng: np.random.Generator) -> str:
-        """Three cases of 60 items from 20 to 100 for a capacity of 150, as OR-Library's class u (Falkenauer, 1996)."""
-        cases = [f"u60_{k}\n150 60 0\n" + "\n".join(map(str, rng.integers(20, 101, 60))) for k in range(3)]
-        return "3\n" + "\n".join(cases) + "\n"
+        """Three cases of 60 items from 20 to 100 for a capacity of 150, as OR-Library's class u (Falkenauer, 1996).
+
+        For the best number of bins stands the bound L2 of Martello and Toth.
+        """
+        drawn = [rng.integers(20, 101, 60).tolist() for _ in range(3)]
+        cases = [
+            f"u60_{k}\n150 60 {martello_toth(sizes, 150)}\n" + "\n".join(map(str, sizes))
+            for k, sizes in enumerate(drawn)
+        ]
+        return "3\n" + "\n".join(cases)
 
     def value(self, case: Case, answer: Mapping[str, Any]) -> float:
         """Return the number of bins in use."""
@@ -187,6 +194,7 @@ class DemandKnapsack(Problem):
 
     name = "optimization/co_bench/multi_demand_multidimensional_knapsack_problem_co_bench"
     folder = "Multi-Demand Multidimensional Knapsack problem"
+    shared = "A_leq"
     program = '''
 def solve(
     n: int, m: int, q: int, A_leq: list, b_leq: list, A_geq: list, b_geq: list, cost_vector: list, cost_type: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +16,25 @@ from tracebench_core.errors import UsageError
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import Split
 from tracebench_core.specs.base import Spec
-from tracebench_llm4ad.cobench.folder import read_files
+from tracebench_llm4ad.cobench.folder import GENERATED, data_folder, read_files
 from tracebench_llm4ad.code_task import CodeTask
 from tracebench_llm4ad.evaluator import Heuristic, ListedEvaluator, Verdict, invalid
 from tracebench_llm4ad.returned import integers, shown
 
+GENERATOR_SEED = 2024
+GENERATED_FILES = 12
+"""For each task."""
+
 
 class CoBenchOptions(Spec):
-    """Options of a task of CO-Bench: which of the cases on disk are used, and how long a case may take."""
+    """Options of a task of CO-Bench: which cases are used, and how long a case may take."""
 
+    data: Literal["any", "real", "generated"] = "any"
+    """`any`: the files of the configured folder, else generated cases; `real` refuses the latter, `generated` takes no files."""
     seed: int = Field(default=2024, ge=0)
-    """Of the order in which cases are dealt to the splits."""
+    """Of the order in which cases are dealt to the splits. Generated cases are always the same."""
     n_train: int = Field(default=4, ge=1, le=1000)
-    """Cases to train on; with too few on disk every split shrinks alike, and training keeps at least one."""
+    """Cases to train on; with too few every split shrinks alike, and training keeps at least one."""
     n_validation: int = Field(default=4, ge=0, le=1000)
     n_test: int = Field(default=4, ge=0, le=1000)
     timeout_seconds: float = Field(default=20.0, gt=0, le=3600)
@@ -51,12 +57,16 @@ class Problem(ListedEvaluator[Case]):
     folder: ClassVar[str]
     """The sub-folder of CO-Bench."""
     sample: ClassVar[str] = "generated.txt"
-    """The name of a generated file."""
+    """The name of a generated file; `#` stands for its number from 1, which else is appended."""
+    shared: ClassVar[str] = ""
+    """The argument that cases made of the same data have in common: they go to the same split."""
     bound_source = "the best value on file, else a simple bound,"
 
     def __init__(self, options: CoBenchOptions) -> None:
-        cases = [case for name, text in self.files().items() for case in self.parsed(text, name=name)]
-        lists = deal(cases, options, name=self.name)
+        self.source = "files" if options.data == "real" or (options.data == "any" and data_folder()) else GENERATED
+        files = self.files() if self.source == "files" else self.generated(GENERATOR_SEED)
+        cases = [case for name, text in files.items() for case in self.parsed(text, name=name)]
+        lists = deal(cases, options, name=self.name, data_of=self.data_of)
         super().__init__(lists, timeout_seconds=options.timeout_seconds)
 
     @classmethod
@@ -68,6 +78,23 @@ class Problem(ListedEvaluator[Case]):
     def files(cls) -> dict[str, str]:
         """Return the files of the data folder by name."""
         return read_files(cls.folder)
+
+    @classmethod
+    def generated(cls, seed: int) -> dict[str, str]:
+        """Return `GENERATED_FILES` files of random cases by name, the same for the same seed."""
+        drawn = (np.random.default_rng(derive_seed(seed, cls.name, k)) for k in range(GENERATED_FILES))
+        return {cls.file_name(k): cls.write(rng).rstrip("\n") for k, rng in enumerate(drawn)}
+
+    @classmethod
+    def file_name(cls, number: int) -> str:
+        """Return the name of a generated file, counted from 0."""
+        stem, dot, suffix = cls.sample.rpartition(".")
+        return cls.sample.replace("#", str(number + 1)) if "#" in cls.sample else f"{stem}-{number}{dot}{suffix}"
+
+    @classmethod
+    def data_of(cls, case: Case) -> str:
+        """Return a text that is equal for cases made of the same data."""
+        return repr(case.arguments[cls.shared] if cls.shared else {**case.arguments})
 
     @classmethod
     def parsed(cls, text: str, *, name: str) -> list[Case]:
@@ -118,21 +145,24 @@ class Problem(ListedEvaluator[Case]):
         return f"Case: {', '.join(numbers)}."
 
 
-def deal(cases: Sequence[Case], options: CoBenchOptions, *, name: str) -> dict[Split, list[Case]]:
-    """Shuffle the cases and deal them to the splits, none twice."""
-    shuffled = list(cases)
+def deal(
+    cases: Sequence[Case], options: CoBenchOptions, *, name: str, data_of: Callable[[Case], str]
+) -> dict[Split, list[Case]]:
+    """Shuffle the cases and deal them to the splits: none twice, and those of the same data all to one split."""
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(data_of(case), []).append(case)
+    shuffled = list(groups.values())
     random.Random(derive_seed(options.seed, name)).shuffle(shuffled)  # noqa: S311 - an order, not a secret
-    wanted = [options.n_train, options.n_validation, options.n_test]
-    share = min(1.0, len(shuffled) / sum(wanted))
-    train = max(1, int(wanted[0] * share))
-    validation = min(int(wanted[1] * share), len(shuffled) - train)
-    test = min(wanted[2], len(shuffled) - train - validation)
-    ends = [train, train + validation, train + validation + test]
-    return {
-        "train": shuffled[: ends[0]],
-        "validation": shuffled[ends[0] : ends[1]],
-        "test": shuffled[ends[1] : ends[2]],
-    }
+    wanted: dict[Split, int] = {"train": options.n_train, "validation": options.n_validation, "test": options.n_test}
+    dealt: dict[Split, list[Case]] = {split: [] for split in wanted}
+    for group in shuffled:
+        open_ = [split for split in wanted if len(dealt[split]) < wanted[split]]
+        if not open_:
+            break
+        split = min(open_, key=lambda s: len(dealt[s]) / wanted[s])
+        dealt[split] += group[: wanted[split] - len(dealt[split])]
+    return dealt
 
 
 class Tokens:

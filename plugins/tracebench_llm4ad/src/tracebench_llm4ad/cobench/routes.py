@@ -25,13 +25,13 @@ class ConstrainedPath(Problem):
     folder = "Resource constrained shortest path"
     program = '''
 def solve(n: int, m: int, K: int, lower_bounds: list, upper_bounds: list, vertex_resources: list, graph: dict) -> dict:
-    """Extend partial paths by cost, none that another reaches its end with at less cost and use; the first complete one wins."""
+    """Extend partial paths, the shortest in arcs first, none to where another led with less use; the first complete one wins."""
     import heapq
 
     used = tuple(vertex_resources[0])
-    heap, labels = [(0.0, (1,), used)], {}
+    heap, labels = [(1, (1,), used, 0.0)], {}
     while heap:
-        cost, path, used = heapq.heappop(heap)
+        _, path, used, cost = heapq.heappop(heap)
         here = path[-1]
         if here == n and all(low <= u for low, u in zip(lower_bounds, used)):
             return {"total_cost": cost, "path": list(path)}
@@ -42,7 +42,7 @@ def solve(n: int, m: int, K: int, lower_bounds: list, upper_bounds: list, vertex
             if end not in path:
                 total = tuple(u + v + w for u, v, w in zip(used, use, vertex_resources[end - 1]))
                 if all(t <= high for t, high in zip(total, upper_bounds)):
-                    heapq.heappush(heap, (cost + price, (*path, end), total))
+                    heapq.heappush(heap, (len(path) + 1, (*path, end), total, cost + price))
     return {"total_cost": 0.0, "path": []}
 '''
     objective = """

@@ -13,7 +13,6 @@ from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, part, permu
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import shown, whole
 
-HEADER = "number of jobs, number of machines, time seed, machine seed, upper bound, lower bound :"
 SHOP_ARGUMENTS = """
 - `n_jobs`, `n_machines` (int).
 - `times` (list of n_jobs lists of n_machines ints): the processing times of each job's operations.
@@ -65,6 +64,14 @@ def makespan_bound(times: Sequence[Sequence[int]], machines: Sequence[Sequence[i
     return max(*load.values(), *map(sum, times))
 
 
+def flow_bound(matrix: Sequence[Sequence[int]]) -> int:
+    """Return the greatest load of a machine, with the least that must come before and after it."""
+    return max(
+        sum(row[i] for row in matrix) + min(sum(row[:i]) for row in matrix) + min(sum(row[i + 1 :]) for row in matrix)
+        for i in range(len(matrix[0]))
+    )
+
+
 class FlowShop(Problem):
     """All jobs pass the machines in the same order; a schedule is one order of jobs."""
 
@@ -100,11 +107,9 @@ Score: minus the makespan (the time at which the last job leaves the last machin
     def write(cls, rng: np.random.Generator) -> str:
         """Three cases of 12 jobs and 5 machines, times from 1 to 99 (Taillard, 1993), without a best value."""
         head = "number of jobs, number of machines, initial seed, upper bound and lower bound :"
-        return (
-            "\n".join(
-                f"{head}\n12 5 0 0 0\nprocessing times :\n{rows(rng.integers(1, 100, (5, 12)))}" for _ in range(3)
-            )
-            + "\n"
+        tables = [rng.integers(1, 100, (5, 12)) for _ in range(3)]
+        return "\n".join(
+            f"{head}\n12 5 0 0 {flow_bound(table.T.tolist())}\nprocessing times :\n{rows(table)}" for table in tables
         )
 
     def value(self, case: Case, answer: Mapping[str, Any]) -> float:
@@ -120,14 +125,7 @@ Score: minus the makespan (the time at which the last job leaves the last machin
 
     def simple_bound(self, case: Case) -> float:
         """Return the greatest load of a machine, with the least that must come before and after it."""
-        matrix = case.arguments["matrix"]
-        loads = (
-            sum(row[i] for row in matrix)
-            + min(sum(row[:i]) for row in matrix)
-            + min(sum(row[i + 1 :]) for row in matrix)
-            for i in range(case.arguments["m"])
-        )
-        return float(max(loads))
+        return float(flow_bound(case.arguments["matrix"]))
 
 
 class OpenShop(Problem):
@@ -135,6 +133,12 @@ class OpenShop(Problem):
 
     name = "optimization/co_bench/open_shop_scheduling_co_bench"
     folder = "Open shop scheduling"
+    captions = (
+        "number of jobs, number of machines, time seed, machine seed, upper bound, lower bound :",
+        "processing times :",
+        "machines :",
+    )
+    """Of the head, the times and the machines, as Taillard's files of this shop have them."""
     program = DISPATCH
     ordered = False
     objective = f"""
@@ -160,14 +164,17 @@ Score: minus the makespan (the time at which the last operation ends), averaged 
 
     @classmethod
     def write(cls, rng: np.random.Generator) -> str:
-        """Three cases of 8 jobs and 5 machines: times from 1 to 99, machines in random order (Taillard, 1993)."""
+        """Three cases of 10 jobs and 8 machines: times from 1 to 99, machines in random order (Taillard, 1993)."""
         cases = []
+        head, before_times, before_machines = cls.captions
         for _ in range(3):
-            machines = [rng.permutation(5) + 1 for _ in range(8)]
+            machines = [(rng.permutation(8) + 1).tolist() for _ in range(10)]
+            times = rng.integers(1, 100, (10, 8)).tolist()
+            bound = makespan_bound(times, machines)
             cases.append(
-                f"{HEADER}\n8 5 0 0 0 0\nTimes\n{rows(rng.integers(1, 100, (8, 5)))}\nMachines\n{rows(machines)}"
+                f"{head}\n10 8 0 0 0 {bound}\n{before_times}\n{rows(times)}\n{before_machines}\n{rows(machines)}"
             )
-        return "\n".join(cases) + "\n"
+        return "\n".join(cases)
 
     def value(self, case: Case, answer: Mapping[str, Any]) -> float:
         """Return the makespan."""
@@ -216,6 +223,11 @@ class JobShop(OpenShop):
 
     name = "optimization/co_bench/job_shop_scheduling_co_bench"
     folder = "Job shop scheduling"
+    captions = (
+        "Nb of jobs, Nb of Machines, Time seed, Machine seed, Upper bound, Lower bound",
+        "Times",
+        "Machines",
+    )
     ordered = True
     objective = f"""
 Job shop: each job is a sequence of operations, one on each machine, that must be done in the listed order without interruption; a \

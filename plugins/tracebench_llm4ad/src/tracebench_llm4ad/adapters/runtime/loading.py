@@ -28,6 +28,20 @@ class Foreign:
         self.facts = facts
         """`program`, `entry`, `header`, `timeout`, `description`, `kind` (`evaluator` or `guide`)."""
 
+    def rename(self, renamed: Mapping[str, str]) -> None:
+        """Give the cases that the evaluator's loader returns further keys: missing name -> the name of what it should hold."""
+        read = getattr(self._owner, "load_data", None)
+        if not renamed or read is None:
+            return
+
+        def reading(*args: Any, **kwargs: Any) -> Any:
+            cases = read(*args, **kwargs)
+            for case in cases if isinstance(cases, list) else []:
+                case.update({name: case[there] for name, there in renamed.items() if there in case})
+            return cases
+
+        self._owner.load_data = reading
+
     def evaluate(self, program: str, function: Callable[..., Any], *, seed: int, repeats: int) -> results.Report:
         """Evaluate a program `repeats` times, each with a seed of its own, and average."""
         return results.average([self._once(program, function, seed=seed + k) for k in range(repeats)])
@@ -50,7 +64,9 @@ def load(order: Order) -> Foreign:
         read_rows=lambda _repo, folder, **_: read_rows(order["data"], folder),
         read_graphs=lambda _repo, folder, **_: _no_graphs(folder),
     )
-    return _load_bench(order) if order["layout"] == "bench" else _load_llm4ad(order)
+    foreign = _load_bench(order) if order["layout"] == "bench" else _load_llm4ad(order)
+    foreign.rename(order.get("renamed") or {})
+    return foreign
 
 
 def _load_bench(order: Order) -> Foreign:
