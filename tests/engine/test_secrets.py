@@ -12,7 +12,7 @@ import pytest
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_core.testing.fake_openai import FakeOpenAI, echo
 
 KEY = "sk-test-0123456789abcdef-nowhere"
 SPY = """
@@ -62,7 +62,9 @@ def test_a_key_is_nowhere_but_at_the_provider(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("COPY_OF_IT", KEY)
     (tmp_path / "spy.py").write_text(SPY)
     argv = [sys.executable, str(tmp_path / "spy.py"), KEY[:9], KEY[9:]]
-    with FakeOpenAI(error_text=f"{KEY} is wrong", script=["400"]) as server:
+    with FakeOpenAI(
+        error_text=f"{KEY} is wrong", script=["400"], reply=lambda messages: f"{KEY} said {echo(messages)}"
+    ) as server:
         config = {
             "mode": "real",
             "tasks": ["internal:code_param"],

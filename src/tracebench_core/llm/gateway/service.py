@@ -20,6 +20,7 @@ from tracebench_core.llm.exchange import ChatRequest, Metered, OnDelta, Provider
 from tracebench_core.llm.gateway.accounts import Account, Accounts, Grant, refusal_text
 from tracebench_core.llm.gateway.admission import Admission, IsGone
 from tracebench_core.llm.gateway.asked import Asked
+from tracebench_core.llm.gateway.echo import WithoutEcho
 from tracebench_core.llm.gateway.errors import Refused
 from tracebench_core.llm.gateway.ledger import Ledger
 from tracebench_core.llm.gateway.limits import Limits
@@ -68,11 +69,11 @@ class Service:
         ledger.restore(self.accounts)
         self._admission = Admission(self.accounts)
         self._under_way: dict[tuple[str, str], dict[asyncio.Future[Any], Phase]] = defaultdict(dict)
-        self._provider = provider
         self._recorder = recorder
         self._cache = cache
         self._finished = finished
         self._secrets = tuple(settings.environ.values())
+        self._provider = WithoutEcho(provider, self._secrets)
         self._rng = random.Random(settings.seed)  # noqa: S311 - jitter
         real = settings.mode == "real"
         self._max_retries = settings.llm.max_retries if real else 0
