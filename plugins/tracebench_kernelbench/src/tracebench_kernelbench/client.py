@@ -49,7 +49,10 @@ class Client:
     def submit(self, problem: str, source: str, effort: Effort) -> str:
         """Queue a source, and return the job's id."""
         body = {"problem": problem, "custom_cuda": source, "effort": effort.model_dump()}
-        return str(self._ask("POST", "/evaluate", json=body).get("job_id"))
+        job_id = self._ask("POST", "/evaluate", json=body).get("job_id")
+        if not isinstance(job_id, str):
+            raise Away("no job in its answer")
+        return job_id
 
     def job(self, job_id: str) -> dict[str, Any] | None:
         """Return a job's state; None when the server does not know it."""
@@ -101,13 +104,14 @@ def judge_remotely(
             if job is None:
                 job = client.submit(problem, source, effort)
             state = client.job(job)
-            heard = time.monotonic()
             if state is None:
-                job = None
+                job, trouble = None, "it forgets its jobs"
             elif state.get("status") == "completed":
                 return _verdict(state)
             elif state.get("status") == "failed":
                 raise NotMeasured(f"The KernelBench server could not judge: {state.get('error')}", suspect=True)
+            else:
+                heard = time.monotonic()
         except Away as away:
             trouble = str(away)
         if time.monotonic() - heard > patience:

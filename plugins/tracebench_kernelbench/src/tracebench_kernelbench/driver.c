@@ -340,6 +340,7 @@ int main(int argc, char **argv) {
     if (scanf("%d", &picked[i]) != 1) return 2;
   for (int i = 0; i < warm + most; i++)
     if (scanf("%lu", &seeds[i]) != 1) return 2;
+  if (ftruncate(0, 0)) clearerr(stdin); /* what was read can be read by nobody else; a pipe is empty anyway */
   puts(nonce);
 
   Worker *both[] = {&reference, &candidate};

@@ -1,0 +1,295 @@
+"""The evaluation server as a process of its own, asked by a plain HTTP client; and our client before servers that misbehave."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tracebench_core.contracts import NotMeasured, Sandbox
+from tracebench_kernelbench.client import Client, judge_remotely
+from tracebench_kernelbench.options import Effort
+from tracebench_kernelbench.own import PROBLEMS
+
+SERVE = [sys.executable, "-m", "tracebench_kernelbench.command", "serve", "--port", "0"]
+SOURCE = PROBLEMS["argmax"].source
+TINY = {"trials": 1, "warm": 1, "least": 5, "most": 5, "budget_ms": 0}
+
+
+@contextmanager
+def serving(*options: str, **variables: str) -> Iterator[tuple[str, int]]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KERNELBENCH")} | variables
+    with subprocess.Popen([*SERVE, *options], stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[-1], process.pid
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def server(sandbox: Sandbox) -> Iterator[tuple[str, int]]:
+    with serving() as address_and_pid:
+        yield address_and_pid
+
+
+@pytest.fixture
+def http(server: tuple[str, int]) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server[0], timeout=60, trust_env=False) as client:
+        yield client
+
+
+def workers(server_pid: int) -> list[int]:
+    """A thread may have started them, so all tasks are asked."""
+    tasks = Path(f"/proc/{server_pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def wait_for(http: httpx.Client, job: str, *states: str) -> dict[str, Any]:
+    while True:
+        state: dict[str, Any] = http.get(f"/job/{job}").json()
+        if state["status"] in states:
+            return state
+        time.sleep(0.02)
+
+
+def test_it_answers_as_the_clients_of_kernelbench_expect(http: httpx.Client) -> None:
+    assert "message" in http.get("/").json()
+    status = http.get("/status").json()
+    assert status["device_status"] == {"cpu:0": "idle"}
+    assert set(status["queue_info"]) == {"queued_jobs", "active_jobs", "completed_jobs", "available_devices"}
+    body = {
+        "problem_id": list(PROBLEMS).index("argmax"),
+        "sample_id": 0,
+        "ref_arch_src": "",
+        "custom_cuda": SOURCE,
+        "level": 0,
+    }
+    answer = http.post("/evaluate_sync", json=body | {"effort": TINY}).json()
+    assert answer["status"] == "completed"
+    assert answer["result"]["compiled"]
+    assert answer["result"]["correctness"]
+    assert answer["result"]["runtime"] == answer["result"]["metadata"]["verdict"]["metrics"]["candidate_ms"] > 0
+    bad = http.post("/evaluate_sync", json={"problem": "own/argmax", "custom_cuda": "int x;", "effort": TINY}).json()
+    assert bad["result"]["compiled"]
+    assert not bad["result"]["correctness"]
+    assert "defines no function" in bad["result"]["metadata"]["text"]
+    assert [job["job_id"] for job in http.get("/jobs").json()["completed_jobs"]][-2:] == [
+        answer["job_id"],
+        bad["job_id"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("{", 422),
+        ("[]", 422),
+        ('{"problem": "own/argmax"}', 422),
+        ('{"problem": "own/nothing", "custom_cuda": ""}', 422),
+        ('{"problem_id": 3, "level": 1, "custom_cuda": ""}', 422),
+        ('{"problem_id": 9999, "custom_cuda": ""}', 422),
+        ('{"problem": "argmax", "custom_cuda": "", "timeout": -1}', 422),
+        ('{"problem": "argmax", "custom_cuda": "' + "x" * (5 << 20) + '"}', 413),
+    ],
+)
+def test_bad_bodies_are_refused_in_words(http: httpx.Client, body: str, status: int) -> None:
+    answer = http.post("/evaluate", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == status
+    assert answer.json()["detail"]
+
+
+def test_it_takes_no_orders_from_web_pages(http: httpx.Client) -> None:
+    assert http.post("/evaluate", content="{}", headers={"content-type": "text/plain"}).status_code == 400
+    assert http.get("/status", headers={"host": "evil.example"}).status_code == 403
+    assert http.get("/job/unknown").status_code == 404
+
+
+@pytest.mark.heavy("kernels")
+def test_a_job_that_takes_too_long_fails_alone(http: httpx.Client) -> None:
+    slow = "void kernel(const float* x, int* out) { for (volatile int i = 0;; i++) ; }"
+    body = {"problem": "argmax", "custom_cuda": slow, "timeout": 2, "effort": TINY | {"call_seconds": 50}}
+    first = http.post("/evaluate", json=body).json()["job_id"]
+    second = http.post("/evaluate", json={"problem": "argmax", "custom_cuda": SOURCE, "effort": TINY}).json()["job_id"]
+    assert "longer than 2 s" in wait_for(http, first, "failed", "completed")["error"]
+    assert wait_for(http, second, "failed", "completed")["status"] == "completed"
+
+
+@pytest.mark.heavy("kernels")
+def test_a_killed_worker_is_replaced_and_its_job_judged(http: httpx.Client, server: tuple[str, int]) -> None:
+    body = {"problem": "argmax", "custom_cuda": SOURCE, "effort": TINY | {"most": 200, "least": 200}}
+    http.post("/evaluate_sync", json=body | {"effort": TINY})
+    (worker,) = workers(server[1])
+    job = http.post("/evaluate", json=body).json()["job_id"]
+    wait_for(http, job, "running")
+    os.kill(worker, signal.SIGKILL)
+    assert wait_for(http, job, "failed", "completed")["status"] == "completed"
+    assert workers(server[1]) not in ([], [worker])
+
+
+@pytest.mark.heavy("kernels")
+def test_addresses_beyond_this_machine_need_a_token() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "KERNELBENCH_TOKEN"}
+    argv = [
+        str(Path(sys.executable).with_name("trace-bench")),
+        "kernelbench",
+        "serve",
+        "--host",
+        "0.0.0.0",
+        "--port",
+        "0",
+    ]
+    refused = subprocess.run(argv, capture_output=True, text=True, env=environment, check=False)
+    assert refused.returncode == 2
+    assert "KERNELBENCH_TOKEN" in refused.stderr
+    with serving("--host", "0.0.0.0", KERNELBENCH_TOKEN="secret") as (address, _):
+        url = address.replace("0.0.0.0", "127.0.0.1")
+        assert httpx.get(f"{url}/status", trust_env=False).status_code == 401
+        assert httpx.get(f"{url}/status", headers={"authorization": "Bearer wrong"}, trust_env=False).status_code == 401
+        assert (
+            httpx.get(f"{url}/status", headers={"authorization": "Bearer secret"}, trust_env=False).status_code == 200
+        )
+
+
+@pytest.mark.heavy("kernels")
+def test_the_client_brings_back_the_verdict(server: tuple[str, int]) -> None:
+    with Client(server[0]) as client:
+        verdict = judge_remotely(client, "argmax", SOURCE, Effort(**TINY), patience=20)
+    assert verdict.correct
+    assert verdict.score == verdict.metrics["speedup"]
+
+
+class Replies:
+    """What a misbehaving server says, by turns; the last for ever."""
+
+    def __init__(self, *replies: tuple[int, str]) -> None:
+        self.replies, self.asked = list(replies), 0
+
+    def next(self) -> tuple[int, str]:
+        self.asked += 1
+        return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+
+
+@contextmanager
+def saying(*replies: tuple[int, str]) -> Iterator[tuple[str, Replies]]:
+    said = Replies(*replies)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            status, text = said.next()
+            self.send_response(status)
+            self.send_header("content-length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        do_POST = do_GET  # noqa: N815 - the library looks it up by this name
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listener:
+        thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{listener.server_address[1]}", said
+        listener.shutdown()
+        thread.join()
+
+
+DONE = json.dumps(
+    {
+        "status": "completed",
+        "result": {
+            "metadata": {"verdict": {"compiled": True, "correct": True, "text": "", "status": "ok", "score": 2.0}}
+        },
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        (500, "{}"),
+        (200, "<html>"),
+        (502, "<html>"),
+        (200, "[]"),
+        (404, "<html>"),
+        (200, '{"status": "completed"}'),
+        (200, '{"job_id": "a", "status": "completed"}'),
+    ],
+)
+def test_a_server_that_answers_nonsense_leaves_nothing_measured(reply: tuple[int, str]) -> None:
+    with saying(reply) as (address, said), Client(address) as client, pytest.raises(NotMeasured, match="away"):
+        judge_remotely(client, "argmax", SOURCE, Effort(), patience=0.5)
+    assert said.asked > 1
+
+
+def test_a_server_that_cannot_be_reached_leaves_nothing_measured() -> None:
+    with Client("http://127.0.0.1:1") as client, pytest.raises(NotMeasured, match="away"):
+        judge_remotely(client, "argmax", SOURCE, Effort(), patience=0.5)
+
+
+def test_a_server_that_forgot_the_job_gets_it_anew() -> None:
+    replies = [
+        (200, '{"job_id": "a"}'),
+        (503, "{}"),
+        (404, '{"detail": "unknown"}'),
+        (200, '{"job_id": "b"}'),
+        (200, DONE),
+    ]
+    with saying(*replies) as (address, said), Client(address) as client:
+        assert judge_remotely(client, "argmax", SOURCE, Effort(), patience=20).score == 2.0
+    assert said.asked == len(replies)
+
+
+def test_a_refusal_is_not_asked_again() -> None:
+    with (
+        saying((401, '{"detail": "no token"}')) as (address, said),
+        Client(address) as client,
+        pytest.raises(NotMeasured, match="no token") as refused,
+    ):
+        judge_remotely(client, "argmax", SOURCE, Effort(), patience=20)
+    assert said.asked == 1
+    assert not refused.value.retry
+
+
+@pytest.mark.heavy("kernels")
+def test_200_submissions_of_8_clients_are_all_judged_in_order(sandbox: Sandbox) -> None:
+    finished: dict[int, list[dict[str, Any]]] = {}
+
+    def client(number: int, address: str) -> None:
+        with httpx.Client(base_url=address, timeout=60, trust_env=False) as http:
+            body = {"problem": "argmax", "custom_cuda": f"/* {number} */ {SOURCE}", "effort": TINY}
+            jobs = [http.post("/evaluate", json=body).json()["job_id"] for _ in range(25)]
+            finished[number] = [wait_for(http, job, "completed", "failed") for job in jobs]
+
+    with serving() as (address, pid):
+        threads = [threading.Thread(target=client, args=(number, address)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        with httpx.Client(base_url=address, trust_env=False, timeout=60) as http:
+            while http.get("/status").json()["queue_info"]["completed_jobs"] < 20:
+                time.sleep(0.1)
+        for worker in workers(pid):
+            os.kill(worker, signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+    states = [state for client_states in finished.values() for state in client_states]
+    assert len(states) == 200
+    assert all(state["status"] == "completed" and state["result"]["correctness"] for state in states)
+    for own in finished.values():
+        starts = [state["started_at"] for state in own]
+        assert starts == sorted(starts)
