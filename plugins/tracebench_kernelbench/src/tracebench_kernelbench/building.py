@@ -27,7 +27,7 @@ _guard = threading.Lock()
 class Built:
     """A library in base64, or the compiler's words."""
 
-    library: str = ""
+    binary: str = ""
     words: str = ""
 
 
@@ -53,7 +53,7 @@ def build_kernel(sandbox: Sandbox, source: str, signature: str, *, seconds: floa
             "-lm",
         ]
         built = _build(sandbox, [*compiler, *options], sources, seconds=seconds)
-        if built.library:
+        if built.binary:
             return built
         tried.append(built)
     return min(tried, key=lambda built: built.words.count(" error: "))
@@ -80,9 +80,9 @@ def _once(sandbox: Sandbox, source: str, signature: str) -> str:
             else:
                 argv = ["gcc", *_DRIVER_FLAGS, "driver.c", "-o", "built", "-lm", "-ldl"]
                 built = _build(sandbox, argv, {"driver.c": source}, seconds=60.0)
-            if not built.library:
+            if not built.binary:
                 raise NotMeasured(f"The judge's own source does not build here: {built.words}", retry=False)
-            known[source] = built.library
+            known[source] = built.binary
         return known[source]
 
 
@@ -103,4 +103,4 @@ def _build(sandbox: Sandbox, argv: list[str], sources: dict[str, str], *, second
         raise NotMeasured(f"There is no compiler `{argv[0]}` on this machine: {said.strip()}", retry=False)
     if outcome.status != "ok" or code != 0:
         return Built(words=(said.strip() or outcome.error)[:_SHOWN])
-    return Built(library=outcome.value["stdout"])
+    return Built(binary=outcome.value["stdout"])

@@ -41,9 +41,9 @@ def judge(problem: Problem, source: str, sandbox: Sandbox, effort: Effort) -> Ve
         SandboxUnavailableError: when the sandbox cannot be reached.
     """
     built = build_kernel(sandbox, source, problem.signature, seconds=effort.compile_seconds)
-    if not built.library:
+    if not built.binary:
         return _bad(f"It does not compile.\n{built.words}", compiled=False)
-    record = drive(sandbox, problem, built.library, effort)
+    record = drive(sandbox, problem, built.binary, effort)
     if (wrong := _first_lie(problem, record)) is not None:
         return _bad(wrong)
     if record.failure is not None:
