@@ -3,6 +3,7 @@
 from tracebench_core.contracts.environment import Environment, EnvironmentContext
 from tracebench_core.contracts.executor import Executor, JobEnd, JobLogger, Reporter
 from tracebench_core.contracts.sandbox import Sandbox, Session
+from tracebench_core.contracts.stub import Propose, StubFormat
 from tracebench_core.contracts.task import Context, EvaluationFailed, Guide, NotMeasured, Task
 from tracebench_core.contracts.trainer import BudgetView, Optimizer, Problem, Ticket, Trainer
 
@@ -19,9 +20,11 @@ __all__ = [
     "NotMeasured",
     "Optimizer",
     "Problem",
+    "Propose",
     "Reporter",
     "Sandbox",
     "Session",
+    "StubFormat",
     "Task",
     "Ticket",
     "Trainer",

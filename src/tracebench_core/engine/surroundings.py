@@ -24,6 +24,7 @@ from tracebench_core.specs import (
     JobOrder,
     JobSpec,
     SharedLimits,
+    StubFormatSpec,
     TaskSpec,
     TrainerSpec,
 )
@@ -209,6 +210,13 @@ class Surroundings:
             found[name] = self._host.component("optimizer", name)
         return found
 
+    def _stub_formats(self) -> list[StubFormatSpec]:
+        """Return what the stub learns: the formats of the plugins whose tasks, trainers and proposers this run has."""
+        users = [("task", id_) for id_ in self._plan.tasks] + [("trainer", id_) for id_ in self._plan.trainers]
+        users += [("optimizer", job.optimizer) for job in self._plan.jobs if job.optimizer]
+        found = self._host.offered_with("stub_format", users) if self._plan.config.mode == "stub" else []
+        return [spec for spec in found if isinstance(spec, StubFormatSpec)]
+
     def _open_sandboxes(self, private: Path) -> None:
         needed = {spec.sandbox for spec in self._plan.tasks.values() if spec.sandbox is not None}
         for i, modules in enumerate(sorted(needed)):
@@ -247,6 +255,7 @@ class Surroundings:
             run_budget=config.run_budget,
             replay_from=replay,
             reuse=self._reuse,
+            stub_formats=self._stub_formats(),
         )
         self._stack.callback(self._gateway.close)
 

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -22,7 +22,7 @@ from tracebench_core.llm.gateway.settings import GatewaySettings
 from tracebench_core.llm.models import resolve_models
 from tracebench_core.llm.prices import prices_of
 from tracebench_core.llm.tokens import Claims, sign
-from tracebench_core.specs import Axis, Budget, BudgetState, LLMConfig, Mode, ModelIdentity, Role
+from tracebench_core.specs import Axis, Budget, BudgetState, LLMConfig, Mode, ModelIdentity, Role, StubFormatSpec
 from tracebench_core.specs.events import LLMCall
 
 START_SECONDS = 30.0
@@ -241,6 +241,7 @@ def start_gateway(
     run_budget: Budget,
     replay_from: Path | None = None,
     reuse: bool = True,
+    stub_formats: Sequence[StubFormatSpec] = (),
     seed: int = 0,
     environ: Mapping[str, str] | None = None,
 ) -> GatewayHandle:
@@ -248,6 +249,7 @@ def start_gateway(
 
     Args:
         reuse: of a recorded run, answer a job that runs again with what its earlier attempts were answered.
+        stub_formats: what the stub model learns.
         environ: where provider keys are taken from; this process's own environment by default.
 
     Raises:
@@ -269,6 +271,7 @@ def start_gateway(
         ),
         replay_from=replay_from.absolute() if replay_from else None,
         reuse=reuse,
+        stub_formats=tuple((spec.role, spec.loader) for spec in stub_formats),
         seed=seed,
         token_secret=secrets.token_hex(32),
         admin_token=secrets.token_hex(32),

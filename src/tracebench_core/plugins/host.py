@@ -170,6 +170,12 @@ class PluginHost:
             )
         return offered[name]
 
+    def offered_with(self, kind: Kind, users: Iterable[tuple[str, str]]) -> list[Component]:
+        """Return what is offered of one kind by the plugins that offer `users`, each a kind and an id; by name."""
+        plugins = {self._catalog.origin[user] for user in users if user in self._catalog.origin}
+        offered = self._catalog.components[kind]
+        return [offered[name] for name in sorted(offered) if self._catalog.origin[kind, name] in plugins]
+
     def announced_tasks(self, name: str) -> Mapping[str, TaskSpec]:
         """Return the tasks offered so far, after loading the plugins that announce a name in the index."""
         for plugin in self._announcers(name):

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from tracebench_core.specs.base import Role
 from tracebench_core.specs.run import Price
 from tracebench_core.specs.trainer import Component
 
@@ -44,7 +45,13 @@ class ProviderSpec(Component):
 
 
 class StubFormatSpec(Component):
-    """An answer format that the stub model learns. The loader names `(messages, rng) -> str | None`; None when a prompt is not of it."""
+    """An answer format that the stub model learns in runs of the plugin's own tasks, trainers or proposers.
+
+    The loader names a `StubFormat`.
+    """
+
+    role: Role = "optimizer"
+    """Whose prompts it answers."""
 
 
 class AggregateSpec(Component):

@@ -7,7 +7,6 @@ import json
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,58 +20,6 @@ from tracebench_core.specs import ModelIdentity, Role
 CODE = """def score(item, bins=10):
     \"\"\"Weigh 3 things.\"\"\"
     return -2.5 * item + 0.1 ** bins - 7"""
-
-OPTOPRIME = """You're tasked to solve a coding/algorithm problem.
-{"reasoning": <Your reasoning>, "answer": <Your answer>, "suggestion": {<variable_1>: <suggested_value_1>}}
-
-Now you see problem instance:
-================================
-#Instruction
-You need to change the <value> of the variables in #Variables to improve the output.
-#Code
-power2 = power(x=x0, y=int5)
-#Variables
-(float) x0=2.0
-(code) __code0:def f(x):
-    # Constraints are a comment here
-    return x * 3
-(str) prompt=Think hard. Then answer.
-On two lines.
-#Constraints
-(float) x0: x in [-10,10]
-#Inputs
-(int) int5=3
-#Feedback
-smaller
-================================
-Your response:"""
-
-OPRO = """Output: {"suggestion": {<variable_1>: <suggested_value_1>}}
-Below are some example variables and their feedbacks.
-{
-    "variables": {"x0": {"value": 1.0}},
-    "feedback": "no"
-}
-{
-    "variables": {"x0": 2.0, "y0": {"value": "Say it. Again."}},
-    "feedback": "better"
-}
-Come up with a new variable."""
-
-XML = """Answer as <reasoning>r</reasoning> <variable> <name>variable_1</name> <value>v</value> </variable>
-# Variables
-<variable name="x0" type="int">
-<value>
-3
-</value>
-<constraint>positive</constraint>
-</variable>
-
-# Feedback
-higher"""
-
-TEXTGRAD = """<ROLE>a prompt</ROLE> The variable is the text within the following span: <VARIABLE> Think. Answer. </VARIABLE>
-Send the improved variable in the following format: <IMPROVED_VARIABLE>{the improved variable}</IMPROVED_VARIABLE>"""
 
 
 def request(prompt: str, *, seed: int = 0, role: Role = "optimizer", occurrence: int = 0, **hints: Any) -> ChatRequest:
@@ -103,40 +50,6 @@ def test_the_same_seed_role_request_and_turn_give_the_same_answer_and_any_other_
     assert answer(request(prompt, occurrence=1), mode="mutate") != first
 
 
-def test_optoprime_prompts_get_suggestions_of_the_shown_types() -> None:
-    suggestions = [json.loads(text)["suggestion"] for text in answers(OPTOPRIME)]
-    merged = {name: value for suggestion in suggestions for name, value in suggestion.items()}
-    assert merged.keys() == {"x0", "__code0", "prompt"}
-    assert all(isinstance(s["x0"], float) and s["x0"] != 2.0 for s in suggestions if "x0" in s)
-    codes = [s["__code0"] for s in suggestions if "__code0" in s]
-    assert all(ast.parse(code) and code.startswith("def f(x):\n    # Constraints") for code in codes)
-    assert not any("#Constraints" in s.get("prompt", "") for s in suggestions)
-
-
-def test_opro_prompts_get_suggestions_from_the_last_example() -> None:
-    suggestions = [json.loads(text)["suggestion"] for text in answers(OPRO)]
-    assert {name for suggestion in suggestions for name in suggestion} == {"x0", "y0"}
-    assert all(abs(s["x0"] - 2.0) < 40 for s in suggestions if "x0" in s)
-
-
-def test_tagged_prompts_get_tagged_variables() -> None:
-    for text in answers(XML):
-        found = re.fullmatch(
-            r"<reasoning>.*</reasoning>\n<variable>\n<name>x0</name>\n<value>\n(-?\d+)\n</value>\n</variable>",
-            text,
-            re.S,
-        )
-        assert found
-        assert int(found[1]) != 3
-
-
-def test_textgrad_prompts_get_an_improved_variable() -> None:
-    for text in answers(TEXTGRAD):
-        found = re.fullmatch(r"<IMPROVED_VARIABLE>(.+)</IMPROVED_VARIABLE>", text, re.S)
-        assert found
-        assert found[1] != "Think. Answer."
-
-
 def test_our_own_format_and_its_choices_and_bounds() -> None:
     prompt = f"{ANSWER_FORMAT}\n{render_values({'x': 1.0, 'c': 'a'})}"
     hints = [{"name": "x", "minimum": 0.9, "maximum": 1.1}, {"name": "c", "choices": ["a", "b"]}]
@@ -154,21 +67,32 @@ def test_fenced_code_comes_back_fenced_and_changed() -> None:
         assert ast.parse(found[1])
 
 
-@pytest.mark.parametrize("prompt", [OPTOPRIME, OPRO, XML, TEXTGRAD, render_values({"x": 1})])
-def test_the_empty_stub_is_well_formed_and_changes_nothing(prompt: str) -> None:
-    for text in answers(prompt, mode="empty", count=2):
-        if text.startswith("{"):
-            answered = json.loads(text)
-            assert answered.get("values", answered.get("suggestion")) == {}
-        else:
-            assert re.fullmatch(
-                r"<reasoning>.*</reasoning>|<IMPROVED_VARIABLE>Think. Answer.</IMPROVED_VARIABLE>", text, re.S
-            )
+def test_the_empty_stub_is_well_formed_and_changes_nothing() -> None:
+    for text in answers(render_values({"x": 1}), mode="empty", count=2):
+        assert json.loads(text)["values"] == {}
+
+
+def test_a_plugins_format_answers_its_roles_prompts_before_fenced_code_and_after_our_own() -> None:
+    def shout(messages: Any, _rng: Any, propose: Any, /) -> str | None:
+        text = messages[0]["content"]
+        return f"SHOUT {propose({'x': 1.5}, {'x': {'minimum': 1.4, 'maximum': 1.6}})}" if "shout" in text else None
+
+    def asked(prompt: str, *, role: Role = "optimizer", mode: StubMode = "mutate") -> str:
+        return answer(request(prompt, role=role), mode=mode, formats=[("optimizer", shout)])
+
+    told = asked(f"shout\n```python\n{CODE}\n```")
+    assert 1.4 <= ast.literal_eval(told.removeprefix("SHOUT "))["x"] <= 1.6
+    assert asked(f"shout\n```python\n{CODE}\n```") == told
+    assert asked("shout", mode="empty") == "SHOUT {}"
+    assert "SHOUT" not in asked("shout", role="agent")
+    assert "SHOUT" not in asked(f"shout\n{render_values({'x': 1})}")
+    assert asked(f"whisper\n```python\n{CODE}\n```").startswith("```python")
 
 
 def test_agents_answer_with_the_prompts_own_words_whatever_it_looks_like() -> None:
-    text = answer(request(OPTOPRIME, role="agent"), mode="mutate")
-    assert set(text.split()) <= set(OPTOPRIME.split())
+    prompt = f"Improve this:\n```python\n{CODE}\n```"
+    text = answer(request(prompt, role="agent"), mode="mutate")
+    assert set(text.split()) <= set(prompt.split())
 
 
 @given(seed=st.integers(0, 10**6))

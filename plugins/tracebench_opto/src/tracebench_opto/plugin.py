@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import Exclusion, OptimizerSpec, TrainerSpec
+from tracebench_core.specs import Exclusion, OptimizerSpec, StubFormatSpec, TrainerSpec
 from tracebench_opto.bridge import features
 from tracebench_opto.discovery.records import Discovered
 from tracebench_opto.discovery.specs import exclusions, trainer_specs
@@ -34,6 +34,17 @@ def tracebench_optimizers() -> Iterable[OptimizerSpec]:
 def tracebench_trainers() -> Iterable[TrainerSpec]:
     """Offer our search trainers, and those of the installed opto."""
     return [*TRAINER_SPECS, *trainer_specs(_discovered())]
+
+
+@hookimpl
+def tracebench_stub_formats() -> Iterable[StubFormatSpec]:
+    """Return how the stub model answers Trace's optimizers."""
+    formats = "tracebench_opto.proposers.stub_formats"
+    return [
+        StubFormatSpec(name="opto-1-textgrad", loader=f"{formats}:improved_variable"),
+        StubFormatSpec(name="opto-2-xml", loader=f"{formats}:tagged_variables"),
+        StubFormatSpec(name="opto-3-json", loader=f"{formats}:suggestion"),
+    ]
 
 
 @hookimpl

@@ -53,7 +53,7 @@ def tracebench_environments() -> Iterable[EnvironmentSpec]:
 @hookimpl
 def tracebench_stub_formats() -> Iterable[StubFormatSpec]:
     """Return how the stub model answers as Terminus-2's model."""
-    return [StubFormatSpec(name="terminus-2", loader="tracebench_terminalbench.stub:answer")]
+    return [StubFormatSpec(name="terminus-2", role="agent", loader="tracebench_terminalbench.stub:answer")]
 
 
 @hookimpl

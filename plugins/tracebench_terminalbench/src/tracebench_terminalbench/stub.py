@@ -7,11 +7,13 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tracebench_core.contracts import Propose
+
 _MARKS = ('"keystrokes"', '"task_complete"')
 _HARMLESS = ("pwd", "ls", "date", "whoami")
 
 
-def answer(messages: Sequence[Mapping[str, Any]], rng: random.Random) -> str | None:
+def answer(messages: Sequence[Mapping[str, Any]], rng: random.Random, _propose: Propose | None = None, /) -> str | None:
     """Return one look around and then the end, in the JSON form that the agent asks for; None for another prompt."""
     if not messages or not all(mark in str(messages[0].get("content")) for mark in _MARKS):
         return None

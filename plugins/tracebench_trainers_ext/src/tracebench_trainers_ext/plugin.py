@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import PythonSpec, TrainerSpec
+from tracebench_core.specs import PythonSpec, StubFormatSpec, TrainerSpec
 from tracebench_trainers_ext.libraries import PYTHONS
 from tracebench_trainers_ext.specs import TRAINER_SPECS
 
@@ -12,6 +12,13 @@ from tracebench_trainers_ext.specs import TRAINER_SPECS
 def tracebench_trainers() -> tuple[TrainerSpec, ...]:
     """Offer other libraries' optimizers."""
     return TRAINER_SPECS
+
+
+@hookimpl
+def tracebench_stub_formats() -> list[StubFormatSpec]:
+    """Teach the stub model the libraries' prompts for a new text."""
+    names = ("textgrad", "gepa")
+    return [StubFormatSpec(name=f"ext-{n}", loader=f"tracebench_trainers_ext.stub_formats:{n}") for n in names]
 
 
 @hookimpl

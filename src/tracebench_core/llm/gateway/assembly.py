@@ -14,6 +14,7 @@ from tracebench_core.llm.gateway.providers.replay import ReplayProvider
 from tracebench_core.llm.gateway.providers.stub import StubProvider
 from tracebench_core.llm.gateway.service import Service
 from tracebench_core.llm.gateway.settings import GatewaySettings
+from tracebench_core.plugins import load_ref
 
 LLM_FOLDER = "llm"
 LEDGER_FILE = "ledger.jsonl"
@@ -36,7 +37,10 @@ def build_service(settings: GatewaySettings) -> Service:
 
 def _provider(settings: GatewaySettings) -> Provider:
     if settings.mode == "stub":
-        return StubProvider(settings.llm.stub)
+        formats = [
+            (role, load_ref(loader, owner="the stub's answer formats")) for role, loader in settings.stub_formats
+        ]
+        return StubProvider(settings.llm.stub, formats)
     if settings.mode == "replay":
         if settings.replay_from is None:
             raise ValueError("mode `replay` needs `replay_from`")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracebench_core.specs import Budget, LLMConfig, Mode, Price
-from tracebench_core.specs.base import Spec
+from tracebench_core.specs import Budget, LLMConfig, Mode, Price, Role
+from tracebench_core.specs.base import Ref, Spec
 
 
 class GatewaySettings(Spec):
@@ -20,6 +20,8 @@ class GatewaySettings(Spec):
     """Of a recorded run: answer a job that runs again with what its earlier attempts were answered."""
     prices: dict[str, Price]
     """The config's, by model, those of models on a role's list included."""
+    stub_formats: tuple[tuple[Role, Ref], ...] = ()
+    """Of the plugins that the run uses: whose prompts each answers, and the `StubFormat`."""
     seed: int
     token_secret: str
     """Hex; signs the jobs' keys."""

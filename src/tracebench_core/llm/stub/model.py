@@ -3,41 +3,59 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from tracebench_core.contracts import StubFormat
 from tracebench_core.ids import derive_seed
 from tracebench_core.llm.exchange import ChatRequest
-from tracebench_core.llm.stub.formats import FORMATS, Draft
+from tracebench_core.llm.stub.formats import current_values, fenced_code
 from tracebench_core.llm.stub.mutate import mutate
-from tracebench_core.specs import Message
+from tracebench_core.specs import Message, Role
 
 StubMode = Literal["mutate", "empty"]
 WORDS_IN_AN_ANSWER = 12
 
 
-def answer(request: ChatRequest, *, mode: StubMode) -> str:
-    """Return the stub's answer: the same for the same seed, role, request and n-th time of asking, whatever runs beside it."""
+def answer(request: ChatRequest, *, mode: StubMode, formats: Sequence[tuple[Role, StubFormat]] = ()) -> str:
+    """Return the stub's answer: the same for the same seed, role, request and n-th time of asking, whatever runs beside it.
+
+    Args:
+        formats: those of plugins, with the role whose prompts each answers; asked after our own, and before what any fenced code gets.
+    """
     purpose = ("stub", request.role, request.digest, request.occurrence)
     rng = random.Random(derive_seed(request.seed, *purpose))  # noqa: S311 - reproducible, not secret
     prompt = "\n\n".join(_text(message) for message in request.messages)
-    if request.role == "optimizer":
-        for recognise in FORMATS:
-            draft = recognise(prompt)
-            if draft is not None:
-                hints = {hint["name"]: hint for hint in request.hints.get("parameters", ())}
-                return draft.render(_propose(draft, rng, hints=hints) if mode == "mutate" else {})
+    known = {hint["name"]: hint for hint in request.hints.get("parameters", ())}
+
+    def propose(values: Mapping[str, Any], hints: Mapping[str, Mapping[str, Any]] | None = None, /) -> dict[str, Any]:
+        if mode == "empty":
+            return {}
+        return _propose(
+            values, rng, hints={name: {**(hints or {}).get(name, {}), **known.get(name, {})} for name in values}
+        )
+
+    is_proposer = request.role == "optimizer"
+    if is_proposer and (draft := current_values(prompt)) is not None:
+        return draft.render(propose(draft.values, draft.hints))
+    for role, recognise in formats:
+        if role == request.role and (text := recognise(request.messages, rng, propose)) is not None:
+            return text
+    if is_proposer and (draft := fenced_code(prompt)) is not None:
+        return draft.render(propose(draft.values, draft.hints))
     return _some_words(prompt, rng)
 
 
-def _propose(draft: Draft, rng: random.Random, *, hints: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _propose(
+    values: Mapping[str, Any], rng: random.Random, *, hints: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     """Change one value, and each other one with even odds; at least one that can change."""
-    names = sorted(draft.values)
+    names = sorted(values)
     if not names:
         return {}
     sure = rng.choice(names)
     return {
-        name: mutate(draft.values[name], rng, hint=dict(draft.hints.get(name, {})) | dict(hints.get(name, {})))
+        name: mutate(values[name], rng, hint=dict(hints[name]))
         for name in names
         if name == sure or rng.random() < 1 / 2
     }

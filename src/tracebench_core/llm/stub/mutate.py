@@ -13,6 +13,8 @@ from typing import Any
 Json = Any
 """A JSON value; the kind decides what is done to it."""
 MOST_CODE_EDITS = 3
+MOST_TRIES = 8
+"""Steps are drawn anew, so often, while the size of a literal stays as it was."""
 FEWEST_SENTENCES_LEFT = 2
 LARGEST_STEP = 4.0
 """Numbers move by a Gaussian step of up to their own size; one mutation in eight takes a step this many times larger."""
@@ -114,8 +116,12 @@ def _row_after_signature(source: str) -> int:
 
 def _literal(text: str, rng: random.Random) -> str:
     value = float(text) if "." in text or "e" in text else int(text)
-    moved = _number(value, rng)
-    return repr(abs(moved))  # a literal has no sign: `x-3` must not become `x--3`
+    moved = value
+    for _ in range(MOST_TRIES):
+        moved = abs(_number(value, rng))  # a literal has no sign: `x-3` must not become `x--3`
+        if moved != value:
+            break
+    return repr(moved)
 
 
 def _text(text: str, rng: random.Random) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tracebench_core.contracts import StubFormat
 from tracebench_core.ids import content_hash
-from tracebench_core.llm.exchange import ChatRequest, OnDelta, Reply
+from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply
 from tracebench_core.llm.gateway.meter import CHARACTERS_PER_TOKEN, text_of
 from tracebench_core.llm.gateway.providers.pieces import send_in_pieces
 from tracebench_core.llm.stub.model import StubMode, answer
+from tracebench_core.specs import Role
 
 VECTOR_SIZE = 64
 
@@ -18,16 +20,25 @@ VECTOR_SIZE = 64
 class StubProvider:
     """Answers by seed. Its tokens are estimates, and marked so."""
 
-    def __init__(self, mode: StubMode) -> None:
+    def __init__(self, mode: StubMode, formats: Sequence[tuple[Role, StubFormat]] = ()) -> None:
         self._mode = mode
+        self._formats = formats
 
     async def ask(self, request: ChatRequest, *, on_delta: OnDelta | None = None) -> Reply:
-        """Return the stub's answer."""
+        """Return the stub's answer.
+
+        Raises:
+            ProviderError: a plugin's format failed.
+        """
         if request.kind == "embedding":
             size = request.sampling.get("dimensions", VECTOR_SIZE)
             vectors = [_vector(text_of(m) or str(m.get("tokens")), size) for m in request.messages]
             return Reply(message={"embeddings": vectors}, finish_reason="stop")
-        text, whole = _cut(answer(request, mode=self._mode), request.sent())
+        try:
+            said = answer(request, mode=self._mode, formats=self._formats)
+        except Exception as err:
+            raise ProviderError(f"the stub cannot answer: {type(err).__name__}: {err}", kind="request") from err
+        text, whole = _cut(said, request.sent())
         message = {"role": "assistant", "content": text}
         if on_delta is not None:
             await send_in_pieces(message, on_delta)
