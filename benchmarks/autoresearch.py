@@ -2,6 +2,7 @@
 
     python benchmarks/autoresearch.py validity             # 200 simulated runs of 20 proposals; baseline: the greedy rule
     python benchmarks/autoresearch.py overhead --rounds 5  # an evaluation; baseline: the same command as a plain subprocess
+    python benchmarks/autoresearch.py loop                 # the loop on `tiny_lm` and a rule-based server; baseline: two trainers
 
 The simulation draws measurements from a normal distribution with standard deviation 1; the rules are the trainer's own.
 """
@@ -9,20 +10,47 @@ The simulation draws measurements from a normal distribution with standard devia
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tracebench_autoresearch.trainer.judging import Greedy, NoiseAware, Rule
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.engine.evaluation import evaluate_values
+from tracebench_core.llm.answer_format import shown_values
+from tracebench_core.testing.fake_openai import FakeOpenAI
 
 BASELINE = 4
+TRAINERS = (
+    "{id: Autoresearch, params_variants: [{num_experiments: 7, baseline_repeats: 3, max_repeats: 4}]}",
+    "{id: SequentialRefine, params_variants: [{num_steps: 7}]}",
+    "{id: PrioritySearch, optimizer: Reflective, params_variants: [{ps_steps: 7, ps_candidates: 1, ps_proposals: 1}]}",
+)
+CONFIG = """
+mode: real
+seeds: [1]
+job_timeout: 3600
+llm: {{provider: openai, model: rules, base_url: "{url}", prices: {{rules: {{prompt: 1.0, completion: 2.0}}}}}}
+tasks: ["autoresearch:tiny_lm"]
+trainers: [{trainers}]
+"""
+IDEAS = (
+    ("a larger learning rate", "RATE = 0.05", "RATE = 0.5"),
+    ("another name for nothing", "BATCH = 64", "BATCH = 64  # as many as fit"),
+    ("a learning rate that is far too large", "RATE = 0.5", "RATE = 50.0"),
+    ("one more character of context", "CONTEXT = 3", "CONTEXT = 4"),
+    ("a typing error", "def train(text, seconds, seed):", "deff train(text, seconds, seed):"),
+    ("a wider hidden layer", "HIDDEN = 48", "HIDDEN = 96"),
+    ("a slightly different scale", "SCALE = 0.1", "SCALE = 0.11"),
+)
+"""Good, neutral, bad and broken edits, in the order in which the rule-based server proposes them."""
 EXPERIMENT = "editable: [a.sh]\nrun: {command: sh a.sh}\nmetric: {name: m}\n"
 
 
@@ -100,18 +128,48 @@ def overhead(rounds: int) -> None:
               f"{statistics.median(ours) - statistics.median(bare):+.3f} s (200 files; medians of {rounds})")  # fmt: skip
 
 
+def propose(messages: list[dict[str, Any]]) -> str:
+    """Answer like a model with the next idea that the prompt does not tell of, in the form that the prompt asks for."""
+    prompt = str(messages[-1]["content"])
+    shown = shown_values(prompt)
+    for words, old, new in IDEAS:
+        if shown is None and words not in prompt:
+            return f"Hypothesis: {words}\n\ntrain.py\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n"
+        if shown is not None and f"{new}\n" not in (text := shown["files"]["train.py"]) and old in text:
+            return json.dumps({"reasoning": words, "values": {"files": {"train.py": text.replace(old, new)}}})
+    return "no idea is left"
+
+
+def loop(trainers: Sequence[str]) -> None:
+    """Print the history of each trainer on `tiny_lm`."""
+    with tempfile.TemporaryDirectory() as scratch, FakeOpenAI(reply=propose) as server:
+        config = Path(scratch, "run.yaml")
+        config.write_text(CONFIG.format(url=server.base_url, trainers=", ".join(trainers)))
+        words = [sys.executable, "-m", "tracebench_core.cli"]
+        subprocess.run(
+            [*words, "run", "--config", str(config), "--runs-dir", scratch, "-o", "run_id=r"],
+            check=True,
+            capture_output=True,
+        )
+        for job in sorted(Path(scratch, "r", "jobs").iterdir()):
+            subprocess.run([*words, "autoresearch", "history", str(job), "--oldest-first"], check=True)
+
+
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["validity", "overhead"])
+    parser.add_argument("what", choices=["validity", "overhead", "loop"])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--proposals", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--trainers", type=int, default=len(TRAINERS), help="for `loop`: the first so many")
     asked = parser.parse_args()
     if asked.what == "validity":
         validity(asked.runs, asked.proposals)
-    else:
+    elif asked.what == "overhead":
         overhead(asked.rounds)
+    else:
+        loop(TRAINERS[: asked.trainers])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whole runs: what is kept and why, a kill that loses nothing, other trainers, an agent, and commits for the user's repository."""
+"""Whole runs: what is kept and why, a kill that loses nothing, other trainers, an agent, commits. Each starts several processes: heavy."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ tasks: ["autoresearch:{task}"]
 trainers: [{trainer}]
 """
 LOOP = "{id: Autoresearch, params_variants: [{num_experiments: 6}]}"
+pytestmark = [pytest.mark.heavy("autoresearch"), pytest.mark.timeout(600)]
 STATUSES = ["baseline", "keep", "discard", "discard", "crashed", "keep"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracebench_autoresearch.evaluation.measuring import Measurement, measure
+from tracebench_autoresearch.evaluation.measuring import SEEDS, Measurement, measure
 from tracebench_autoresearch.experiment import SystemExperiment
 from tracebench_autoresearch.sources.opening import open_snapshot
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot, matches
@@ -107,7 +107,7 @@ class ExperimentTask:
                 "metric": self.experiment.metric.name,
                 "direction": self.experiment.metric.direction,
                 "revision": self.snapshot.revision,
-                "seed": context.seed,
+                "seed": context.seed % SEEDS,
             },
         )
 
