@@ -1,7 +1,7 @@
 """How often noise is kept, and how often a true gain: `noise_aware` against `greedy`; and what an experiment costs beside its command.
 
     python benchmarks/autoresearch.py validity             # 200 simulated runs of 20 proposals; baseline: the greedy rule
-    python benchmarks/autoresearch.py overhead --rounds 5  # an evaluation; baseline: the same command as a plain subprocess
+    python benchmarks/autoresearch.py overhead --rounds 5  # a command in a box; baseline: as a plain subprocess
     python benchmarks/autoresearch.py loop                 # the loop on `tiny_lm` and a rule-based server; baseline: two trainers
 
 The simulation draws measurements from a normal distribution with standard deviation 1; the rules are the trainer's own.
@@ -21,10 +21,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tracebench_autoresearch.evaluation.box import run_in_box
+from tracebench_autoresearch.experiment import Command
+from tracebench_autoresearch.sources.snapshot import Entry, Snapshot, write_files
 from tracebench_autoresearch.trainer.judging import Greedy, NoiseAware, Rule
-from tracebench_core.builtin.hosting import open_host
-from tracebench_core.engine.evaluation import evaluate_values
 from tracebench_core.llm.answer_format import shown_values
+from tracebench_core.sandbox import open_sandbox
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
 BASELINE = 4
@@ -51,7 +53,6 @@ IDEAS = (
     ("a slightly different scale", "SCALE = 0.1", "SCALE = 0.11"),
 )
 """Good, neutral, bad and broken edits, in the order in which the rule-based server proposes them."""
-EXPERIMENT = "editable: [a.sh]\nrun: {command: sh a.sh}\nmetric: {name: m}\n"
 
 
 def simulate(
@@ -108,24 +109,30 @@ def validity(runs: int, proposals: int) -> None:
 
 
 def overhead(rounds: int) -> None:
-    """Print the seconds of an evaluation beside those of its command, in turns, on a repository of 200 files."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch, "e")
-        folder.mkdir()
-        (folder / "experiment.yaml").write_text(EXPERIMENT)
-        (folder / "a.sh").write_text("echo m: 1\n")
-        for n in range(200):
-            (folder / f"module_{n}.py").write_text("x = 1\n" * 100)
-        host = open_host(root=Path(scratch))
-        ours, bare = [], []
+    """Print the seconds of a command in a box beside those of the bare command, in turns, for repositories of 1 and of 200 files."""
+    command = Command.model_validate({"command": ["sh", "a.sh"]})
+    seconds: dict[str, list[float]] = {"bare": [], "1 file": [], "200 files": []}
+    one = {"a.sh": Entry("100644", b"echo m: 1\n")}
+    trees = {
+        "1 file": Snapshot("", one),
+        "200 files": Snapshot("", one | {f"m{n}.py": Entry("100644", b"x = 1\n" * 100) for n in range(199)}),
+    }
+    with open_sandbox() as sandbox, tempfile.TemporaryDirectory() as folder:
+        write_files(trees["1 file"], Path(folder))
         for _ in range(rounds):
             began = time.perf_counter()
             subprocess.run(["sh", "a.sh"], cwd=folder, check=True, capture_output=True)
-            bare.append(time.perf_counter() - began)
-            (feedback,) = evaluate_values(host, "autoresearch:e", None, split="train", eval_kwargs={}, seed=0)
-            ours.append(feedback.metrics["run_seconds"])
-        print(f"command {statistics.median(bare):.3f} s, in the box {statistics.median(ours):.3f} s: "
-              f"{statistics.median(ours) - statistics.median(bare):+.3f} s (200 files; medians of {rounds})")  # fmt: skip
+            seconds["bare"].append(time.perf_counter() - began)
+            for name, tree in trees.items():
+                began = time.perf_counter()
+                run_in_box(sandbox, command, tree, given={}, stdin="", seed=1, seconds=60)
+                seconds[name].append(time.perf_counter() - began)
+    bare = statistics.median(seconds.pop("bare"))
+    for name, found in seconds.items():
+        middle = statistics.median(found)
+        print(
+            f"{name}: bare {bare:.3f} s, in a box {middle:.3f} s (least {min(found):.3f}): {middle - bare:+.3f} s beside the command"
+        )
 
 
 def propose(messages: list[dict[str, Any]]) -> str:
