@@ -15,6 +15,7 @@ from tracebench_core.cli import (
     config,
     control,
     doctor,
+    evaluate,
     export,
     fsck,
     listing,
@@ -94,7 +95,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 MODULES = (
-    listing, validate, plan, run, replay, control, runs, show, compare, report, recap, export, config, fsck, doctor, pythons,
+    listing, validate, plan, evaluate, run, replay, control, runs, show, compare, report, recap, export, config, fsck, doctor, pythons,
 )  # fmt: skip
 for _module in MODULES:
     _module.register(app)

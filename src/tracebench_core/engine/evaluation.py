@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,96 @@ from tracebench_core import temporary
 from tracebench_core.engine.context import Environments, NoEnvironments, Shared
 from tracebench_core.engine.doors import LazySandbox
 from tracebench_core.engine.models import Models, NoModels
-from tracebench_core.engine.opening import open_task
+from tracebench_core.engine.opening import OpenTask, load_aggregate, open_task
 from tracebench_core.engine.service import EvaluationService
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
-from tracebench_core.specs import Candidate, ExecutorSetting, Feedback, SandboxConfig, Split, TaskSpec, Values
+from tracebench_core.specs import (
+    Candidate,
+    Example,
+    ExampleResult,
+    ExecutorSetting,
+    Feedback,
+    Parameter,
+    SandboxConfig,
+    Split,
+    TaskSpec,
+    Values,
+)
+from tracebench_core.store.ranking import Aggregate, aggregate_score
+
+
+class Workbench:
+    """A task opened without a trainer: values in, feedback out."""
+
+    def __init__(
+        self, opened: OpenTask, service: EvaluationService, initial: Candidate, *, aggregate: Aggregate
+    ) -> None:
+        self._aggregate = aggregate
+        self._opened, self._service, self._initial = opened, service, initial
+        self.parameters: tuple[Parameter, ...] = tuple(opened.task.parameters)
+        self.spec = opened.spec
+
+    def complete(self, values: Mapping[str, Any]) -> Values:
+        """Return the values with the initial one for each parameter that they leave out."""
+        return self._initial.values | dict(values)
+
+    def evaluate(self, values: Mapping[str, Any], *, split: Split, name: str = "c1") -> Iterator[ExampleResult]:
+        """Yield the results of a split's examples in their order, each as soon as it is there; `name` is the candidate's.
+
+        Raises:
+            BrokenTaskError: when the task fails on its own initial candidate.
+        """
+        full = self.complete(values)
+        candidate = self._initial if full == self._initial.values else Candidate(id=name, values=full)
+        works = [(example, split) for example in self._examples(split)]
+        for result in self._service.begin(candidate, works, phase="training"):
+            yield result.result()
+
+    def aggregate(self, feedbacks: Sequence[Feedback]) -> float | None:
+        """Return the score of a batch as the task aggregates it; None when an example has none and there is no worst score."""
+        return aggregate_score(feedbacks, self.spec.worst_score, self._aggregate)
+
+    def count(self, split: Split) -> int:
+        """Return how many examples a split has."""
+        return len(self._examples(split))
+
+    def _examples(self, split: Split) -> Sequence[Example]:
+        return self._opened.test if split == "test" else tuple(self._opened.task.splits.get(split, ()))
+
+
+@contextmanager
+def open_workbench(
+    host: PluginHost,
+    task_id: str,
+    *,
+    eval_kwargs: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    models: Models | None = None,
+) -> Iterator[Workbench]:
+    """Open a task, its sandbox and its environments for evaluations without a trainer."""
+    full_id = resolve_task_ids(host, task_id)[0]
+    opened = open_task(host, full_id, eval_kwargs=eval_kwargs or {})
+    initial = Candidate(id="c0", values={p.name: p.initial for p in opened.task.parameters})
+    sandbox = LazySandbox(SandboxConfig(), address=None, preload=opened.spec.sandbox or ())
+    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as name:
+        folder = Path(name)
+        try:
+            with _environments(opened.spec, full_id, folder, seed=seed) as environments:
+                shared = Shared(
+                    models=models or NoModels(),
+                    sandbox=sandbox,
+                    workdir=folder / "work",
+                    artifacts=folder / "artifacts",
+                    environments=environments,
+                )
+                service = EvaluationService(
+                    opened.task, opened.guide, shared, spec=opened.spec, initial=initial, seed=seed
+                )
+                yield Workbench(opened, service, initial, aggregate=load_aggregate(host, opened.spec))
+        finally:
+            sandbox.close()
+            opened.close()
 
 
 def evaluate_values(
@@ -35,32 +120,8 @@ def evaluate_values(
     Raises:
         BrokenTaskError: when the task fails on its own initial candidate.
     """
-    full_id = resolve_task_ids(host, task_id)[0]
-    opened = open_task(host, full_id, eval_kwargs=eval_kwargs or {})
-    initial = Candidate(id="c0", values={p.name: p.initial for p in opened.task.parameters})
-    full: Values = initial.values | dict(values or {})
-    candidate = initial if full == initial.values else Candidate(id="c1", values=full)
-    examples = opened.test if split == "test" else tuple(opened.task.splits.get(split, ()))
-    sandbox = LazySandbox(SandboxConfig(), address=None, preload=opened.spec.sandbox or ())
-    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as name:
-        folder = Path(name)
-        try:
-            with _environments(opened.spec, full_id, folder, seed=seed) as environments:
-                shared = Shared(
-                    models=models or NoModels(),
-                    sandbox=sandbox,
-                    workdir=folder / "work",
-                    artifacts=folder / "artifacts",
-                    environments=environments,
-                )
-                service = EvaluationService(
-                    opened.task, opened.guide, shared, spec=opened.spec, initial=initial, seed=seed
-                )
-                works = [(example, split) for example in examples]
-                return [result.result().feedback for result in service.begin(candidate, works, phase="training")]
-        finally:
-            sandbox.close()
-            opened.close()
+    with open_workbench(host, task_id, eval_kwargs=eval_kwargs, seed=seed, models=models) as bench:
+        return [result.feedback for result in bench.evaluate(values or {}, split=split)]
 
 
 @contextmanager

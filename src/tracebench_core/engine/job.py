@@ -24,6 +24,7 @@ from tracebench_core.engine.opening import (
     build_optimizer,
     build_trainer,
     build_wrapped,
+    load_aggregate,
     open_task,
 )
 from tracebench_core.engine.problem import MeteredProblem, Setup
@@ -38,9 +39,9 @@ from tracebench_core.errors import (
     UsageError,
 )
 from tracebench_core.llm.access import Refusal
-from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Candidate, ExampleResult, JobOrder, JobSpec, JobStatus, TaskSpec, TrainerSpec
-from tracebench_core.store.ranking import Aggregate, mean
+from tracebench_core.store.ranking import Aggregate
 
 TRACEBACK_CHARACTERS = 20_000
 FEW_PROPOSALS = 4
@@ -66,10 +67,7 @@ class JobContext:
 
     def aggregate(self, spec: TaskSpec) -> Aggregate:
         """Return how a task makes one score of many."""
-        if spec.aggregate == "mean":
-            return mean
-        chosen: Aggregate = load_ref(self.host.component("aggregate", spec.aggregate).loader, owner=spec.aggregate)
-        return chosen
+        return load_aggregate(self.host, spec)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from tracebench_core.contracts import Guide, Optimizer, Problem, Task, Trainer
 from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
 from tracebench_core.plugins import PluginHost, load_ref, unmet_requirement
 from tracebench_core.specs import Component, Example, Parameter, Split, TaskSpec
+from tracebench_core.store.ranking import Aggregate, mean
 
 ALL_SPLITS: frozenset[Split] = frozenset(get_args(Split))
 TRAINING_SPLITS: frozenset[Split] = frozenset({"train", "validation"})
@@ -91,6 +92,14 @@ def open_task(
         chosen = load_ref(host.component("guide", guide).loader, owner=guide)(task, **(guide_kwargs or {}))
     test = tuple(task.splits.get("test", ())) if "test" in splits else ()
     return OpenTask(SealedTask(task), chosen, test, spec)
+
+
+def load_aggregate(host: PluginHost, spec: TaskSpec) -> Aggregate:
+    """Return how a task makes one score of many."""
+    if spec.aggregate == "mean":
+        return mean
+    chosen: Aggregate = load_ref(host.component("aggregate", spec.aggregate).loader, owner=spec.aggregate)
+    return chosen
 
 
 def build_trainer(host: PluginHost, trainer_id: str, settings: Mapping[str, Any]) -> Trainer:

@@ -1,0 +1,98 @@
+"""`evaluate TASK FILE…`: given values on a task, side by side, without a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+Cli = Callable[..., CompletedProcess[str]]
+Install = Callable[..., Mapping[str, str]]
+
+SUITE = """
+from tracebench_core.contracts import EvaluationFailed
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Example, Feedback, Parameter, SuiteSpec, TaskSpec
+
+class Length:
+    objective = "be long"
+    splits = {"train": (Example(id="a"), Example(id="b")), "test": (Example(id="t"),)}
+    def __init__(self, more=0):
+        self.more = more
+        self.parameters = (Parameter(name="text", initial="ab"), Parameter(name="n", initial=1, kind="number", maximum=9))
+    def run(self, values, example, context):
+        if "bad" in values["text"]:
+            raise EvaluationFailed(Feedback(score=0.0, status="invalid", text="that is bad"))
+        return len(values["text"].strip()) * values["n"] + self.more + (100 if example.id == "t" else 0)
+    def guide(self, example, output, context):
+        return Feedback(score=output, text=f"words on {example.id}", metrics={"length": output})
+
+@hookimpl
+def tracebench_suite(): return SuiteSpec(title="Mine")
+
+@hookimpl
+def tracebench_tasks(): return [TaskSpec(name="length", loader="mine:Length", title="Length")]
+"""
+
+
+@pytest.fixture
+def mine(plugin_path: Install) -> Mapping[str, str]:
+    return {"TRACEBENCH_PLUGINS": "mine", **plugin_path("mine", SUITE, group="tracebench", entry="mine", target="mine")}
+
+
+def test_files_are_scored_side_by_side_with_their_feedback(cli: Cli, mine: Mapping[str, str], tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("abcdef\n")
+    (tmp_path / "twice.json").write_text(json.dumps({"text": "abc", "n": 4}))
+    files = [str(tmp_path / "long.txt"), str(tmp_path / "twice.json")]
+    shown = cli("evaluate", "mine:length", *files, env=mine)
+    data = json.loads(cli("evaluate", "mine:length", *files, "--split", "test", "--json", env=mine).stdout)
+
+    assert shown.returncode == 0, shown.stderr
+    assert [line.split("\t")[1] for line in shown.stdout.splitlines()[:3]] == ["score", "6", "12"]
+    assert "words on b" in shown.stdout
+    assert [entry["score"] for entry in data["files"]] == [106, 112]
+    assert data["files"][0]["results"][0]["example"] == "t"
+
+
+def test_without_files_the_initial_values_are_scored_and_options_reach_the_task(
+    cli: Cli, mine: Mapping[str, str]
+) -> None:
+    data = json.loads(cli("evaluate", "mine:length", "--eval-kwargs", '{"more": 5}', "--json", env=mine).stdout)
+
+    assert [(entry["file"], entry["score"]) for entry in data["files"]] == [("(initial)", 7)]
+
+
+def test_a_file_that_earns_no_score_is_a_dash_and_exit_1(cli: Cli, mine: Mapping[str, str], tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_text("bad")
+    done = cli("evaluate", "mine:length", str(tmp_path / "bad.txt"), env=mine)
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[1].split("\t")[1:3] == ["-", "2 invalid"]
+    assert "that is bad" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("{", "cannot be read"), ("[1]", "no object"), ('{"nn": 1}', "no parameter `nn`"), ('{"n": 10}', "`n`")],
+)
+def test_values_that_do_not_fit_are_refused_before_anything_runs(
+    text: str, words: str, cli: Cli, mine: Mapping[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "x.json").write_text(text)
+    done = cli("evaluate", "mine:length", str(tmp_path / "x.json"), env=mine)
+
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_file_and_an_empty_split_are_one_sentence(cli: Cli, mine: Mapping[str, str], tmp_path: Path) -> None:
+    missing = cli("evaluate", "mine:length", str(tmp_path / "none.txt"), env=mine)
+    empty = cli("evaluate", "mine:length", "--split", "validation", env=mine)
+
+    assert (missing.returncode, empty.returncode) == (2, 2)
+    assert "cannot be read" in missing.stderr
+    assert "no examples to evaluate on in `validation`" in empty.stderr
