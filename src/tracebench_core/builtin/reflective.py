@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,11 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from tracebench_core.builtin.intake import Intake
 from tracebench_core.builtin.rendering import as_text, cut, score_text
 from tracebench_core.builtin.replies import UnreadableReply, read_reply
-from tracebench_core.contracts import Problem
+from tracebench_core.contracts import SIDE_BY_SIDE, Problem
 from tracebench_core.errors import ModelError
 from tracebench_core.ids import canonical_json
 from tracebench_core.llm.answer_format import ANSWER_FORMAT, describe, render_values
-from tracebench_core.specs import Evaluation, Example, ExampleResult, Message, Values
+from tracebench_core.specs import Evaluation, Example, ExampleResult, Message, Parameter, Values
 
 log = logging.getLogger(__name__)
 
@@ -65,13 +66,41 @@ class Reflective:
         Raises:
             BudgetExhausted: when the budget ends.
         """
-        base = evaluations[-1].candidate.values if evaluations else self._problem.initial
-        messages = self._messages(base, evaluations, self._intake.notes())
-        suggestions = [suggestion for _ in range(n) if (suggestion := self._ask(messages)) is not None]
-        proposals = [self._intake.take(base, suggestion) for suggestion in suggestions]
-        return [values for values in proposals if values is not None]
+        return self.propose_many([evaluations], n=n)[0]
 
-    def _ask(self, messages: Sequence[Message]) -> Mapping[str, Any] | None:
+    def propose_many(
+        self,
+        lineages: Sequence[Sequence[Evaluation]],
+        *,
+        n: int = 1,
+        most: int = SIDE_BY_SIDE,
+        only: Sequence[str] | None = None,
+    ) -> list[list[Values]]:
+        """Return what `propose` would for each lineage, with the calls side by side; with `only`, these parameters alone change.
+
+        Raises:
+            BudgetExhausted: when the budget ends.
+        """
+        notes = self._intake.notes()
+        bases = [line[-1].candidate.values if line else self._problem.initial for line in lineages]
+        free = [p for p in self._problem.parameters if only is None or p.name in only]
+        prompts = [self._messages(base, line, notes, free) for base, line in zip(bases, lineages, strict=True)]
+        tasks = [partial(self._ask, messages, free) for messages in prompts for _ in range(n)]
+        replies = self._problem.side_by_side(tasks, most=most)
+        return [
+            [values for reply in replies[i * n : (i + 1) * n] if (values := self._taken(base, reply)) is not None]
+            for i, base in enumerate(bases)
+        ]
+
+    def _taken(self, base: Values, reply: Mapping[str, Any] | UnreadableReply | None) -> Values | None:
+        if isinstance(reply, UnreadableReply):
+            self._intake.malformed(str(reply))
+            return None
+        return None if reply is None else self._intake.take(base, reply)
+
+    def _ask(
+        self, messages: Sequence[Message], parameters: Sequence[Parameter]
+    ) -> Mapping[str, Any] | UnreadableReply | None:
         """Return what the model suggests; an unreadable reply is sent back once, and is then given up.
 
         A call without an answer costs its proposal only: whether to go on at all is the engine's decision.
@@ -82,7 +111,7 @@ class Reflective:
             log.info("no answer: %s", err)
             return None
         try:
-            return read_reply(reply, self._problem.parameters)
+            return read_reply(reply, parameters)
         except UnreadableReply as err:
             log.info("unreadable reply, asking again: %s", err)
             complaint = f"This could not be used: {err}.\n{ANSWER_FORMAT}"
@@ -92,9 +121,9 @@ class Reflective:
                 {"role": "user", "content": complaint},
             ]
         try:
-            return read_reply(self._complete(again), self._problem.parameters)
+            return read_reply(self._complete(again), parameters)
         except UnreadableReply as err:
-            self._intake.malformed(str(err))
+            return err
         except ModelError as err:
             log.info("no answer: %s", err)
         return None
@@ -105,13 +134,19 @@ class Reflective:
         )
         return self._problem.complete(messages, role="optimizer", **sampling)[0].text
 
-    def _messages(self, base: Values, evaluations: Sequence[Evaluation], notes: Sequence[str]) -> list[Message]:
-        parameters = self._problem.parameters
+    def _messages(
+        self, base: Values, evaluations: Sequence[Evaluation], notes: Sequence[str], parameters: Sequence[Parameter]
+    ) -> list[Message]:
+        free = {p.name for p in parameters}
+        kept = {name: _plain(value) for name, value in base.items() if name not in free}
         sections = [
             f"# Objective\n{self._problem.objective}",
             f"# Parameters\n{describe(parameters)}",
             f"# Current values\n{render_values({p.name: _plain(base[p.name]) for p in parameters})}",
         ]
+        if kept:
+            shown = "\n".join(f"- {name}: {self._cut(canonical_json(value).decode())}" for name, value in kept.items())
+            sections.append(f"# Kept as they are\n{shown}")
         if evaluations:
             sections.append(self._results(evaluations[-1]))
         if past := evaluations[:-1][-self._settings.memory_size :] if self._settings.memory_size else ():

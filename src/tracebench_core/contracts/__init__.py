@@ -5,9 +5,19 @@ from tracebench_core.contracts.executor import Executor, JobEnd, JobLogger, Repo
 from tracebench_core.contracts.sandbox import Sandbox, Session
 from tracebench_core.contracts.stub import Propose, StubFormat
 from tracebench_core.contracts.task import Context, EvaluationFailed, Guide, NotMeasured, Task
-from tracebench_core.contracts.trainer import BudgetView, Optimizer, Problem, Ticket, Trainer
+from tracebench_core.contracts.trainer import (
+    SIDE_BY_SIDE,
+    BatchOptimizer,
+    BudgetView,
+    Optimizer,
+    Problem,
+    Ticket,
+    Trainer,
+)
 
 __all__ = [
+    "SIDE_BY_SIDE",
+    "BatchOptimizer",
     "BudgetView",
     "Context",
     "Environment",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import JsonValue
 
@@ -23,6 +23,10 @@ from tracebench_core.specs import (
     Role,
     Values,
 )
+
+T = TypeVar("T")
+SIDE_BY_SIDE = 8
+"""Model calls of one job that are under way together, unless a trainer is told otherwise."""
 
 
 class BudgetView(Protocol):
@@ -56,6 +60,24 @@ class Optimizer(Protocol):
 
         `evaluations` are of one lineage, oldest first; the last one is improved upon. A malformed answer yields fewer proposals; it never
         raises. Values are typed like the parameters' initial values, and within their bounds.
+        """
+        ...
+
+
+class BatchOptimizer(Optimizer, Protocol):
+    """A proposer that answers several requests together, with its model calls side by side; trainers use it where it is offered."""
+
+    def propose_many(
+        self,
+        lineages: Sequence[Sequence[Evaluation]],
+        *,
+        n: int = 1,
+        most: int = SIDE_BY_SIDE,
+        only: Sequence[str] | None = None,
+    ) -> list[list[Values]]:
+        """Return for each lineage what `propose` would; with `only`, nothing but these parameters is changed.
+
+        A call without an answer costs its proposal only. The result depends on the order of the lineages and not on `most`.
         """
         ...
 
@@ -182,6 +204,17 @@ class Problem(Protocol):
         Raises:
             BudgetExhausted: when a cap is reached.
             ModelError: when the model cannot be asked or its answer is no completion.
+        """
+        ...
+
+    def side_by_side(self, tasks: Sequence[Callable[[], T]], *, most: int = SIDE_BY_SIDE) -> list[T]:
+        """Run tasks that ask models, at most `most` at a time, and return their results in order.
+
+        The effect is that of running them one after another: calls are numbered by task, and their events come in one order whichever
+        is answered first. Tasks do nothing to the problem but `complete`. Near a cap they run one at a time.
+
+        Raises:
+            BudgetExhausted, TrainingStopped, ModelError: what the first task in order raised, once all have ended.
         """
         ...
 

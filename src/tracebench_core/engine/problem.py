@@ -6,17 +6,18 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
-from tracebench_core.contracts import Optimizer, Problem, Task, Trainer
+from tracebench_core.contracts import SIDE_BY_SIDE, Optimizer, Problem, Task, Trainer
 from tracebench_core.engine.archive import Archive
 from tracebench_core.engine.despair import Despair
 from tracebench_core.engine.meter import Meter
 from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
+from tracebench_core.engine.sections import Sections
 from tracebench_core.engine.service import EvaluationService, Result
 from tracebench_core.engine.values import breach
 from tracebench_core.errors import BudgetExhausted, ModelError, TrainingStopped
@@ -36,6 +37,7 @@ from tracebench_core.specs import (
 )
 from tracebench_core.store.ranking import Aggregate, Ranking, aggregate_score, mean
 
+T = TypeVar("T")
 HOPELESS_EVALUATIONS = 10
 """So many first evaluations that cannot be measured end a training."""
 
@@ -108,6 +110,7 @@ class MeteredProblem:
         self._unseen: set[str] = set()
         self._taken = 0
         self._despair = Despair()
+        self._sections = Sections(setup.meter)
         self.unmeasured = 0
         """Evaluations that the infrastructure kept from being measured."""
         self.last_reason = ""
@@ -226,6 +229,13 @@ class MeteredProblem:
             self._recorder.calls(self._setup.models)
         self._despair.answered()
         return completions
+
+    def side_by_side(self, tasks: Sequence[Callable[[], T]], *, most: int = SIDE_BY_SIDE) -> list[T]:
+        """Run tasks that ask models, several at a time, with the effect of one after another."""
+        try:
+            return self._sections.run(tasks, most=most)
+        finally:
+            self._recorder.section(self._setup.models)
 
     def endpoint(self, role: Role = "optimizer") -> Endpoint:
         """Return an OpenAI-compatible door for a foreign framework or a subprocess."""

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 from pydantic import JsonValue
 
 from tracebench_core.engine.models import Models
+from tracebench_core.llm import turns
 from tracebench_core.specs import (
     BudgetState,
     Candidate,
@@ -170,9 +171,20 @@ class Recorder:
         self._write(StepFinished(index=index, score=score, best=best, seconds=seconds, used=used))
 
     def calls(self, models: Models) -> None:
-        """Take over the model calls that the gateway metered since the last time."""
+        """Take over the model calls that the gateway metered since the last time; those of a turn wait for its section to end."""
+        if turns.current() is None:
+            self._take(models.records(self._last_call))
+
+    def section(self, models: Models) -> None:
+        """Take over the calls of a section: told in an order that does not depend on which was answered first."""
+        records = models.records(self._last_call)
+        ordered = sorted(records, key=lambda r: r.model_dump_json(exclude={"call", "seconds", "t", "mono"}))
+        numbers = [record.call for record in records]
+        self._take([r.model_copy(update={"call": n}) for r, n in zip(ordered, numbers, strict=True)])
+
+    def _take(self, records: Sequence[LLMCall]) -> None:
         with self._lock:
-            for record in models.records(self._last_call):
+            for record in records:
                 self._write(record)
                 self._last_call = record.call
                 if record.phase == "training":

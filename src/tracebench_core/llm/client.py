@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from tracebench_core.errors import BudgetExhausted, ModelError
+from tracebench_core.llm import turns
 from tracebench_core.llm.access import JobAccess, Phase, Refusal
 from tracebench_core.specs import Completion, Endpoint, Message, Role, Usage
 from tracebench_core.specs.events import LLMCall
@@ -51,9 +52,8 @@ class GatewayClient:
         model = self._access.models[role].model
         body = {"model": model, "messages": list(messages), "n": n} | sampling
         try:
-            answer = self._ask(
-                "POST", f"{self._prefix}/chat/completions", key=self._access.keys[role][phase], body=body
-            )
+            path, key = f"{self._prefix}/chat/completions", self._access.keys[role][phase]
+            answer = self._ask("POST", path, key=key, body=body, turn=turns.current())
         finally:
             self._asked += 1
         usage = _usage(answer["usage"], calls=n)
@@ -126,9 +126,19 @@ class GatewayClient:
     def _get(self, path: str) -> dict[str, Any]:
         return self._ask("GET", path, key=self._access.engine_key)
 
-    def _ask(self, method: str, path: str, *, key: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        key: str,
+        body: Mapping[str, Any] | None = None,
+        turn: turns.Turn | None = None,
+    ) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         content = None if body is None else json.dumps(body).encode()
+        if turn is not None and content is not None:
+            headers[turns.HEADER] = "{}.{}".format(*turn.place(f"{key} {content.decode()}"))
         status, text = self._exchange(method, path, headers, content)
         try:
             answer = json.loads(text)

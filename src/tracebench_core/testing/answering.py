@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracebench_core.errors import BudgetExhausted, ModelError
+from tracebench_core.llm import turns
 from tracebench_core.llm.access import Phase, Refusal
 from tracebench_core.specs import Axis, Budget, Completion, Endpoint, Message, Role, Usage
 from tracebench_core.specs.events import LLMCall
@@ -28,6 +30,8 @@ class AnsweringModels:
         self._used = Usage()
         self._refusal: Refusal | None = None
         self.failed = 0
+        self._section = self._before = 0
+        self._lock = threading.RLock()
 
     def complete(
         self, messages: Sequence[Message], *, role: Role, phase: Phase = "training", n: int = 1, **sampling: Any
@@ -43,21 +47,24 @@ class AnsweringModels:
             self._demand(n)
         prompt = "\n\n".join(str(m["content"]) for m in messages)
         try:
-            texts = [self._answer(prompt, self._used.llm_calls + self.failed + i) for i in range(n)]
+            number = self._number()
+            texts = [self._answer(prompt, number + i) for i in range(n)]
         except ModelError as err:
-            self.failed += 1
-            self._note(
-                LLMCall(
-                    call=len(self._records) + 1,
-                    role=role,
-                    model="in-process",
-                    phase=phase,
-                    status="error",
-                    error=str(err),
+            with self._lock:
+                self.failed += 1
+                self._note(
+                    LLMCall(
+                        call=len(self._records) + 1,
+                        role=role,
+                        model="in-process",
+                        phase=phase,
+                        status="error",
+                        error=str(err),
+                    )
                 )
-            )
             raise
-        usage = sum((self._charge(prompt, text, role=role, phase=phase) for text in texts), Usage())
+        with self._lock:
+            usage = sum((self._charge(prompt, text, role=role, phase=phase) for text in texts), Usage())
         return [
             Completion(text=text, model="in-process", usage=usage if i == 0 else Usage())
             for i, text in enumerate(texts)
@@ -120,6 +127,17 @@ class AnsweringModels:
             )
         )
         return usage
+
+    def _number(self) -> int:
+        """Return how many calls came before; in a turn, as if its section had come in order."""
+        turn = turns.current()
+        if turn is None:
+            return self._used.llm_calls + self.failed
+        place = turn.place("")
+        with self._lock:
+            if place.section != self._section:
+                self._section, self._before = place.section, self._used.llm_calls + self.failed
+            return self._before + place.offset
 
     def _note(self, record: LLMCall) -> None:
         self._records.append(record)

@@ -130,13 +130,14 @@ def steps_towards(ideals: dict[str, float], *, stride: float | None = None) -> L
     """
 
     def improve(values: Values, rng: random.Random) -> Values:
-        name = rng.choice([n for n in ideals if values[n] != ideals[n]] or list(ideals))
+        shown = [n for n in ideals if n in values]
+        name = rng.choice([n for n in shown if values[n] != ideals[n]] or shown)
         gap = ideals[name] - _number(values[name])
         move = gap * rng.uniform(0.3, 0.9) if stride is None else math.copysign(min(stride, abs(gap)), gap)
         return values | {name: round(_number(values[name]) + move, 4)}
 
     def harm(values: Values, rng: random.Random) -> Values:
-        name = rng.choice(list(ideals))
+        name = rng.choice([n for n in ideals if n in values])
         gap = ideals[name] - _number(values[name])
         move = rng.choice((-1, 1)) * rng.uniform(0.2, 1.0) if stride is None else -math.copysign(stride, gap)
         return values | {name: round(_number(values[name]) + move, 4)}

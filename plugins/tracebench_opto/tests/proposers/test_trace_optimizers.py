@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +13,11 @@ import pytest
 
 pytest.importorskip("opto", reason="opto is an extra of this plugin")
 
+from tracebench_core.engine.despair import HOPELESS_CALLS
 from tracebench_core.errors import ModelError
 from tracebench_core.specs import Budget, Parameter
+from tracebench_core.testing import Toy, run_trial
+from tracebench_core.testing.teacher import Lesson
 from tracebench_opto.proposers import builders
 from tracebench_opto.proposers.specs import RELEASED, optimizer_specs
 
@@ -97,14 +101,39 @@ def test_a_malformed_reply_costs_one_call_and_is_recorded(
     assert run.metrics == {"proposal_malformed": 1.0}
 
 
-def test_a_completion_that_is_none_costs_one_call_and_two_in_a_row_are_an_error(propose: Callable[..., Any]) -> None:
+def test_a_completion_that_is_none_costs_its_own_proposal(propose: Callable[..., Any]) -> None:
     nothing = ModelError("no completion", kind="malformed")
     once = propose(builders.optoprime, nothing, suggestion(heat_x0=0.1), nothing, suggestion(heat_x0=0.2), rounds=4)
     assert once.error is None
     assert [len(found) for found in once.proposals] == [0, 1, 0, 1]
-    twice = propose(builders.optoprime, nothing, rounds=3)
-    assert isinstance(twice.error, ModelError)
-    assert len(twice.prompts) == 2
+    never = propose(builders.optoprime, nothing, rounds=30)
+    assert len(never.prompts) == HOPELESS_CALLS
+
+
+@pytest.mark.parametrize("build", [builders.optoprime, builders.opro, builders.textgrad])
+def test_optimizers_ask_side_by_side_and_keep_their_answers_apart(
+    build: Callable[..., Any], simple_task: Callable[..., Any]
+) -> None:
+    """Four siblings meet at their first question, and each takes in what it was itself answered, in order."""
+    toy = Toy("one", simple_task([Parameter(name="x", initial=0.0, kind="number")]), Lesson(None, None), target=0)
+    met = threading.Barrier(4)
+    first = threading.local()
+    found: list[Any] = []
+
+    def answer(_prompt: str, call: int) -> str:
+        if not hasattr(first, "asked"):
+            first.asked = True
+            met.wait(timeout=60)
+        return suggestion(x0=call) if build is not builders.textgrad else f"too small {improved(str(call))}"
+
+    class Asks:
+        def train(self, problem: Any) -> None:
+            found.extend(build(problem).propose([problem.evaluate(problem.initial)], n=4))
+
+    assert run_trial(Asks(), toy, answer=answer).error is None
+    values = [one["x"] for one in found]
+    assert len(set(values)) == len(values) >= 3
+    assert values == sorted(values)
 
 
 def test_a_model_that_cannot_be_asked_is_asked_once_and_the_error_gets_through(propose: Callable[..., Any]) -> None:

@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 
 from tracebench_core.contracts import Problem
+from tracebench_core.llm.answer_format import shown_values
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import Decision
 from tracebench_core.testing import Teacher, Trial, run_trial
 from tracebench_core.testing.toys import Toy, build_dials
 from tracebench_opto.parts.evolution import EvolutionSettings
 from tracebench_opto.parts.evolution import evolve as evolve_pool
-from tracebench_opto.trainers import gepa_base, gepa_beam, gepa_ucb
+from tracebench_opto.trainers import gepa_base, gepa_beam, gepa_merge, gepa_ucb
 
 
 def evolve(
@@ -107,3 +108,38 @@ def test_the_beam_and_the_bound_choose_differently_from_the_frontier() -> None:
         trial = run_trial(trainer, toy, answer=Teacher(toy.lesson, improves=0.6, harms=0.2))
         found.append([(e.candidate, e.example) for e in trial.evaluations])
     assert len({str(f) for f in found}) == 3
+
+
+def test_a_minibatch_without_a_fault_is_not_sent_to_a_model() -> None:
+    toy = build_dials()
+    asked, spared = (
+        evolve(toy, num_steps=12, skip_perfect_score=skip, perfect_score=-100.0, budget=Budget(evaluations=60))
+        for skip in (False, True)
+    )
+    assert asked.used.llm_calls > 0
+    assert spared.used.llm_calls == 0
+    assert spared.error is None
+
+
+def test_a_fault_on_one_example_is_enough_to_ask() -> None:
+    assert evolve(build_dials(), num_steps=6, perfect_score=-0.001).used.llm_calls == 6
+
+
+def test_only_the_parameter_whose_turn_it_is_is_asked_for() -> None:
+    toy = build_dials()
+    shown: list[set[str]] = []
+
+    def answer(prompt: str, _call: int) -> str:
+        shown.append(set(shown_values(prompt) or {}))
+        return "{}"
+
+    trainer = gepa_base.build(gepa_base.Settings(num_steps=5))
+    run_trial(trainer, toy, answer=answer)
+    asked = [names for names in shown if names]
+    assert all(len(names) == 1 for names in asked)
+    assert len(set.union(*asked)) == 4
+
+
+def test_merging_is_a_trainer_of_its_own() -> None:
+    assert gepa_base.Settings().merge_every == 0
+    assert gepa_merge.Settings().merge_every == 5

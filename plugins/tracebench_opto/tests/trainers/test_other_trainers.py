@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tracebench_core.builtin.hosting import open_host
@@ -15,6 +17,7 @@ from tracebench_opto.trainers import (
     beam_search_history,
     curriculum,
     minibatch,
+    opro,
     sequential_update,
     streaming_priority_search,
     ucb_search,
@@ -154,3 +157,21 @@ def test_the_unmet_example_counts_as_average() -> None:
 
     examples = [Example(id=name) for name in "ab"]
     assert Difficulty().order(examples) == examples
+
+
+def test_opro_shows_the_best_candidates_of_the_whole_search_worst_first() -> None:
+    toy = build_number()
+    prompts: list[str] = []
+    teacher = Teacher(toy.lesson, improves=0.6, harms=0.3)
+
+    def answer(prompt: str, call: int) -> str:
+        prompts.append(prompt)
+        return teacher(prompt, call)
+
+    trial = run_trial(opro.build(opro.Settings(num_steps=4, num_solutions=6)), toy, answer=answer)
+    shown = re.findall(r"^- score (\S+): ", prompts[-1], re.MULTILINE)
+    assert trial.error is None
+    assert trial.used.llm_calls == 32
+    assert len(shown) == 5
+    assert [float(s) for s in shown] == sorted(float(s) for s in shown)
+    assert len(set(prompts)) == 4

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tracebench_core.llm.access import Phase, Refusal
 from tracebench_core.llm.gateway.balance import FREE, Balance, Demand, Need, Room, need_of
+from tracebench_core.llm.turns import Place
 from tracebench_core.specs import Axis, Budget
 
 UNASKED_LIMIT = 4_096
@@ -27,15 +28,28 @@ class Account:
     refusal: Refusal | None = None
     """The cap that first turned a training call away."""
     asked: Counter[str] = field(default_factory=Counter)
-    """How often each request was asked."""
+    """By request, the number of the next one like it."""
+    section: int = 0
+    """The section that the last placed call belongs to."""
+    before: dict[str, int] = field(default_factory=dict)
+    """By request, how often it had been asked when that section began."""
     is_trained: bool = False
     """Training has ended: its keys ask for nothing more."""
 
-    def occurrence(self, digest: str) -> int:
-        """Return how often this request was asked before, and count it."""
-        seen = self.asked[digest]
-        self.asked[digest] = seen + 1
-        return seen
+    def occurrence(self, digest: str, place: Place | None = None) -> int:
+        """Return how often this request was asked before, and count it; with a place, as if its section had come in order."""
+        if place is None:
+            number = self.asked[digest]
+        else:
+            if place.section != self.section:
+                self.section, self.before = place.section, {}
+            number = self.before.setdefault(digest, self.asked[digest]) + place.offset
+        self.asked[digest] = max(self.asked[digest], number + 1)
+        return number
+
+    def restore_occurrence(self, digest: str, number: int | None) -> None:
+        """Count a call of the ledger; `number` is the occurrence that it was, where the ledger tells."""
+        self.asked[digest] = max(self.asked[digest] + (number is None), (number or 0) + 1)
 
     def add(self, record: dict[str, Any]) -> None:
         """File a finished call under the next number."""

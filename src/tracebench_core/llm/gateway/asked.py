@@ -14,6 +14,7 @@ from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.models import model_config, names_of
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.llm.tokens import Claims
+from tracebench_core.llm.turns import Place
 from tracebench_core.specs import LLMConfig, Message, ModelIdentity
 
 MOST_CHOICES = 128
@@ -38,6 +39,8 @@ class Asked:
     stream: bool = False
     wants_usage: bool = False
     kind: Kind = "chat"
+    place: Place | None = None
+    """Among equal requests, where the caller tells it; else it is that of arrival."""
     own: Mapping[str, Any] = field(default_factory=dict)
     """What only the wire needs, to write the answer."""
 
@@ -56,12 +59,15 @@ class Asked:
     def requests(self, claims: Claims, account: Account, *, limit: int | None) -> list[ChatRequest]:
         """Return its calls, none of which may answer with more than `limit` tokens."""
         return [
-            self._request(messages, claims, account, limit)
+            self._request(messages, claims, account, limit, choice)
             for messages in self.conversations
-            for _ in range(self.choices)
+            for choice in range(self.choices)
         ]
 
-    def _request(self, messages: list[Message], claims: Claims, account: Account, limit: int | None) -> ChatRequest:
+    def _request(
+        self, messages: list[Message], claims: Claims, account: Account, limit: int | None, choice: int
+    ) -> ChatRequest:
+        place = self.place and Place(self.place.section, self.place.offset * self.choices + choice)
         digest = request_digest(
             identity=self.model.identity, role=claims.role, messages=messages, sampling=self.sampling, kind=self.kind
         )
@@ -74,7 +80,7 @@ class Asked:
             messages=messages,
             sampling=self.sampling,
             digest=digest,
-            occurrence=account.occurrence(digest),
+            occurrence=account.occurrence(digest, place),
             hints=claims.hints,
             kind=self.kind,
             limit=limit if self.kind != "embedding" else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 from starlette.requests import Request
@@ -19,6 +19,7 @@ from tracebench_core.llm.gateway.reading import BadRequest, read_object
 from tracebench_core.llm.gateway.service import Service
 from tracebench_core.llm.gateway.wire.base import Answer, StreamWriter, Wire
 from tracebench_core.llm.tokens import Claims
+from tracebench_core.llm.turns import HEADER, read_place
 
 T = TypeVar("T")
 PATIENT_REFUSALS = 20
@@ -43,6 +44,7 @@ async def converse(request: Request, *, wire: Wire, service: Service, caller: Ca
     """Answer one request."""
     try:
         asked = wire.read(await read_object(request), claims=caller.claims, llm=service.settings.llm)
+        asked = replace(asked, place=read_place(request.headers.get(HEADER, "")))
         service.check_priced(caller.claims, asked.model.identity)
     except BadRequest as error:
         return respond(wire, rejected(str(error), status=error.status))

@@ -40,14 +40,14 @@ class Ledger:
                 continue
             account = accounts.account(job_id, attempt)
             if kind == "llm_call":
-                record = {k: v for k, v in line.items() if k not in {"v", "t", "reused"}}
+                record = {k: v for k, v in line.items() if k not in {"v", "t", "reused", "occurrence"}}
                 accounts.file(account, record, is_paid=not line.get("reused"))
             if account is None:
                 continue
             if kind == "clock":
                 account.capped.clock = line["mono"]
             elif line["status"] != "refused":
-                account.occurrence(line["request_hash"])
+                account.restore_occurrence(line["request_hash"], line.get("occurrence"))
 
     def close(self) -> None:
         """Close the file."""

@@ -296,6 +296,8 @@ class Service:
         marks: dict[str, Any] = {"reused": True} if metered.reused else {}
         if request.is_shortened:
             marks["limit"] = request.limit
+        if request.occurrence:
+            marks["occurrence"] = request.occurrence
         self.ledger.append("llm_call", job_id=claims.job_id, attempt=claims.attempt, **record, **marks)
 
     def _record(self, claims: Claims, model: str, status: str, **fields: Any) -> dict[str, Any]:

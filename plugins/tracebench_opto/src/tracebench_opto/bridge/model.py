@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -30,23 +29,20 @@ class TraceModel:
 
     Raises:
         BudgetExhausted: as the problem does.
-        ModelFailure: when the model cannot be asked. A completion that is none becomes an empty text; two in a row are no model.
+        ModelFailure: when the model cannot be asked. A completion that is none becomes an empty text.
     """
 
     def __init__(self, problem: Problem, *, role: Role = "optimizer", max_tokens: int | None = None) -> None:
         self._problem = problem
         self._role = role
         self._max_tokens = max_tokens
-        self._turn = threading.Lock()
-        self._unanswered = False
 
     def __call__(self, messages: Sequence[Message] = (), *, n: int | None = 1, **options: Any) -> Any:
         """Ask the model; of the options, only a temperature is passed on."""
         sampling = {"temperature": options["temperature"]} if options.get("temperature") is not None else {}
         if self._max_tokens is not None:
             sampling["max_tokens"] = self._max_tokens
-        with self._turn:
-            return _response(self._ask([_plain(m) for m in messages], n or 1, sampling))
+        return _response(self._ask([_plain(m) for m in messages], n or 1, sampling))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TraceModel:
         """Return itself: newer versions copy optimizers, and a copied meter would not count."""
@@ -56,11 +52,9 @@ class TraceModel:
         try:
             completions = self._problem.complete(messages, role=self._role, n=n, **sampling)
         except ModelError as err:
-            if err.kind != "malformed" or self._unanswered:
+            if err.kind != "malformed":
                 raise ModelFailure(err) from err
-            self._unanswered = True
             return [""] * n
-        self._unanswered = False
         return [c.text.replace("TERMINATE", ESCAPED) for c in completions]
 
 

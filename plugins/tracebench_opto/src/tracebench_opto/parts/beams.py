@@ -9,7 +9,7 @@ from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, Evaluation, TaskShape
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
-from tracebench_opto.parts.search import Search, SearchSettings
+from tracebench_opto.parts.search import Request, Search, SearchSettings
 
 
 class BeamSettings(SearchSettings):
@@ -32,11 +32,17 @@ def run_beams(problem: Problem, settings: BeamSettings, *, history_size: int = 0
             contest = draw_subset(search.selection, settings.validation_dataset_size, rng=problem.rng)
             beams = beams or [search.seed()]
             found = list(beams)
-            for beam in beams:
-                evaluation = search.measure(beam, search.batches.draw())
-                past = _history(search, beam, size=history_size) if history_size else None
-                children = search.propose(beam, evaluation, n=settings.num_proposals, history=past)
-                found += search.evaluate(children, contest, parent=beam, origin="expand")
+            requests = [
+                Request(
+                    beam,
+                    search.measure(beam, search.batches.draw()),
+                    _history(search, beam, size=history_size) if history_size else None,
+                )
+                for beam in beams
+            ]
+            proposed = search.propose_all(requests, n=settings.num_proposals)
+            for beam, values in zip(list(beams), proposed, strict=True):
+                found += search.evaluate(search.fresh(values), contest, parent=beam, origin="expand")
             for beam in beams:
                 search.measure(beam, contest)
             beams = search.archive.ranked(found, examples=contest)[: settings.beam_width]

@@ -12,12 +12,12 @@ from pydantic import Field
 
 from tracebench_core.builtin.sampling import draw_subset
 from tracebench_core.contracts import Problem
-from tracebench_core.specs import CostEstimate, TaskShape, Values
+from tracebench_core.specs import CostEstimate, Evaluation, TaskShape, Values
 from tracebench_opto.parts.acceptance import accept, improves
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.merge import Pair, merge, mergeable_pairs
-from tracebench_opto.parts.search import Search, SearchSettings
+from tracebench_opto.parts.search import Request, Search, SearchSettings
 from tracebench_opto.parts.selection import frontier
 
 MERGE_SAMPLE = 5
@@ -33,12 +33,17 @@ class EvolutionSettings(SearchSettings):
     """Examples of the minibatch on which a mutation must improve."""
     pareto_subset_size: int = Field(default=24, ge=1)
     """Examples of validation, or of train where there is none, that make the frontier; drawn once."""
-    merge_every: int = Field(default=5, ge=0)
+    merge_every: int = Field(default=0, ge=0)
     """Steps between attempts to merge; 0 for no merging."""
     acceptance_test: bool = True
     """Measure a mutation on the frontier's examples only after it improved on its minibatch."""
     one_parameter: bool = True
-    """Mutate one parameter at a time, in turn; one that the proposal leaves alone is passed over."""
+    """Mutate one parameter at a time, in the turn of each lineage. A proposer that can be told is asked for that one alone; of any other's
+    proposal the first change is kept, counted from the one whose turn it is."""
+    skip_perfect_score: bool = True
+    """Ask no model where every example of the minibatch has `perfect_score` already."""
+    perfect_score: float = 1.0
+    """A score that leaves nothing to improve."""
 
 
 Choose = Callable[[Search, list[Entry]], Entry]
@@ -50,6 +55,7 @@ def evolve(problem: Problem, settings: EvolutionSettings, *, choose: Choose) -> 
     search = Search(problem, settings, selection_limit=settings.pareto_subset_size)
     pool: list[Entry] = []
     merged: set[tuple[int, int]] = set()
+    turns: dict[int, int] = {}
     for index in search.schedule():
         with problem.step():
             pool = pool or [search.seed()]
@@ -59,7 +65,7 @@ def evolve(problem: Problem, settings: EvolutionSettings, *, choose: Choose) -> 
                 merged.add((pair.one.index, pair.other.index))
                 pool += _merge(search, pair)
             else:
-                pool += _mutate(search, choose(search, pool), pool, turn=index, settings=settings)
+                pool += _mutate(search, choose(search, pool), pool, turns=turns, settings=settings)
 
 
 def estimate_evolution(settings: EvolutionSettings, shape: TaskShape) -> CostEstimate:
@@ -82,18 +88,27 @@ def _is_merge_due(settings: EvolutionSettings, index: int) -> bool:
 
 
 def _mutate(
-    search: Search, parent: Entry, pool: Sequence[Entry], *, turn: int, settings: EvolutionSettings
+    search: Search, parent: Entry, pool: Sequence[Entry], *, turns: dict[int, int], settings: EvolutionSettings
 ) -> list[Entry]:
     """Return the child when it was accepted."""
     batch = search.batches.draw()
+    spent = len(parent.evaluations)
     before = search.measure(parent, batch)
-    proposals = search.propose(parent, before, n=1, known=pool)
+    if settings.skip_perfect_score and _is_perfect(before, settings.perfect_score):
+        search.tried += len(parent.evaluations) > spent
+        return []
+    names = list(parent.candidate.values)
+    turn = turns.get(parent.index, 0)
+    turns[parent.index] = turn + 1
+    only = [names[turn % len(names)]] if settings.one_parameter else None
+    proposals = search.fresh(search.propose_all([Request(parent, before)], n=1, only=only)[0], known=pool)
     if settings.one_parameter:
         proposals = [_narrow(search, parent, values, pool=pool, turn=turn) for values in proposals]
     if not proposals:
         return []
     on = batch if settings.acceptance_test else search.selection
     child = search.attempt(proposals, on, parent=parent, origin="mutate")[0]
+    turns.setdefault(child.index, turn + 1)
     if settings.acceptance_test:
         if not accept(
             search.problem, search.measure(child, batch), before, goal=search.archive.goal, what="the minibatch"
@@ -101,6 +116,11 @@ def _mutate(
             return []
         search.measure(child, search.selection)
     return [child]
+
+
+def _is_perfect(evaluation: Evaluation, perfect: float) -> bool:
+    feedbacks = [result.feedback for result in evaluation.results]
+    return all(feedback.status == "ok" and feedback.score >= perfect for feedback in feedbacks)
 
 
 def _narrow(search: Search, parent: Entry, values: Values, *, pool: Sequence[Entry], turn: int) -> Values:

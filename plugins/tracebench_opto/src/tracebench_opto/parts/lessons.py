@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import JsonValue
 
-from tracebench_core.contracts import BudgetView, Optimizer, Problem, Ticket, Trainer
+from tracebench_core.contracts import SIDE_BY_SIDE, BudgetView, Optimizer, Problem, Ticket, Trainer
 from tracebench_core.specs import (
     Candidate,
     Completion,
@@ -25,6 +25,8 @@ from tracebench_core.specs import (
 )
 from tracebench_opto.parts.archive import example_values
 from tracebench_opto.parts.objectives import SCALAR
+
+T = TypeVar("T")
 
 
 class StageOver(BaseException):
@@ -174,6 +176,10 @@ class Stage:
     ) -> list[Completion]:
         """See `Problem`."""
         return self._problem.complete(messages, role=role, n=n, **sampling)
+
+    def side_by_side(self, tasks: Sequence[Callable[[], T]], *, most: int = SIDE_BY_SIDE) -> list[T]:
+        """See `Problem`."""
+        return self._problem.side_by_side(tasks, most=most)
 
     def endpoint(self, role: Role = "optimizer") -> Endpoint:
         """See `Problem`."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from pydantic import Field
 
 from tracebench_core.builtin.sampling import Minibatches, draw_subset
 from tracebench_core.builtin.schedule import IDLE_STEPS, schedule
-from tracebench_core.contracts import Problem
+from tracebench_core.contracts import SIDE_BY_SIDE, BatchOptimizer, Problem
 from tracebench_core.errors import ModelError
 from tracebench_core.specs import Evaluation, Example, Message, Spec, Values
 from tracebench_opto.parts.archive import Archive, Entry
@@ -26,6 +28,26 @@ SELECTION_SHARE = 10
 """Comparing one candidate costs at most this part of the budget of evaluations."""
 
 
+@runtime_checkable
+class _Batches(BatchOptimizer, Protocol):
+    """A proposer with the port for several requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A candidate to be improved, the evaluation that shows how, and what the proposer sees before it."""
+
+    entry: Entry
+    evaluation: Evaluation
+    history: Sequence[Evaluation] | None = None
+    """The last evaluation of each ancestor when None."""
+
+    def lineage(self) -> list[Evaluation]:
+        """Return the evaluations that the proposer sees."""
+        past = [e.evaluations[-1] for e in self.entry.lineage()[:-1]] if self.history is None else self.history
+        return [*past, self.evaluation]
+
+
 class SearchSettings(Spec):
     """What every search trainer takes.
 
@@ -38,7 +60,8 @@ class SearchSettings(Spec):
     train_batch_size: int = Field(default=2, ge=1)
     """Examples of train whose feedback one proposal sees."""
     num_threads: int | None = Field(default=None, ge=1)
-    """At most this many candidates are handed over for evaluation at a time; None for no limit. Changes no result."""
+    """At most this many model calls are under way together (8 when None), and as many candidates are handed over for evaluation at a
+    time (all when None). Changes no result."""
     validation_size: int | None = Field(default=None, ge=1)
     """Examples of validation, or of train where there is none, on which candidates are compared. When None: all of them, or as many as
     cost a tenth of the budget of evaluations where that is less."""
@@ -81,18 +104,19 @@ class Search:
         self.batches = Minibatches(problem.train, settings.train_batch_size, rng=problem.rng)
         self.proposer = problem.optimizer()
         self._batches_per_step = batches_per_step
-        self._tried = 0
+        self.tried = 0
+        """Candidates that were measured for the search, by which `schedule` sees that it goes on."""
 
     def schedule(self) -> Iterator[int]:
         """Yield once per step that is still to do; the caller marks the step with `problem.step()`."""
         idle = 0
         planned = self.settings.planned_steps(len(self.problem.train), batches_per_step=self._batches_per_step)
         for index in schedule(self.problem, planned, default=UNCAPPED_STEPS):
-            before = self._tried
+            before = self.tried
             yield index
             level = logging.INFO if self.settings.verbose else logging.DEBUG
             log.log(level, "step %s: %s candidates, best %s", index, len(self.archive), self.problem.best.id)
-            idle = 0 if self._tried > before else idle + 1
+            idle = 0 if self.tried > before else idle + 1
             if idle == IDLE_STEPS:
                 log.warning("no candidate to try in %s steps: the search ends", IDLE_STEPS)
                 return
@@ -117,16 +141,16 @@ class Search:
         while chunk := list(islice(remaining, size)):
             done = self.problem.evaluate_many(chunk, examples, parents=parents, origin=origin)
             entries += [self.archive.add(evaluation, parent=parent) for evaluation in done]
-            self._tried += len(chunk)
+            self.tried += len(chunk)
         return entries
 
     def measure(self, entry: Entry, examples: Sequence[Example], *, again: bool = False) -> Evaluation:
         """Return an evaluation of a known candidate on exactly `examples`; measures what is missing, or all of it `again`."""
         wanted = list(examples) if again else [e for e in examples if e.id not in entry.latest]
         if wanted:
-            tried = self._tried
+            tried = self.tried
             self.evaluate([entry.candidate.values], wanted, origin="resample")
-            self._tried = tried
+            self.tried = tried
         evaluation = entry.evaluation_on(examples)
         return entry.evaluations[-1] if evaluation is None else evaluation
 
@@ -156,7 +180,7 @@ class Search:
         for entry in entries:
             spent = len(entry.evaluations)
             self.measure(entry, examples)
-            self._tried += len(entry.evaluations) > spent
+            self.tried += len(entry.evaluations) > spent
         return entries
 
     def confirm_leader(self) -> None:
@@ -177,8 +201,22 @@ class Search:
 
         `history` is what the proposer sees before `evaluation`; by default the last evaluation of each ancestor.
         """
-        past = [e.evaluations[-1] for e in entry.lineage()[:-1]] if history is None else list(history)
-        return self.fresh(self._survive(lambda: self.proposer.propose([*past, evaluation], n=n)), known=known)
+        return self.fresh(self.propose_all([Request(entry, evaluation, history)], n=n)[0], known=known)
+
+    def propose_all(
+        self, requests: Sequence[Request], *, n: int, only: Sequence[str] | None = None
+    ) -> list[list[Values]]:
+        """Return up to `n` assignments for each request, known ones among them; the model calls are under way together.
+
+        `only` names the parameters that may change, for proposers that can be told; `Problem.check` is left to `fresh`.
+        """
+        lineages = [request.lineage() for request in requests]
+        most = self.settings.num_threads or SIDE_BY_SIDE
+        if isinstance(self.proposer, _Batches):
+            batches = self.proposer
+            found = self._survive(lambda: batches.propose_many(lineages, n=n, most=most, only=only))
+            return found or [[] for _ in requests]
+        return [self._survive(partial(self.proposer.propose, lineage, n=n)) for lineage in lineages]
 
     def ask(self, messages: Sequence[Message]) -> list[str]:
         """Return the model's reply, or nothing when the call failed."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tracebench_core.builtin.intake import Intake
-from tracebench_core.contracts import Problem
+from tracebench_core.contracts import SIDE_BY_SIDE, Problem
+from tracebench_core.errors import ModelError
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import Evaluation, Values
 from tracebench_opto.bridge import feedback, graph, library
@@ -62,21 +64,47 @@ class TraceProposer:
             BudgetExhausted: when the budget ends.
             ModelError: when the model cannot be asked.
         """
+        return self.propose_many([evaluations], n=n)[0]
+
+    def propose_many(
+        self,
+        lineages: Sequence[Sequence[Evaluation]],
+        *,
+        n: int = 1,
+        most: int = SIDE_BY_SIDE,
+        only: Sequence[str] | None = None,
+    ) -> list[list[Values]]:
+        """Return what `propose` would for each lineage: a graph and an optimizer for every proposal, their calls side by side.
+
+        Graphs are built and answers taken in one after another; with `only`, these parameters alone are trainable.
+
+        Raises:
+            BudgetExhausted: when the budget ends.
+            ModelError: when no proposal could be asked for.
+        """
+        notes = self._intake.notes()
+        steps = [self._prepare(line, notes, only) for line in lineages for _ in range(n)]
+        self._problem.side_by_side([partial(_ask, step) for step in steps], most=most)
+        if steps and (failed := [s.failure for s in steps if s.failure is not None]) and len(failed) == len(steps):
+            raise failed[0]
+        return [
+            [values for step in steps[i * n : (i + 1) * n] if (values := self._taken(step)) is not None]
+            for i in range(len(lineages))
+        ]
+
+    def _prepare(self, evaluations: Sequence[Evaluation], notes: Sequence[str], only: Sequence[str] | None) -> Step:
         current = evaluations[-1] if evaluations else None
         base = current.candidate.values if current else self._problem.initial
         seen = self._graph(base, current)
-        optimizer = self.opto([*seen.nodes.values()], wrap=guarded)
+        free = {name: node for name, node in seen.nodes.items() if only is None or name in only}
+        optimizer = self.opto([*free.values()], wrap=guarded)
         optimizer.zero_feedback()
-        optimizer.backward(seen.output, feedback.batched(current, self._intake.notes()))
+        optimizer.backward(seen.output, feedback.batched(current, notes))
         if self._recipe.as_text:
-            for node in seen.nodes.values():
+            for node in free.values():
                 node._set(_as_text(node.data))  # noqa: SLF001 - opto's own way to set data untraced
-        proposals = []
-        for _ in range(n):
-            self._remember(optimizer, seen, evaluations[:-1])
-            values = self._step(optimizer, seen, base)
-            proposals += [values] if values is not None else []
-        return proposals
+        self._remember(optimizer, free, evaluations[:-1])
+        return Step(optimizer, free, base)
 
     def _graph(self, base: Values, current: Evaluation | None) -> graph.Graph:
         traced = graph.traced(self._problem, base, current)
@@ -109,9 +137,9 @@ class TraceProposer:
             told = [f"- {p.name}: {graph.constraint(p)}" for p in self._problem.parameters] + told
         return "\n".join([self._problem.objective, *told])
 
-    def _remember(self, optimizer: Any, seen: graph.Graph, past: Sequence[Evaluation]) -> None:
+    def _remember(self, optimizer: Any, nodes: Mapping[str, Any], past: Sequence[Evaluation]) -> None:
         size = getattr(self._settings, "memory_size", 0)
-        entries = [(_variables(seen, e.candidate.values), feedback.batched(e)) for e in (past[-size:] if size else ())]
+        entries = [(_variables(nodes, e.candidate.values), feedback.batched(e)) for e in (past[-size:] if size else ())]
         if hasattr(optimizer, "memory"):
             optimizer.memory = type(optimizer.memory)(size)
             for entry in entries:
@@ -119,28 +147,44 @@ class TraceProposer:
         if hasattr(optimizer, "buffer"):
             optimizer.buffer = entries
 
-    def _step(self, optimizer: Any, seen: graph.Graph, base: Values) -> Values | None:
-        optimizer.unreadable.clear()
-        try:
-            update = optimizer.propose()
-        except ModelFailure as failure:
-            raise failure.error from failure
-        except Exception as err:
-            log.info("%s failed on a reply", self._recipe.name, exc_info=True)
-            optimizer.unreadable.append(f"it made {self._recipe.name} fail ({type(err).__name__})")
-            update = {}
-        written = {name: update[node] for name, node in seen.nodes.items() if node in update}
-        if optimizer.unreadable and not written:
-            self._intake.malformed("; ".join(dict.fromkeys(optimizer.unreadable)))
+    def _taken(self, step: Step) -> Values | None:
+        if step.failure is not None:
             return None
-        return self._intake.take(base, written)
+        written = {name: step.update[node] for name, node in step.nodes.items() if node in step.update}
+        if step.optimizer.unreadable and not written:
+            self._intake.malformed("; ".join(dict.fromkeys(step.optimizer.unreadable)))
+            return None
+        return self._intake.take(step.base, written)
 
 
-def _variables(seen: graph.Graph, values: Values) -> dict[str, tuple[Any, Any]]:
+@dataclass
+class Step:
+    """One step of one optimizer, from its preparation to its answer."""
+
+    optimizer: Any
+    nodes: Mapping[str, Any]
+    base: Values
+    update: Mapping[Any, Any] = field(default_factory=dict)
+    failure: ModelError | None = None
+
+
+def _ask(step: Step) -> None:
+    """Have the optimizer ask its model: all of a step that may run beside others."""
+    name = type(step.optimizer).__name__
+    try:
+        step.update = step.optimizer.propose()
+    except ModelFailure as failure:
+        step.failure = failure.error
+    except Exception as err:
+        log.info("%s failed on a reply", name, exc_info=True)
+        step.optimizer.unreadable.append(f"it made {name} fail ({type(err).__name__})")
+
+
+def _variables(nodes: Mapping[str, Any], values: Values) -> dict[str, tuple[Any, Any]]:
     """Return values in the form in which opto remembers them: by node name, each with its constraint."""
     return {
         node.py_name: (graph.canonical(values[name]), getattr(node, "_constraint", None) or node.description)
-        for name, node in seen.nodes.items()
+        for name, node in nodes.items()
     }
 
 

@@ -23,7 +23,7 @@ from tracebench_core.specs import CostEstimate, Example, Message, TaskShape, Val
 from tracebench_opto.parts.acceptance import accept
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
-from tracebench_opto.parts.search import Search
+from tracebench_opto.parts.search import Request, Search
 from tracebench_opto.parts.updating import UpdateSettings
 
 SYSTEM = f"""\
@@ -75,10 +75,9 @@ class AggregatedUpdate:
 
     def _child(self, search: Search, current: Entry, batch: Sequence[Example], *, intake: Intake) -> Entry | None:
         search.measure(current, batch)
-        proposals: list[Values] = []
-        for example in batch:
-            proposals += search.propose(current, search.measure(current, [example]), n=1, known=[current])
-        proposals = search.fresh(proposals, known=[current])
+        requests = [Request(current, search.measure(current, [example])) for example in batch]
+        proposed = search.propose_all(requests, n=1)
+        proposals = search.fresh([values for found in proposed for values in found], known=[current])
         merged = self._merge(search, current, proposals, intake=intake) if len(proposals) > 1 else proposals
         found = search.attempt(merged or proposals, batch, parent=current, origin="aggregate")
         return search.archive.ranked(found, examples=batch)[0] if found else None

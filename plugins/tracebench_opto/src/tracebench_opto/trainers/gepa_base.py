@@ -2,13 +2,14 @@
 
 Source: GEPA (arXiv 2507.19457, algorithms 1 and 2). A parent is drawn from the candidates that are best on some
 example, as often as they are; one parameter of it is mutated from the feedback on a minibatch; only a mutation that
-improves on that minibatch is measured on the frontier's examples and joins the pool; now and then two lineages that
-improved different parameters are merged.
+improves on that minibatch is measured on the frontier's examples and joins the pool. This is the paper's row without
+merging; `GEPA-Merge` is the one with it. As in gepa 0.1.4, a minibatch without a fault is not sent to a model, and
+the parameters take turns in each lineage.
 
 OpenTrace's `GEPAAlgorithmBase` has no minibatch test (every child joins), crosses parameters at random instead of
 merging by lineage, and stores partial updates, so that its result and the agent that it leaves may differ. Ours
-follows the paper on these three, because the paper's economy rests on them. Where the paper's module selector mutates
-one module by its own prompt, ours keeps one parameter of what the proposer returned, so that any proposer serves.
+follows the paper on these three, because the paper's economy rests on them. A proposer
+that can be told is asked for one parameter alone; of what any other returns one change is kept, so that any serves.
 """
 
 from __future__ import annotations

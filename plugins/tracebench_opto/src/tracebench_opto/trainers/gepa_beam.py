@@ -21,6 +21,8 @@ from tracebench_opto.parts.search import Search
 class Settings(EvolutionSettings):
     """Settings of GEPA-Beam."""
 
+    merge_every: int = Field(default=5, ge=0)
+    """Steps between attempts to merge; 0 for no merging."""
     beam_width: int = Field(default=4, ge=1)
     """Candidates that are mutated in turn."""
 

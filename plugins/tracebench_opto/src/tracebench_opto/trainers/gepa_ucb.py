@@ -24,6 +24,8 @@ from tracebench_opto.parts.search import Search
 class Settings(EvolutionSettings):
     """Settings of GEPA-UCB."""
 
+    merge_every: int = Field(default=5, ge=0)
+    """Steps between attempts to merge; 0 for no merging."""
     ucb_exploration_factor: float = Field(default=0.8, ge=0)
 
 

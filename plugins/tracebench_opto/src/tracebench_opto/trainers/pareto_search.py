@@ -17,7 +17,7 @@ from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, TaskShape
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.objectives import ObjectiveConfig
-from tracebench_opto.parts.search import Search, SearchSettings
+from tracebench_opto.parts.search import Request, Search, SearchSettings
 from tracebench_opto.parts.selection import frontier
 
 
@@ -55,9 +55,12 @@ class ParetoSearch:
                 )
                 members.sort(key=lambda e: expanded.get(e.index, 0))
                 batch = search.batches.draw()
-                for parent in members[: cfg.num_candidates]:
+                parents = members[: cfg.num_candidates]
+                requests = [Request(parent, search.measure(parent, batch)) for parent in parents]
+                proposed = search.propose_all(requests, n=cfg.num_proposals)
+                for parent, children in zip(parents, proposed, strict=True):
                     expanded[parent.index] = expanded.get(parent.index, 0) + 1
-                    search.expand(parent, batch, n=cfg.num_proposals, on=search.selection)
+                    search.attempt(search.fresh(children), search.selection, parent=parent, origin="propose")
 
 
 def build(settings: Settings) -> ParetoSearch:

@@ -28,7 +28,7 @@ from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.memory import Memory
 from tracebench_opto.parts.priority import ScoreFunction, by_priority
-from tracebench_opto.parts.search import Search, SearchSettings
+from tracebench_opto.parts.search import Request, Search, SearchSettings
 
 
 class Settings(SearchSettings):
@@ -90,18 +90,23 @@ class PrioritySearch:
                 elif cfg.score_function == "ucb":
                     for parent in memory.top(cfg.num_candidates):
                         search.recheck(parent, rechecks.draw())
-                for parent in memory.top(cfg.num_candidates):
-                    for batch in batches:
-                        memory.add(self._expand(search, parent, batch))
+                pairs = [(parent, batch) for parent in memory.top(cfg.num_candidates) for batch in batches]
+                memory.add(self._expand(search, pairs))
                 memory.end_step()
                 if not cfg.validate_exploration_candidates:
                     search.confirm_leader()
 
-    def _expand(self, search: Search, parent: Entry, batch: Sequence[Example]) -> list[Entry]:
-        """Return the evaluated children of one candidate on one batch."""
-        children = search.propose(parent, search.measure(parent, batch), n=self.settings.num_proposals)
-        kept = self.keep(search, children)
-        return search.evaluate(kept, self._judging(search, batch), parent=parent, origin="propose")
+    def _expand(self, search: Search, pairs: Sequence[tuple[Entry, Sequence[Example]]]) -> list[Entry]:
+        """Return the evaluated children of candidates, each on its batch; all of a step's proposals are asked for together."""
+        requests = [Request(parent, search.measure(parent, batch)) for parent, batch in pairs]
+        proposed = search.propose_all(requests, n=self.settings.num_proposals)
+        fresh = search.fresh([values for children in proposed for values in children])
+        kept = self.keep(search, fresh)
+        found: list[Entry] = []
+        for (parent, batch), children in zip(pairs, proposed, strict=True):
+            mine = [values for values in kept if values in children and search.archive.find(values) is None]
+            found += search.evaluate(mine, self._judging(search, batch), parent=parent, origin="propose")
+        return found
 
     def _judging(self, search: Search, batch: Sequence[Example]) -> Sequence[Example]:
         return search.selection if self.settings.validate_exploration_candidates else batch

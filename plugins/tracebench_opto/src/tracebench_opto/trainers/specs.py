@@ -27,7 +27,13 @@ GEPA = "GEPA: Reflective Prompt Evolution Can Outperform Reinforcement Learning,
 
 
 def _spec(
-    name: str, module: str, title: str, *, citation: str = TRACE, aliases: dict[str, str] = COMMON
+    name: str,
+    module: str,
+    title: str,
+    *,
+    citation: str = TRACE,
+    aliases: dict[str, str] = COMMON,
+    optimizer: str = "OptoPrime",
 ) -> TrainerSpec:
     """Return the spec of a trainer whose module offers `build`, `Settings` and `estimate_cost`."""
     return TrainerSpec(
@@ -38,7 +44,7 @@ def _spec(
         setting_aliases=aliases,
         title=title,
         citation=citation,
-        default_optimizer="OptoPrime",
+        default_optimizer=optimizer,
         preload=(f"{PACKAGE}.{module}",),
         reads_budget=True,
     )
@@ -63,6 +69,13 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         citation="Auer, Cesa-Bianchi, Fischer: Finite-time Analysis of the Multiarmed Bandit Problem, 2002",
         aliases=COMMON | {"num_search_iterations": "num_steps"},
     ),
+    _spec(
+        "OPRO",
+        "opro",
+        "Sample from the best candidates so far, worst first",
+        citation="Large Language Models as Optimizers (OPRO), arXiv 2309.03409",
+        optimizer="OPRO",
+    ),
     _spec("SequentialUpdate", "sequential_update", "Always move on to the newest candidate"),
     _spec("SequentialSearch", "sequential_search", "Move on to the best of several proposals when it is better"),
     _spec(
@@ -86,6 +99,7 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         aliases=PRIORITY,
     ),
     _spec("GEPA-Base", "gepa_base", "Reflective evolution on a frontier", citation=GEPA, aliases=EVOLUTION),
+    _spec("GEPA-Merge", "gepa_merge", "GEPA-Base that merges lineages", citation=GEPA, aliases=EVOLUTION),
     _spec("GEPA-UCB", "gepa_ucb", "GEPA for noisy scores", citation=GEPA, aliases=EVOLUTION),
     _spec("GEPA-Beam", "gepa_beam", "GEPA on the best few candidates", citation=GEPA, aliases=EVOLUTION),
     _spec(
