@@ -32,13 +32,15 @@ class Case(NamedTuple):
     script: str
     params: dict[str, Any]
     budget: dict[str, int]
+    ordered: bool = True
+    """False where several completions of one request arrive in any order."""
 
 
 CASES = [
     pytest.param(case, marks=needs(case.trainer), id=case.trainer)
     for case in (
         Case("gepa-optimize", "gepa", "gepa_optimize", {}, {"evaluations": 60}),
-        Case("DSPy-COPRO", "dspy", "dspy_copro", {"breadth": 3, "depth": 3}, {}),
+        Case("DSPy-COPRO", "dspy", "dspy_copro", {"breadth": 3, "depth": 3}, {}, ordered=False),
         Case("TextGrad", "textgrad", "textgrad_loop", {"num_steps": 8}, {}),
     )
 ]
@@ -103,4 +105,5 @@ def test_the_library_by_hand_visits_the_same_candidates(
     theirs = [code for code in by_hand(case.module, case.script) if code != initial]
     shared = min(len(ours), len(theirs)) if case.budget else len(theirs)
     assert shared > 3
-    assert ours[:shared] == theirs[:shared], said(run_dir, job_id)[-2000:]
+    arranged = list if case.ordered else sorted
+    assert arranged(ours[:shared]) == arranged(theirs[:shared]), said(run_dir, job_id)[-2000:]
