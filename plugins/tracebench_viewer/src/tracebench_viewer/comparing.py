@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from typing import Any
 
 import yaml
@@ -20,6 +21,9 @@ from tracebench_core.store.reader import Run
 from tracebench_viewer.index import Index
 from tracebench_viewer.look import NOTHING
 
+DRAWN = 2
+"""Rises when what is kept of a comparison is drawn or laid out anew."""
+
 
 def compared(
     index: Index, runs: Sequence[Run], *, stamps: Iterable[str], baseline: str | None, axis: Axis
@@ -29,7 +33,11 @@ def compared(
     Raises:
         UsageError: when the runs may not be pooled or hold nothing to compare.
     """
-    key = content_hash(canonical_json(["comparison", 1, [run.run_id for run in runs], [*stamps], baseline, axis]))
+    key = content_hash(
+        canonical_json(
+            ["comparison", version("tracebench-core"), DRAWN, [run.run_id for run in runs], [*stamps], baseline, axis]
+        )
+    )
     kept = index.kept(key)
     if kept is None:
         kept = _compute(runs, baseline=baseline, axis=axis)

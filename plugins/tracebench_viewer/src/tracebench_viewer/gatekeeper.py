@@ -88,7 +88,8 @@ def _hostname(host: str) -> str:
 
 
 def _asked_token(scope: Message) -> str:
-    return parse_qs(scope.get("query_string", b"").decode("latin-1")).get(PARAMETER, [""])[0]
+    asked = bytes(scope.get("query_string", b"")).decode("latin-1")
+    return parse_qs(asked).get(PARAMETER, [""])[0]
 
 
 async def _redirect(scope: Message, send: Send, token: str) -> None:

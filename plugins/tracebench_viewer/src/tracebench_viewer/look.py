@@ -15,7 +15,7 @@ THEME: dict[str, Any] = {
     "theme.light.backgroundColor": "#FFFFFF",
     "theme.light.secondaryBackgroundColor": "#F3F6F9",
     "theme.light.textColor": "#1D2530",
-    "theme.dark.primaryColor": "#56B4E9",
+    "theme.dark.primaryColor": "#3A8CC8",
     "theme.dark.backgroundColor": "#12171E",
     "theme.dark.secondaryBackgroundColor": "#1C232D",
     "theme.dark.textColor": "#E4E9F0",

@@ -11,7 +11,7 @@ from tracebench_viewer import parts
 from tracebench_viewer.look import STYLE
 
 ICON = Path(__file__).with_name("icon.svg")
-st.set_page_config(page_title="Trace-Bench", page_icon=str(ICON), layout="wide")
+st.set_page_config(page_title="Trace-Bench", page_icon=str(ICON), layout="wide", initial_sidebar_state=220)
 _PAGES = {
     "Browse": [
         st.Page("pages/runs.py", title="Runs", icon=":material/list:", default=True),

@@ -93,6 +93,13 @@ def heading(title: str, note: str = "") -> None:
         st.caption(note)
 
 
+def facts(*told: tuple[str, str, str]) -> None:
+    """Show some numbers in a row that breaks where it must: label, value and, after it, a small remark."""
+    with st.container(horizontal=True, gap="large"):
+        for label, value, remark in told:
+            st.metric(label, value, delta=remark or None, width="content")
+
+
 def trouble(err: TraceBenchError) -> None:
     """Show an error in words, with the command to type."""
     st.error(plain(err), icon=":material/error:")

@@ -15,8 +15,8 @@ from tracebench_viewer.jobcharts import UNITS
 
 BESIDE = ("cost", "profile", "reached", "ranks")
 NO_BASELINE = "everyone with everyone"
-AROUND, LOWEST = 70, 170
-"""Pixels that axes and legend take of a chart's height here, and the height of the lowest chart."""
+AROUND, LOWEST, TALL = 70, 170, 380
+"""Pixels that axes and legend take of a chart's height here, and the heights of the lowest chart and of the curves."""
 
 
 def draw() -> None:
@@ -135,7 +135,11 @@ def _curves(found: dict[str, Any]) -> None:
     axis = st.segmented_control(
         "Axis", axes, default=axes[0], format_func=lambda a: UNITS[a], key="curve-axis", required=True
     )
-    drawn = Charts(found["entrants"]).curves([row for row in found["curves"] if row["axis"] == axis])
+    drawn = (
+        Charts(found["entrants"])
+        .curves([row for row in found["curves"] if row["axis"] == axis])
+        .properties(height=TALL)
+    )
     parts.chart(drawn, alt=f"Best so far by {UNITS[str(axis)]} used", key=f"curves-{axis}")
     st.caption(parts.plain(found["figures"]["curves"]["caption"]))
 

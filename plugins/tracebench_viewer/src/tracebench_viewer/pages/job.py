@@ -86,25 +86,18 @@ def _facts(job: JobView) -> None:
     result, spec = job.result, job.spec
     models = ", ".join(sorted({model.model for model in spec.models.values()})) or "no model"
     st.caption(parts.plain(f"{spec.task_id}, {spec.trainer_id}, seed {spec.seed}, {models}"))
-    boxes = st.columns(6)
-    boxes[0].metric("Status", mark(result.status if result else "running" if job.events else "not_run"))
-    initial, best = (
-        (result.score_val_initial, result.score_val_best)
-        if result
-        else (None, job.bests[-1].score if job.bests else None)
-    )
+    initial = result.score_val_initial if result else None
+    best = result.score_val_best if result else job.bests[-1].score if job.bests else None
     gain = best - initial if best is not None and initial is not None else None
-    boxes[1].metric(
-        "Best",
-        number(best),
-        delta=f"{gain:+.4g}" if gain else None,
-        help="On validation; below it the gain over the initial candidate.",
-    )
-    boxes[2].metric("Test", number(result.score_test if result else None), help="Measured once, after training.")
     used = result.used if result else None
-    boxes[3].metric("Evaluations", number(used.evaluations if used else len(job.evaluations)))
-    boxes[4].metric("Cost", "unknown" if used is None or used.usd is None else f"{used.usd:.4f} USD")
-    boxes[5].metric("Took", duration(result.time_seconds if result else None))
+    parts.facts(
+        ("Status", mark(result.status if result else "running" if job.events else "not_run"), ""),
+        ("Best on validation", number(best), f"{gain:+.4g}" if gain else ""),
+        ("Test", number(result.score_test if result else None), ""),
+        ("Evaluations", number(used.evaluations if used else len(job.evaluations)), ""),
+        ("Cost", "unknown" if used is None or used.usd is None else f"{used.usd:.4f} USD", ""),
+        ("Took", duration(result.time_seconds if result else None), ""),
+    )
     if result is None:
         st.caption(
             parts.plain(

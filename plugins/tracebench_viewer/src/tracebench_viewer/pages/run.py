@@ -49,13 +49,14 @@ def _progress(name: str, *, was_live: bool) -> None:
     if was_live and shelf.live(name) is None:
         st.rerun()
     counts = run["counts"]
-    boxes = st.columns(6)
-    boxes[0].metric("State", mark(run["state"]), help="What its runner and its journal say.")
-    boxes[1].metric("Jobs done", f"{run['done']} of {run['jobs']}")
-    boxes[2].metric("Failed", str(sum(counts.get(s, 0) for s in ("failed", "timeout"))))
-    boxes[3].metric("Tokens", number(run["tokens"]))
-    boxes[4].metric("Cost", "unknown" if run["usd"] is None else f"{run['usd']:.4f} USD")
-    boxes[5].metric("Protection", parts.plain(run["protection"] or NOTHING))
+    parts.facts(
+        ("State", mark(run["state"]), ""),
+        ("Jobs done", f"{run['done']} of {run['jobs']}", ""),
+        ("Failed", str(sum(counts.get(s, 0) for s in ("failed", "timeout"))), ""),
+        ("Tokens", number(run["tokens"]), ""),
+        ("Cost", "unknown" if run["usd"] is None else f"{run['usd']:.4f} USD", ""),
+        ("Protection", parts.plain(run["protection"] or NOTHING), ""),
+    )
     if run["jobs"]:
         st.progress(min(1.0, run["done"] / run["jobs"]))
     if run["running"]:
