@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -92,12 +93,23 @@ class Estimator:
         )
 
     def _work(self, job: JobSpec, known: Known) -> tuple[Range | None, Range | None]:
-        """Return evaluations and optimizer calls without a budget: as declared, else as past jobs used, else up to their caps."""
-        if known.cost is not None:
-            return known.cost.evaluations, known.cost.llm_calls
+        """Return evaluations and optimizer calls without a budget: as past jobs used, else as declared, else up to their caps.
+
+        What a budget ended says no more than that it may be as much.
+        """
         past = self._history.work(job)
-        if past:
-            return range_of(w.evaluations for w in past), range_of(w.llm_calls for w in past)
+        complete = [work for work in past if work.is_complete]
+        declared = (known.cost.evaluations, known.cost.llm_calls) if known.cost is not None else (None, None)
+        if complete:
+            return (
+                _learned([w.evaluations for w in complete], [w.evaluations for w in past], declared[0]),
+                _learned([w.llm_calls for w in complete], [w.llm_calls for w in past], declared[1]),
+            )
+        if known.cost is not None:
+            return (
+                _at_least(known.cost.evaluations, [w.evaluations for w in past]),
+                _at_least(known.cost.llm_calls, [w.llm_calls for w in past]),
+            )
         return _up_to(job.budget.evaluations), _up_to(job.budget.llm_calls)
 
     def _training(self, job: JobSpec, known: Known, work: tuple[Range | None, Range | None], level: Level) -> Amounts:
@@ -207,6 +219,22 @@ def too_few_proposals(estimate: JobEstimate) -> bool:
     """Tell whether a job's budget allows fewer than three proposals of a trainer that would make more."""
     few = estimate.proposals is not None and estimate.proposals < FEW_PROPOSALS
     return few and estimate.wanted is not None and estimate.wanted >= FEW_PROPOSALS
+
+
+def _learned(complete: list[int], all_past: list[int], declared: Range | None) -> Range:
+    """Return the range that past jobs of the same settings show; of a single one, what is declared says how far others may go."""
+    least, most = min(complete), max(complete)
+    high = most + (most - least)
+    if len(complete) == 1 and declared is not None:
+        least, high = min(least, math.floor(declared.low)), max(high, math.ceil(declared.high))
+    return Range(low=least, likely=round(math.fsum(complete) / len(complete)), high=max(high, *all_past))
+
+
+def _at_least(declared: Range | None, past: list[int]) -> Range | None:
+    """Return what is declared, with a high end that is no lower than what was seen."""
+    if declared is None or not past:
+        return declared
+    return declared.model_copy(update={"high": max(declared.high, *past)})
 
 
 def _up_to(cap: int | None) -> Range | None:

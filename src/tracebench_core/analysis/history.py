@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tracebench_core.analysis.resolution import Spread, pooled_spread
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import canonical_json
-from tracebench_core.specs import JobResult, JobSpec, Mode, Range, Role
+from tracebench_core.specs import JobResult, JobSpec, Mode, Range, Role, Usage
 from tracebench_core.specs.events import EvaluationDone, LLMCall
 from tracebench_core.store.reader import Run, load_run
 from tracebench_core.store.results import read_result
@@ -22,6 +22,9 @@ MOST_RUNS = 50
 """The newest runs that are looked at."""
 MOST_JOBS = 20
 """Jobs of one task and trainer whose events are read."""
+
+
+SettingsKey = tuple[Mode, str, str, str]
 
 
 class Caller(NamedTuple):
@@ -51,10 +54,13 @@ class CallCost(NamedTuple):
 
 
 class WorkDone(NamedTuple):
-    """What one job used that ended by itself."""
+    """What the training of one job used."""
 
     evaluations: int
     llm_calls: int
+    """Of the role `optimizer`."""
+    is_complete: bool = True
+    """It ended by itself, and not at a budget."""
 
 
 @dataclass(slots=True)
@@ -65,8 +71,8 @@ class History:
     evaluation_seconds: dict[tuple[str, Mode], list[float]] = field(default_factory=lambda: defaultdict(list))
     program_calls: dict[Kind, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Calls of the roles `agent` and `judge` per evaluation."""
-    completed: dict[tuple[str, str, str], list[WorkDone]] = field(default_factory=lambda: defaultdict(list))
-    """By task, trainer and settings."""
+    done: dict[SettingsKey, list[WorkDone]] = field(default_factory=lambda: defaultdict(list))
+    """By mode, task, trainer and settings."""
     scores: dict[tuple[TaskKey, Mode], dict[tuple[str, GroupKey], list[float]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
     )
@@ -82,8 +88,8 @@ class History:
         return pooled_spread([g for g in groups if len(set(g)) > 1]) or pooled_spread(groups)
 
     def work(self, job: JobSpec) -> list[WorkDone]:
-        """Return what past jobs used that had the same task, trainer and settings and ended by themselves."""
-        return self.completed.get(_settings_key(job), [])
+        """Return what past jobs used that had the same mode, task, trainer and settings."""
+        return self.done.get(settings_key(job), [])
 
 
 def read_history(runs_dir: Path, jobs: Sequence[JobSpec]) -> History:
@@ -141,8 +147,10 @@ def _take_score(history: History, run_id: str, job: JobSpec, result: JobResult) 
 
 
 def _take_work(history: History, job: JobSpec, result: JobResult) -> None:
-    if result.stop_reason == "completed":
-        history.completed[_settings_key(job)].append(WorkDone(result.used.evaluations, result.used.llm_calls))
+    used = result.usage.get("optimizer", Usage())
+    history.done[settings_key(job)].append(
+        WorkDone(result.used.evaluations, used.llm_calls + used.cached_calls, result.stop_reason == "completed")
+    )
 
 
 def _take_events(history: History, run: Run, job: JobSpec) -> None:
@@ -171,5 +179,11 @@ def _numbers(call: LLMCall) -> tuple[float, float, float, float]:
     return call.prompt_tokens, call.completion_tokens, call.cached_tokens, call.seconds
 
 
-def _settings_key(job: JobSpec) -> tuple[str, str, str]:
-    return job.task_id, job.trainer_id, canonical_json([job.settings, job.optimizer, job.eval_kwargs]).decode()
+def settings_key(job: JobSpec) -> SettingsKey:
+    """Return what makes the work of another job the same work."""
+    return (
+        job.mode,
+        job.task_id,
+        job.trainer_id,
+        canonical_json([job.settings, job.optimizer, job.eval_kwargs]).decode(),
+    )

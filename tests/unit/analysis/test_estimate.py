@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tracebench_core.analysis.amounts import AXES, LEVELS, Amounts
 from tracebench_core.analysis.estimate import Estimator, JobEstimate, Known, estimate_run, too_few_proposals
-from tracebench_core.analysis.history import CallCost, Caller, History
+from tracebench_core.analysis.history import CallCost, Caller, History, WorkDone, settings_key
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.specs import Budget, CostEstimate, JobSpec, ModelIdentity, Price, Range, TaskShape, TaskVersion
 
@@ -64,6 +64,32 @@ def test_past_runs_replace_the_defaults() -> None:
     assert found.amounts.on("tokens") == Range(low=10 * 110, likely=10 * 220, high=20 * 330)
     assert found.amounts.likely.seconds == pytest.approx(44 * 2.0 + 10 * 1.0)
     assert found.assumed == ()
+
+
+@pytest.mark.parametrize(
+    ("past", "calls"),
+    [
+        ([WorkDone(30, 76), WorkDone(30, 70), WorkDone(30, 72)], (70, 73, 82)),  # history outranks what is declared
+        (
+            [WorkDone(30, 4), WorkDone(30, 2), WorkDone(30, 99, is_complete=False)],
+            (2, 3, 99),
+        ),  # a budget ended one later
+    ],
+)
+def test_past_jobs_of_the_same_settings_outrank_what_is_declared(
+    past: list[WorkDone], calls: tuple[int, int, int]
+) -> None:
+    history = History()
+    history.done[settings_key(job())] = past
+    amounts = estimate(job(), known(scoring=0), history=history).amounts
+    assert tuple(getattr(amounts, level).llm_calls for level in ("low", "likely", "high")) == calls
+
+
+@pytest.mark.parametrize("done", [WorkDone(500, 500), WorkDone(500, 500, is_complete=False)])
+def test_what_was_seen_once_is_never_above_the_high_end(done: WorkDone) -> None:
+    history = History()
+    history.done[settings_key(job())] = [done]
+    assert estimate(job(), known(), history=history).amounts.high.llm_calls >= 500
 
 
 def test_an_unknown_price_is_unknown_and_never_zero() -> None:
