@@ -28,6 +28,7 @@ from tracebench_core.store.fsck import check_run
 from tracebench_core.store.journal import EndRecord
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.reader import load_run
+from tracebench_core.store.rows import SPENT
 from tracebench_core.store.trust import end_records
 
 VICTIMS = ("runner", "template", "job", "gateway", "sandbox")
@@ -135,7 +136,7 @@ class Patient:
 
 
 def derived(run_dir: Path) -> dict[str, Any]:
-    """Return what follows from a run's events, without times: results, states, tables."""
+    """Return what follows from a run's events, without times: results, states, tables. Attempts that were lost are spent, and left out."""
     run = load_run(run_dir)
     found: dict[str, Any] = {}
     for job_id, result in run.results.items():
@@ -145,11 +146,14 @@ def derived(run_dir: Path) -> dict[str, Any]:
                 found[f"{job_id}/{path.name}"] = path.read_bytes()
     with run.layout.results_csv.open() as table:
         found["results.csv"] = [
-            {k: v for k, v in row.items() if k not in TIMED_COLUMNS} for row in csv.DictReader(table)
+            {k: v for k, v in row.items() if k not in {*TIMED_COLUMNS, *SPENT}} for row in csv.DictReader(table)
         ]
-    found["leaderboard.csv"] = run.layout.leaderboard_csv.read_bytes()
+    with run.layout.leaderboard_csv.open() as table:
+        found["leaderboard.csv"] = [{k: v for k, v in row.items() if k not in SPENT} for row in csv.DictReader(table)]
     summary = json.loads(run.layout.summary.read_bytes())
-    found["summary.json"] = {k: v for k, v in summary.items() if k not in {"run_id", "wall_seconds", "cpu_seconds"}}
+    found["summary.json"] = {
+        k: v for k, v in summary.items() if k not in {"run_id", "spent", "wall_seconds", "cpu_seconds"}
+    }
     return found
 
 

@@ -58,6 +58,8 @@ def show(
 
 
 def _show_run(run: Run, *, as_json: bool) -> None:
+    from tracebench_core.store.lock import holder_of
+
     results = list(run.results.values())
     counts = dict(Counter(result.status for result in results))
     if as_json:
@@ -72,7 +74,9 @@ def _show_run(run: Run, *, as_json: bool) -> None:
         output.note(f"Spent:  {output.safe(told)}")
     if results:
         output.note(f"One of them:  {output.command('show', run.layout.job(results[0].job_id).path)}")
-    if counts.get("not_run"):
+    if counts.get("not_run") and (holder := holder_of(run.layout)) is not None:
+        output.note(f"Under way in process {holder}: what is not_run has not ended yet.")
+    elif counts.get("not_run"):
         output.note(f"Continue:  {output.command('resume', run.layout.path)}")
 
 

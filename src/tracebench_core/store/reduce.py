@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -214,11 +215,11 @@ def not_run(job: JobSpec) -> JobResult:
 
 
 def overshoot(budget: Budget, used: BudgetState) -> dict[Axis, float]:
-    """Return by how much each capped axis was passed; axes within their cap are left out."""
+    """Return by how much each capped axis was passed; axes within their cap are left out, and so are rounding errors."""
     over: dict[Axis, float] = {}
     for axis, cap in budget.caps().items():
         amount = getattr(used, axis)
-        if amount is not None and amount > cap:
+        if amount is not None and amount > cap and not math.isclose(amount, cap, rel_tol=1e-12):
             over[axis] = amount - cap
     return over
 

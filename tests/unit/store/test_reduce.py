@@ -10,8 +10,16 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.specs import Budget, BudgetState, JobResult, Objective, Usage
 from tracebench_core.specs.events import BestChanged, JobFinished, Scored, StepFinished
 from tracebench_core.store.compare import without_times
-from tracebench_core.store.reduce import Reducer, not_run, reduce_job
+from tracebench_core.store.reduce import Reducer, not_run, overshoot, reduce_job
 from tracebench_core.store.results import result_bytes
+
+
+def test_a_rounding_error_is_no_overshoot():
+    assert overshoot(Budget(usd=0.3), BudgetState(usd=0.1 + 0.2)) == {}
+    assert overshoot(Budget(usd=0.3, llm_calls=2), BudgetState(usd=0.301, llm_calls=3)) == {
+        "llm_calls": 1,
+        "usd": pytest.approx(0.001),
+    }
 
 
 def finished(status="ok", **changes):
