@@ -94,6 +94,10 @@ class TrainingStopped(BaseException):
     """The engine ends a training that can come to nothing, because no model answers or nothing can be measured."""
 
 
+class NoModelAnswered(TrainingStopped):
+    """No model call was answered."""
+
+
 class BudgetExhausted(BaseException):
     """A cap of the job or of the run is reached: no further evaluation or model call is granted.
 

@@ -126,6 +126,21 @@ def test_the_engines_own_scoring_is_metered_and_not_capped(open_door: Open) -> N
     assert door.gateway.run_used().llm_calls == 1
 
 
+def test_the_engines_own_scoring_obeys_the_runs_cap_in_usd(open_door: Open) -> None:
+    with FakeOpenAI() as server:
+        door = open_door(mode="real", base_url=server.base_url, prices=PRICE, run_budget=Budget(usd=0.00005))
+        with pytest.raises(BudgetExhausted) as stop:
+            score_for_ever(door.client)
+        served = sum(s.prompt_tokens + s.completion_tokens for s in server.log.served)
+    assert (stop.value.axis, stop.value.scope) == ("usd", "run")
+    assert 0 < served / 1e6 <= 0.00005
+
+
+def score_for_ever(client: GatewayClient) -> None:
+    while True:
+        client.complete(say("a question"), role="judge", phase="scoring")
+
+
 def test_a_run_cap_holds_over_all_jobs(open_door: Open) -> None:
     door = open_door(run_budget=Budget(llm_calls=3))
     other = register(door, "other")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tracebench_core.analysis.amounts import AXES
 from tracebench_core.analysis.floor import UNCHANGING
 from tracebench_core.analysis.outcomes import ENDED, Outcome
-from tracebench_core.specs import Axis, Budget
+from tracebench_core.specs import Axis, Budget, ProposalCounts
 from tracebench_core.store.reader import Run
 
 UNEQUAL = 1.1
@@ -67,6 +67,12 @@ def mean_use(outcomes: Iterable[Outcome]) -> Use:
         known = [amount for amount in amounts if amount is not None]
         means[axis] = math.fsum(known) / len(known) if known and len(known) == len(amounts) else None
     return Use(**means)
+
+
+def total_proposals(outcomes: Sequence[Outcome]) -> ProposalCounts:
+    """Return what became of the proposals of all jobs together."""
+    names = ProposalCounts.model_fields
+    return ProposalCounts(**{name: sum(getattr(o.proposals, name) for o in outcomes) for name in names})
 
 
 def unequal_uses(uses: Mapping[str, Use], axis: Axis) -> tuple[str, str, float] | None:

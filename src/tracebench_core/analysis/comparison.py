@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from tracebench_core.analysis.bootstrap import bootstrap_t_interval, iqm_interval
-from tracebench_core.analysis.budgets import mean_use, smallest_common_budget, uncapped_common_use
+from tracebench_core.analysis.budgets import mean_use, smallest_common_budget, total_proposals, uncapped_common_use
 from tracebench_core.analysis.differences import Scores, compare_scores, probability_of_improvement
 from tracebench_core.analysis.floor import noise_floor, resolution_of
 from tracebench_core.analysis.intervals import mean_of_means
@@ -206,6 +206,7 @@ def _summaries(
                 failed=sum(o.status in ENDED and o.score is None for o in own),
                 use=mean_use(own),
                 rank=ranks.ranks[position] if ranks is not None else None,
+                proposals=total_proposals(own),
             )
         )
     return sorted(found, key=lambda summary: _height(summary.standing))

@@ -12,7 +12,7 @@ from tracebench_core.analysis.anchors import Anchors, find_anchors
 from tracebench_core.analysis.entrants import EntrantKey, entrant_of, name_entrants, name_tasks
 from tracebench_core.analysis.recap import MEASURES, Measure
 from tracebench_core.analysis.whatif import Recap, recap_job
-from tracebench_core.specs import Budget, BudgetState, JobResult, JobStatus
+from tracebench_core.specs import Budget, BudgetState, JobResult, JobStatus, ProposalCounts
 from tracebench_core.store.reader import Run
 from tracebench_core.store.rows import TaskKey, group_of
 
@@ -44,6 +44,8 @@ class Outcome:
     seconds: float
     stop_reason: str
     error: str
+    proposals: ProposalCounts
+    """What became of what the model was asked to propose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,7 @@ def _outcome(job: _Job, entrant: str, scale: _Scale, policy: FailurePolicy) -> O
         seconds=result.time_seconds,
         stop_reason=result.stop_reason,
         error=f"{result.error.type}: {result.error.message}" if result.error else "",
+        proposals=result.proposals,
     )
 
 

@@ -64,17 +64,21 @@ def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
         said.append(
             f"{failed} {'job' if failed == 1 else 'jobs'} ended without a score; each {POLICY[comparison.policy]}."
         )
-    uses = {s.standing.entrant: s.use for s in comparison.summaries}
-    if (unequal := unequal_uses(uses, axis)) is not None:
-        least, most, ratio = unequal
-        at = getattr(uses[least], axis)
-        said.append(
-            f"Unequal use: {most} used {ratio:.1f} times the {axis} of {least}; `--at {at:.6g}` compares at equal use."
-        )
+    said += unequal_use(comparison, axis)
     seeds = [len(p) for pair in comparison.pairs for p in pair.difference.pairs]
     if seeds and min(seeds) == 1:
         said.append("A task with one seed has no measured spread: no difference is claimed on it.")
     return said
+
+
+def unequal_use(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
+    """Return the warning that entrants used an axis unequally, or nothing."""
+    uses = {s.standing.entrant: s.use for s in comparison.summaries}
+    if (unequal := unequal_uses(uses, axis)) is None:
+        return []
+    least, most, ratio = unequal
+    at = getattr(uses[least], axis)
+    return [f"Unequal use: {most} used {ratio:.1f} times the {axis} of {least}; `--at {at:.6g}` compares at equal use."]
 
 
 def _against_baseline(comparison: Comparison) -> str:

@@ -15,7 +15,7 @@ from tracebench_core.analysis.outcomes import FailurePolicy, Outcomes
 from tracebench_core.analysis.pooling import Finding
 from tracebench_core.analysis.recap import Measure
 from tracebench_core.analysis.sequential import Decision, Verdict
-from tracebench_core.specs import Budget
+from tracebench_core.specs import Budget, ProposalCounts
 
 ALPHA = 0.05
 
@@ -87,6 +87,8 @@ class Summary:
     use: Use
     rank: float | None
     """Mean rank over the tasks on which everyone has a score."""
+    proposals: ProposalCounts
+    """Of all jobs together."""
 
 
 @dataclass(frozen=True, slots=True)

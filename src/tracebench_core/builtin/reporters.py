@@ -98,8 +98,17 @@ def outcome(job: JobSpec, result: JobResult) -> str:
     name = f"{job.task_id} x {job.trainer_id} seed={job.seed}"
     if result.status == "ok":
         found = f"{shown(result.score_val_initial)} → {shown(result.score_val_best)}"
-        return f"ok {name}: {found} ({result.stop_reason}, {result.time_seconds:.1f} s)"
+        return f"ok {name}: {found} ({result.stop_reason}, {result.time_seconds:.1f} s){_remarks(result)}"
     return f"{result.status} {name}: {result.feedback or result.stop_reason}"
+
+
+def _remarks(result: JobResult) -> str:
+    """Return what became of a job's proposals, and what it is flagged with."""
+    counts = result.proposals
+    parts = [f"{counts.usable} of {counts.asked} proposals usable"] if counts.asked else []
+    parts += [f"{n} {what}" for what, n in (("duplicate", counts.duplicate), ("invalid", counts.invalid)) if n]
+    parts += [f"flagged {', '.join(result.flags)}"] if result.flags else []
+    return "; " + ", ".join(parts) if parts else ""
 
 
 def shown(score: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ SPARK = 32
 """Characters of a small curve."""
 
 COLUMNS = (
-    "trainer", "score", "95 %", "IQM", "n", "failed", "gap", "rank", "evaluations", "calls", "tokens", "usd", "seconds",
+    "trainer", "score", "95 %", "IQM", "n", "failed", "gap", "rank", "evaluations", "calls", "tokens", "usd", "seconds", "proposals",
 )  # fmt: skip
 
 
@@ -30,6 +31,7 @@ def leaderboard(run: Run) -> None:
     """Print a run's leaderboard and, on a terminal, a small curve per trainer; nothing for a run without an ended job."""
     from tracebench_core.analysis.comparison import compare_runs
     from tracebench_core.analysis.outcomes import ENDED
+    from tracebench_core.analysis.sentences import unequal_use
 
     if not any(result.status in ENDED for result in run.results.values()):
         return
@@ -38,6 +40,15 @@ def leaderboard(run: Run) -> None:
     if sys.stdout.isatty():
         _curves([run], found)
     output.line("")
+    for sentence in [*unequal_use(found), *_flags(run)]:
+        output.note(sentence.replace("`--at", f"`trace-bench compare {run.run_id} --at"))
+
+
+def _flags(run: Run) -> list[str]:
+    """Return how many jobs carry each flag, with one of the reasons."""
+    jobs = Counter(name for result in run.results.values() for name in result.flags)
+    reasons = {name: reason for result in run.results.values() for name, reason in result.flags.items()}
+    return [f"{n} {'job is' if n == 1 else 'jobs are'} flagged {name}: {reasons[name]}" for name, n in jobs.items()]
 
 
 def _curves(runs: Sequence[Run], found: Comparison) -> None:
@@ -94,4 +105,5 @@ def _row(summary: Summary) -> tuple[str, ...]:
             for amount in (use.evaluations, use.llm_calls, use.tokens, use.usd)
         ),
         "-" if use.seconds is None else f"{use.seconds:.2f}",
+        f"{summary.proposals.usable}/{summary.proposals.asked}" if summary.proposals.asked else "-",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracebench_core.errors import TrainingStopped
+from tracebench_core.errors import NoModelAnswered
 
 HOPELESS_CALLS = 5
 """So many first calls without an answer end a training."""
@@ -30,10 +30,10 @@ class Despair:
         """No model answered.
 
         Raises:
-            TrainingStopped: when none did so often in a row, or none can.
+            NoModelAnswered: when none did so often in a row, or none can.
         """
         self._failures += 1
         enough = LOST_CALLS if self._answered else 1 if kind in HOPELESS else HOPELESS_CALLS
         if self._failures >= enough:
             which = f"the last {self._failures}" if self._answered else f"all {self._failures}"
-            raise TrainingStopped(f"{which} model calls were not answered: {words}")
+            raise NoModelAnswered(f"{which} model calls were not answered: {words}")

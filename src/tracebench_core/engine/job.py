@@ -146,7 +146,7 @@ def _end_of_training(
     except JobStopped:
         raise
     except TrainingStopped as err:
-        context.recorder.error("TrainingStopped", str(err), traceback="", fatal=True)
+        context.recorder.error(type(err).__name__, str(err), traceback="", fatal=True)
         return Ending("failed", "error")
     except MissingRequirementError as err:
         return Ending("skipped", f"requirement: {err} {err.hint}".strip())

@@ -24,6 +24,7 @@ from tracebench_core.engine.committer import Committer
 from tracebench_core.engine.control import RunControl, open_channel
 from tracebench_core.engine.control_end import NeverStarted, conclude_cancelled
 from tracebench_core.engine.finish import conclude_lost
+from tracebench_core.engine.modelless import Modelless
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.reserve import Reserve
 from tracebench_core.engine.retries import Retries
@@ -90,6 +91,7 @@ class Runner:
         self._resume = resume
         self._error_type = error_type
         self._statuses: dict[str, JobStatus] = {}
+        self._modelless = Modelless()
         self._control = RunControl(layout, (job.job_id for job in plan.jobs))
         self._stopped_by = ""
         self._breaks: Counter[str] = Counter()
@@ -298,6 +300,8 @@ class Runner:
             self._reporter.job_finished(job, result)
         if result.stop_reason.startswith("run budget"):
             self._stopped_by = self._stopped_by or result.stop_reason
+        if self._modelless.adds_up(result):
+            self._stopped_by = self._stopped_by or "no model answers"
         if result.status == "failed" and self._plan.config.fail_fast:
             self._stopped_by = self._stopped_by or "fail_fast"
 

@@ -94,9 +94,13 @@ class Accounts:
     def grant(self, account: Account, budget: Budget, demand: Demand, *, phase: Phase) -> Grant | Refusal | None:
         """Set aside the worst that a request can cost; None when it must wait for calls under way, of which some may cost less.
 
+        Of scoring's calls the run's cap in USD alone is asked: what chooses and tests a winner is on no job's budget, but it is paid for.
+
         An answer is limited to what is asked for, and to what the caps pay if those calls cost nothing more.
         """
-        scopes = [(account.capped, budget, "job"), (self.run, self.run_budget, "run")] if phase == "training" else []
+        scopes = [(account.capped, budget, "job"), (self.run, self.run_budget, "run")]
+        if phase != "training":
+            scopes = [(self.run, Budget(usd=self.run_budget.usd), "run")]
         alone, scope = FREE, "job"
         for balance, caps, name in scopes:
             room = balance.room(caps, demand, beside=False)
