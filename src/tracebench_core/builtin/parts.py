@@ -12,6 +12,7 @@ def tracebench_trainers() -> list[TrainerSpec]:
     return [
         TrainerSpec(
             name="NoOp",
+            aliases=("NoOpTrainer",),
             title="Keeps the initial candidate: the noise floor",
             loader="tracebench_core.builtin.baselines:NoOp",
             settings="tracebench_core.builtin.settings:NoOpSettings",

@@ -12,7 +12,7 @@ from tracebench_opto.bridge import features
 from tracebench_opto.discovery.records import Discovered
 from tracebench_opto.discovery.specs import exclusions, trainer_specs
 from tracebench_opto.proposers.specs import optimizer_specs
-from tracebench_opto.trainers.specs import TRAINER_SPECS
+from tracebench_opto.trainers.specs import REFUSED, TRAINER_SPECS
 
 _EXCLUDED: set[str] = set()
 
@@ -49,8 +49,8 @@ def tracebench_stub_formats() -> Iterable[StubFormatSpec]:
 
 @hookimpl
 def tracebench_exclusions() -> Iterable[Exclusion]:
-    """Name the classes of the installed opto that are not offered."""
-    return exclusions(_discovered())
+    """Name what users know from OpenTrace and is not offered, and the classes of the installed opto that are not."""
+    return [*(Exclusion(id=name, reason=why) for name, why in REFUSED.items()), *exclusions(_discovered())]
 
 
 @cache

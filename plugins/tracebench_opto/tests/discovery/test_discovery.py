@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,8 @@ def test_a_class_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path, mo
     pid = int((folder / "trainer/algorithms/hangs.py.pid").read_text())
     stat = Path(f"/proc/{pid}/stat")
     assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    [file] = (tmp_path / "c").glob("*.json")
+    assert not [key for key in json.loads(file.read_text())["verdicts"] if "Hangs" in key]
 
 
 def test_a_damaged_or_unwritable_memory_is_done_without(tmp_path: Path) -> None:

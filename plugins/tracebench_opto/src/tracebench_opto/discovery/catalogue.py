@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from tracebench_opto.bridge import features
-from tracebench_opto.discovery.process import ProgramFailed, run
+from tracebench_opto.discovery.process import ProgramFailed, TookTooLong, run
 from tracebench_opto.discovery.records import Discovered, FoundClass, Verdict
 from tracebench_opto.discovery.vocabulary import ABSTRACT
 
@@ -71,6 +71,8 @@ class _Memory:
         self._file = file
         self.found: list[FoundClass] | None = None
         self.verdicts: dict[str, Verdict] = {}
+        self.passing: set[str] = set()
+        """Verdicts that hold for this look alone."""
         try:
             known = json.loads(file.read_text(encoding="utf-8"))
             self.found = [FoundClass.model_validate(c) for c in known["found"]]
@@ -81,7 +83,9 @@ class _Memory:
     def keep(self) -> None:
         known = {
             "found": [c.model_dump(mode="json") for c in self.found or ()],
-            "verdicts": {k: v.model_dump(mode="json") for k, v in sorted(self.verdicts.items())},
+            "verdicts": {
+                k: v.model_dump(mode="json") for k, v in sorted(self.verdicts.items()) if k not in self.passing
+            },
         }
         temporary = self._file.with_suffix(f".{os.getpid()}")
         try:
@@ -109,16 +113,19 @@ def _probe_missing(classes: Sequence[FoundClass], memory: _Memory, opto: Path | 
         return
     log.info("trying out %d trainers of opto, once for this state of its source", len(missing))
     with ThreadPoolExecutor(PROBES_AT_A_TIME) as pool:
-        verdicts = pool.map(lambda c: _probe(c, opto), missing)
+        verdicts = pool.map(lambda c: _probe(c, memory, opto), missing)
         memory.verdicts.update(zip((c.key for c in missing), verdicts, strict=True))
     memory.keep()
 
 
-def _probe(found: FoundClass, opto: Path | None) -> Verdict:
+def _probe(found: FoundClass, memory: _Memory, opto: Path | None) -> Verdict:
     try:
         return Verdict.model_validate_json(
             run(f"{_HERE}.probe", found.model_dump_json(), seconds=SECONDS_TO_PROBE, opto=opto)
         )
+    except TookTooLong as err:
+        memory.passing.add(found.key)
+        return Verdict(status="broken", reason=str(err))
     except ProgramFailed as err:
         return Verdict(status="broken", reason=str(err))
 

@@ -16,6 +16,10 @@ class ProgramFailed(Exception):  # noqa: N818 - says what happened
     """The program left no answer; the text says why, in a few words."""
 
 
+class TookTooLong(ProgramFailed):
+    """The program was killed at its deadline, which says as much of the machine's load as of the program."""
+
+
 def run(module: str, *arguments: str, seconds: float, opto: Path | None = None) -> str:
     """Run `python -m module arguments… answer-file` in an empty folder, without secrets; return what it wrote to the file.
 
@@ -26,7 +30,8 @@ def run(module: str, *arguments: str, seconds: float, opto: Path | None = None) 
         opto: a package folder to take for opto; the installed one when None.
 
     Raises:
-        ProgramFailed: when it took too long, or ended without an answer.
+        TookTooLong: when it did.
+        ProgramFailed: when it ended without an answer.
     """
     with tempfile.TemporaryDirectory(prefix="trace-bench-") as folder:
         answer, errors = Path(folder, "answer"), Path(folder, "errors")
@@ -43,7 +48,7 @@ def run(module: str, *arguments: str, seconds: float, opto: Path | None = None) 
             try:
                 code = process.wait(timeout=seconds)
             except subprocess.TimeoutExpired as err:
-                raise ProgramFailed(f"took longer than {seconds:g} s") from err
+                raise TookTooLong(f"took longer than {seconds:g} s") from err
             finally:
                 _end(process)
         if answer.is_file():

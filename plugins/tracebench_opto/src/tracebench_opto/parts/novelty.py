@@ -87,7 +87,7 @@ def _edited(a: Any, b: Any) -> float:
     if a == b and type(a) is type(b):
         return 0.0
     if _is_number(a) and _is_number(b):
-        return min(1.0, float(abs(a - b)) / (abs(a) + abs(b)))
+        return float(min(1.0, abs(a - b) / (abs(a) + abs(b))))
     return _edited_share(_tokens(a), _tokens(b))
 
 

@@ -26,6 +26,25 @@ TRACE = "OpenTrace, https://github.com/AgentOpt/OpenTrace"
 GEPA = "GEPA: Reflective Prompt Evolution Can Outperform Reinforcement Learning, arXiv 2507.19457"
 
 
+NAMES: dict[str, tuple[str, ...]] = {
+    "Minibatch": ("MinibatchAlgorithm",),
+    "BasicSearch": ("BasicSearchAlgorithm",),
+    "BeamSearch": ("BeamsearchAlgorithm", "BeamSearchAlgorithm"),
+    "BeamSearchHistory": ("BeamsearchHistoryAlgorithm", "BeamSearchHistoryAlgorithm"),
+    "UCBSearch": ("UCBSearchAlgorithm",),
+    "ParetoSearch": ("ParetobasedPS",),
+    "GEPA-Base": ("GEPAAlgorithmBase",),
+    "GEPA-UCB": ("GEPAUCBSearch",),
+    "GEPA-Beam": ("GEPABeamPareto",),
+}
+"""What OpenTrace calls them, by our name."""
+REFUSED = {
+    "SearchTemplate": "abstract in OpenTrace: it leaves `update` and `sample` to its subclasses; take `PrioritySearch`",
+    "PrioritySearch_with_Regressor": "it needs an embedding service for its regressor; `PrioritySearch` is the search without it",
+}
+"""Names of OpenTrace that stand for nothing here, with the reason."""
+
+
 def _spec(
     name: str,
     module: str,
@@ -38,6 +57,7 @@ def _spec(
     """Return the spec of a trainer whose module offers `build`, `Settings` and `estimate_cost`."""
     return TrainerSpec(
         name=name,
+        aliases=NAMES.get(name, ()),
         loader=f"{PACKAGE}.{module}:build",
         settings=f"{PACKAGE}.{module}:Settings",
         cost=f"{PACKAGE}.{module}:estimate_cost",
