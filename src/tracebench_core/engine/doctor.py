@@ -18,11 +18,12 @@ from urllib.parse import urlsplit
 from packaging.requirements import Requirement as Dependency
 
 from tracebench_core import temporary
+from tracebench_core.engine.providers import served, settle_providers
 from tracebench_core.engine.pythons import list_pythons
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.llm.credentials import KEY_VARIABLES
 from tracebench_core.llm.models import every_model, key_variable, model_config, resolve_models
-from tracebench_core.plugins import PluginHost
+from tracebench_core.plugins import PluginHost, unmet_requirement
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.sandbox import isolation
 from tracebench_core.sandbox.folders import remove
@@ -58,10 +59,11 @@ def diagnose(config: RunConfig | None = None, *, host: PluginHost | None = None)
     rows += [*_keys(), *_tools(), _gpu(), *_extras()]
     if host is not None:
         rows += [*_plugins(host), *_pythons(host)]
-    if config is not None:
+    if config is not None and host is not None:
+        settled = settle_providers(config, host)
+        rows += [*_models(settled), *_served(settled, host), *_selection(config, host)]
+    elif config is not None:
         rows += [*_models(config)]
-        if host is not None:
-            rows += [*_selection(config, host)]
     return rows
 
 
@@ -218,6 +220,18 @@ def _models(config: RunConfig) -> Iterator[Diagnosis]:
         reached = _reachable(address.hostname or "", port)
         value = "takes connections" if reached else "does not answer"
         yield Diagnosis(f"endpoint {url}", reached, value, f"curl -sv {url}/models", needed=True)
+
+
+def _served(config: RunConfig, host: PluginHost) -> Iterator[Diagnosis]:
+    """Yield whether the models that plugins serve can be served here."""
+    if config.mode != "real":
+        return
+    models = (model for _, _, model in every_model(resolve_models(config.llm, mode="real", environ=os.environ)))
+    for identity, spec in served(models, host).items():
+        missing = unmet_requirement(spec.requires)
+        value = f"needs the {missing.kind} `{missing.name}`" if missing else "can be served"
+        hint = missing.hint if missing else ""
+        yield Diagnosis(f"model {identity.provider}/{identity.model}", missing is None, value, hint, needed=True)
 
 
 def _reachable(hostname: str, port: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tracebench_core.engine.providers import settle_providers
 from tracebench_core.engine.settings import known_names, resolve_options, resolve_settings
 from tracebench_core.errors import ConfigError, NothingSelectedError
 from tracebench_core.ids import canonical_json, did_you_mean
@@ -61,6 +62,7 @@ def make_plan(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str]
     if not config.tasks:
         raise NothingSelectedError("The config selects no task.", hint="trace-bench list-tasks")
     _refuse_twice("seed", config.seeds)
+    config = settle_providers(config, host)
     tasks = choose_tasks(config, host)
     trainers = choose_trainers(config, host)
     _refuse_unheard(config, tasks, trainers)

@@ -14,7 +14,9 @@ from tracebench_core.engine.keeper import Keeper, KeptSandbox
 from tracebench_core.engine.meter import SharedCounter
 from tracebench_core.engine.outage import OutageWatch
 from tracebench_core.engine.plan import Plan
+from tracebench_core.engine.providers import addressed, base_url, served
 from tracebench_core.llm.credentials import without_secrets
+from tracebench_core.llm.models import every_model
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import (
     Axis,
@@ -23,6 +25,9 @@ from tracebench_core.specs import (
     ExecutorSetting,
     JobOrder,
     JobSpec,
+    ModelIdentity,
+    ProviderSpec,
+    Role,
     SharedLimits,
     StubFormatSpec,
     TaskSpec,
@@ -71,6 +76,8 @@ class Surroundings:
         self._keeper = Keeper(())
         self._deaths_at_start: dict[str, int] = {}
         self._limits = SharedLimits()
+        self._served = self._find_served()
+        self._urls: dict[ModelIdentity, str] = {}
         self._outages: OutageWatch | None = None
 
     def __enter__(self) -> Surroundings:
@@ -79,6 +86,7 @@ class Surroundings:
         self._stack.callback(_remove, private)
         try:
             self._open_environments()
+            self._serve_models()
             self._open_sandboxes(private)
             self._open_gateway()
             self._keeper = Keeper([*self._sandboxes.values(), *filter(None, [self._gateway])])
@@ -123,7 +131,7 @@ class Surroundings:
         config = self._plan.config
         access = None
         if self._gateway is not None:
-            access = self._gateway.register(job.job_id, budget=job.budget, seed=job.seed, models=job.models)
+            access = self._gateway.register(job.job_id, budget=job.budget, seed=job.seed, models=self._models(job))
         server = self._server_of(job)
         self._deaths_at_start[job.job_id] = server.deaths if server else 0
         return JobOrder(
@@ -227,7 +235,8 @@ class Surroundings:
             self._sandboxes[modules] = server
 
     def _open_environments(self) -> None:
-        if not any(spec.environments for spec in self._plan.tasks.values()):
+        of_tasks = any(spec.environments for spec in self._plan.tasks.values())
+        if not of_tasks and not any(spec.environment for spec in self._served.values()):
             return
         from tracebench_core.engine.environments.client import EnvironmentProcess  # noqa: PLC0415 - most runs have none
 
@@ -240,9 +249,26 @@ class Surroundings:
             self._outages = OutageWatch(self._gateway.away, limit=limit)
             self._stack.callback(self._outages.close)
 
-    def _open_gateway(self) -> None:
+    def _find_served(self) -> dict[ModelIdentity, ProviderSpec]:
+        config = self._plan.config
+        if config.mode != "real" or not self._asks_models or not self._plan.jobs:
+            return {}
+        return served((model for _, _, model in every_model(self._plan.jobs[0].models)), self._host)
+
+    def _serve_models(self) -> None:
+        address = self._environments.address if self._environments else None
+        self._urls = {identity: base_url(identity, spec, address) for identity, spec in self._served.items()}
+
+    def _models(self, job: JobSpec) -> dict[Role, ModelIdentity]:
+        return {role: addressed(identity, self._urls) for role, identity in job.models.items()}
+
+    @property
+    def _asks_models(self) -> bool:
         specs: list[TrainerSpec | TaskSpec] = [*self._plan.trainers.values(), *self._plan.tasks.values()]
-        if not any(spec.uses_model for spec in specs):
+        return any(spec.uses_model for spec in specs)
+
+    def _open_gateway(self) -> None:
+        if not self._asks_models:
             return
         from tracebench_core.llm.gateway_process import start_gateway  # noqa: PLC0415 - runs without a model need none
 

@@ -32,12 +32,12 @@ class EnvironmentSpec(Component):
 class ProviderSpec(Component):
     """A provider of language models. Its name is the prefix of its models: `<name>/<model>`.
 
-    The loader is called as `loader(model, handle, **settings)`; it returns the address of a server that speaks OpenAI's API, ending in
-    `/v1`. `handle` is that of its environment, or None.
+    The loader is called as `loader(model, handle)` before the run's first job; it returns the address of a server that speaks OpenAI's
+    API, ending in `/v1`. `handle` is that of its environment, or None.
     """
 
     environment: str | None = None
-    """An environment of scope `run` that serves the models."""
+    """An environment of scope `run` that serves the models; its loader gets the option `model`."""
     prices: dict[str, Price] = {}
     """By model name; `*` for all others."""
     api_key_env: str | None = None

@@ -8,10 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tracebench_autoresearch.experiment import FILE, SystemExperiment, read_experiment
+from tracebench_autoresearch.experiment import FILE, SHIPPED, SystemExperiment, read_experiment
 from tracebench_core.errors import UsageError
 
-SHIPPED = Path(__file__).parent / "experiments"
 _DEPTH = 3
 _settings: dict[str, Path | None] = {"root": None}
 

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracebench_autoresearch.trainer.prompts import MARK, shown_files
+from tracebench_core.contracts import Propose
 from tracebench_core.specs import Message
 
 _LINE = re.compile(r"^(?P<head>[ \t]*\w+\s*=\s*)(?P<number>\d+(?:\.\d+)?)(?P<tail>\s*(?:#.*)?)$", re.MULTILINE)
 _FACTORS = (0.5, 0.8, 1.25, 2.0)
 
 
-def answer(messages: list[Message], rng: random.Random) -> str | None:
+def answer(messages: Sequence[Message], rng: random.Random, _propose: Propose | None = None, /) -> str | None:
     """Return a block that scales a number, or None for a prompt that is not `Autoresearch`'s."""
     prompt = "\n".join(str(message["content"]) for message in messages)
     if MARK not in prompt:

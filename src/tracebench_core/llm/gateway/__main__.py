@@ -21,7 +21,7 @@ from tracebench_core.llm.gateway.assembly import build_service
 from tracebench_core.llm.gateway.doorkeeper import KEEP_ALIVE_SECONDS, Doorkeeper, raise_descriptor_limit
 from tracebench_core.llm.gateway.privacy import forbid_inspection, redact_output
 from tracebench_core.llm.gateway.settings import GatewaySettings
-from tracebench_core.llm.models import ROLES, role_config
+from tracebench_core.llm.models import PREFIXES, ROLES, role_config
 
 PARENT_CHECK_SECONDS = 1.0
 
@@ -60,7 +60,8 @@ def main() -> None:
 
 def _needs_litellm(settings: GatewaySettings) -> bool:
     """Guess by the config alone; whoever is wrong waits for an import, and nothing else."""
-    return any(role_config(settings.llm, role).base_url is None for role in ROLES)
+    configs = [role_config(settings.llm, role) for role in ROLES]
+    return any(c.base_url is None and (c.provider is None or c.provider in PREFIXES) for c in configs)
 
 
 def _wait_for_end(server: uvicorn.Server) -> None:

@@ -1,0 +1,1 @@
+"""A language model on this machine, for runs without a key or a network."""

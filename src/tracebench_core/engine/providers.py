@@ -1,0 +1,96 @@
+"""Providers of models that plugins offer: found by a config's prefix, served for a run, asked like any server of OpenAI's API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from tracebench_core.contracts import NotMeasured
+from tracebench_core.engine.opening import demand
+from tracebench_core.errors import MissingRequirementError
+from tracebench_core.llm.models import PREFIXES, every_model, resolve_models
+from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.specs import ModelConfig, ModelIdentity, ProviderSpec, RunConfig
+
+M = TypeVar("M", bound=ModelConfig)
+
+
+def settle_providers(config: RunConfig, host: PluginHost) -> RunConfig:
+    """Return the config with models of plugins' providers written out: provider, the key's variable, and prices. Idempotent."""
+    if config.mode != "real":
+        return config
+    llm = _settled(config.llm, host)
+    roles = {
+        role: _settled(own, host).model_copy(update={"models": {n: _settled(m, host) for n, m in own.models.items()}})
+        for role, own in llm.roles.items()
+    }
+    llm = llm.model_copy(update={"roles": roles})
+    resolved = resolve_models(llm, mode=config.mode, environ=os.environ)
+    prices = dict(llm.prices)
+    for identity, spec in served((model for _, _, model in every_model(resolved)), host).items():
+        price = spec.prices.get(identity.model) or spec.prices.get("*")
+        if price is not None and identity.model not in prices:
+            prices.setdefault(f"{identity.provider}/{identity.model}", price)
+    return config.model_copy(update={"llm": llm.model_copy(update={"prices": prices})})
+
+
+def served(identities: Iterable[ModelIdentity], host: PluginHost) -> dict[ModelIdentity, ProviderSpec]:
+    """Return the models that a plugin serves: of no known provider, and without an address."""
+    open_ones = dict.fromkeys(i for i in identities if i.provider not in PREFIXES and i.base_url is None)
+    return {i: spec for i in open_ones if (spec := find_provider(host, i.provider)) is not None}
+
+
+def find_provider(host: PluginHost, name: str) -> ProviderSpec | None:
+    """Return the provider of a name, when a plugin offers it."""
+    spec = host.catalog().components["provider"].get(name)
+    return spec if isinstance(spec, ProviderSpec) else None
+
+
+def base_url(identity: ModelIdentity, spec: ProviderSpec, environments: str | None) -> str:
+    """Open what serves a model, and return the address it is asked at.
+
+    Args:
+        environments: where the process that holds the run's environments listens; needed by a provider with an environment.
+
+    Raises:
+        MissingRequirementError: when it cannot be served here.
+    """
+    demand(spec.name, spec)
+    handle: Any = None
+    if spec.environment is not None:
+        from tracebench_core.engine.environments.client import RemoteLease  # noqa: PLC0415 - few runs have one
+
+        request = {"name": spec.environment, "options": {"model": identity.model}, "job": None, "seed": 0}
+        try:
+            lease = RemoteLease(environments or "", request)
+        except NotMeasured as err:
+            raise MissingRequirementError(
+                f"Model `{spec.name}/{identity.model}` cannot be served: {err}.",
+                hint="trace-bench doctor --config FILE",
+            ) from err
+        handle = lease.handle
+        lease.release()
+    url: str = load_ref(spec.loader, owner=spec.name)(identity.model, handle)
+    return url
+
+
+def addressed(identity: ModelIdentity, urls: Mapping[ModelIdentity, str]) -> ModelIdentity:
+    """Return a role's models with the addresses at which the run serves them."""
+    own = identity.model_copy(update={"others": ()})
+    others = tuple((name, addressed(other, urls)) for name, other in identity.others)
+    return identity.model_copy(update={"base_url": urls.get(own, identity.base_url), "others": others})
+
+
+def _settled(config: M, host: PluginHost) -> M:
+    prefix, slash, rest = (config.model or "").partition("/")
+    name = config.provider or (prefix if slash else None)
+    if name is None or name in PREFIXES or config.base_url:
+        return config
+    spec = find_provider(host, name)
+    if spec is None:
+        return config
+    model = rest if slash and prefix == name else config.model
+    return config.model_copy(
+        update={"provider": name, "model": model, "api_key_env": config.api_key_env or spec.api_key_env}
+    )
