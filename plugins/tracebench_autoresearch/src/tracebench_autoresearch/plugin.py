@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracebench_autoresearch import catalog
+from tracebench_autoresearch.experiment import SHIPPED
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import Requirement, Resources, StubFormatSpec, SuiteSpec, TaskSizes, TaskSpec, TrainerSpec
 
@@ -56,7 +57,7 @@ def _spec(number: int, one: catalog.Found) -> TaskSpec:
         resources=Resources(memory_mb=experiment.run.memory_mb),
         requires=(_GIT,) if experiment.is_remote else (),
         sandbox=(),
-        source=str(one.path) if one.path.parent.parent != catalog.SHIPPED else "written for this plugin",
+        source=str(one.path) if one.path.parent.parent != SHIPPED else "written for this plugin",
     )
 
 
