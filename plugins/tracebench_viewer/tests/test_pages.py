@@ -36,7 +36,7 @@ def opened(
         app.query_params[name] = value
     app.run()
     if page != "runs":
-        app.switch_page(f"pages/{page}.py")
+        app.switch_page(f"screens/{page}.py")
         for name, value in asked.items():
             app.query_params[name] = value
         app.run()

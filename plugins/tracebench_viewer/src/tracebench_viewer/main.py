@@ -14,17 +14,17 @@ ICON = Path(__file__).with_name("icon.svg")
 st.set_page_config(page_title="Trace-Bench", page_icon=str(ICON), layout="wide", initial_sidebar_state=220)
 _PAGES = {
     "Browse": [
-        st.Page("pages/runs.py", title="Runs", icon=":material/list:", default=True),
-        st.Page("pages/run.py", title="Run", icon=":material/play_circle:"),
-        st.Page("pages/job.py", title="Job", icon=":material/account_tree:"),
+        st.Page("screens/runs.py", title="Runs", icon=":material/list:", default=True),
+        st.Page("screens/run.py", title="Run", icon=":material/play_circle:"),
+        st.Page("screens/job.py", title="Job", icon=":material/account_tree:"),
     ],
     "Analyse": [
-        st.Page("pages/compare.py", title="Compare", icon=":material/leaderboard:"),
-        st.Page("pages/failures.py", title="Failures", icon=":material/error:"),
+        st.Page("screens/compare.py", title="Compare", icon=":material/leaderboard:"),
+        st.Page("screens/failures.py", title="Failures", icon=":material/error:"),
     ],
     "Do": [
-        st.Page("pages/launch.py", title="Launch", icon=":material/rocket_launch:"),
-        st.Page("pages/installed.py", title="Tasks and trainers", icon=":material/inventory_2:"),
+        st.Page("screens/launch.py", title="Launch", icon=":material/rocket_launch:"),
+        st.Page("screens/installed.py", title="Tasks and trainers", icon=":material/inventory_2:"),
     ],
 }
 page = st.navigation(_PAGES)

@@ -18,7 +18,7 @@ from tracebench_viewer.settings import ViewerSettings, read_settings
 from tracebench_viewer.shelf import Shelf
 from tracebench_viewer.views import Shown
 
-PAGES = {name: f"pages/{name}.py" for name in ("runs", "run", "job", "compare", "failures", "installed", "launch")}
+PAGES = {name: f"screens/{name}.py" for name in ("runs", "run", "job", "compare", "failures", "installed", "launch")}
 LONGEST_TEXT = 20_000
 """Characters of one text that a page shows; the rest is a download."""
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
