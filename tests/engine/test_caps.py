@@ -100,7 +100,7 @@ def test_a_call_under_way_ends_with_the_jobs_time(tmp_path: Path) -> None:
     with FakeOpenAI(script=["hang"]) as server:
         summary = api.run(parse_config(real(server, tmp_path, budget={"seconds": 1.0})), stream=io.StringIO())
     (result,) = api.load_run(summary.run_dir).results.values()
-    assert (result.status, result.stop_reason) == ("ok", "budget:seconds")
+    assert (result.status, result.stop_reason) == ("ok", "budget:seconds"), result.error
     assert result.used.seconds < 60
 
 

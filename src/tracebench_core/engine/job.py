@@ -122,11 +122,12 @@ def train_job(order: JobOrder, context: JobContext) -> bool:
     meter.stop()
     for problem in problems:
         problem.settle()
+    cut = end.spent is not None
     if end.spent is not None:
         end = _end_of_budget(job, end.spent, recorder=recorder, meter=meter)
     context.models.end_training()
     recorder.calls(context.models)
-    if end.status == "ok" and (why := _unsound(order, context, problems, cut=end.spent is not None)):
+    if end.status == "ok" and (why := _unsound(order, context, problems, cut=cut)):
         recorder.error(*why, traceback="", fatal=True)
         end = Ending("failed", "error")
     goes_on = any(_worth_scoring(end.status, problem) for problem in problems)

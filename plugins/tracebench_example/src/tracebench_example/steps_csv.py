@@ -12,9 +12,12 @@ class StepsCsv:
     """Writes a line to `steps.csv` when a step ends."""
 
     def __init__(self, job_dir: Path) -> None:
-        self._file = (job_dir / "steps.csv").open("w", encoding="utf-8", newline="")
+        self._file = (job_dir / "steps.csv").open(
+            "a", encoding="utf-8", newline=""
+        )  # scoring goes on in another process
         self._rows = csv.writer(self._file)
-        self._rows.writerow(("step", "score", "best", "evaluations"))
+        if not self._file.tell():
+            self._rows.writerow(("step", "score", "best", "evaluations"))
 
     def __call__(self, event: Event, /) -> None:
         """Take the events of interest; an exception here ends the logging and nothing else."""
