@@ -129,26 +129,6 @@ def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.M
     assert worth == {name: value for name, (_, value) in replies.items()}
 
 
-def test_a_better_instruction_scores_more(tmp_path: Path) -> None:
-    scores = {}
-    with FakeOpenAI(reply=solve) as server:
-        for said in ("Answer.", "Answer with #### NUMBER."):
-            options = {
-                "initial_instructions": said,
-                "program": "instructions",
-                "num_train": 8,
-                "num_validate": 2,
-                "num_test": 2,
-            }
-            task = {"id": "hf:gsm8k", "eval_kwargs": options}
-            done = run(config(tmp_path / str(len(said)), server, tasks=[task], trainers=[{"id": "NoOp"}]))
-            (result,) = results(Path(done.run_dir))
-            assert result["status"] == "ok", result["error"]
-            scores[said] = result["score_val_initial"]
-    assert scores["Answer."] == 0
-    assert all(score is not None for score in scores.values())
-
-
 @pytest.mark.parametrize("written", ["internal:multiobjective_gsm8k", "internal:multiobjective_bbeh"])
 def test_multi_objective_tasks_answer_to_their_older_ids(tmp_path: Path, written: str) -> None:
     task = {"id": written, "eval_kwargs": {"objective_mode": "pareto", "n_train": 2}}

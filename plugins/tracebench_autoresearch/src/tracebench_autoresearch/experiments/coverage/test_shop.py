@@ -1,3 +1,5 @@
+"""Tests of the shop: as few as it has, to begin with."""
+
 from shop import prices
 
 

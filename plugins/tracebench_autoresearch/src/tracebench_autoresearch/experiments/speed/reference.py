@@ -1,3 +1,6 @@
+"""The plain solution that answers are compared with."""
+
+
 def solve(numbers, total):
     """Return how many pairs of positions i < j have numbers that add up to `total`."""
     count = 0

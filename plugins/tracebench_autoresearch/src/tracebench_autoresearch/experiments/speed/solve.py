@@ -1,3 +1,6 @@
+"""The function that is to become quicker."""
+
+
 def solve(numbers, total):
     """Return how many pairs of positions i < j have numbers that add up to `total`."""
     count = 0
