@@ -138,7 +138,14 @@ def test_a_mapping_has_no_lines_but_an_origin() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["sk-proj-abcdefghijklmnop", "hf_AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh", "abcdef0123456789abcdef0123456789ab", "a b", "1ST"]
+    "key",
+    [
+        "sk-proj-abcdefghijklmnop",
+        "hf_AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh",
+        "abcdef0123456789abcdef0123456789ab",
+        "a b",
+        "1ST",
+    ],
 )
 def test_a_key_in_place_of_its_variables_name_is_refused_and_not_repeated(tmp_path: Path, key: str) -> None:
     said = complaint(tmp_path, f"llm: {{api_key_env: '{key}'}}")
