@@ -9,9 +9,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from tracebench_core.specs import TaskSpec
+from tracebench_llm4ad.cobench.catalog import SPECS
+from tracebench_llm4ad.cobench.problem import GENERATED_FILES, GENERATOR_SEED, Problem
 
 COMMIT = "0" * 40
 FILES = {"Set covering/scp41.txt": b"2 3\n2 3 4\n2\n1 3\n1\n3\n", "Set covering/config.py": b"raise SystemExit\n"}
@@ -103,8 +108,26 @@ def test_a_hub_that_does_not_answer_is_one_clear_error(
     assert "Traceback" not in done.stderr
 
 
+def problem(spec: TaskSpec) -> type[Problem]:
+    module, _, function = spec.loader.partition(":")
+    owner: type[Problem] = getattr(import_module(module), function).__self__
+    return owner
+
+
 def test_without_the_option_cases_are_generated(tmp_path: Path) -> None:
     done = command(tmp_path / "data")
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"216 files in {tmp_path / 'data'}\n"
+    expected = {
+        Path(owner.folder, name): text
+        for owner in (problem(spec) for spec in SPECS)
+        for name, text in owner.generated(GENERATOR_SEED).items()
+    }
+    written = {
+        path.relative_to(tmp_path / "data"): path.read_text(encoding="utf-8")
+        for path in (tmp_path / "data").rglob("*")
+        if path.is_file()
+    }
+    assert written == expected
+    assert len(expected) == len(SPECS) * GENERATED_FILES
+    assert done.stdout == f"{len(expected)} files in {tmp_path / 'data'}\n"

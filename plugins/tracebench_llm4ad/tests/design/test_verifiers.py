@@ -153,7 +153,7 @@ def test_the_knapsack_is_maximised_and_so_is_the_hypervolume(build: Any) -> None
         assert build(name).spec.direction == "maximize"
     task = build("optimization/knapsack_construct", n_train=1, n_instance=1)
     example = task.splits["train"][0]
-    assert task.guide(example, [[]]).score < task.guide(example, [[0]]).score
+    assert task.guide(example, [[]], None).score < task.guide(example, [[0]], None).score
 
 
 @pytest.mark.parametrize(("n", "w"), [(6, 3), (6, 4), (9, 5), (9, 6)])
