@@ -72,6 +72,7 @@ def test_a_library_that_raises_fails_its_job_in_its_own_words(fake: Any) -> None
 DEAF = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGINT, signal.SIG_IGN)
+given["adapter"].evaluate(given["trainset"], {"code": "def transform(x):\\n    return 2 * x + 1\\n"})
 child = os.fork()
 sys.stdout.write("x" * 2_000_000)
 while True:
@@ -83,8 +84,8 @@ while True:
 
 
 def test_a_deaf_library_that_forks_and_floods_is_ended_and_what_it_found_is_kept(fake: Any) -> None:
-    result, _, run_dir = fake(DEAF, budget={"evaluations": 4})
-    assert (result.status, result.stop_reason, result.used.evaluations) == ("ok", "budget:evaluations", 4)
+    result, _, run_dir = fake(DEAF, budget={"evaluations": 8})
+    assert (result.status, result.stop_reason, result.used.evaluations) == ("ok", "budget:evaluations", 8)
     assert result.score_val_best == 1.0
     assert len(candidates(run_dir, result.job_id)) == 2
 
