@@ -49,7 +49,9 @@ def planned(cli: Cli, *arguments: str, env: Mapping[str, str] = CORE_ONLY) -> di
     return document
 
 
-def test_the_plan_holds_what_the_run_then_uses(cli: Cli, config: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("budget", ["{evaluations: 30}", "{evaluations: 10}", "{tokens: 6000}", "{}"])
+def test_the_plan_holds_what_the_run_then_uses(cli: Cli, config: Path, tmp_path: Path, budget: str) -> None:
+    config.write_text(CONFIG.replace("{evaluations: 30}", budget))
     before = planned(cli)
     cli("run", "--config", "c.yaml", env=CORE_ONLY)
     used = list(csv.DictReader((tmp_path / "runs/one/results.csv").read_text().splitlines()))
@@ -58,6 +60,7 @@ def test_the_plan_holds_what_the_run_then_uses(cli: Cli, config: Path, tmp_path:
         job = next(job for job in before["jobs"] if job["job_id"] == row["job_id"])
         for axis in ("evaluations", "llm_calls"):
             assert job[axis]["low"] <= float(row[axis]) <= job[axis]["high"], (row["trainer_id"], axis)
+        assert (job["cut_by"] is not None) == row["stop_reason"].startswith("budget:"), row["trainer_id"]
     total = before["total"]["evaluations"]
     assert total["low"] <= sum(int(row["evaluations"]) for row in used) <= total["high"]
 
@@ -83,7 +86,7 @@ def test_a_plan_says_what_it_cannot_tell(cli: Cli, config: Path) -> None:
 
     assert done.returncode == 0
     assert "1 seed a trainer tell no difference at all" in done.stdout
-    assert "the budget allows `BestOfN` on `internal:code_param` about 0.5 of 8 proposals" in done.stderr
+    assert "the budget allows `BestOfN` on `internal:code_param` about 0 of 8 proposals" in done.stderr
     assert "17 seeds resolve one standard deviation" in done.stderr
     assert "NoOp` on" not in done.stderr
 

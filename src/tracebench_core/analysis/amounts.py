@@ -36,19 +36,44 @@ class Amounts:
         """Return the sum; what either does not know is not known."""
         return total([self, other])
 
-    def cut(self, budget: Budget) -> tuple[Amounts, Axis | None]:
+    def cut(self, budget: Budget, *, start: Amounts | None = None) -> tuple[Amounts, Axis | None]:
         """Return what a job uses that stops at its first cap, and the axis of that cap.
 
-        Work is taken to use all axes in proportion. An amount that is not known is at most its cap.
+        Work beyond `start`, which comes first, is taken to use all axes in proportion. An amount that is not known is at most its cap.
         """
-        caps = budget.caps()
+        if start is not None:
+            opening, axis = start.cut(budget)
+            if axis is not None:
+                return opening, axis
+        share, first = self._share(budget, start)
+        return (self, None) if first is None or share >= 1 else (self._at(share, budget, first, start), first)
+
+    def extended(self, budget: Budget, *, start: Amounts) -> tuple[Amounts, Axis | None]:
+        """Return what a job uses that goes on in the same proportions to the first cap that its work spends, and the axis of that cap."""
+        share, first = self._share(budget, start)
+        return (self, None) if first is None or share < 1 else (self._at(share, budget, first, start), first)
+
+    def joined(self, other: Amounts, choose: Callable[[float, float], float]) -> Amounts:
+        """Return what `choose` makes of the two on every axis; what either does not know is not known."""
+        pairs = {axis: (getattr(self, axis), getattr(other, axis)) for axis in AXES}
+        return Amounts(**{axis: None if None in pair else choose(*pair) for axis, pair in pairs.items()})
+
+    def _share(self, budget: Budget, start: Amounts | None) -> tuple[float, Axis | None]:
+        """Return how much of the work beyond `start` the caps allow, and the axis that allows least; None when no cap is being spent."""
         shares: dict[Axis, float] = {}
-        for axis, cap in caps.items():
-            amount = getattr(self, axis)
-            if amount is not None and amount > cap:
-                shares[axis] = cap / amount
+        for axis, cap in budget.caps().items():
+            amount, base = getattr(self, axis), _base(start, axis)
+            if amount is not None and amount > base:
+                shares[axis] = (cap - base) / (amount - base)
         first = min(shares, key=shares.__getitem__, default=None)
-        return (self if first is None else self.scaled(shares[first])), first
+        return (1.0 if first is None else shares[first]), first
+
+    def _at(self, share: float, budget: Budget, first: Axis, start: Amounts | None) -> Amounts:
+        amounts: dict[Axis, float | None] = {}
+        for axis in AXES:
+            amount, base = getattr(self, axis), _base(start, axis)
+            amounts[axis] = None if amount is None else base + share * (amount - base)
+        return Amounts(**{**amounts, first: float(budget.caps()[first])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +102,10 @@ def total(parts: Sequence[Amounts]) -> Amounts:
 def total_estimate(parts: Sequence[Estimate]) -> Estimate:
     """Return the sum of estimates, level by level."""
     return Estimate(*(total([getattr(part, level) for part in parts]) for level in LEVELS))
+
+
+def _base(start: Amounts | None, axis: Axis) -> float:
+    return 0.0 if start is None else getattr(start, axis) or 0.0
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -78,16 +78,19 @@ class Estimator:
         levels: dict[Level, Amounts] = {}
         cut_by: Axis | None = None
         for level in LEVELS:
-            training, cut = self._training(job, known, work, level).cut(cap)
+            levels[level], cut = self._training(job, known, work, level, cap)
             if level == "likely":
                 cut_by = cut
-                likely = training
-            levels[level] = training.plus(self._scoring(job, known, level))
+        likely = levels["likely"]
+        if known.cost is not None and known.cost.to_cap:  # dear calls reach a cap early, cheap ones late
+            cheap, _ = self._training(job, known, work, "likely", cap, prices="low")
+            levels["low"] = levels["low"].joined(levels["high"], min)
+            levels["high"] = levels["high"].joined(cheap, max)
         wanted = known.cost.proposals.likely if known.cost is not None and known.cost.proposals is not None else None
         return JobEstimate(
-            amounts=Estimate(**levels),
+            amounts=Estimate(**{level: levels[level].plus(self._scoring(job, known, level)) for level in LEVELS}),
             cut_by=cut_by,
-            proposals=_proposals(wanted, known, likely, cap, work),
+            proposals=_proposals(wanted, known, likely, work),
             wanted=wanted,
             assumed=tuple(self._assumed(job, known, work)),
         )
@@ -112,9 +115,28 @@ class Estimator:
             )
         return _up_to(job.budget.evaluations), _up_to(job.budget.llm_calls)
 
-    def _training(self, job: JobSpec, known: Known, work: tuple[Range | None, Range | None], level: Level) -> Amounts:
+    def _training(
+        self,
+        job: JobSpec,
+        known: Known,
+        work: tuple[Range | None, Range | None],
+        level: Level,
+        cap: Budget,
+        *,
+        prices: Level | None = None,
+    ) -> tuple[Amounts, Axis | None]:
+        """Return what training uses up to its end and the cap that ends it: work at `level`, each call and evaluation at `prices`.
+
+        A trainer that goes on to the cap heeds the job's budget alone, and not its timeout.
+        """
         evaluations, calls = (None if amount is None else float(getattr(amount, level)) for amount in work)
-        return self._priced(job, known, evaluations=evaluations, calls=calls, level=level)
+        amounts = self._priced(job, known, evaluations=evaluations, calls=calls, level=prices or level)
+        start = self._priced(job, known, evaluations=_start(known), calls=0.0, level=prices or level)
+        end: Axis | None = None
+        if known.cost is not None and known.cost.to_cap:
+            amounts, end = amounts.extended(job.budget, start=start)
+        amounts, cut = amounts.cut(cap, start=start)
+        return amounts, cut or end
 
     def _scoring(self, job: JobSpec, known: Known, level: Level) -> Amounts:
         scored = self._priced(job, known, evaluations=float(known.scoring), calls=0.0, level=level, workers=1)
@@ -241,16 +263,15 @@ def _up_to(cap: int | None) -> Range | None:
     return None if cap is None else Range(low=0, likely=cap, high=cap)
 
 
+def _start(known: Known) -> float:
+    return 0.0 if known.cost is None else known.cost.start
+
+
 def _proposals(
-    wanted: float | None, known: Known, used: Amounts, cap: Budget, work: tuple[Range | None, Range | None]
+    wanted: float | None, known: Known, used: Amounts, work: tuple[Range | None, Range | None]
 ) -> float | None:
-    """Return how many proposals fit: by evaluations after the initial candidate's, and by the share of everything else."""
-    evaluations = work[0]
-    if wanted is None or not wanted or evaluations is None or not evaluations.likely:
+    """Return how many proposals fit: in proportion to the evaluations after those before the first."""
+    evaluations, start = work[0], _start(known)
+    if wanted is None or evaluations is None or used.evaluations is None or evaluations.likely <= start:
         return wanted
-    share = (used.evaluations or 0.0) / evaluations.likely
-    fits = wanted * min(1.0, share)
-    if known.shape is not None and cap.evaluations is not None and evaluations.likely > known.shape.train:
-        each = (evaluations.likely - known.shape.train) / wanted
-        fits = min(fits, max(0.0, (cap.evaluations - known.shape.train) / each))
-    return fits
+    return wanted * max(0.0, used.evaluations - start) / (evaluations.likely - start)

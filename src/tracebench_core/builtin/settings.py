@@ -88,6 +88,8 @@ def random_search_cost(settings: RandomSearchSettings, shape: TaskShape) -> Cost
         llm_calls=_exactly(0),
         steps=settings.num_steps,
         proposals=_exactly(proposals),
+        start=settings.judged(shape),
+        to_cap=settings.num_steps is None,
     )
 
 
@@ -112,6 +114,8 @@ def _one_call_each(asked: int | None, *, start: int, each: int) -> CostEstimate:
         llm_calls=Range(low=proposals, likely=proposals, high=2 * proposals),
         steps=asked,
         proposals=Range(low=0, likely=proposals, high=proposals),
+        start=start,
+        to_cap=asked is None,
     )
 
 

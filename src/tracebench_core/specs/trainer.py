@@ -121,3 +121,7 @@ class CostEstimate(Spec):
     """Of the role `optimizer`."""
     steps: float | None = None
     proposals: Range | None = None
+    start: float = 0.0
+    """Of the evaluations, those before the first proposal."""
+    to_cap: bool = False
+    """These are the amounts without a cap; with one, training goes on until a cap that it spends is reached."""

@@ -107,6 +107,52 @@ def test_the_first_cap_cuts_every_axis() -> None:
     assert found.amounts.likely.llm_calls == 5
 
 
+def test_a_cap_leaves_to_proposals_what_the_start_does_not_use() -> None:
+    cost = CostEstimate(
+        evaluations=Range(low=4, likely=44, high=44),
+        llm_calls=Range(low=10, likely=10, high=20),
+        proposals=Range(low=0, likely=10, high=10),
+        start=4,
+    )
+    at = {cap: estimate(job(budget=Budget(evaluations=cap)), known(cost=cost)) for cap in (2, 4, 24, 100)}
+
+    assert {cap: found.proposals for cap, found in at.items()} == {2: 0, 4: 0, 24: 5, 100: 10}
+    assert {cap: found.amounts.likely.llm_calls for cap, found in at.items()} == {2: 0, 4: 0, 24: 5, 100: 10}
+    assert [found.cut_by for found in at.values()] == ["evaluations", "evaluations", "evaluations", None]
+
+
+def test_a_trainer_that_goes_on_uses_its_cap_up() -> None:
+    fixed = CostEstimate(
+        evaluations=Range(low=4, likely=44, high=44),
+        llm_calls=Range(low=10, likely=10, high=20),
+        proposals=Range(low=0, likely=10, high=10),
+        start=4,
+    )
+    on = known(cost=fixed.model_copy(update={"to_cap": True}))
+    found = estimate(job(budget=Budget(evaluations=84)), on)
+
+    assert (found.amounts.likely.evaluations, found.amounts.likely.llm_calls) == (84, 20)
+    assert found.amounts.on("evaluations") == Range(low=4, likely=84, high=84)
+    assert (found.cut_by, found.proposals, found.wanted) == ("evaluations", 20, 10)
+    assert estimate(job(budget=Budget(evaluations=84)), known(cost=fixed)).amounts.likely.evaluations == 44
+    assert estimate(job(), on).amounts.likely.evaluations == 44
+    stopped = estimate(job(budget=Budget(evaluations=84), timeout=2.0), on)
+    assert stopped.cut_by == "seconds"
+    cheap = estimate(job(budget=Budget(tokens=40_000)), on)
+    assert cheap.amounts.on("llm_calls") == Range(low=5, likely=20, high=100)
+    assert cheap.amounts.high.evaluations == pytest.approx(4 + 4 * 100)
+
+
+def test_a_cap_that_is_never_spent_does_not_extend() -> None:
+    silent = CostEstimate(
+        evaluations=Range(low=42, likely=42, high=42), llm_calls=Range(low=0, likely=0, high=0), start=2, to_cap=True
+    )
+    found = estimate(job(budget=Budget(llm_calls=5, tokens=100)), known(cost=silent))
+
+    assert found.amounts.on("evaluations") == Range(low=42, likely=42, high=42)
+    assert found.cut_by is None
+
+
 def test_a_program_that_asks_a_model_is_counted_with_its_scoring() -> None:
     found = estimate(job(), known(uses_model=True, scoring=6))
 

@@ -59,4 +59,5 @@ def cost(settings: AutoresearchSettings, shape: TaskShape) -> CostEstimate:
         llm_calls=Range(low=calls, likely=calls, high=calls),
         steps=1 + tried,
         proposals=Range(low=0, likely=tried, high=tried),
+        start=base * shape.train,
     )

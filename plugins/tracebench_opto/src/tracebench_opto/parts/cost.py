@@ -26,7 +26,7 @@ def estimate_steps(
     start: float = 0.0,
     extra: float = 0.0,
 ) -> CostEstimate:
-    """Return the estimate for `steps` equal steps; None, when the budget decides, counts as the 10 steps of a job without one.
+    """Return the estimate for `steps` equal steps; None, when the budget decides, is the 10 steps of a job without one, and more to a cap.
 
     Args:
         steps: number of steps.
@@ -44,4 +44,6 @@ def estimate_steps(
         llm_calls=Range(low=0.0, likely=calls, high=2 * calls),
         steps=None if steps is None else float(steps),
         proposals=Range(low=0.0, likely=calls, high=calls),
+        start=start,
+        to_cap=steps is None,
     )
