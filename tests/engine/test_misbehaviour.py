@@ -118,7 +118,7 @@ def test_a_task_that_does_not_load_fails_its_jobs(lab: Lab) -> None:
 def test_a_missing_requirement_skips_the_job_and_says_how_to_get_it(lab: Lab) -> None:
     summary = lab("lab:needy", "NoOp")
 
-    assert summary.exit_code == 0
+    assert summary.exit_code == 3
     assert only(summary).status == "skipped"
     assert "pip install not_there" in only(summary).stop_reason
 

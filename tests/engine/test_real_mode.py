@@ -103,28 +103,45 @@ def test_one_failed_request_is_retried_and_costs_nothing_but_time(tmp_path: Path
 
 @pytest.mark.usefixtures("key")
 @pytest.mark.parametrize("fault", ["truncated", "html", "empty"])
-def test_one_answer_that_is_no_completion_is_repaired_by_a_second_call(tmp_path: Path, fault: Fault) -> None:
+def test_one_answer_that_is_no_completion_costs_its_proposal_only(tmp_path: Path, fault: Fault) -> None:
     with FakeOpenAI(reply=answer, script=[fault]) as server:
-        summary = run(tmp_path, server, trainers=[{"id": "BestOfN", "params": {"n": 1}}])
+        summary = run(tmp_path, server, trainers=[{"id": "BestOfN", "params": {"n": 2}}])
 
     (result,) = api.load_run(summary.run_dir).results.values()
     assert (result.status, result.score_val_best) == ("ok", -0.5)
+    assert (result.model_errors, result.proposals.asked, result.proposals.usable) == (1, 1, 1)
     assert len(server.log.requests) == 2
 
 
 @pytest.mark.usefixtures("key")
-@pytest.mark.parametrize("fault", ["401", "500", "html", "truncated", "empty", "hang"])
-def test_a_model_that_never_answers_fails_the_job_in_words(tmp_path: Path, fault: Fault) -> None:
+@pytest.mark.parametrize("n", [1, 8])
+@pytest.mark.parametrize(
+    ("fault", "asked", "words"),
+    [
+        ("401", 1, "auth: HTTP 401"),
+        ("500", 5, "server: HTTP 500"),
+        ("html", 5, "malformed: the answer is no completion"),
+        ("truncated", 5, "malformed: the answer is no completion"),
+        ("empty", 5, "malformed: the answer is no completion"),
+        ("hang", 5, "timeout: no answer within"),
+    ],
+)
+def test_a_model_that_never_answers_fails_the_job_in_words(
+    tmp_path: Path, fault: Fault, asked: int, words: str, n: int
+) -> None:
     with FakeOpenAI(reply=answer, script=[fault] * 20) as server:
         summary = run(
-            tmp_path, server, trainers=[{"id": "BestOfN", "params": {"n": 1}}], llm={"timeout": 1.0, "max_retries": 1}
+            tmp_path, server, trainers=[{"id": "BestOfN", "params": {"n": n}}], llm={"timeout": 0.5, "max_retries": 1}
         )
 
     (result,) = api.load_run(summary.run_dir).results.values()
     assert summary.exit_code == 1
     assert result.status == "failed"
     assert result.error is not None
-    assert result.error.type == "ModelError"
+    assert result.error.type == "NoModelAnswered"
+    assert result.error.message.startswith(f"none of {min(n, asked)} model calls was answered, the last because of: ")
+    assert words in result.error.message
+    assert result.score_val_best == result.score_val_initial
     assert KEY not in result.error.message
 
 

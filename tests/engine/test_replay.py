@@ -20,7 +20,9 @@ import pytest
 from tracebench_core import api
 from tracebench_core.config import parse_config
 from tracebench_core.errors import RunDirError
+from tracebench_core.specs.events import LLMCall
 from tracebench_core.store.compare import IDENTITY, differences, without_identity
+from tracebench_core.store.eventlog import read_events
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
 STEPS = 6
@@ -79,15 +81,29 @@ def test_a_recorded_stub_run_replays_too_whatever_model_its_config_names(tmp_pat
     assert {r.status for r in replayed.results.values()} == {"ok"}
 
 
-def test_what_was_not_recorded_fails_the_job_and_names_the_nearest(tmp_path: Path) -> None:
+def test_a_recording_that_answers_nothing_fails_the_job_and_names_the_nearest(tmp_path: Path) -> None:
+    recorded = run(tmp_path / "a", llm={"record": True})
+    replayed = run(tmp_path / "b", eval_kwargs={"initial": 1.0}, mode="replay", replay_from=str(recorded.layout.path))
+    (result,) = replayed.results.values()
+    assert (result.status, result.error.type if result.error else "") == ("failed", "NoModelAnswered")
+    assert result.error is not None
+    assert "nearest is" in result.error.message
+    assert "recorded '" in result.error.message
+    assert result.model_errors == 1
+    assert [d.field for d in differences(recorded, replayed)] == ["job", "job"]
+
+
+def test_what_was_not_recorded_costs_its_proposal_and_is_told_with_the_nearest(tmp_path: Path) -> None:
     recorded = run(tmp_path / "a", llm={"record": True})
     other = [{"id": "SequentialRefine", "params": {"num_steps": STEPS, "optimizer_kwargs": {"memory_size": 0}}}]
     replayed = run(tmp_path / "b", trainers=other, mode="replay", replay_from=str(recorded.layout.path))
     (result,) = replayed.results.values()
-    assert (result.status, result.error.type if result.error else "") == ("failed", "ModelError")
-    assert result.error is not None
-    assert "nearest is" in result.error.message
-    assert "recorded '" in result.error.message
+    (job,) = replayed.planned
+    calls = [e for e in read_events(replayed.layout.job(job.job_id)).events if isinstance(e, LLMCall)]
+    missed = [call.error for call in calls if call.status == "error"]
+    assert (result.status, result.model_errors, len(missed)) == ("ok", STEPS - 1, STEPS - 1)
+    assert all("nearest is" in words and "recorded '" in words for words in missed)
+    assert result.proposals.asked == 1
     assert [d.field for d in differences(recorded, replayed)] == ["job", "job"]
 
 

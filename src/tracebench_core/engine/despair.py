@@ -35,5 +35,5 @@ class Despair:
         self._failures += 1
         enough = LOST_CALLS if self._answered else 1 if kind in HOPELESS else HOPELESS_CALLS
         if self._failures >= enough:
-            which = f"the last {self._failures}" if self._answered else f"all {self._failures}"
-            raise NoModelAnswered(f"{which} model calls were not answered: {words}")
+            which = f"none of {'the last ' if self._answered else ''}{self._failures} model calls was answered"
+            raise NoModelAnswered(f"{which}, the last because of: {kind}: {words}")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import ValidationError
+
 from tracebench_core.contracts import EvaluationFailed, Guide, NotMeasured, Task
 from tracebench_core.engine.context import EvaluationContext
 from tracebench_core.errors import ModelError, TraceBenchError
@@ -75,7 +77,10 @@ def describe_error(err: BaseException) -> str:
     """Return an exception's type, message and innermost frame, in one line."""
     frames = traceback.extract_tb(err.__traceback__)
     where = f" (line {frames[-1].lineno} of {Path(frames[-1].filename).name}, in {frames[-1].name})" if frames else ""
-    return f"{type(err).__name__}: {err}{where}"
+    words = str(err)
+    if isinstance(err, ValidationError):  # its own words take several lines, the last of which is an address
+        words = "; ".join(": ".join([*map(str, e["loc"]), e["msg"]]) for e in err.errors())
+    return f"{type(err).__name__}: {words}{where}"
 
 
 def _checked(answer: Any) -> Feedback:
