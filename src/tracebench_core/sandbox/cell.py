@@ -84,11 +84,12 @@ def _root(root: Path, paths: Iterable[Path]) -> Path:
     root.mkdir()
     for name in ("box", "proc"):
         (root / name).mkdir()
-    (root / "tmp").symlink_to(BOX)
     given = sorted(set(paths), key=lambda path: len(path.parts))
     for path in given:
         if path.resolve() == path and path.exists():
             _show(root, path)
+    with suppress(FileExistsError):  # what is given may itself lie below /tmp
+        (root / "tmp").symlink_to(BOX)
     for path in [*given, *(entry for entry in Path("/").iterdir() if entry.is_symlink())]:
         if (real := path.resolve()) != path:
             _link(root, path, real)
