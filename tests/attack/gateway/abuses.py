@@ -115,7 +115,7 @@ def _back_in_time_as_engine(line: Line) -> str:
     return line.word(b'{"elapsed": -1e12}', path="/ledger/clock", key=line.engine_key)
 
 
-DEEP = b'{"messages": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+DEEP = b'{"messages": ' + b"[" * 20_000 + b"]" * 20_000 + b"}"
 WIDE_PARTS = [{"role": "user", "content": [{"type": "text", "text": "x"}] * 3}]
 
 ABUSES = [
@@ -126,7 +126,7 @@ ABUSES = [
     _abuse("no UTF-8", "400", lambda line: line.word(b'{"messages": "\xff"}')),
     _abuse("half a character", "400", lambda line: line.word(b'{"messages": [{"role": "user", "content": "\\ud800"}]}')),
     _abuse("half a character in a name", "400", lambda line: line.word(b'{"messages": [{"role": "user", "\\udfff": 1}]}')),
-    _abuse("200,000 lists in each other", "400", lambda line: line.word(DEEP)),
+    _abuse("20,000 lists in each other", "400", lambda line: line.word(DEEP)),
     _fields("300 objects in each other", tools=[json.loads('{"a": ' * 300 + "1" + "}" * 300)]),
     _abuse("40 MB", "413", lambda line: line.word(b" " * (40 << 20))),
     _abuse("a length of 10**30", "400 413", lambda line: line.raw(line.head() + b"Content-Length: 1" + b"0" * 30 + b"\r\n\r\n")),
