@@ -37,3 +37,7 @@ bench:
 # Write the schemas and the reference page of run directories from the models.
 formats:
     .venv/bin/python -c "from pathlib import Path; from tracebench_core.store.published import write; write(Path('src/tracebench_core/store/schemas'), Path('docs/reference/run-directory.md'))"
+
+# what takes long or needs much: Terminal-Bench on Harbor, the viewer in a browser, experiments, every damage to a run directory
+soak:
+    bash .ci/soak

@@ -92,7 +92,7 @@ def test_a_trainer_finds_the_advice_that_solves_the_tasks(harbor: Harbor, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("cap", "axis"), [("{llm_calls: 4}", "llm_calls"), ("{usd: 0.003}", "usd"), ("{seconds: 20}", "seconds")]
+    ("cap", "axis"), [("{llm_calls: 4}", "llm_calls"), ("{usd: 0.003}", "usd"), ("{seconds: 8}", "seconds")]
 )
 def test_a_cap_ends_harbor_and_leaves_nothing(harbor: Harbor, tmp_path: Path, cap: str, axis: str) -> None:
     waits = json.dumps({"analysis": "", "plan": "", "commands": [{"keystrokes": "", "duration": 0.5}]})
