@@ -25,7 +25,8 @@ from tracebench_core.engine.program import Program, run_program
 from tracebench_core.engine.rundir import open_run_dir, reopen_run_dir, stored_plan
 from tracebench_core.engine.runner import Runner, RunSummary
 from tracebench_core.engine.surroundings import Surroundings
-from tracebench_core.engine.validation import Check, validate_config
+from tracebench_core.engine.trial import TRIAL_SECONDS, Check, Trials
+from tracebench_core.engine.validation import validate_config
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.plugins.interpreters import find_python
@@ -100,11 +101,23 @@ def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | 
 
 
 def validate(
-    config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None, strict: bool = False
+    config: RunConfig,
+    *,
+    root: Path | None = None,
+    host: PluginHost | None = None,
+    strict: bool = False,
+    task_timeout: float = TRIAL_SECONDS,
 ) -> Iterator[Check]:
-    """Yield what `trace-bench validate` prints."""
+    """Yield what `trace-bench validate` prints; with `strict` a task may take `task_timeout` seconds."""
     used = host or open_host(root=root, plugins=config.plugins)
-    return validate_config(config, used, environ=os.environ, strict=strict)
+    if not strict:
+        yield from validate_config(config, used, environ=os.environ, trials=None)
+        return
+    trials = Trials(root=root, plugins=config.plugins, seconds=task_timeout)
+    try:
+        yield from validate_config(config, used, environ=os.environ, trials=trials)
+    finally:
+        trials.close()
 
 
 def run(

@@ -119,3 +119,39 @@ def test_a_missing_key_is_told_before_the_run_tells_it(cli: Cli, tmp_path: Path)
 
     assert done.returncode == 0
     assert "[SKIP] run: Mode `real` needs `OPENAI_API_KEY`" in done.stdout
+
+
+TROUBLESOME = """
+import os, time
+from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Feedback, Parameter, TaskSpec
+
+def task(guide):
+    return SimpleTask([Parameter(name="x", initial=0.0, kind="number")], "Up.", lambda *_: 0.0, guide)
+
+def hangs(): time.sleep(600)
+def quits(): os._exit(0)
+def broken(): return task(lambda *_: {"score": float("nan")})
+def sound(): return task(lambda *_: Feedback(score=1.0))
+
+@hookimpl
+def tracebench_tasks():
+    return [TaskSpec(name=n, loader=f"mine:{n}", title=n) for n in ("hangs", "quits", "broken", "sound")]
+"""
+
+
+def test_strict_finds_what_would_break_a_job_and_survives_it(cli: Cli, config: Path, plugin_path: Install) -> None:
+    env = plugin_path("mine", TROUBLESOME, group="tracebench", entry="mine", target="mine")
+    config.write_text("tasks: [mine:hangs, mine:quits, mine:broken, mine:sound]\ntrainers: [NoOp]\n")
+
+    done = cli(
+        "validate", "--config", "c.yaml", "--strict", "--task-timeout", "8", env={**env, "TRACEBENCH_PLUGINS": "mine"}
+    )
+
+    told = {line.partition(": ")[0]: line for line in done.stdout.splitlines()}
+    assert done.returncode == 1
+    assert "within 8 s" in told["[FAIL] mine:hangs"]
+    assert "ended with exit code 0" in told["[FAIL] mine:quits"]
+    assert "fails on its own initial candidate" in told["[FAIL] mine:broken"]
+    assert "[OK] mine:sound" in told

@@ -28,8 +28,14 @@ def validate(
     config: ConfigFile,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Open every task, check every setting, expand the matrix, write a manifest."),
+        typer.Option(
+            "--strict",
+            help="Open every task and measure its initial candidate once, check every setting, expand the matrix, write a manifest.",
+        ),
     ] = False,
+    task_timeout: Annotated[
+        float, typer.Option("--task-timeout", min=0.1, help="With --strict: seconds that one task may take.")
+    ] = 120.0,
     bench: Bench = None,
     root: Root = None,
     runs_dir: RunsDir = None,
@@ -49,7 +55,7 @@ def validate(
         settings = _only(host, settings, suite_names(bench))
     failed = False
     checks = []
-    for check in api.validate(settings, host=host, strict=strict):
+    for check in api.validate(settings, root=root, host=host, strict=strict, task_timeout=task_timeout):
         failed = failed or check.level == "FAIL"
         if as_json:
             checks.append({"level": check.level, "subject": check.subject, "message": check.message})

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from pydantic import JsonValue
 
 from tracebench_core.contracts import NotMeasured, Sandbox
+from tracebench_core.engine.bounded import Gate
 from tracebench_core.engine.models import Models
 from tracebench_core.llm.access import Phase
 from tracebench_core.specs import Completion, Endpoint, Message, Role
@@ -77,6 +78,7 @@ class EvaluationContext:
         "_shared",
         "asked_model",
         "candidate",
+        "gate",
         "seed",
     )
 
@@ -102,7 +104,14 @@ class EvaluationContext:
         self._phase = phase
         self._check = check
         self._due = None if seconds is None else time.monotonic() + seconds
+        self.gate = Gate()
+        """Through it goes whatever this evaluation asks of the engine; those of a batch share one."""
         self._closers: dict[str, tuple[Any, Callable[[], None]]] = {}
+
+    @property
+    def leans(self) -> bool:
+        """Whether it has asked a model or an environment, so that its time may have been spent on them."""
+        return self.asked_model or any(key.startswith("environment ") for key in self._closers)
 
     @property
     def sandbox(self) -> Sandbox:
@@ -129,7 +138,8 @@ class EvaluationContext:
     ) -> list[Completion]:
         """Ask a model."""
         self.asked_model = True
-        return self._shared.models.complete(messages, role=role, phase=self._phase, n=n, **sampling)
+        with self.gate.passed():
+            return self._shared.models.complete(messages, role=role, phase=self._phase, n=n, **sampling)
 
     def endpoint(self, role: Role = "agent") -> Endpoint:
         """Return an OpenAI-compatible door for a role."""
@@ -139,10 +149,11 @@ class EvaluationContext:
     def environment(self, name: str, **options: JsonValue) -> Any:
         """Return the handle of an environment; the same one for the same name."""
         key = f"environment {name}"
-        if key not in self._closers:
-            lease = self._shared.environments.lease(name, options)
-            self._closers[key] = lease.handle, lease.release
-        return self._closers[key][0]
+        with self.gate.passed():
+            if key not in self._closers:
+                lease = self._shared.environments.lease(name, options)
+                self._closers[key] = lease.handle, lease.release
+            return self._closers[key][0]
 
     def check(self) -> None:
         """Raise when a cap has turned a call away, or the time is over."""
@@ -151,15 +162,17 @@ class EvaluationContext:
 
     def activity(self, text: str, *, done: int | None = None, total: int | None = None) -> None:
         """Say what this evaluation is doing."""
-        self._shared.activity(text, done, total)
+        with self.gate.passed():
+            self._shared.activity(text, done, total)
 
     def record(self, name: str, data: Mapping[str, JsonValue]) -> None:
         """Keep an event of the suite's own."""
-        self._shared.record(name, data, self.candidate, self._example)
+        with self.gate.passed():
+            self._shared.record(name, data, self.candidate, self._example)
 
     def close(self) -> None:
         """Release environments and remove the working folder."""
-        for _, end in self._closers.values():
+        for _, end in tuple(self._closers.values()):
             end()
         self._closers.clear()
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from tracebench_core.contracts import EvaluationFailed, Guide, NotMeasured, Task
+from tracebench_core.engine.bounded import Overdue, bounded
 from tracebench_core.engine.context import EvaluationContext
 from tracebench_core.errors import ModelError, TraceBenchError
 from tracebench_core.specs import Example, Feedback, Values
@@ -35,12 +36,36 @@ class Failure:
     retry: bool
     blameless: bool = False
     """For the initial candidate it is no bug of the task."""
+    status: Literal["invalid", "timeout"] = "invalid"
+    """Of the feedback, where it is the candidate's."""
 
 
 def attempt(
+    task: Task,
+    guide: Guide,
+    values: Values,
+    example: Example,
+    context: EvaluationContext,
+    *,
+    seconds: float | None = None,
+) -> Feedback | Failure:
+    """Run the program and score its output within `seconds`; only a spent budget gets through as an exception."""
+    if seconds is None:
+        return _attempt(task, guide, values, example, context)
+    try:
+        return bounded(lambda: _attempt(task, guide, values, example, context), seconds, context.gate)
+    except Overdue as err:
+        return overdue(err, retry=context.leans)
+
+
+def overdue(err: Overdue, *, retry: bool) -> Failure:
+    """Return what it means that an evaluation was ended; whoever leans on others may have waited for them, and is asked again."""
+    return Failure("suspect", str(err), retry=retry, blameless=True, status="timeout")
+
+
+def _attempt(
     task: Task, guide: Guide, values: Values, example: Example, context: EvaluationContext
 ) -> Feedback | Failure:
-    """Run the program and score its output; only a spent budget gets through as an exception."""
     try:
         return score(guide, example, task.run(values, example, context), context)
     except Exception as err:  # noqa: BLE001 - whatever a task raises is this evaluation's outcome, not the job's

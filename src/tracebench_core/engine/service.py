@@ -17,8 +17,9 @@ from functools import partial
 from typing import Protocol
 
 from tracebench_core.contracts import Guide, Task
+from tracebench_core.engine.bounded import Gate, Overdue, bounded
 from tracebench_core.engine.context import EvaluationContext, Shared, evaluation_name
-from tracebench_core.engine.evaluate import Failure, attempt, classify, score
+from tracebench_core.engine.evaluate import Failure, attempt, classify, overdue, score
 from tracebench_core.engine.values import breach
 from tracebench_core.errors import BrokenTaskError
 from tracebench_core.ids import derive_seed
@@ -149,20 +150,10 @@ class EvaluationService:
     def _measure_batch(self, works: Sequence[Work]) -> list[ExampleResult]:
         started = time.perf_counter()
         contexts = [self._context(work) for work in works]
-        values = works[0].candidate.values
-        examples = [work.example for work in works]
-        feedbacks: list[Feedback | Failure]
         try:
             if self._before is not None:
                 self._before()
-            try:
-                outputs = list(self._batch(values, examples, contexts))  # type: ignore[misc]  # asked for in `_start`
-                if len(outputs) != len(works):
-                    raise ValueError(f"`run_batch` returned {len(outputs)} outputs for {len(works)} examples")
-            except Exception as err:  # noqa: BLE001 - it stands for every example of the batch
-                feedbacks = [classify(err)] * len(works)
-            else:
-                feedbacks = [score(self._guide, *one) for one in zip(examples, outputs, contexts, strict=True)]
+            feedbacks = self._bounded_batch(works, contexts)
         finally:
             for context in contexts:
                 context.close()
@@ -171,12 +162,42 @@ class EvaluationService:
             for work, feedback, context in zip(works, feedbacks, contexts, strict=True)
         ]
 
+    def _bounded_batch(self, works: Sequence[Work], contexts: Sequence[EvaluationContext]) -> list[Feedback | Failure]:
+        """Launch a batch; it may take as long as its examples might one after another."""
+        limit = self._spec.evaluation_timeout
+        if limit is None:
+            return self._launch(works, contexts)
+        gate = Gate()
+        for context in contexts:
+            context.gate = gate
+        try:
+            return bounded(lambda: self._launch(works, contexts), limit * len(works), gate)
+        except Overdue as err:
+            return [overdue(err, retry=context.leans) for context in contexts]
+
+    def _launch(self, works: Sequence[Work], contexts: Sequence[EvaluationContext]) -> list[Feedback | Failure]:
+        examples = [work.example for work in works]
+        try:
+            outputs = list(self._batch(works[0].candidate.values, examples, contexts))  # type: ignore[misc]  # asked for in `_start`
+            if len(outputs) != len(works):
+                raise ValueError(f"`run_batch` returned {len(outputs)} outputs for {len(works)} examples")
+        except Exception as err:  # noqa: BLE001 - it stands for every example of the batch
+            return [classify(err)] * len(works)
+        return [score(self._guide, *one) for one in zip(examples, outputs, contexts, strict=True)]
+
     def _attempt(self, work: Work) -> tuple[Feedback | Failure, bool]:
         if self._before is not None:
             self._before()
         context = self._context(work)
         try:
-            feedback = attempt(self._task, self._guide, work.candidate.values, work.example, context)
+            feedback = attempt(
+                self._task,
+                self._guide,
+                work.candidate.values,
+                work.example,
+                context,
+                seconds=self._spec.evaluation_timeout,
+            )
             return feedback, context.asked_model
         finally:
             context.close()
@@ -229,7 +250,7 @@ class EvaluationService:
             )
             raise self.broken
         if self._is_sound(work):
-            return Feedback(score=self._worst, status="invalid", text=failure.words)
+            return Feedback(score=self._worst, status=failure.status, text=failure.words)
         return Feedback(score=0.0, status="not_measured", text=failure.words)
 
     def _is_sound(self, work: Work) -> bool:

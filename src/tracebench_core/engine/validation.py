@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple
 
-from tracebench_core.engine.opening import open_task
 from tracebench_core.engine.plan import Plan, choose_tasks, make_plan
 from tracebench_core.engine.preflight import held, refuse_unpriced, refuse_unready
+from tracebench_core.engine.trial import Check, Trials
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import RunConfig, TaskSpec, TrainerSpec
 
 
-class Check(NamedTuple):
-    """One line of a validation."""
-
-    level: Literal["OK", "SKIP", "FAIL", "EXPECTED"]
-    subject: str
-    message: str = ""
-
-
 def validate_config(
-    config: RunConfig, host: PluginHost, *, environ: Mapping[str, str], strict: bool
+    config: RunConfig, host: PluginHost, *, environ: Mapping[str, str], trials: Trials | None
 ) -> Iterator[Check]:
-    """Yield a check per task, and with `strict` one per trainer, optimizer, guide and logger, and the expanded matrix."""
+    """Yield a check per task, and with `trials` one per trainer, optimizer, guide and logger, and the expanded matrix.
+
+    With `trials` every task is opened, and its initial candidate measured on one example, in a process of its own.
+    """
     for choice in choose_tasks(config, host):
         if reason := host.catalog().availability(choice.spec):
             yield Check("SKIP", choice.id, reason)
-        elif not strict:
+        elif trials is None:
             yield Check("OK", choice.id)
         else:
-            yield _open(host, choice.id, choice.options, trainable=choice.spec.trainable)
+            yield trials.try_task(choice.id, choice.options, trainable=choice.spec.trainable)
     plan = make_plan(config, host, environ=environ)
     specs: list[TrainerSpec | TaskSpec] = [*plan.trainers.values(), *plan.tasks.values()]
     if any(spec.uses_model for spec in specs):
         refuse_unpriced(plan, environ=environ)
-    if not strict:
+    if trials is None:
         return
     yield from _lacks(plan, environ=environ)
     for trainer_id, trainer in plan.trainers.items():
@@ -61,22 +55,6 @@ def _lacks(plan: Plan, *, environ: Mapping[str, str]) -> Iterator[Check]:
         yield Check("SKIP", "run", f"{err} {err.hint}".strip())
     if held(plan) == "process":
         yield Check("OK", "isolation", "process: candidates of this config would run UNPROTECTED on this machine")
-
-
-def _open(host: PluginHost, task_id: str, options: Mapping[str, object], *, trainable: bool) -> Check:
-    try:
-        opened = open_task(host, task_id, eval_kwargs=options)
-        try:
-            problems = opened.self_check()
-        finally:
-            opened.close()
-    except MissingRequirementError as err:
-        return Check("SKIP", task_id, f"{err} {err.hint}".strip())
-    except TraceBenchError as err:
-        return Check("FAIL" if trainable else "EXPECTED", task_id, str(err))
-    except Exception as err:  # noqa: BLE001 - whatever a suite raises while loading is what the user must see
-        return Check("FAIL", task_id, f"{type(err).__name__}: {err}")
-    return Check("FAIL", task_id, "; ".join(problems)) if problems else Check("OK", task_id)
 
 
 def _resolves(host: PluginHost, kind: str, name: str) -> Check:

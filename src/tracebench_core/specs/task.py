@@ -142,7 +142,7 @@ class TaskSpec(Spec):
     concurrency: int | None = Field(default=None, ge=1)
     """The most evaluations of one job at a time."""
     evaluation_timeout: float | None = Field(default=None, gt=0)
-    """Seconds that one evaluation may take: `Context.deadline`."""
+    """Seconds that one evaluation may take: `Context.deadline`. It is ended soon after; see docs/reference/time-limits.md."""
     resources: Resources = Resources()
     requires: tuple[Requirement, ...] = ()
     broken: str = ""

@@ -211,3 +211,79 @@ def test_a_task_limits_how_many_evaluations_run_at_a_time(tmp_path: Path) -> Non
     measure(service(program, tmp_path, workers=8, concurrency=2), OTHER, *(f"e{i}" for i in range(8)))
 
     assert most[0] == 2
+
+
+def test_an_evaluation_is_ended_when_its_time_is_over_and_costs_the_candidate_alone(tmp_path: Path) -> None:
+    ended: list[str] = []
+
+    def program(values: Values, _example: Example, context: Context) -> float:
+        if not values["x"]:
+            return 0.5
+        try:
+            while True:
+                context.activity("turning")
+        finally:
+            ended.append(context.candidate)
+
+    tried = service(program, tmp_path, worst_score=-1.0, evaluation_timeout=0.2)
+    feedback = measure(tried, OTHER)[0].feedback
+
+    assert (feedback.status, feedback.score) == ("timeout", -1.0)
+    assert "longer than 0.2 s" in feedback.text
+    assert ended == ["c1"]
+    assert measure(tried, INITIAL)[0].feedback.score == 0.5
+
+
+@pytest.mark.parametrize("how", ["sleeps in C", "swallows everything"])
+def test_an_evaluation_that_cannot_be_interrupted_is_left_behind_and_shut_out(tmp_path: Path, how: str) -> None:
+    let_go = threading.Event()
+    refused: list[str] = []
+
+    def program(values: Values, _example: Example, context: Context) -> float:
+        if not values["x"]:
+            return 0.5
+        while how == "swallows everything" and not refused:
+            try:
+                context.record("late", {})
+                time.sleep(0.01)
+            except BaseException as err:  # noqa: BLE001 - that is what it does
+                refused.append(type(err).__name__)
+        let_go.wait(60)
+        return 9.0
+
+    tried = service(program, tmp_path, worst_score=-1.0, evaluation_timeout=0.2)
+    feedback = measure(tried, OTHER)[0].feedback
+    let_go.set()
+
+    assert (feedback.status, feedback.score) == ("timeout", -1.0)
+    assert refused in ([], ["OutOfTime"])
+
+
+def test_a_task_that_minds_its_deadline_says_itself_what_became_of_the_evaluation(tmp_path: Path) -> None:
+    def program(_values: Values, _example: Example, context: Context) -> float:
+        while (context.deadline or 0.0) > 0:
+            time.sleep(0.01)
+        raise EvaluationFailed(Feedback(score=0.0, status="timeout", text="mine"))
+
+    feedback = measure(service(program, tmp_path, worst_score=-1.0, evaluation_timeout=0.2), OTHER)[0].feedback
+
+    assert (feedback.status, feedback.text) == ("timeout", "mine")
+
+
+def test_an_initial_candidate_that_takes_too_long_is_not_measured(tmp_path: Path) -> None:
+    def program(*_: Any) -> float:
+        time.sleep(60)
+        return 1.0
+
+    assert measure(service(program, tmp_path, evaluation_timeout=0.1), INITIAL)[0].feedback.status == "not_measured"
+
+
+def test_a_batch_is_ended_after_as_long_as_its_examples_might_take(tmp_path: Path) -> None:
+    def run_batch(values: Values, examples: Sequence[Example], _contexts: Sequence[Context]) -> list[float]:
+        while values["x"]:
+            time.sleep(0.01)
+        return [0.5] * len(examples)
+
+    tried = service(lambda *_: 0.5, tmp_path, run_batch=run_batch, worst_score=-1.0, evaluation_timeout=0.1)
+
+    assert [r.feedback.status for r in measure(tried, OTHER, "a", "b")] == ["timeout", "timeout"]

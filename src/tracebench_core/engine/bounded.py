@@ -1,0 +1,102 @@
+"""Bound an evaluation in time: it runs in a thread of its own, which is told to end when its time is over, and left when it does not.
+
+Python code is interrupted between two of its instructions. A call into C that does not come back cannot be: its thread is left behind,
+what it brings in the end is dropped, and the end of the job ends it.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import ctypes
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn, TypeVar
+
+T = TypeVar("T")
+GRACE_SHARE = 0.1
+LEAST_GRACE = 1.0
+"""Seconds; a task that minds its deadline has so long, or a tenth of its time, to say so itself before it is ended."""
+PARTING_SECONDS = 0.5
+"""How long a thread that was told to end is waited for."""
+
+
+class OutOfTime(BaseException):
+    """Raised inside an evaluation whose time is over."""
+
+
+class Overdue(Exception):  # noqa: N818 - says what happened to the evaluation
+    """An evaluation was ended because its time was over."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the evaluation took longer than {seconds:g} s")
+
+
+class Gate:
+    """Keeps an evaluation that is over out of the engine, and its end away from the engine's own code."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._closed = False
+
+    @contextmanager
+    def passed(self) -> Iterator[None]:
+        """Hold while the evaluation asks the engine for something; raises OutOfTime before and after it when time is over."""
+        with self._lock:
+            if self._closed:
+                raise OutOfTime
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+        if self._closed:
+            raise OutOfTime
+
+    def close(self, thread: int) -> None:
+        """Let nothing through any more, and end the thread unless it is inside; then it ends when it comes out."""
+        with self._lock:
+            self._closed = True
+            if not self._inside:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))
+
+
+def bounded(work: Callable[[], T], seconds: float, gate: Gate) -> T:
+    """Return what `work` returns, or raise what it raises.
+
+    Raises:
+        Overdue: when it takes longer than `seconds` and the grace upon it.
+    """
+    outcome: list[Callable[[], T]] = []
+    over = threading.Event()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            value = context.run(work)
+            outcome.append(lambda: value)
+        except OutOfTime:
+            pass
+        except BaseException as err:  # noqa: BLE001 - raised again in the thread that waits
+            outcome.append(_raiser(err))
+        finally:
+            over.set()
+
+    thread = threading.Thread(target=run, name="bounded evaluation", daemon=True)
+    thread.start()
+    if not over.wait(seconds + max(LEAST_GRACE, GRACE_SHARE * seconds)):
+        gate.close(thread.ident or 0)
+        over.wait(PARTING_SECONDS)
+        raise Overdue(seconds)
+    if not outcome:
+        raise Overdue(seconds)
+    return outcome[0]()
+
+
+def _raiser(err: BaseException) -> Callable[[], NoReturn]:
+    def again() -> NoReturn:
+        raise err
+
+    return again

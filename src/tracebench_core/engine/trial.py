@@ -1,0 +1,116 @@
+"""Try tasks in a process of their own, each within a time limit: open it, let it check itself, measure its initial candidate once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from tracebench_core.engine.evaluation import open_workbench
+from tracebench_core.engine.opening import open_task
+from tracebench_core.engine.wire import Wire
+from tracebench_core.errors import MissingRequirementError, TraceBenchError
+from tracebench_core.plugins import PluginHost
+from tracebench_core.specs import PluginsConfig
+
+TRIAL_SECONDS = 120.0
+"""How long one task may take, unless told otherwise."""
+
+
+class Check(NamedTuple):
+    """One line of a validation."""
+
+    level: Literal["OK", "SKIP", "FAIL", "EXPECTED"]
+    subject: str
+    message: str = ""
+
+
+class Trials:
+    """The process in which tasks are tried; a task that hangs or ends it costs itself only."""
+
+    def __init__(self, *, root: Path | None, plugins: PluginsConfig, seconds: float = TRIAL_SECONDS) -> None:
+        self._first = {"root": str(root) if root else None, "plugins": plugins.model_dump(mode="json")}
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._wire: Wire | None = None
+
+    def try_task(self, task_id: str, options: Mapping[str, Any], *, trainable: bool) -> Check:
+        """Return what came of one task."""
+        process, wire = self._open()
+        wire.send({"task": task_id, "options": dict(options), "trainable": trainable})
+        due = time.monotonic() + self._seconds
+        while not wire.closed and (left := due - time.monotonic()) > 0:
+            if answers := wire.receive(timeout=left):
+                return Check(*answers[0]["check"])
+        died = wire.closed
+        self.close()
+        if died:
+            return Check("FAIL", task_id, f"the process that tried it ended with exit code {process.returncode}")
+        return Check("FAIL", task_id, f"it is not opened and measured once within {self._seconds:g} s")
+
+    def close(self) -> None:
+        """End the process and what it has started. Idempotent."""
+        if self._process is None or self._wire is None:
+            return
+        if self._wire.closed:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(1.0)  # it ends by itself, and its exit code tells how
+        self._wire.close()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._process = self._wire = None
+
+    def _open(self) -> tuple[subprocess.Popen[bytes], Wire]:
+        if self._process is None or self._wire is None:
+            ours, theirs = socket.socketpair()
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-m", "tracebench_core.builtin.trial_main", "--fd", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            theirs.close()
+            self._wire = Wire(ours)
+            self._wire.send(self._first)
+        return self._process, self._wire
+
+
+def try_task(host: PluginHost, task_id: str, options: Mapping[str, Any], *, trainable: bool) -> Check:
+    """Try one task in this process."""
+    try:
+        opened = open_task(host, task_id, eval_kwargs=options)
+        try:
+            problems = opened.self_check()
+        finally:
+            opened.close()
+        if problems:
+            return Check("FAIL", task_id, "; ".join(problems))
+        return _measured_once(host, task_id, options)
+    except MissingRequirementError as err:
+        return Check("SKIP", task_id, f"{err} {err.hint}".strip())
+    except TraceBenchError as err:
+        return Check("FAIL" if trainable else "EXPECTED", task_id, str(err))
+    except Exception as err:  # noqa: BLE001 - whatever a suite raises while loading is what the user must see
+        return Check("FAIL", task_id, f"{type(err).__name__}: {err}")
+
+
+def _measured_once(host: PluginHost, task_id: str, options: Mapping[str, Any]) -> Check:
+    """Measure the initial candidate on one example, where that takes neither a model nor an environment."""
+    spec = host.task(task_id)
+    if spec.uses_model or spec.environments:
+        return Check("OK", task_id)
+    with open_workbench(host, task_id, eval_kwargs=options) as bench:
+        feedback = next(bench.evaluate({}, split="train")).feedback
+    if feedback.status == "not_measured":
+        return Check("SKIP", task_id, f"its initial candidate cannot be measured here: {feedback.text}")
+    return Check("OK", task_id)
