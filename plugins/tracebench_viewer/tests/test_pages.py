@@ -151,17 +151,16 @@ def test_a_read_only_viewer_offers_nothing_to_steer(runs_dir: Path, monkeypatch:
 
 
 def test_a_view_that_fails_costs_its_own_place(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tracebench_core.plugins import Catalog
     from tracebench_core.specs import ViewSpec
     from tracebench_viewer import views
 
-    specs = tuple(
-        (
-            "a_plugin",
-            ViewSpec(name=name, kind=kind, title=name, loader=f"plugins.tracebench_viewer.tests.sample_views:{name}"),
-        )
-        for name, kind in (("broken", "chart"), ("counted", "columns"), ("drawn", "picture"), ("silent", "page"))
-    )
-    monkeypatch.setattr(views, "offered", lambda: specs)
+    catalog = Catalog()
+    for name, kind in (("broken", "chart"), ("counted", "columns"), ("drawn", "picture"), ("silent", "page")):
+        loader = f"plugins.tracebench_viewer.tests.sample_views:{name}"
+        catalog.components["view"][name] = ViewSpec(name=name, kind=kind, title=name, loader=loader)
+        catalog.origin["view", name] = "a_plugin"
+    monkeypatch.setattr(views, "catalog", lambda: catalog)
     app = opened(runs_dir, "run", monkeypatch=monkeypatch, run="first")
     said = texts(app)
     assert "broken of a_plugin failed: RuntimeError: on purpose" in said.replace("`", "")

@@ -123,9 +123,12 @@ def _render(suffix: str, runs: list[Run], comparison: Comparison, options: dict[
 
     match suffix:
         case ".html":
+            from tracebench_core import api
             from tracebench_core.analysis.report.html import render_html
+            from tracebench_core.analysis.report.viewed import drawn_views
 
-            return render_html(runs, comparison, options=options).encode()
+            views = [*drawn_views(api.open_host().catalog(), runs)]
+            return render_html(runs, comparison, options=options, views=views).encode()
         case ".md":
             return render_markdown(runs, comparison).encode()
         case ".xml":

@@ -38,6 +38,10 @@ def show(
         int | None,
         typer.Option(metavar="N", help="Of a job: show its N-th evaluation, with what the suite kept of it."),
     ] = None,
+    views: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write what its suite draws of it into a folder: .svg, .png, .vl.json, .csv."),
+    ] = None,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -51,6 +55,11 @@ def show(
         if job is None:
             raise UsageError("`--evaluation` is of a job, not of a run.", hint="trace-bench show JOB --evaluation N")
         show_evaluation(load_run(job.parent.parent).layout.job(job.name), evaluation, as_json=as_json)
+    elif views is not None:
+        from tracebench_core.cli.views import write_views
+
+        run = load_run(find_run(name, runs_dir=runs_dir) if job is None else job.parent.parent)
+        write_views(run, None if job is None else job.name, views, as_json=as_json)
     elif job is not None:
         _show_job(load_run(job.parent.parent), job, as_json=as_json)
     else:

@@ -10,13 +10,13 @@ from typing import Any
 
 import streamlit as st
 
+from tracebench_core.analysis.views import Shown
 from tracebench_core.errors import RunDirError, TraceBenchError
 from tracebench_viewer.diffs import Side
 from tracebench_viewer.look import NOTHING
 from tracebench_viewer.reading import Reader
 from tracebench_viewer.settings import ViewerSettings, read_settings
 from tracebench_viewer.shelf import Shelf
-from tracebench_viewer.views import Shown
 
 PAGES = {name: f"screens/{name}.py" for name in ("runs", "run", "job", "compare", "failures", "installed", "launch")}
 LONGEST_TEXT = 20_000
@@ -190,10 +190,8 @@ def _draw(shown: Shown, key: str) -> None:
     content = shown.content
     if shown.kind == "columns":
         st.dataframe(content, hide_index=True, key=key, alt=shown.title)
-    elif shown.kind == "chart" and isinstance(content, Mapping):
-        st.vega_lite_chart(content, width="stretch", key=key, alt=shown.title)
     elif shown.kind == "chart":
-        st.altair_chart(content, width="stretch", key=key, alt=shown.title)
+        st.vega_lite_chart(content, width="stretch", key=key, alt=shown.title)
     elif shown.kind == "picture":
         st.image(content, alt=shown.title, width=640)
     else:

@@ -12,6 +12,7 @@ from typing import Any
 from tracebench_core.analysis.document import comparison_data
 from tracebench_core.analysis.report.figures import figures
 from tracebench_core.analysis.report.sections import Section, sections
+from tracebench_core.analysis.report.viewed import Drawn, views_html
 from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
 from tracebench_core.analysis.verdicts import Comparison
 from tracebench_core.errors import MissingRequirementError
@@ -30,7 +31,7 @@ h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}.note{color:#555;font-size
 th,td{padding:.25em .7em;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}
 th:first-child,td:first-child{text-align:left}.vega-bind{font-size:.9em}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(640px,1fr));gap:1.5em}
-figure{margin:0}figcaption{font-size:.9em;color:#555}
+figure{margin:0}figure img{max-width:100%}figcaption{font-size:.9em;color:#555}
 """
 DRAW = """
 const specs=JSON.parse(document.getElementById('charts').textContent);
@@ -39,8 +40,10 @@ for(const [id,spec] of Object.entries(specs))
 """
 
 
-def render_html(runs: Sequence[Run], comparison: Comparison, *, options: Mapping[str, Any]) -> str:
-    """Return the report. `options` are those of the comparison, kept so that `verify` can repeat it.
+def render_html(
+    runs: Sequence[Run], comparison: Comparison, *, options: Mapping[str, Any], views: Sequence[Drawn] = ()
+) -> str:
+    """Return the report. `options` are those of the comparison, kept so that `verify` can repeat it; `views` come from plugins.
 
     Raises:
         MissingRequirementError: when the chart libraries are not installed.
@@ -51,15 +54,16 @@ def render_html(runs: Sequence[Run], comparison: Comparison, *, options: Mapping
         f'<figure><figcaption>{html.escape(figure.caption)}</figcaption><div id="{name}"></div></figure>'
         for name, figure in drawn.items()
     )
+    viewed, more = views_html(views)
     title = html.escape(f"Comparison of {', '.join(comparison.runs)}")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(POLICY)}">'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>\n'
         f"{render_main(runs, comparison)}\n<h2>Charts</h2>\n"
-        f'<div class="charts">{shown}</div>\n'
+        f'<div class="charts">{shown}</div>\n{viewed}\n'
         f'<script type="application/json" id="comparison">{_embedded(report_data(comparison, options=options))}</script>\n'
-        f'<script type="application/json" id="charts">{_embedded(charts)}</script>\n'
+        f'<script type="application/json" id="charts">{_embedded(charts | more)}</script>\n'
         f"<script>{_vega()}</script>\n<script>{DRAW}</script>\n</body></html>\n"
     )
 

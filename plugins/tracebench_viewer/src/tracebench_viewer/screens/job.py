@@ -75,11 +75,7 @@ def _job(run_name: str, job_id: str) -> None:
         _calls(job, run_name)
     with files:
         _files(job)
-    run = parts.reader().run(run_name)
-    for i, (owner, spec) in enumerate(views.wanted([job.spec.suite])):
-        shown = views.build(owner, spec, run, job_id)
-        if shown is not None:
-            parts.view(shown, key=f"view-{i}")
+    views.draw(parts.reader().run(run_name), job_id)
 
 
 def _facts(job: JobView) -> None:

@@ -32,11 +32,7 @@ def draw() -> None:
         _config(run)
     with history:
         _history(run)
-    suites = {task.partition(":")[0] for task in run["tasks"]}
-    for i, (owner, spec) in enumerate(views.wanted(suites)):
-        shown = views.build(owner, spec, parts.reader().run(run["name"]), None)
-        if shown is not None:
-            parts.view(shown, key=f"view-{i}")
+    views.draw(parts.reader().run(run["name"]), None)
 
 
 def _progress(name: str, *, was_live: bool) -> None:
