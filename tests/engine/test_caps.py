@@ -19,6 +19,7 @@ from tracebench_core.specs import Axis
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
 AXES: tuple[Axis, ...] = tuple(CAPS)
+IN_FLIGHT = 4  # calls of one search at once
 REPLY = json.dumps({"reasoning": "closer", "values": {"x": 2.5}})
 
 
@@ -44,14 +45,15 @@ def test_a_cap_ends_the_job_well_and_is_passed_by_calls_under_way_alone(
     assert found.spent > found.cap * (0.5 if axis in {"tokens", "usd"} else 1) or found.spent == found.cap
     assert found.overshoot <= (30.0 if axis == "seconds" else 0)
     assert found.result.overshoot.get(axis, 0.0) == pytest.approx(found.overshoot)
-    # A call that is under way when the time ends is given up; the server may still answer it.
-    given_up = len(found.served) - found.result.used.llm_calls
-    assert given_up in ({0, 1} if axis == "seconds" else {0})
-    # One that was cut off after its prompt was sent is counted, too, with estimated tokens.
+    used, tokens = found.result.used, [served.prompt_tokens + served.completion_tokens for served in found.served]
     estimated = sum(usage.estimated_tokens for usage in found.result.usage.values())
-    counted = found.served[: found.result.used.llm_calls - bool(estimated)]
-    assert not estimated or axis == "seconds"
-    assert found.result.used.tokens == estimated + sum(s.prompt_tokens + s.completion_tokens for s in counted)
+    if axis == "seconds":
+        # Calls that are under way when the time ends are cut off: the server may still answer them, and one whose prompt was sent
+        # is counted with estimated tokens.
+        assert abs(len(tokens) - used.llm_calls) <= IN_FLIGHT
+        assert abs(used.tokens - estimated - sum(tokens)) <= IN_FLIGHT * max(tokens, default=0)
+    else:
+        assert (used.llm_calls, used.tokens, estimated) == (len(tokens), sum(tokens), 0)
 
 
 def real(server: FakeOpenAI, runs: Path, **fields: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +60,16 @@ class Server:
         self._process.kill()
         self._process.communicate()
 
-    def go_away_after(self, calls: int, ledger: Path) -> threading.Thread:
-        """Kill the server once the ledger has as many calls, and start it again later."""
+    def go_away_after(self, calls: int, ledger: Path, until: Callable[[], bool]) -> threading.Thread:
+        """Kill the server once the ledger has as many calls, and start it again when `until` says so, 3 s later at the soonest."""
 
         def away() -> None:
             while not ledger.exists() or ledger.read_bytes().count(b'"llm_call"') < calls:
                 threading.Event().wait(0.01)
             self.close()
             threading.Event().wait(AWAY_SECONDS)
+            while not until():
+                threading.Event().wait(0.01)
             self._start(int(self.base_url.split(":")[2].partition("/")[0]))
 
         thread = threading.Thread(target=away, daemon=True)
@@ -89,7 +92,7 @@ def test_an_outage_pauses_the_run_and_all_jobs_are_ok_afterwards(
 ) -> None:
     server = Server()
     llm = {"model": "fake", "base_url": server.base_url, "max_retries": 0}
-    gone = server.go_away_after(8, tmp_path / "r" / "llm" / "ledger.jsonl")
+    gone = server.go_away_after(8, tmp_path / "r" / "llm" / "ledger.jsonl", lambda: "is paused" in caplog.text)
     summary = api.run(config(tmp_path, mode="real", seeds=[1, 2, 3, 4], max_workers=2, llm=llm), stream=io.StringIO())
     gone.join()
     server.close()

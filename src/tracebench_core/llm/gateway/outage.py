@@ -13,6 +13,8 @@ from tracebench_core.specs import ModelIdentity
 
 PROBE = 2.0
 """Seconds between two attempts of a call that waits for its provider to come back, and the most that a look at its port takes."""
+RECENT = 10.0
+"""Seconds for which a model that answers again is just back, for calls which failed while it was away and are judged later."""
 AWAY_STATUS = frozenset({502, 503, 504, 529})
 
 Verdict = Literal["away", "back", "no"]
@@ -26,11 +28,13 @@ class Outages:
         self._limit = limit
         self._answered: set[ModelIdentity] = set()
         self._since: dict[ModelIdentity, float] = {}
+        self._back: dict[ModelIdentity, float] = {}
 
     def answered(self, model: ModelIdentity) -> None:
         """Note that a model answered: it is not away."""
         self._answered.add(model)
-        self._since.pop(model, None)
+        if self._since.pop(model, None) is not None:
+            self._back[model] = time.monotonic()
 
     async def verdict(self, model: ModelIdentity, error: ProviderError) -> Verdict:
         """Say of a call that failed after all retries whether its model is away, just back, or fails for another reason.
@@ -43,7 +47,8 @@ class Outages:
             if error.kind != "refused":
                 return "no"
             if await _is_reachable(model.base_url):
-                return "back" if model in self._since else "no"
+                just_back = time.monotonic() - self._back.get(model, -RECENT) < RECENT
+                return "back" if model in self._since or just_back else "no"
         since = self._since.setdefault(model, time.monotonic())
         return "away" if time.monotonic() - since < self._limit else "no"
 
