@@ -125,7 +125,7 @@ def overhead(rounds: int) -> None:
             seconds["bare"].append(time.perf_counter() - began)
             for name, tree in trees.items():
                 began = time.perf_counter()
-                run_in_box(sandbox, command, tree, given={}, stdin="", seed=1, seconds=60)
+                run_in_box(sandbox, command, tree, stdin="", seed=1, seconds=60)
                 seconds[name].append(time.perf_counter() - began)
     bare = statistics.median(seconds.pop("bare"))
     for name, found in seconds.items():

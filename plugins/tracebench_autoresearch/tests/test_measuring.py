@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from plugins.tracebench_autoresearch.tests.dials import write_dial
 
+from tracebench_autoresearch.experiment import Command
 from tracebench_core import evaluate_task
 from tracebench_core.specs import Feedback
 
@@ -126,6 +127,114 @@ def test_the_other_ways_to_find_a_metric(tmp_path: Path, kind: str, script: str,
     write(tmp_path, "other", experiment, {"a.sh": f"{script}\n"})
 
     assert evaluate(tmp_path, name="other").score == score
+
+
+def test_a_metric_may_worsen_by_so_much_against_the_initial_files(tmp_path: Path) -> None:
+    experiment = {
+        "editable": ["a.sh"],
+        "run": "sh a.sh",
+        "metric": {"name": "gain"},
+        "metrics": [
+            {"name": "memory", "direction": "minimize", "may_worsen": 10},
+            {"name": "quality", "may_worsen": 0},
+        ],
+    }
+    said = "echo gain: {}; echo memory: {}; echo quality: {}\n"
+    write(tmp_path, "guarded", experiment, {"a.sh": said.format(1, 100, 5)})
+
+    def status(*numbers: float) -> tuple[str, str]:
+        feedback = evaluate(tmp_path, {"a.sh": said.format(*numbers)}, name="guarded")
+        return feedback.status, feedback.text
+
+    assert status(2, 110, 5)[0] == status(2, 1, 9)[0] == "ok"
+    refused, words = status(2, 111, 5)
+    assert (refused, "`memory` is 111, and 100 for the initial files; it may be 10 % worse" in words) == (
+        "invalid",
+        True,
+    )
+    assert "`quality` is 4.9" in status(2, 100, 4.9)[1]
+    assert (
+        "`memory` is guarded and was not reported"
+        in evaluate(tmp_path, {"a.sh": "echo gain: 2\n"}, name="guarded").text
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("no-such-program --flag\n", "crashed"),
+        ("echo m: 1; sleep 60\n", "timed out"),
+        ("echo m: plenty\n", "`m` is not in the output"),
+        ("head -c 200000000 /dev/zero > big\n", "crashed"),
+    ],
+)
+def test_a_metric_that_is_too_late_missing_or_beside_a_full_folder_does_not_count(
+    tmp_path: Path, script: str, words: str
+) -> None:
+    write(tmp_path, "odd", {"editable": ["a.sh"], "run": "sh a.sh", "metric": {"name": "m"}}, {"a.sh": "echo m: 1\n"})
+
+    feedback = evaluate(tmp_path, {"a.sh": script}, name="odd", seconds=2)
+
+    assert feedback.status != "ok"
+    assert words in feedback.text
+
+
+def test_a_command_that_is_missing_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "none", {"editable": ["a"], "run": "no-such-program", "metric": {"name": "m"}}, {"a": "1\n"})
+
+    feedback = evaluate(tmp_path, name="none")
+
+    assert feedback.status == "error"
+    assert "no-such-program" in feedback.text
+    assert "exit code 127" in feedback.text
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "words"),
+    [
+        ("echo m: $EXPERIMENT_SEED; cat > out.txt", "ok", "m 7"),
+        ("(sleep 60 & echo m: 1; wait)", "timeout", "ended after 1 s"),
+        ("exit 3", "error", "exit code 3"),
+        ("ln -s /etc/passwd out.txt; echo m: 1", "error", "`cat out.txt`"),
+    ],
+)
+def test_a_command_outside_of_the_sandbox_ends_with_all_that_it_started(
+    tmp_path: Path, script: str, status: str, words: str
+) -> None:
+    """The judge prints what it is given as the metric; a link that is left in place of the output is not followed."""
+    experiment = {
+        "editable": ["a.sh"],
+        "run": {"command": "sh a.sh", "outside": True, "outputs": ["out.txt"], "stdin": "given.txt", "gpus": 0},
+        "evaluate": "cat out.txt",
+        "metric": {"name": "m"},
+    }
+    write(tmp_path, "free", experiment, {"a.sh": script + "\n", "given.txt": "m: 7\n"})
+
+    feedback = evaluate(tmp_path, name="free", seconds=1 if status == "timeout" else 20)
+
+    assert feedback.status == status
+    assert words in feedback.text
+
+
+def test_a_graphics_processor_is_out_of_a_boxs_reach() -> None:
+    with pytest.raises(ValueError, match="outside: true"):
+        Command.model_validate({"command": "true", "gpus": 1})
+
+
+@pytest.mark.heavy("autoresearch")
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        "print('coverage: 100')\nimport os\nos._exit(0)\n",
+        "import json, os\njson.dump([], open('calls.json', 'w'))\nprint('coverage: 100')\nos._exit(0)\n",
+        "open('replay.py', 'w').write('print(\"coverage: 100\")')\nopen('shop/prices.py', 'w').write('')\n",
+        "import sys\nprint('coverage: 100')\nfor name in list(sys.modules):\n    sys.modules[name].lines_of = lambda code: [1]\n",
+    ],
+)
+def test_tests_cannot_claim_lines_that_they_do_not_run(forgery: str) -> None:
+    forged = evaluate_task("autoresearch:coverage", {"files": {"test_shop.py": forgery}})[0]
+
+    assert forged.status != "ok" or forged.score < 40, forged.text
 
 
 def test_binary_files_programs_and_links_reach_the_box(tmp_path: Path) -> None:

@@ -11,13 +11,15 @@ import typer
 
 from tracebench_autoresearch import catalog
 from tracebench_autoresearch.history.commits import Exporter
+from tracebench_autoresearch.history.drawing import render
+from tracebench_autoresearch.history.progress import progress
 from tracebench_autoresearch.history.reading import History, find_candidate, read_history
 from tracebench_autoresearch.history.table import COLUMNS, records, rows
 from tracebench_autoresearch.task import ExperimentTask
 from tracebench_core.cli import output
 from tracebench_core.cli.locate import find_job, find_run
 from tracebench_core.cli.options import Root, RunsDir
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import OutputError, UsageError
 from tracebench_core.store.reader import Run, load_run
 
 app = typer.Typer(
@@ -85,6 +87,29 @@ def diff(
         lines = (before.get(path, "").splitlines(), after.get(path, "").splitlines())
         for line in difflib.unified_diff(*lines, f"a/{path}", f"b/{path}", lineterm=""):
             output.line(output.safe(line))
+
+
+@app.command()
+def plot(
+    name: Name,
+    *,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Its ending says what: .svg, .png, .html, .json (Vega-Lite)."
+        ),
+    ] = Path("progress.svg"),
+    job: Job = None,
+    runs_dir: RunsDir = None,
+) -> None:
+    """Draw the metric of every experiment, and the best so far, labelled by the changes that were kept."""
+    run, job_id = _open(name, job, runs_dir)
+    content = render(progress(read_history(run, job_id)), out.suffix)
+    try:
+        out.write_bytes(content)
+    except OSError as err:
+        raise OutputError(f"`{out}` cannot be written: {err.strerror}.", hint="--output progress.svg") from err
+    output.line(str(out))
 
 
 @app.command()

@@ -46,6 +46,18 @@ class Command(Part):
     """Files that it writes: read back after it ended, and handed to `evaluate`."""
     exit_codes: tuple[int, ...] = (0,)
     """Codes that are no crash; empty for any."""
+    cpus: float = Field(default=1.0, gt=0)
+    """Processors that it uses: what planning sets aside; `OMP_NUM_THREADS` is their number, rounded up."""
+    gpus: int = Field(default=0, ge=0)
+    """Graphics processors that it uses. A box reaches none, so they need `outside`."""
+    outside: bool = False
+    """Run in a folder of its own on this machine in place of a box: with network and graphics processors, without limits but time."""
+
+    @model_validator(mode="after")
+    def _boxes_have_no_gpu(self) -> Command:
+        if self.gpus and not self.outside:
+            raise ValueError("`gpus` need `outside: true`, for a box reaches no graphics processor")
+        return self
 
 
 class Metric(Part):
@@ -64,6 +76,8 @@ class Metric(Part):
     """A guard: a candidate with less is refused."""
     maximum: float | None = None
     """A guard: a candidate with more is refused."""
+    may_worsen: float | None = Field(default=None, ge=0)
+    """A guard: the most percent by which a candidate may be worse than the initial files, which are measured for it once a process."""
 
     @field_validator("pattern")
     @classmethod
@@ -73,6 +87,11 @@ class Metric(Part):
         except re.error as err:
             raise ValueError(f"is no regular expression: {err}") from err
         return pattern
+
+    @property
+    def is_guarded(self) -> bool:
+        """Say whether a candidate without it is refused."""
+        return not (self.minimum is None and self.maximum is None and self.may_worsen is None)
 
     @property
     def sign(self) -> float:
@@ -120,6 +139,8 @@ class SystemExperiment(Part):
     target: float | None = None
     """The metric's value from which the experiment counts as solved."""
     tags: tuple[str, ...] = ()
+    needs: dict[str, str] = {}
+    """Commands that must be installed, each with the line that installs it."""
 
     @model_validator(mode="before")
     @classmethod

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tracebench_autoresearch import catalog
-from tracebench_autoresearch.experiment import SHIPPED
+from tracebench_autoresearch.experiment import SHIPPED, SystemExperiment
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import Requirement, Resources, StubFormatSpec, SuiteSpec, TaskSizes, TaskSpec, TrainerSpec
+from tracebench_core.specs import (
+    Requirement,
+    Resources,
+    StubFormatSpec,
+    SuiteSpec,
+    TaskSizes,
+    TaskSpec,
+    TrainerSpec,
+    ViewSpec,
+)
 
 _GIT = Requirement(kind="command", name="git", hint="apt-get install git")
 
@@ -31,8 +40,12 @@ def tracebench_suite() -> SuiteSpec:
 
 @hookimpl
 def tracebench_tasks() -> list[TaskSpec]:
-    """List the experiments that ship and those of the root."""
-    return [_spec(number, one) for number, one in enumerate(catalog.found())]
+    """List the experiments that ship and those of the root; of each, too, the instruction under which it is researched."""
+    return [
+        spec
+        for number, one in enumerate(catalog.found())
+        for spec in (_spec(number, one), *([_program_spec(number, one.name, one.experiment)] if one.experiment else ()))
+    ]
 
 
 def _spec(number: int, one: catalog.Found) -> TaskSpec:
@@ -40,7 +53,7 @@ def _spec(number: int, one: catalog.Found) -> TaskSpec:
     experiment = one.experiment
     if experiment is None:
         return TaskSpec(name=one.name, title=one.name, loader=loader, broken=one.broken)
-    target = experiment.target
+    target, run = experiment.target, experiment.run
     return TaskSpec(
         name=one.name,
         title=experiment.title or one.name,
@@ -54,11 +67,39 @@ def _spec(number: int, one: catalog.Found) -> TaskSpec:
         target=None if target is None else experiment.metric.sign * target,
         deterministic=experiment.deterministic,
         sizes=TaskSizes(parameters=1, train=1),
-        resources=Resources(memory_mb=experiment.run.memory_mb),
-        requires=(_GIT,) if experiment.is_remote else (),
+        resources=Resources(cpus=run.cpus, memory_mb=None if run.outside else run.memory_mb, gpus=run.gpus),
+        requires=tuple(_requirements(experiment)),
         sandbox=(),
         source=str(one.path) if one.path.parent.parent != SHIPPED else "written for this plugin",
     )
+
+
+def _program_spec(number: int, name: str, experiment: SystemExperiment) -> TaskSpec:
+    return TaskSpec(
+        name=f"program/{name}",
+        title=f"The instruction for: {experiment.title or name}",
+        description="Write the `program.md` that a researcher works by; what counts is how far a few experiments on the task get.",
+        loader=f"tracebench_autoresearch.loading:program_{number}",
+        options="tracebench_autoresearch.loading:ProgramOptions",
+        groups=("program",),
+        tags=(*experiment.tags, "llm"),
+        metric=experiment.metric.name,
+        direction=experiment.metric.direction,
+        sizes=TaskSizes(parameters=1, train=1),
+        resources=Resources(cpus=experiment.run.cpus, gpus=experiment.run.gpus),
+        requires=tuple(_requirements(experiment)),
+        sandbox=(),
+        source="written for this plugin",
+    )
+
+
+def _requirements(experiment: SystemExperiment) -> Iterator[Requirement]:
+    if gpus := experiment.run.gpus:
+        yield Requirement(kind="gpu", name=str(gpus), hint="nvidia-smi")
+    for name, hint in experiment.needs.items():
+        yield Requirement(kind="command", name=name, hint=hint)
+    if experiment.is_remote:
+        yield _GIT
 
 
 @hookimpl
@@ -74,6 +115,20 @@ def tracebench_trainers() -> list[TrainerSpec]:
             setting_aliases={"num_steps": "num_experiments"},
             cost="tracebench_autoresearch.trainer.settings:cost",
             citation="Karpathy, autoresearch (2026)",
+        )
+    ]
+
+
+@hookimpl
+def tracebench_views() -> list[ViewSpec]:
+    """Offer the plot of a job's experiments."""
+    return [
+        ViewSpec(
+            name="autoresearch-progress",
+            title="Best so far, by change",
+            kind="chart",
+            suites=("autoresearch",),
+            loader="tracebench_autoresearch.history.progress:view",
         )
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tracebench_autoresearch.evaluation.baseline import Baseline
 from tracebench_autoresearch.evaluation.measuring import SEEDS, Measurement, measure
 from tracebench_autoresearch.experiment import SystemExperiment
 from tracebench_autoresearch.sources.opening import open_snapshot
@@ -29,6 +30,7 @@ class ExperimentTask:
             UsageError: when it cannot be read, prepared, or holds nothing that may be edited.
         """
         self.experiment = experiment
+        self._baseline = Baseline(experiment)
         self.snapshot = open_snapshot(experiment)
         edited = {p: t for p, t in self.snapshot.texts.items() if matches(p, experiment.editable)}
         self._fixed = [pattern for pattern in experiment.editable if not _WILD & set(pattern)]
@@ -59,9 +61,15 @@ class ExperimentTask:
             refused = Measurement("refused", reason)
             self._record(context, refused)
             raise EvaluationFailed(refused.feedback(self.experiment.metric))
-        measurement = measure(self.experiment, self._applied(files), context)
+        measurement = self.measure(files, context, seed=context.seed % SEEDS)
         self._record(context, measurement)
         return measurement
+
+    def measure(self, files: Mapping[str, str], context: Context, *, seed: int) -> Measurement:
+        """Measure files that `refusal` has nothing against."""
+        initial: Any = self.parameters[0].initial
+        baseline = {} if files == initial else self._baseline.metrics(self._applied(initial), context)
+        return measure(self.experiment, self._applied(files), context, seed=seed, baseline=baseline)
 
     def guide(self, example: Example, output: Measurement, context: Context, /) -> Feedback:
         """Turn the measurement into a score and words.

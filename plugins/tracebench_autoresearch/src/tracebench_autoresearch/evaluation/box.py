@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import math
 import secrets
 import sys
 import tarfile
@@ -17,7 +18,7 @@ from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
 from tracebench_core.contracts import Sandbox
 from tracebench_core.specs import Limits
 
-_OUTPUT_BYTES = 4 << 20
+OUTPUT_BYTES = 4 << 20
 """Of each stream, kept from its end."""
 _ARCHIVE = ".files.tar.b64"
 _NOT_STARTED = 127
@@ -50,28 +51,32 @@ class Ran:
     """Of one that was killed: the sandbox's words."""
 
 
-def run_in_box(
-    sandbox: Sandbox,
-    command: Command,
-    files: Snapshot,
-    *,
-    given: Mapping[str, bytes],
-    stdin: str,
-    seed: int,
-    seconds: float,
-) -> Ran:
-    """Run a command on `files`, over which `given` is laid. The box is gone when it returns."""
-    mark = secrets.token_hex(16)
+def filled(command: Command, seed: int) -> list[str]:
+    """Return the words of a command with the seed and this interpreter in their places."""
     argv = [word.replace("{seed}", str(seed)) for word in command.command]
-    if argv[0] == "python":
-        argv[0] = sys.executable
-    environ = ("PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0", "OMP_NUM_THREADS=1", f"EXPERIMENT_SEED={seed}")
+    return [sys.executable, *argv[1:]] if argv[0] == "python" else argv
+
+
+def variables(command: Command, seed: int) -> dict[str, str]:
+    """Return what every command finds in its environment."""
+    return {
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "OMP_NUM_THREADS": str(math.ceil(command.cpus)),
+        "EXPERIMENT_SEED": str(seed),
+    }
+
+
+def run_in_box(sandbox: Sandbox, command: Command, files: Snapshot, *, stdin: str, seed: int, seconds: float) -> Ran:
+    """Run a command on `files`. The box is gone when it returns."""
+    mark = secrets.token_hex(16)
+    environ = (f"{name}={text}" for name, text in variables(command, seed).items())
     wanted = (str(len(command.outputs)), *command.outputs)
     outcome = sandbox.command(
-        ("/bin/sh", "-c", _SCRIPT, "sh", mark, *wanted, "/usr/bin/env", *environ, *argv),
-        files=_as_texts(files.entries | {path: Entry("100644", data) for path, data in given.items()}),
+        ("/bin/sh", "-c", _SCRIPT, "sh", mark, *wanted, "/usr/bin/env", *environ, *filled(command, seed)),
+        files=_as_texts(files.entries),
         stdin=stdin,
-        limits=Limits(seconds=seconds, memory_mb=command.memory_mb, output_bytes=_OUTPUT_BYTES, file_mb=64),
+        limits=Limits(seconds=seconds, memory_mb=command.memory_mb, output_bytes=OUTPUT_BYTES, file_mb=64),
     )
     value = outcome.value or {}
     stdout, outputs = _split(value.get("stdout", ""), mark, command.outputs)

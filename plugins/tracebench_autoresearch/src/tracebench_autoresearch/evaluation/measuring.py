@@ -8,8 +8,9 @@ from typing import Literal
 
 from tracebench_autoresearch.evaluation.box import Ran, run_in_box
 from tracebench_autoresearch.evaluation.extraction import NoMetric, read_metric
+from tracebench_autoresearch.evaluation.outside import run_outside
 from tracebench_autoresearch.experiment import Command, Metric, SystemExperiment
-from tracebench_autoresearch.sources.snapshot import Snapshot
+from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
 from tracebench_core.contracts import Context
 from tracebench_core.specs import Feedback, FeedbackStatus
 
@@ -56,55 +57,62 @@ class _Ended(Exception):  # noqa: N818 - ends a measurement early
         self.measurement = measurement
 
 
-def measure(experiment: SystemExperiment, files: Snapshot, context: Context) -> Measurement:
-    """Run an experiment on a candidate's files, each command in a box of its own: what one of them changes, the next never sees."""
+def measure(
+    experiment: SystemExperiment, files: Snapshot, context: Context, *, seed: int, baseline: Mapping[str, float]
+) -> Measurement:
+    """Run an experiment on a candidate's files, each command in a box of its own: what one of them changes, the next never sees.
+
+    `baseline` holds the metrics of the initial files, for guards that compare with them; one that is not there binds nobody.
+    """
+    running = _Running(experiment, files, context, seed)
     try:
         for guard in experiment.guards:
-            _run(guard, experiment, files, context, name="guard")
-        ran = _run(experiment.run, experiment, files, context, name="run")
+            running.run(guard, name="guard")
+        ran = running.run(experiment.run, name="run")
         seconds = ran.seconds
         if experiment.evaluate is not None:
-            ran = _run(experiment.evaluate, experiment, files, context, name="evaluate", given=ran.outputs)
+            ran = running.run(experiment.evaluate, name="evaluate", given=ran.outputs)
     except _Ended as err:
         return err.measurement
-    return _judge(experiment, ran, seconds)
+    return _judge(experiment, ran, seconds, baseline)
 
 
-def _run(
-    command: Command,
-    experiment: SystemExperiment,
-    files: Snapshot,
-    context: Context,
-    *,
-    name: str,
-    given: Mapping[str, bytes] | None = None,
-) -> Ran:
-    context.check()
-    line = " ".join(command.command)
-    context.activity(f"{name}: {line}")
-    left = context.deadline
-    seconds = command.seconds if left is None else max(0.01, min(command.seconds, left))
-    stdin = files.texts.get(command.stdin, "") if command.stdin else ""
-    ran = run_in_box(
-        context.sandbox,
-        command,
-        files.without(experiment.hidden),
-        given=given or {},
-        stdin=stdin,
-        seed=context.seed % SEEDS,
-        seconds=seconds,
-    )
-    tail = last_lines(ran)
-    if ran.end == "late":
-        raise _Ended(Measurement("timed out", f"`{line}` was ended after {seconds:g} s", tail=tail))
-    if ran.end == "ended" and (not command.exit_codes or ran.code in command.exit_codes):
-        return ran
-    how = f"ended with exit code {ran.code}" if ran.end == "ended" else f"was killed: {ran.why}"
-    outcome: Outcome = "guard failed" if name == "guard" else "crashed"
-    raise _Ended(Measurement(outcome, f"`{line}` {how}", seconds=ran.seconds, tail=tail))
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """One candidate under measurement."""
+
+    experiment: SystemExperiment
+    files: Snapshot
+    context: Context
+    seed: int
+
+    def run(self, command: Command, *, name: str, given: Mapping[str, bytes] | None = None) -> Ran:
+        """Run one of its commands; raises _Ended when it fails."""
+        context = self.context
+        context.check()
+        line = " ".join(command.command)
+        context.activity(f"{name}: {line}")
+        left = context.deadline
+        seconds = command.seconds if left is None else max(0.01, min(command.seconds, left))
+        stdin = self.files.texts.get(command.stdin, "") if command.stdin else ""
+        files = self.files.without(self.experiment.hidden).with_files(
+            {path: Entry("100644", data) for path, data in (given or {}).items()}
+        )
+        if command.outside:
+            ran = run_outside(command, files, stdin=stdin, seed=self.seed, seconds=seconds, check=context.check)
+        else:
+            ran = run_in_box(context.sandbox, command, files, stdin=stdin, seed=self.seed, seconds=seconds)
+        tail = last_lines(ran)
+        if ran.end == "late":
+            raise _Ended(Measurement("timed out", f"`{line}` was ended after {seconds:g} s", tail=tail))
+        if ran.end == "ended" and (not command.exit_codes or ran.code in command.exit_codes):
+            return ran
+        how = f"ended with exit code {ran.code}" if ran.end == "ended" else f"was killed: {ran.why}"
+        outcome: Outcome = "guard failed" if name == "guard" else "crashed"
+        raise _Ended(Measurement(outcome, f"`{line}` {how}", seconds=ran.seconds, tail=tail))
 
 
-def _judge(experiment: SystemExperiment, ran: Ran, seconds: float) -> Measurement:
+def _judge(experiment: SystemExperiment, ran: Ran, seconds: float, baseline: Mapping[str, float]) -> Measurement:
     metrics: dict[str, float] = {"run_seconds": seconds}
     tail = last_lines(ran)
     for metric in experiment.all_metrics:
@@ -114,23 +122,31 @@ def _judge(experiment: SystemExperiment, ran: Ran, seconds: float) -> Measuremen
             if metric is experiment.metric:
                 return Measurement("no metric", f"{err}", metrics, seconds, tail)
     for metric in experiment.all_metrics:
-        value = metrics.get(metric.name)
-        low, high = metric.minimum, metric.maximum
-        if (low is not None or high is not None) and value is None:
-            return Measurement(
-                "guard failed", f"`{metric.name}` is guarded and was not reported", metrics, seconds, tail
-            )
-        if value is not None and ((low is not None and value < low) or (high is not None and value > high)):
-            allowed = " and ".join(
-                words for limit, words in ((low, f"at least {low}"), (high, f"at most {high}")) if limit is not None
-            )
-            return Measurement(
-                "guard failed", f"`{metric.name}` is {value:.6g}; it must be {allowed}", metrics, seconds, tail
-            )
+        if words := _broken_guard(metric, metrics.get(metric.name), baseline.get(metric.name)):
+            return Measurement("guard failed", words, metrics, seconds, tail)
     first = experiment.metric
     better = "higher" if first.direction == "maximize" else "lower"
     shown = ", ".join(f"{m.name} {metrics[m.name]:.6g}" for m in experiment.all_metrics if m.name in metrics)
     return Measurement("measured", f"{shown} ({first.name}: {better} is better)", metrics, seconds, tail)
+
+
+def _broken_guard(metric: Metric, value: float | None, baseline: float | None) -> str:
+    """Return what a metric's guards object to, or nothing."""
+    if not metric.is_guarded:
+        return ""
+    if value is None:
+        return f"`{metric.name}` is guarded and was not reported"
+    low, high = metric.minimum, metric.maximum
+    if (low is not None and value < low) or (high is not None and value > high):
+        limits = ((low, f"at least {low}"), (high, f"at most {high}"))
+        allowed = " and ".join(words for limit, words in limits if limit is not None)
+        return f"`{metric.name}` is {value:.6g}; it must be {allowed}"
+    if metric.may_worsen is None or baseline is None:
+        return ""
+    slack = abs(baseline) * metric.may_worsen / 100
+    if metric.sign * (value - baseline) >= -slack:
+        return ""
+    return f"`{metric.name}` is {value:.6g}, and {baseline:.6g} for the initial files; it may be {metric.may_worsen:g} % worse"
 
 
 def last_lines(ran: Ran) -> str:

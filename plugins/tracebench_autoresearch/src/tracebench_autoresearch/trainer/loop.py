@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from tracebench_autoresearch.edits.files import UnusableEdit
+from tracebench_autoresearch.trainer.agent import run_agent
+from tracebench_autoresearch.trainer.bench import Bench
 from tracebench_autoresearch.trainer.judging import Greedy, NoiseAware, Rule, Ruling
-from tracebench_autoresearch.trainer.proposing import Proposer
+from tracebench_autoresearch.trainer.proposing import Agent, Proposer
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
 from tracebench_autoresearch.trainer.workspace import Workspace
 from tracebench_core.builtin.rendering import score_text
@@ -41,12 +44,17 @@ class Autoresearch:
             BudgetExhausted: when a cap is reached.
             NotApplicableError: when the task's parameters are no files.
         """
-        workspace, proposer, rule = Workspace(problem.parameters), Proposer(problem, self.settings), self._rule()
-        with problem.step():
-            state = self._baseline(problem, rule)
+        self.research(problem, partial(run_agent, problem, self.settings) if self.settings.agent else None)
+
+    def research(self, bench: Bench, agent: Agent | None = None) -> list[str]:
+        """Do the same on anything that measures; return one line for each experiment, oldest first."""
+        workspace, proposer, rule = Workspace(bench.parameters), Proposer(bench, self.settings, agent), self._rule()
+        with bench.step():
+            state = self._baseline(bench, rule)
         for _ in range(self.settings.num_experiments):
-            with problem.step():
-                self._experiment(problem, workspace, proposer, rule, state)
+            with bench.step():
+                self._experiment(bench, workspace, proposer, rule, state)
+        return state.tried
 
     def _rule(self) -> Rule:
         settings = self.settings
@@ -54,7 +62,7 @@ class Autoresearch:
             return Greedy(min_gain=settings.min_gain)
         return NoiseAware(alpha=settings.false_acceptance, max_repeats=settings.max_repeats, min_gain=settings.min_gain)
 
-    def _baseline(self, problem: Problem, rule: Rule) -> _State:
+    def _baseline(self, problem: Bench, rule: Rule) -> _State:
         repeats = self.settings.baseline_repeats if self.settings.accept == "noise_aware" else 1
         first = problem.evaluate(problem.initial, origin="baseline")
         more = [problem.evaluate(problem.initial, origin="baseline", repeat=True) for _ in range(repeats - 1)]
@@ -62,9 +70,7 @@ class Autoresearch:
         seen = {canonical_json(problem.initial)}
         return _State(first.candidate, [f"baseline: {score_text(first.score)}"], _words(first), seen)
 
-    def _experiment(
-        self, problem: Problem, workspace: Workspace, proposer: Proposer, rule: Rule, state: _State
-    ) -> None:
+    def _experiment(self, problem: Bench, workspace: Workspace, proposer: Proposer, rule: Rule, state: _State) -> None:
         proposal = proposer.propose(workspace.files(state.kept.values), tried=state.tried, last=state.last)
         if proposal is None:
             return
@@ -93,7 +99,7 @@ class Autoresearch:
         state.last = f"{proposal.hypothesis}\n{ruling.verdict}: {ruling.reason}\n{_words(evaluation)}"
 
     @staticmethod
-    def _decide(problem: Problem, rule: Rule, evaluation: Evaluation, kept: Values) -> Ruling:
+    def _decide(problem: Bench, rule: Rule, evaluation: Evaluation, kept: Values) -> Ruling:
         """Decide on a measured edit, measuring again as the rule wants it, and record the verdict; also when the budget ends amid it."""
         candidate = evaluation.candidate
         if evaluation.score is None:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tracebench_autoresearch.edits.applying import Proposal, read_proposal
 from tracebench_autoresearch.edits.files import UnusableEdit
-from tracebench_autoresearch.trainer.agent import run_agent
+from tracebench_autoresearch.trainer.bench import Bench
 from tracebench_autoresearch.trainer.prompts import build_prompt
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
-from tracebench_core.contracts import Problem
 
+Agent = Callable[[str, Mapping[str, str]], Proposal]
+"""Edits files by itself, told what to do in words."""
 log = logging.getLogger(__name__)
 
 
 class Proposer:
     """Asks for the next experiment. What could not be used is told with the next question."""
 
-    def __init__(self, problem: Problem, settings: AutoresearchSettings) -> None:
+    def __init__(self, problem: Bench, settings: AutoresearchSettings, agent: Agent | None) -> None:
         self._problem = problem
+        self._agent = agent
         self._settings = settings
         self._notes: list[str] = []
 
@@ -40,12 +42,11 @@ class Proposer:
             tried=tried[-settings.memory :] if settings.memory else (),
             last=last,
             notes=notes,
-            form=not settings.agent,
+            form=self._agent is None,
         )
         try:
-            if settings.agent:
-                words = "\n\n".join(str(message["content"]) for message in messages)
-                return run_agent(self._problem, settings, words, files)
+            if self._agent is not None:
+                return self._agent("\n\n".join(str(message["content"]) for message in messages), files)
             sampling: dict[str, Any] = {} if settings.temperature is None else {"temperature": settings.temperature}
             return read_proposal(self._problem.complete(messages, role="optimizer", **sampling)[0].text, files)
         except UnusableEdit as err:
