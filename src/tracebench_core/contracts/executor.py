@@ -33,8 +33,12 @@ class JobEnd(Protocol):
     @property
     def order(self) -> JobOrder: ...
     @property
-    def exit(self) -> Literal["done", "timeout", "died", "cancelled", "lost"]:
-        """`lost`: the process went down with its executor and may be run again."""
+    def exit(self) -> Literal["done", "timeout", "died", "cancelled", "lost", "trained"]:
+        """`lost`: the process went down with its executor and may be run again.
+
+        `trained` is no end: the executor goes on with the job's next phase, and tells how the training process ended (`detail`, empty
+        where it said so itself) before it does, so that a run that is killed meanwhile need not train again.
+        """
         ...
 
     @property

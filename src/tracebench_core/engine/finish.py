@@ -119,7 +119,11 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
     if so_far.finished:
         return
     recorder = context.recorder
-    recorder.calls(context.models)
+    if order.is_anew:
+        recorder.late_calls(context.models)
+        context.models.score_anew()
+    else:
+        recorder.calls(context.models)
     status, reason = so_far.end(order.ended)
     if status == "failed" and so_far.trained is None:
         recorder.error("JobDied", order.ended, traceback="", fatal=True)

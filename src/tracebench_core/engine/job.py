@@ -29,6 +29,7 @@ from tracebench_core.engine.opening import (
 )
 from tracebench_core.engine.problem import MeteredProblem, Setup
 from tracebench_core.engine.recorder import Recorder
+from tracebench_core.engine.reuse import open_reuse
 from tracebench_core.engine.service import EvaluationService
 from tracebench_core.errors import (
     BudgetExhausted,
@@ -225,6 +226,7 @@ def open_service(
         before=meter.check_time if meter is not None else None,
         check=meter.check if meter is not None else None,
         on_control=control,
+        reuse=open_reuse(order) if opened.spec.deterministic and meter is not None else None,
     )
 
 

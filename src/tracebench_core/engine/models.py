@@ -49,6 +49,10 @@ class Models(Protocol):
         """End the training calls that are still under way, whoever made them, and have them filed."""
         ...
 
+    def score_anew(self) -> None:
+        """Begin a scoring again that was cut short with its runner."""
+        ...
+
 
 class NoModels:
     """Stands where a job was given no door to models: a trainer that uses none, or a program that only evaluates."""
@@ -80,3 +84,6 @@ class NoModels:
 
     def end_training(self) -> None:
         """Do nothing: no call is under way."""
+
+    def score_anew(self) -> None:
+        """Do nothing: no call was made."""

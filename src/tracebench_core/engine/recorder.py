@@ -48,6 +48,7 @@ from tracebench_core.specs.events import (
     SuiteRecord,
     TrainingEnded,
 )
+from tracebench_core.store.measured import digest_of
 
 Write = Callable[[Event], object]
 
@@ -132,21 +133,23 @@ class Recorder:
         step: int | None = None,
     ) -> None:
         """A candidate was measured on one example."""
-        self._write(
-            EvaluationDone(
-                candidate=candidate,
-                split=result.split,
-                example=result.example,
-                score=result.feedback.score,
-                status=result.feedback.status,
-                metrics=result.feedback.metrics,
-                feedback=result.feedback.text,
-                seconds=result.seconds,
-                by=by,
-                step=step,
-                reused=result.reused,
-            )
+        event = EvaluationDone(
+            candidate=candidate,
+            split=result.split,
+            example=result.example,
+            score=result.feedback.score,
+            status=result.feedback.status,
+            metrics=result.feedback.metrics,
+            feedback=result.feedback.text,
+            seconds=result.seconds,
+            by=by,
+            step=step,
+            reused=result.reused,
+            reused_from=result.reused_from,
         )
+        if result.key and not result.reused:
+            event = event.model_copy(update={"digest": digest_of(result.key, event)})
+        self._write(event)
 
     def best(self, candidate: str, score: float, used: BudgetState, *, step: int | None = None) -> None:
         """The archive has a new best, or the best a new mean."""
@@ -174,6 +177,12 @@ class Recorder:
         """Take over the model calls that the gateway metered since the last time; those of a turn wait for its section to end."""
         if turns.current() is None:
             self._take(models.records(self._last_call))
+
+    def late_calls(self, models: Models) -> None:
+        """Take over what training had called last; what an earlier scoring called stays with that one."""
+        records = models.records(self._last_call)
+        self._take([record for record in records if record.phase == "training"])
+        self._last_call = max((record.call for record in records), default=self._last_call)
 
     def section(self, models: Models) -> None:
         """Take over the calls of a section: told in an order that does not depend on which was answered first."""

@@ -28,7 +28,9 @@ from tracebench_core.engine.modelless import Modelless
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.reserve import Reserve
 from tracebench_core.engine.retries import Retries
+from tracebench_core.engine.reuse import relatives
 from tracebench_core.engine.surroundings import Surroundings
+from tracebench_core.engine.trainings import Trainings
 from tracebench_core.errors import RunDirError
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import Axis, JobOrder, JobResult, JobSpec, JobStatus, Resume
@@ -97,6 +99,7 @@ class Runner:
         self._breaks: Counter[str] = Counter()
         self._retries = Retries(plan.config.retries)
         self._reserve: Reserve | None = None
+        self._relatives: Mapping[str, tuple[str, ...]] = {}
         self._telling = threading.Lock()
         self._started = time.monotonic()
 
@@ -128,6 +131,7 @@ class Runner:
         self._statuses = {i: s for i, s in settled.finished.items() if self._is_kept(i, s)}
         tables.load(self._statuses)
         self._control.finished_before(iter(self._statuses))
+        self._relatives = relatives(self._plan, self._statuses)
         return [job for job in self._plan.jobs if job.job_id not in self._statuses]
 
     def _is_kept(self, job_id: str, status: JobStatus) -> bool:
@@ -161,12 +165,17 @@ class Runner:
                 self._conclude(ended, by_id=by_id, around=around, journal=journal, tables=tables)
 
             committer = Committer(conclude)
+            known = read_trust(self._layout).trained if self._resume != "none" else {}
+            trainings = Trainings(self._layout, journal, known)
             if any(axis != "seconds" for axis in self._plan.config.run_budget.caps()):
                 self._reserve = Reserve(self._plan.config.run_budget, around.used())
             try:
                 while todo:
-                    ends = executor.run(self._orders(todo, around, committer, journal=journal), setting=around.setting)
-                    todo = self._follow(ends, around=around, committer=committer)
+                    ends = executor.run(
+                        self._orders(todo, around, committer, journal=journal, trainings=trainings),
+                        setting=around.setting,
+                    )
+                    todo = self._follow(ends, around=around, committer=committer, trainings=trainings)
                     committer.drain()
                     todo += [by_id[job_id] for job_id in self._retries.take()]
             except KeyboardInterrupt:
@@ -174,14 +183,19 @@ class Runner:
             finally:
                 committer.close()
 
-    def _follow(self, ends: Generator[JobEnd], *, around: Surroundings, committer: Committer) -> list[JobSpec]:
+    def _follow(
+        self, ends: Generator[JobEnd], *, around: Surroundings, committer: Committer, trainings: Trainings
+    ) -> list[JobSpec]:
         """Hand over jobs as they end; return those that are to be run again, because what they stood on broke."""
         again = []
         try:
             for end in ends:
                 job = end.order.job
                 broke = end.exit == "lost" or around.is_spoiled(job)
-                if broke and self._breaks[job.job_id] < MOST_BREAKS:
+                if end.exit == "trained":
+                    if not broke:
+                        trainings.ended(job, how=end.detail, attempt=around.attempt(job))
+                elif broke and self._breaks[job.job_id] < MOST_BREAKS:
                     self._breaks[job.job_id] += 1
                     log.warning("job %s is run again: its template or its sandbox server died under it", job.job_id)
                     self._control.ended(job.job_id, finished=False)
@@ -194,7 +208,13 @@ class Runner:
         return again
 
     def _orders(
-        self, todo: list[JobSpec], around: Surroundings, committer: Committer, *, journal: Journal
+        self,
+        todo: list[JobSpec],
+        around: Surroundings,
+        committer: Committer,
+        *,
+        journal: Journal,
+        trainings: Trainings,
     ) -> Iterator[JobOrder | None]:
         held_back: dict[str, Axis] = {}
         for job in todo:
@@ -217,10 +237,11 @@ class Runner:
                 continue
             if self._reserve is not None:
                 self._reserve.started(job)
+            trained = trainings.take_up(job)
             with self._telling:
-                journal.job_started(job.job_id)
+                journal.job_started(job.job_id, is_trained=trained is not None)
                 self._reporter.job_started(job)
-            order = around.order(job)
+            order = around.order(job, trained, relatives=self._relatives.get(job.job_id, ()))
             self._control.started(job.job_id)
             yield order
         if held_back:

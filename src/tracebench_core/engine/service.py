@@ -20,6 +20,7 @@ from tracebench_core.contracts import Guide, Task
 from tracebench_core.engine.bounded import Gate, Overdue, bounded
 from tracebench_core.engine.context import EvaluationContext, Shared, evaluation_name
 from tracebench_core.engine.evaluate import Failure, attempt, classify, overdue, score
+from tracebench_core.engine.reuse import Reuse
 from tracebench_core.engine.values import breach
 from tracebench_core.errors import BrokenTaskError
 from tracebench_core.ids import derive_seed
@@ -68,8 +69,11 @@ class EvaluationService:
         before: Callable[[], None] | None = None,
         check: Callable[[], None] | None = None,
         on_control: Callable[[Candidate, ExampleResult], None] | None = None,
+        reuse: Reuse | None = None,
     ) -> None:
-        """`before` is called ahead of each attempt, and `check` when a context asks whether to go on; both may raise.
+        """`reuse` holds what earlier attempts have measured of a deterministic task; without it none of them is looked at.
+
+        `before` is called ahead of each attempt, and `check` when a context asks whether to go on; both may raise.
 
         `on_control` is told what was measured only to judge a failure.
         """
@@ -83,6 +87,7 @@ class EvaluationService:
         self._before = before
         self._check = check
         self._on_control = on_control
+        self._reuse = reuse
         self._batch = getattr(task, "run_batch", None)
         self._met: Counter[tuple[str, str, Phase]] = Counter()
         self._known: dict[tuple[str, str], ExampleResult] = {}
@@ -106,9 +111,10 @@ class EvaluationService:
             key = candidate.id, example.id, phase
             number = self._met[key]
             self._met[key] = number + 1
-            known = None if repeat or phase == "scoring" else self._known.get((candidate.id, example.id))
+            work = Work(candidate, example, split, phase, number)
+            known = None if repeat or phase == "scoring" else self._remembered(work)
             if known is None:
-                works.append(Work(candidate, example, split, phase, number))
+                works.append(work)
                 found.append(None)
             else:
                 found.append(_Ready(known.model_copy(update={"reused": True, "seconds": 0.0})))
@@ -124,6 +130,24 @@ class EvaluationService:
         """Drop what has not begun, and wait for what has. Idempotent."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+    def _remembered(self, work: Work) -> ExampleResult | None:
+        known = self._known.get((work.candidate.id, work.example.id))
+        if known is None and self._reuse is not None and (key := self._key(work)):
+            known = self._reuse.find(key)
+            if known is not None:
+                self._known[work.candidate.id, work.example.id] = known
+        return known
+
+    def _key(self, work: Work) -> str:
+        """Return what stands for a first evaluation of training on the train split; empty for any other."""
+        if self._reuse is None or work.phase == "scoring" or work.split != "train" or work.repeat:
+            return ""
+        return self._reuse.key(work.candidate, work.example, self._seed_of(work))
+
+    def _seed_of(self, work: Work) -> int:
+        purpose = "evaluation" if work.phase == "training" else "scoring"
+        return derive_seed(self._seed, purpose, work.candidate.id, work.example.id, work.repeat)
 
     def _start(self, works: Sequence[Work]) -> list[Result]:
         if self._batch is not None and len(works) > 1:
@@ -204,10 +228,9 @@ class EvaluationService:
 
     def _context(self, work: Work) -> EvaluationContext:
         candidate, example = work.candidate.id, work.example.id
-        purpose = "evaluation" if work.phase == "training" else "scoring"
         return EvaluationContext(
             self._shared,
-            seed=derive_seed(self._seed, purpose, candidate, example, work.repeat),
+            seed=self._seed_of(work),
             candidate=candidate,
             example=example,
             name=evaluation_name(candidate, example, phase=work.phase, repeat=work.repeat),
@@ -235,6 +258,8 @@ class EvaluationService:
             if work.candidate.id == self._initial.id:
                 self._sound[work.example.id] = True
             if self._spec.deterministic and not asked and work.phase == "training":
+                if key := self._key(work):
+                    result = result.model_copy(update={"key": key})
                 self._known[work.candidate.id, work.example.id] = result
         return result
 

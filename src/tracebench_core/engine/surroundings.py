@@ -34,6 +34,7 @@ from tracebench_core.specs import (
     TrainerSpec,
 )
 from tracebench_core.specs.events import LLMCall
+from tracebench_core.store.journal import TrainedRecord
 from tracebench_core.store.layout import RunLayout
 
 if TYPE_CHECKING:
@@ -126,12 +127,18 @@ class Surroundings:
             plugins=config.plugins,
         )
 
-    def order(self, job: JobSpec) -> JobOrder:
-        """Return a job's order."""
+    def order(self, job: JobSpec, trained: TrainedRecord | None = None, *, relatives: tuple[str, ...] = ()) -> JobOrder:
+        """Return a job's order, of a training that is over that of its scoring; `relatives` may lend it measurements."""
         config = self._plan.config
         access = None
         if self._gateway is not None:
-            access = self._gateway.register(job.job_id, budget=job.budget, seed=job.seed, models=self._models(job))
+            access = self._gateway.register(
+                job.job_id,
+                budget=job.budget,
+                seed=job.seed,
+                models=self._models(job),
+                attempt=trained.attempt if trained is not None else "",
+            )
         server = self._server_of(job)
         self._deaths_at_start[job.job_id] = server.deaths if server else 0
         return JobOrder(
@@ -149,7 +156,15 @@ class Surroundings:
             scoring_timeout=config.scoring_timeout or None,
             evaluation_retries=config.evaluation_retries,
             fail_on_error=config.fail_on_error,
+            phase="score" if trained is not None else "train",
+            ended=trained.ended if trained is not None else "",
+            is_anew=trained is not None,
+            relatives=relatives,
         )
+
+    def attempt(self, job: JobSpec) -> str:
+        """Return by which name the gateway knows a job's present attempt; empty where no model is asked."""
+        return self._gateway.attempt(job.job_id) if self._gateway is not None else ""
 
     def calls(self, job: JobSpec, *, after: int) -> list[LLMCall]:
         """Return a job's metered calls with numbers above `after`."""

@@ -112,6 +112,10 @@ class GatewayClient:
         self._ask("POST", "/ledger/end", key=self._access.engine_key, body={})
         self._known_records = self._known_usage = -1
 
+    def score_anew(self) -> None:
+        """Tell the gateway that a scoring which was cut short begins again: its requests count as if none had been made."""
+        self._ask("POST", "/ledger/anew", key=self._access.engine_key, body={})
+
     def close(self) -> None:
         """Close this thread's connection."""
         connection = getattr(self._local, "connection", None)

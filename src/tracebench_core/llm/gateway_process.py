@@ -73,13 +73,15 @@ class GatewayHandle:
         seed: int,
         models: Mapping[Role, ModelIdentity],
         hints: Mapping[str, Any] | None = None,
+        attempt: str = "",
     ) -> JobAccess:
         """Return the keys of a new attempt at a job, which starts from an unspent budget. Costs no round trip.
 
         Args:
+            attempt: an earlier one that goes on with what the ledger tells of it.
             hints: what the stub model may know of the job: `{"parameters": [Parameter as JSON, ...]}`.
         """
-        attempt = self._attempts[job_id] = secrets.token_hex(4)
+        attempt = self._attempts[job_id] = attempt or secrets.token_hex(4)
 
         def key(role: Role, phase: Phase, *, is_engine: bool = False) -> str:
             claims = Claims(
@@ -105,6 +107,10 @@ class GatewayHandle:
             models=dict(models),
             timeout=llm.timeout * (llm.max_retries + 1) + llm.outage_limit + RETRY_DELAY_ALLOWANCE,
         )
+
+    def attempt(self, job_id: str) -> str:
+        """Return the name of a job's present attempt; empty when it has none."""
+        return self._attempts.get(job_id, "")
 
     def release(self, job_id: str) -> None:
         """Close a job's account: its keys open nothing from now on, and its records leave the gateway's memory."""

@@ -93,6 +93,10 @@ class EvaluationDone(Event):
     step: int | None = None
     reused: bool = False
     """Taken from an earlier evaluation of the same values on the same example."""
+    reused_from: str = ""
+    """The attempt that measured it, where that was another one: its path in the run directory."""
+    digest: str = ""
+    """Where an attempt that comes later may reuse it: 16 hex digits for what was measured, and 16 for what came of it."""
 
 
 class LLMCall(Event):

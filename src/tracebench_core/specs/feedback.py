@@ -54,6 +54,10 @@ class ExampleResult(Spec):
     seconds: float = Field(ge=0)
     reused: bool = False
     """It was measured before, by an evaluation of the same values on the same example."""
+    reused_from: str = ""
+    """The attempt that measured it, where that was another one: its path in the run directory."""
+    key: str = ""
+    """A digest of what was measured, where an attempt that comes later may reuse it."""
 
 
 class Evaluation(Spec):

@@ -35,6 +35,8 @@ class JobOrder(Spec):
     plugins: PluginsConfig = PluginsConfig()
     root: str | None = None
     limits: SharedLimits = SharedLimits()
+    relatives: tuple[str, ...] = ()
+    """Finished jobs of the run that have measured the same task with the same seed, where their measurements may be reused."""
     environments: str | None = None
     """Address of the run's environments; None when no task of it names any."""
     scoring_timeout: float | None = None
@@ -45,6 +47,8 @@ class JobOrder(Spec):
     """`score` chooses the winner of what the job's process had found, in a fresh one; it alone may open the test split."""
     ended: str = ""
     """For `score`: how the earlier process ended that could not say it itself (`timeout`, or words)."""
+    is_anew: bool = False
+    """For `score`: an earlier scoring was cut short with its runner."""
     grace: float = 2.0
     """Seconds between a request to stop and the kill."""
 

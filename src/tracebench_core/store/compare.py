@@ -29,9 +29,12 @@ class Difference(NamedTuple):
 
 
 def without_times(result: JobResult) -> dict[str, Any]:
-    """Return a result as JSON data without its times; the traceback, which names addresses and paths, goes with them."""
+    """Return a result as JSON data without its times; the traceback, which names addresses and paths, goes with them.
+
+    So does how much was reused, which depends on what was interrupted.
+    """
     data = result.model_dump(mode="json")
-    for name in ("time_seconds", "started_at", "ended_at"):
+    for name in ("time_seconds", "started_at", "ended_at", "reused"):
         del data[name]
     del data["used"]["seconds"], data["usage_selection"]["seconds"]
     data["overshoot"].pop("seconds", None)

@@ -36,6 +36,18 @@ class EndRecord:
     """Of the job's `events.jsonl`; None in journals of older versions."""
 
 
+@dataclass(frozen=True, slots=True)
+class TrainedRecord:
+    """One job whose training is over, and whose scoring is not."""
+
+    events: Seal
+    """Of the job's `events.jsonl`, up to the end of training."""
+    ended: str = ""
+    """How the training process ended that could not say it itself (`timeout`, or words)."""
+    attempt: str = ""
+    """By which the ledger knows the attempt; empty where no model is asked."""
+
+
 class Journal:
     """`journal-<worker>.jsonl`, append-only, with one writing process, whose threads take turns.
 
@@ -56,9 +68,14 @@ class Journal:
         self._append({"kind": "opened", "files": {path: seal.as_json() for path, seal in meta.items()}})
         self._log.sync()
 
-    def job_started(self, job_id: str) -> None:
-        """Note that a job is under way. Not flushed: nothing depends on it."""
-        self._append({"kind": "job_started", "job": job_id})
+    def job_started(self, job_id: str, *, is_trained: bool = False) -> None:
+        """Note that a job is under way, from its beginning or from the end of its training. Not flushed: nothing depends on it."""
+        self._append({"kind": "job_started", "job": job_id, **({"phase": "score"} if is_trained else {})})
+
+    def job_trained(self, job_id: str, trained: TrainedRecord) -> None:
+        """Note that a job's training is over. Not flushed: lost with the events that it seals, it costs a second training."""
+        told = {"ended": trained.ended, "attempt": trained.attempt}
+        self._append({"kind": "job_trained", "job": job_id, "events": trained.events.as_json(), **told})
 
     def job_finished(self, job_id: str, status: JobStatus, *, digest: str = "") -> None:
         """Declare a job finished, durably. Its `results.json` must be durable already; `digest` is its SHA-256."""

@@ -84,12 +84,16 @@ class JobLayout:
         if not files.make_new_dir(self.path) and any(self.path.iterdir()):
             attempts = self.run.attempts
             files.make_dir(attempts)
-            taken = [int(earlier.path.suffix[1:]) for earlier in self.earlier_attempts()]
-            files.move(self.path, attempts / f"{self.job_id}.{max(taken, default=0) + 1}")
+            files.move(self.path, self.next_attempt().path)
             files.sync_folder(attempts)
             files.sync_folder(self.run.path)
             files.make_dir(self.path)
         return self
+
+    def next_attempt(self) -> JobLayout:
+        """Return where the next attempt that is put aside goes."""
+        taken = [int(earlier.path.suffix[1:]) for earlier in self.earlier_attempts()]
+        return JobLayout(self.run.attempts / f"{self.job_id}.{max(taken, default=0) + 1}")
 
     def earlier_attempts(self) -> list[JobLayout]:
         """Return the attempts that were put aside, in their order."""

@@ -61,10 +61,15 @@ class JournalLine(TypedDict):
     __pydantic_config__ = _CLOSED  # type: ignore[misc]
     n: int
     t: str
-    kind: Literal["opened", "job_started", "job_finished", "sealed", "settled", "run_ended", "indexed", "accepted"]
+    kind: Literal[
+        "opened", "job_started", "job_trained", "job_finished", "sealed", "settled", "run_ended", "indexed", "accepted"
+    ]
     sum: str
     files: NotRequired[dict[str, SealPair]]
     job: NotRequired[str]
+    phase: NotRequired[Literal["score"]]
+    ended: NotRequired[str]
+    attempt: NotRequired[str]
     status: NotRequired[JobStatus]
     digest: NotRequired[str]
     events: NotRequired[SealPair]
@@ -78,11 +83,14 @@ class JournalLine(TypedDict):
 
 
 class LedgerLine(TypedDict):
-    """One call, or a job's `clock` (its training began) or `release` (it is over). Fields of a call are those of the event `llm_call`."""
+    """One call, or of a job: `clock` (its training began), `anew` (its scoring begins again), `release` (it is over).
+
+    Fields of a call are those of the event `llm_call`.
+    """
 
     __pydantic_config__ = _OPEN  # type: ignore[misc]
     v: int
-    kind: Literal["llm_call", "clock", "release"]
+    kind: Literal["llm_call", "clock", "anew", "release"]
     t: str
     job_id: str
     attempt: str

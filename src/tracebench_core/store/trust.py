@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobStatus
 from tracebench_core.store import files
-from tracebench_core.store.journal import EndRecord, has_sum, is_sound
+from tracebench_core.store.journal import EndRecord, TrainedRecord, has_sum, is_sound
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.seal import Seal, seal_of
 
@@ -34,6 +34,8 @@ class Trust:
     """By job; of a job that was run again, the last."""
     restarted: set[str] = field(default_factory=set)
     """Jobs that were begun again after their last end record, which then says nothing of the files that lie there."""
+    trained: dict[str, TrainedRecord] = field(default_factory=dict)
+    """Jobs whose training is over and whose scoring was not declared finished."""
     meta: dict[str, set[str]] = field(default_factory=dict)
     """SHA-256 of the files of `meta/`, by path: all that they were."""
     seals: dict[str, Seal] = field(default_factory=dict)
@@ -141,10 +143,8 @@ def _take(trust: Trust, record: Mapping[str, Any], *, latest: dict[str, str], en
     match record["kind"]:
         case "job_finished":
             _take_end(trust, record, latest=latest, ends_here=ends_here)
-        case "job_started":
-            trust.restarted.add(str(record["job"]))
-            trust.begun_since.add(str(record["job"]))
-            trust.run_end = {}
+        case "job_started" | "job_trained":
+            _take_progress(trust, record)
         case "opened":
             for path, seal in _seals(record).items():
                 trust.meta.setdefault(path, set()).add(seal.sha256)
@@ -161,6 +161,19 @@ def _take(trust: Trust, record: Mapping[str, Any], *, latest: dict[str, str], en
             trust.accepted[str(record["path"])] = Seal.from_json(record["now"])
 
 
+def _take_progress(trust: Trust, record: Mapping[str, Any]) -> None:
+    job = str(record["job"])
+    if record["kind"] == "job_trained":
+        if (events := Seal.from_json(record["events"])) is not None:
+            trust.trained[job] = TrainedRecord(events, str(record["ended"]), str(record["attempt"]))
+        return
+    if record.get("phase") != "score":
+        trust.trained.pop(job, None)
+    trust.restarted.add(job)
+    trust.begun_since.add(job)
+    trust.run_end = {}
+
+
 def _seals(record: Mapping[str, Any]) -> dict[str, Seal]:
     return {path: seal for path, data in record["files"].items() if (seal := Seal.from_json(data)) is not None}
 
@@ -174,6 +187,7 @@ def _take_end(trust: Trust, record: Mapping[str, Any], *, latest: dict[str, str]
         latest[job] = ends_here[job] = at
         trust.ends[job] = EndRecord(job, status, str(record["digest"]), Seal.from_json(record.get("events")))
         trust.restarted.discard(job)
+        trust.trained.pop(job, None)
 
 
 def _sound_records(path: Path, name: str, trust: Trust) -> Iterator[Any]:

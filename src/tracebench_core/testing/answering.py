@@ -96,6 +96,9 @@ class AnsweringModels:
     def end_training(self) -> None:
         """Do nothing: no call is under way."""
 
+    def score_anew(self) -> None:
+        """Do nothing: no scoring is cut short here."""
+
     def _demand(self, calls: int) -> None:
         used: dict[Axis, float] = {
             "llm_calls": self._used.llm_calls + calls - 1,

@@ -29,7 +29,7 @@ class LocalEnd:
     """How a job's process ended; see `JobEnd`."""
 
     order: JobOrder
-    exit: Literal["done", "timeout", "died", "cancelled", "lost"]
+    exit: Literal["done", "timeout", "died", "cancelled", "lost", "trained"]
     detail: str
 
 
@@ -65,6 +65,7 @@ class LocalExecutor:
                     if following is None:
                         yield LocalEnd(order, message["exit"], message["detail"])
                     else:
+                        yield LocalEnd(order, "trained", following.ended)
                         again.append(following)
                     restarts = 0
                 if self._live.is_gone:

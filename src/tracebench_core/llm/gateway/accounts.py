@@ -33,10 +33,12 @@ class Account:
     """The section that the last placed call belongs to."""
     before: dict[str, int] = field(default_factory=dict)
     """By request, how often it had been asked when that section began."""
+    asked_in_training: Counter[str] = field(default_factory=Counter)
+    """`asked`, as training left it."""
     is_trained: bool = False
     """Training has ended: its keys ask for nothing more."""
 
-    def occurrence(self, digest: str, place: Place | None = None) -> int:
+    def occurrence(self, digest: str, place: Place | None = None, *, phase: Phase = "training") -> int:
         """Return how often this request was asked before, and count it; with a place, as if its section had come in order."""
         if place is None:
             number = self.asked[digest]
@@ -45,11 +47,20 @@ class Account:
                 self.section, self.before = place.section, {}
             number = self.before.setdefault(digest, self.asked[digest]) + place.offset
         self.asked[digest] = max(self.asked[digest], number + 1)
+        if phase == "training":
+            self.asked_in_training[digest] = self.asked[digest]
         return number
 
-    def restore_occurrence(self, digest: str, number: int | None) -> None:
+    def restore_occurrence(self, digest: str, number: int | None, phase: Phase) -> None:
         """Count a call of the ledger; `number` is the occurrence that it was, where the ledger tells."""
         self.asked[digest] = max(self.asked[digest] + (number is None), (number or 0) + 1)
+        if phase == "training":
+            self.asked_in_training[digest] = self.asked[digest]
+
+    def score_anew(self) -> None:
+        """Count requests as if training had just ended: what a scoring that was cut short had asked is asked again."""
+        self.is_trained = True
+        self.asked = Counter(self.asked_in_training)
 
     def add(self, record: dict[str, Any]) -> None:
         """File a finished call under the next number."""

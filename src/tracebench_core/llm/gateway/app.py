@@ -63,6 +63,7 @@ class Routes:
                 Route("/ledger/used", self.for_engine(self._used)),
                 Route("/ledger/clock", self.for_engine(self._start_clock), methods=["POST"]),
                 Route("/ledger/end", self.for_engine(self._end), methods=["POST"]),
+                Route("/ledger/anew", self.for_engine(self._score_anew), methods=["POST"]),
                 Route("/admin/health", self.for_runner(self._health)),
                 Route("/admin/run", self.for_runner(self._run)),
                 Route("/admin/jobs/{job_id}/{attempt}/records", self.for_runner(self._records_of)),
@@ -171,6 +172,12 @@ class Routes:
 
     async def _end(self, request: Request, caller: Caller) -> Response:
         await self._service.end_training(caller.account)
+        return JSONResponse({})
+
+    async def _score_anew(self, request: Request, caller: Caller) -> Response:
+        account = caller.account
+        account.score_anew()
+        self._service.ledger.append("anew", job_id=account.job_id, attempt=account.attempt)
         return JSONResponse({})
 
     async def _health(self, request: Request) -> Response:

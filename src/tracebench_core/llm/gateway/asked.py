@@ -80,7 +80,7 @@ class Asked:
             messages=messages,
             sampling=self.sampling,
             digest=digest,
-            occurrence=account.occurrence(digest, place),
+            occurrence=account.occurrence(digest, place, phase=claims.phase),
             hints=claims.hints,
             kind=self.kind,
             limit=limit if self.kind != "embedding" else None,

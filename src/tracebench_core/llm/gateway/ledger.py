@@ -15,7 +15,7 @@ LEDGER_VERSION = 1
 
 
 class Ledger:
-    """The append-only file. Kinds of lines: `llm_call`, `clock` (training began), `release` (a job is done)."""
+    """The append-only file. Kinds of lines: `llm_call`, `clock` (training began), `anew` (scoring again), `release` (a job is done)."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,8 +46,10 @@ class Ledger:
                 continue
             if kind == "clock":
                 account.capped.clock = line["mono"]
+            elif kind == "anew":
+                account.score_anew()
             elif line["status"] != "refused":
-                account.restore_occurrence(line["request_hash"], line.get("occurrence"))
+                account.restore_occurrence(line["request_hash"], line.get("occurrence"), line["phase"])
 
     def close(self) -> None:
         """Close the file."""

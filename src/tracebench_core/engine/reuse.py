@@ -1,0 +1,94 @@
+"""Reuse of measurements across restarts and extensions of a run.
+
+Only for tasks that call themselves deterministic, and of their training split: an evaluation is taken over where task, version, options,
+guide, values, example and the seed of the evaluation are the same, and no model was asked. Validation and test, by which a winner is
+chosen and judged, are always measured.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.engine.plan import Plan
+from tracebench_core.ids import canonical_json, content_hash
+from tracebench_core.specs import Candidate, Example, ExampleResult, Feedback, JobOrder, JobSpec
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.measured import DIGITS, Measured
+
+
+class Reuse:
+    """What earlier attempts have measured of one task."""
+
+    def __init__(self, identity: Any, earlier: Measured) -> None:
+        """`identity` is JSON data that is equal where measurements may be taken over."""
+        self._identity = content_hash(canonical_json(identity))
+        self._earlier = earlier
+        self._examples: dict[str, str] = {}
+
+    def key(self, candidate: Candidate, example: Example, seed: int) -> str:
+        """Return what stands for an evaluation; empty where its values cannot be told apart by their text."""
+        try:
+            told = canonical_json([self._identity, candidate.values, self._content(example), seed])
+        except (TypeError, ValueError):
+            return ""
+        return content_hash(told)[:DIGITS]
+
+    def find(self, key: str) -> ExampleResult | None:
+        """Return an evaluation of before, marked as reused."""
+        found = self._earlier.find(key) if key else None
+        if found is None:
+            return None
+        event = found.event
+        feedback = Feedback(score=event.score, text=event.feedback, metrics=event.metrics, status=event.status)
+        return ExampleResult(
+            example=event.example,
+            split=event.split,
+            feedback=feedback,
+            seconds=0.0,
+            reused=True,
+            reused_from=found.source,
+        )
+
+    def _content(self, example: Example) -> str:
+        """Return an example's id, and its content where that is data: what is not follows from the task's version and options."""
+        if example.id not in self._examples:
+            try:
+                content = content_hash(canonical_json([example.input, example.reference]))
+            except (TypeError, ValueError):
+                content = ""
+            self._examples[example.id] = f"{example.id}/{content}"
+        return self._examples[example.id]
+
+
+def open_reuse(order: JobOrder) -> Reuse:
+    """Return what earlier attempts at a job, and the relatives that its order names, have measured."""
+    job, layout = order.job, RunLayout(Path(order.run_dir))
+    attempts = [*layout.job(job.job_id).earlier_attempts(), *map(layout.job, order.relatives)]
+    return Reuse([*_measured(job), job.plugin_version, order.isolation], Measured(attempts))
+
+
+def relatives(plan: Plan, finished: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return by job which finished jobs have measured the same task with the same seed; only of deterministic tasks."""
+    done = set(finished)
+    groups: dict[bytes, list[str]] = defaultdict(list)
+    found: dict[str, tuple[str, ...]] = {}
+    if not done:
+        return found
+    for job in plan.jobs:
+        if plan.tasks[job.task_id].deterministic and job.job_id in done:
+            groups[_group(job)].append(job.job_id)
+    for job in plan.jobs if groups else ():
+        if job.job_id not in done and (others := groups.get(_group(job))):
+            found[job.job_id] = tuple(others)
+    return found
+
+
+def _group(job: JobSpec) -> bytes:
+    return canonical_json([*_measured(job), job.seed])
+
+
+def _measured(job: JobSpec) -> list[Any]:
+    return [job.task_id, job.task_version.model_dump(mode="json"), job.eval_kwargs, job.guide, job.guide_kwargs]
