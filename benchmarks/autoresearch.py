@@ -25,7 +25,7 @@ from tracebench_autoresearch.evaluation.box import run_in_box
 from tracebench_autoresearch.experiment import Command
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot, write_files
 from tracebench_autoresearch.trainer.judging import Greedy, NoiseAware, Rule
-from tracebench_core.llm.answer_format import shown_values
+from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.sandbox import open_sandbox
 from tracebench_core.testing.fake_openai import FakeOpenAI
 

@@ -21,7 +21,7 @@ from typing import Any
 os.environ["TRACEBENCH_HF_SOURCE"] = "sample"
 
 from tracebench_core import load_config, run
-from tracebench_core.llm.answer_format import shown_values
+from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_hfqa.rows.opening import SAMPLES
 

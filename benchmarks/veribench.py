@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core import api, evaluate_task
-from tracebench_core.llm.answer_format import shown_values
+from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_veribench.coq.catalog import ENTRIES
 from tracebench_veribench.coq.problem import load_problem

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracebench_core.builtin.sampling import comparison_set, draw_subset
-from tracebench_core.builtin.schedule import schedule
 from tracebench_core.builtin.settings import (
     PROPOSALS,
     RANDOM_STEPS,
@@ -20,6 +18,8 @@ from tracebench_core.builtin.settings import (
 )
 from tracebench_core.contracts import Problem
 from tracebench_core.llm.stub.mutate import mutate
+from tracebench_core.proposing.sampling import comparison_set, draw_subset
+from tracebench_core.proposing.schedule import schedule
 from tracebench_core.specs import Candidate, Evaluation, Example, Values
 
 

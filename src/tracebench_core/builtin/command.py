@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from tracebench_core.builtin.settings import TrainerSettings
 from tracebench_core.contracts import Problem
 from tracebench_core.engine.program import Program, describe_exit, run_program
 from tracebench_core.errors import ProgramError
+from tracebench_core.proposing.settings import TrainerSettings
 
 HOME = "TRACEBENCH_HOME"
 """Names the folder in which the run was started."""

@@ -14,13 +14,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tracebench_core.builtin.intake import Intake
-from tracebench_core.builtin.rendering import as_text, cut, score_text
-from tracebench_core.builtin.replies import UnreadableReply, read_reply
 from tracebench_core.contracts import SIDE_BY_SIDE, Problem
 from tracebench_core.errors import ModelError
 from tracebench_core.ids import canonical_json
-from tracebench_core.llm.answer_format import ANSWER_FORMAT, describe, render_values
+from tracebench_core.proposing.answer_format import ANSWER_FORMAT, describe, render_values
+from tracebench_core.proposing.intake import Intake
+from tracebench_core.proposing.rendering import as_text, cut, score_text
+from tracebench_core.proposing.replies import UnreadableReply, read_reply
 from tracebench_core.specs import Evaluation, Example, ExampleResult, Message, Parameter, Values
 
 log = logging.getLogger(__name__)

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from tracebench_core.proposing.settings import TrainerSettings
 from tracebench_core.specs import CostEstimate, Range, TaskShape
 
 RANDOM_STEPS = 10
 """Of `RandomSearch` when neither its settings nor a cap say more."""
 PROPOSALS = 8
 """Of `BestOfN` and `SequentialRefine` likewise."""
-
-
-class TrainerSettings(BaseModel):
-    """What every trainer of ours takes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    num_threads: int | None = Field(default=None, ge=1)
-    """Accepted for compatibility; how many examples are evaluated at a time is the run's `eval_workers`."""
-    verbose: bool = False
-    """Accepted for compatibility; a job's events say everything."""
 
 
 class ComparingSettings(TrainerSettings):

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from tracebench_core.api.console import output
 from tracebench_core.cli import (
     compare,
     config,
@@ -19,7 +20,6 @@ from tracebench_core.cli import (
     export,
     fsck,
     listing,
-    output,
     plan,
     pythons,
     recap,

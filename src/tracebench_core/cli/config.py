@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tracebench_core.cli import output
-from tracebench_core.cli.options import AsJson, Overrides
+from tracebench_core.api.console import output
+from tracebench_core.api.console.options import AsJson, Overrides
 
 
 def register(app: typer.Typer) -> None:

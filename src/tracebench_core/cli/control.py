@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tracebench_core.cli import output
-from tracebench_core.cli.locate import find_job, find_run
-from tracebench_core.cli.options import AsJson, RunsDir
+from tracebench_core.api.console import output
+from tracebench_core.api.console.locate import find_job, find_run
+from tracebench_core.api.console.options import AsJson, RunsDir
 
 INTERRUPTED = 130
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the id of one in `--runs-dir`.")]

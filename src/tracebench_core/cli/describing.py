@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tracebench_core.cli import output
+from tracebench_core.api.console import output
 
 if TYPE_CHECKING:
     from tracebench_core.specs import TaskSpec

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from tracebench_core.cli import output
+from tracebench_core.api.console import output
 from tracebench_core.errors import RunDirError
 
 if TYPE_CHECKING:

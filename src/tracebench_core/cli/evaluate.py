@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracebench_core.cli import output
-from tracebench_core.cli.options import AsJson, Root
+from tracebench_core.api.console import output
+from tracebench_core.api.console.options import AsJson, Root
 from tracebench_core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracebench_core.cli import output
+from tracebench_core.api.console import output
 from tracebench_core.errors import UsageError
 
 if TYPE_CHECKING:

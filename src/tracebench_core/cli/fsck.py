@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracebench_core.cli import output
-from tracebench_core.cli.locate import find_run
-from tracebench_core.cli.options import AsJson, RunsDir
+from tracebench_core.api.console import output
+from tracebench_core.api.console.locate import find_run
+from tracebench_core.api.console.options import AsJson, RunsDir
 
 if TYPE_CHECKING:
     from tracebench_core.store.checks import Finding

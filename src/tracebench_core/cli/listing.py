@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracebench_core.cli import output
+from tracebench_core.api.console import output
+from tracebench_core.api.console.options import AsJson, Bench, Root, suite_names
 from tracebench_core.cli.describing import component_document, print_document, task_document
-from tracebench_core.cli.options import AsJson, Bench, Root, suite_names
 
 if TYPE_CHECKING:
     from tracebench_core.plugins import PluginHost

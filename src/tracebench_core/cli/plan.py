@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracebench_core.cli import output
-from tracebench_core.cli.options import AsJson, Overrides, Root, RunsDir
+from tracebench_core.api.console import output
+from tracebench_core.api.console.options import AsJson, Overrides, Root, RunsDir
 
 if TYPE_CHECKING:
     from tracebench_core.analysis.amounts import Estimate

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tracebench_core.cli import output
-from tracebench_core.cli.options import AsJson
+from tracebench_core.api.console import output
+from tracebench_core.api.console.options import AsJson
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `pythons list` shows.")]
 group = typer.Typer(name="pythons", help="Prepare interpreters for libraries that need an environment of their own.")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracebench_core.cli import output
-from tracebench_core.cli.locate import DEFAULT_RUNS_DIR, find_run, is_run
-from tracebench_core.cli.options import AsJson, MaxWorkers, RunsDir
+from tracebench_core.api.console import output
+from tracebench_core.api.console.locate import DEFAULT_RUNS_DIR, find_run, is_run
+from tracebench_core.api.console.options import AsJson, MaxWorkers, RunsDir
 from tracebench_core.cli.run import finish, reporter_name
 from tracebench_core.errors import UsageError
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tracebench_core.cli import output
+from tracebench_core.api.console import output
+from tracebench_core.api.console.locate import find_run
+from tracebench_core.api.console.options import AsJson, RunsDir
 from tracebench_core.cli.compare import AxisName
-from tracebench_core.cli.locate import find_run
-from tracebench_core.cli.options import AsJson, RunsDir
 from tracebench_core.errors import MissingRequirementError, OutputError, TraceBenchError, UsageError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracebench_core.cli import output
-from tracebench_core.cli.locate import find_run
-from tracebench_core.cli.options import (
+from tracebench_core.api.console import output
+from tracebench_core.api.console.locate import find_run
+from tracebench_core.api.console.options import (
     AsJson,
     ConfigFile,
     MaxCalls,

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tracebench_core.cli import output
-from tracebench_core.cli.locate import DEFAULT_RUNS_DIR, is_run
-from tracebench_core.cli.options import AsJson, RunsDir
+from tracebench_core.api.console import output
+from tracebench_core.api.console.locate import DEFAULT_RUNS_DIR, is_run
+from tracebench_core.api.console.options import AsJson, RunsDir
 
 COLUMNS = ("run", "started", "jobs", "status", "tasks", "trainers", "calls", "usd")
 _NAMED = 2

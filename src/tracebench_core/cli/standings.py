@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tracebench_core.cli import output
+from tracebench_core.api.console import output
 
 if TYPE_CHECKING:
     from tracebench_core.analysis.intervals import Interval

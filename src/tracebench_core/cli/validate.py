@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracebench_core.cli import output
-from tracebench_core.cli.options import AsJson, Bench, ConfigFile, Overrides, Root, RunsDir, suite_names
+from tracebench_core.api.console import output
+from tracebench_core.api.console.options import AsJson, Bench, ConfigFile, Overrides, Root, RunsDir, suite_names
 
 if TYPE_CHECKING:
     from tracebench_core.plugins import PluginHost

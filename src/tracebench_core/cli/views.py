@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracebench_core.cli import output
+from tracebench_core.api.console import output
 from tracebench_core.errors import OutputError, UsageError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tracebench_core.ids import derive_seed
-from tracebench_core.llm.answer_format import shown_values
+from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.specs import Values
 
 Rule = Callable[[Values, random.Random], Values]

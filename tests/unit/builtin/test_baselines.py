@@ -8,7 +8,6 @@ import pytest
 
 from tracebench_core.analysis.whatif import recap_job
 from tracebench_core.builtin.baselines import BestOfN, NoOp, RandomSearch, SequentialRefine
-from tracebench_core.builtin.schedule import schedule
 from tracebench_core.builtin.settings import (
     BestOfNSettings,
     NoOpSettings,
@@ -16,6 +15,7 @@ from tracebench_core.builtin.settings import (
     SequentialRefineSettings,
 )
 from tracebench_core.contracts import Problem, Trainer
+from tracebench_core.proposing.schedule import schedule
 from tracebench_core.specs import Budget, JobResult
 from tracebench_core.specs.events import ComparisonSet, LLMCall, Scored
 from tracebench_core.testing import Toy, Trial, run_trial

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.builtin.conversion import RefusedValue, convert
 from tracebench_core.builtin.reflective import build
-from tracebench_core.builtin.rendering import as_text, score_text
-from tracebench_core.builtin.replies import UnreadableReply, read_reply
 from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Context, Problem
 from tracebench_core.engine.despair import HOPELESS_CALLS
 from tracebench_core.errors import ModelError
-from tracebench_core.llm.answer_format import shown_values
+from tracebench_core.proposing.answer_format import shown_values
+from tracebench_core.proposing.conversion import RefusedValue, convert
+from tracebench_core.proposing.rendering import as_text, score_text
+from tracebench_core.proposing.replies import UnreadableReply, read_reply
 from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
 from tracebench_core.specs.events import MetricLogged
 from tracebench_core.testing import Toy, Trial, run_trial

@@ -1,6 +1,6 @@
 import random
 
-from tracebench_core.builtin.sampling import Minibatches, draw_subset
+from tracebench_core.proposing.sampling import Minibatches, draw_subset
 from tracebench_core.specs import Example
 
 EXAMPLES = [Example(id=str(i)) for i in range(7)]

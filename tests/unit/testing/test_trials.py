@@ -6,7 +6,7 @@ import pytest
 
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import BudgetExhausted, ModelError
-from tracebench_core.llm.answer_format import render_values
+from tracebench_core.proposing.answer_format import render_values
 from tracebench_core.specs import Budget
 from tracebench_core.testing import Teacher, run_trial
 from tracebench_core.testing.answering import AnsweringModels

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tracebench_core.builtin.schedule import IDLE_STEPS
 from tracebench_core.engine.despair import HOPELESS_CALLS
 from tracebench_core.errors import ModelError
+from tracebench_core.proposing.schedule import IDLE_STEPS
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import ComparisonSet
 from tracebench_core.testing import Teacher, Trial, run_trial

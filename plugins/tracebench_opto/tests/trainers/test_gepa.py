@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tracebench_core.contracts import Problem
-from tracebench_core.llm.answer_format import shown_values
+from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import Decision
 from tracebench_core.testing import Teacher, Trial, run_trial

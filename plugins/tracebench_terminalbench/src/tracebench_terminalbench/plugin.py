@@ -64,6 +64,6 @@ def tracebench_pythons() -> Iterable[PythonSpec]:
             name="harbor",
             python=">=3.12",
             requirements=(RANGE,),
-            loader="tracebench_core.plugins.interpreters:find_python",
+            loader="tracebench_core.api.programs:find_python",
         )
     ]

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tracebench_core.llm.answer_format import shown_values
+from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
 LOOK, CHECK = "look into a file before you change it", "check your work before you are done"

@@ -6,11 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from tracebench_core.api.records import Blobs, RunLayout, iter_lines
 from tracebench_core.errors import RunDirError
-from tracebench_core.llm.cassette.blobs import Blobs
 from tracebench_core.specs.events import LLMCall
-from tracebench_core.store.files import iter_lines
-from tracebench_core.store.layout import RunLayout
 
 
 def read_texts(layout: RunLayout, job_id: str, calls: Sequence[LLMCall], wanted: LLMCall) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tracebench_core.cli import output
+from tracebench_core.api.console import output
 from tracebench_core.errors import MissingRequirementError, RunDirError, UsageError
 from tracebench_viewer.gatekeeper import LOOPBACK
 from tracebench_viewer.settings import ViewerSettings

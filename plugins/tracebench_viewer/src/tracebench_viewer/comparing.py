@@ -10,14 +10,10 @@ from typing import Any
 
 import yaml
 
-from tracebench_core.analysis.comparison import compare_runs
-from tracebench_core.analysis.document import comparison_data
-from tracebench_core.analysis.plots import curve_rows
-from tracebench_core.analysis.report.figures import figures
-from tracebench_core.analysis.report.sections import sections
+from tracebench_core.api.analysis import compare_runs, comparison_data, curve_rows, figures, sections
+from tracebench_core.api.records import Run
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs import Axis
-from tracebench_core.store.reader import Run
 from tracebench_viewer.index import Index
 from tracebench_viewer.look import NOTHING
 

@@ -22,10 +22,9 @@ from typing import Any
 
 import yaml
 
+from tracebench_core.api.records import RunLayout, iter_job_lines, read_head
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.ids import content_hash
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import iter_job_lines, read_head
 
 VERSION = 1
 SHOWN_TEXT = 400

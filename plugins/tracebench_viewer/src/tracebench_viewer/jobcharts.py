@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracebench_core.analysis.charts import altair
+from tracebench_core.api.analysis import altair
 from tracebench_viewer.jobview import Row
 from tracebench_viewer.look import BLUE, GREEN, GREY, VERDICT_COLORS, VERMILLION
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracebench_core.analysis.amounts import AXES
+from tracebench_core.api.analysis import AXES
+from tracebench_core.api.records import BlobStore, JobLayout, Run, candidate_scores, read_result
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobResult, JobSpec
 from tracebench_core.specs.events import (
@@ -22,11 +23,6 @@ from tracebench_core.specs.events import (
     Scored,
     SuiteRecord,
 )
-from tracebench_core.store.blobs import BlobStore
-from tracebench_core.store.layout import JobLayout
-from tracebench_core.store.reader import Run
-from tracebench_core.store.results import read_result
-from tracebench_core.store.states import candidate_scores
 
 Row = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from tracebench_core.analysis.amounts import AXES
-from tracebench_core.engine.control_find import tell
+from tracebench_core.api.analysis import AXES
+from tracebench_core.api.records import tell
 from tracebench_core.errors import TraceBenchError
 from tracebench_viewer import parts
 from tracebench_viewer.commands import begin

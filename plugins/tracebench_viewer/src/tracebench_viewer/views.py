@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from tracebench_core.analysis.views import build_views
-from tracebench_core.builtin.hosting import open_host
-from tracebench_core.plugins import Catalog
-from tracebench_core.store.reader import Run
+from tracebench_core.api import Catalog, open_host
+from tracebench_core.api.analysis import build_views
+from tracebench_core.api.records import Run
 from tracebench_viewer import parts
 
 

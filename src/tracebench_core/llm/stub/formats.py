@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracebench_core.llm.answer_format import shown_values
 from tracebench_core.llm.stub.mutate import looks_like_code
+from tracebench_core.proposing.answer_format import shown_values
 
 REASONING = "Seed-determined mutation by the stub model."
 

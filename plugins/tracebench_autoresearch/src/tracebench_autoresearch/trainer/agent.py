@@ -15,9 +15,8 @@ from pathlib import Path
 from tracebench_autoresearch.edits.applying import Proposal
 from tracebench_autoresearch.edits.files import UnusableEdit
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
-from tracebench_core.builtin.command import passed
+from tracebench_core.api.programs import APART, find_program, model_variables, passed
 from tracebench_core.contracts import Problem
-from tracebench_core.engine.program import APART, find_program, model_variables
 from tracebench_core.errors import ProgramError
 
 _LOOK_SECONDS = 0.5

@@ -12,10 +12,10 @@ from tracebench_autoresearch.trainer.judging import Greedy, NoiseAware, Rule, Ru
 from tracebench_autoresearch.trainer.proposing import Agent, Proposer
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
 from tracebench_autoresearch.trainer.workspace import Workspace
-from tracebench_core.builtin.rendering import score_text
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import BudgetExhausted
 from tracebench_core.ids import canonical_json
+from tracebench_core.proposing.rendering import score_text
 from tracebench_core.specs import Candidate, Evaluation, Values
 
 

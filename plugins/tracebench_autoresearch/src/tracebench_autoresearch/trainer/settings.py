@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from tracebench_core.builtin.settings import TrainerSettings
+from tracebench_core.proposing.settings import TrainerSettings
 from tracebench_core.specs import CostEstimate, Range, TaskShape
 
 

@@ -16,8 +16,7 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from tracebench_core.sandbox.codec import CodecError, Decoder, Encoder
-from tracebench_core.sandbox.frames import read_frame, write_frame
+from tracebench_core.api.codec import CodecError, Decoder, Encoder, read_frame, write_frame
 from tracebench_llm4ad.adapters.runtime.loading import Foreign, load
 
 CAP = 1 << 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracebench_core.builtin.rendering import score_text
+from tracebench_core.proposing.rendering import score_text
 from tracebench_core.specs import Evaluation, ExampleResult
 
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tracebench_core.builtin.rendering import as_text, cut, score_text
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import PluginError
 from tracebench_core.ids import canonical_json
+from tracebench_core.proposing.rendering import as_text, cut, score_text
 from tracebench_core.specs import Evaluation, Example, Parameter, Values
 from tracebench_opto.bridge import library
 

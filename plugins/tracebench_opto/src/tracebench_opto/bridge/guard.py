@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from tracebench_core.builtin.replies import UnreadableReply, read_reply
+from tracebench_core.proposing.replies import UnreadableReply, read_reply
 from tracebench_core.specs import Parameter
 from tracebench_opto.bridge.model import ESCAPED, restored
 

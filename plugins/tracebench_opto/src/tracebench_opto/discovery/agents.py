@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracebench_core.builtin.rendering import as_text
 from tracebench_core.contracts import Problem
+from tracebench_core.proposing.rendering import as_text
 from tracebench_opto.bridge import graph, library
 from tracebench_opto.discovery.bench import Bench, Submission
 

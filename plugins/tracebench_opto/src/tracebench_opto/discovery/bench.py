@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from tracebench_core.builtin.intake import Intake
 from tracebench_core.contracts import Problem
+from tracebench_core.proposing.intake import Intake
 from tracebench_core.specs import Example, Values
 
 UNKNOWN = -1e9

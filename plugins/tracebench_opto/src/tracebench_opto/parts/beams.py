@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tracebench_core.builtin.sampling import draw_subset
 from tracebench_core.contracts import Problem
+from tracebench_core.proposing.sampling import draw_subset
 from tracebench_core.specs import CostEstimate, Evaluation, TaskShape
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples

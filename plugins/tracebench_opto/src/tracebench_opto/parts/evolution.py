@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from pydantic import Field
 
-from tracebench_core.builtin.sampling import draw_subset
 from tracebench_core.contracts import Problem
+from tracebench_core.proposing.sampling import draw_subset
 from tracebench_core.specs import CostEstimate, Evaluation, TaskShape, Values
 from tracebench_opto.parts.acceptance import accept, improves
 from tracebench_opto.parts.archive import Entry

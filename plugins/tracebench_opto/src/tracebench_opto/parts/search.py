@@ -11,10 +11,10 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from pydantic import Field
 
-from tracebench_core.builtin.sampling import Minibatches, draw_subset
-from tracebench_core.builtin.schedule import IDLE_STEPS, schedule
 from tracebench_core.contracts import SIDE_BY_SIDE, BatchOptimizer, Problem
 from tracebench_core.errors import ModelError
+from tracebench_core.proposing.sampling import Minibatches, draw_subset
+from tracebench_core.proposing.schedule import IDLE_STEPS, schedule
 from tracebench_core.specs import Evaluation, Example, Message, Spec, Values
 from tracebench_opto.parts.archive import Archive, Entry
 from tracebench_opto.parts.objectives import ObjectiveConfig, resolve_goal

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tracebench_core.builtin.intake import Intake
 from tracebench_core.contracts import SIDE_BY_SIDE, Problem
 from tracebench_core.errors import ModelError
 from tracebench_core.ids import canonical_json
+from tracebench_core.proposing.intake import Intake
 from tracebench_core.specs import Evaluation, Values
 from tracebench_opto.bridge import feedback, graph, library
 from tracebench_opto.bridge.guard import guarded

@@ -15,10 +15,10 @@ from typing import Any
 
 from pydantic import Field
 
-from tracebench_core.builtin.intake import Intake
-from tracebench_core.builtin.replies import UnreadableReply, read_reply
 from tracebench_core.contracts import Problem
-from tracebench_core.llm.answer_format import ANSWER_FORMAT, describe, render_values
+from tracebench_core.proposing.answer_format import ANSWER_FORMAT, describe, render_values
+from tracebench_core.proposing.intake import Intake
+from tracebench_core.proposing.replies import UnreadableReply, read_reply
 from tracebench_core.specs import CostEstimate, Example, Message, TaskShape, Values
 from tracebench_opto.parts.acceptance import accept
 from tracebench_opto.parts.archive import Entry

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from tracebench_core.builtin.sampling import draw_subset
 from tracebench_core.contracts import Problem, Trainer
+from tracebench_core.proposing.sampling import draw_subset
 from tracebench_core.specs import CostEstimate, Spec, TaskShape
 from tracebench_opto.parts.cost import estimate_steps
 from tracebench_opto.parts.lessons import Difficulty, Stage, StageOver

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from tracebench_core.builtin.sampling import draw_subset
 from tracebench_core.contracts import Problem
+from tracebench_core.proposing.sampling import draw_subset
 from tracebench_core.specs import CostEstimate, TaskShape
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.evolution import EvolutionSettings, estimate_evolution, evolve

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from tracebench_core.builtin.sampling import Minibatches
 from tracebench_core.contracts import Problem
+from tracebench_core.proposing.sampling import Minibatches
 from tracebench_core.specs import CostEstimate, Example, TaskShape, Values
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples

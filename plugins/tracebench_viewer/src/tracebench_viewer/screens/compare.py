@@ -6,8 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from tracebench_core.analysis.amounts import AXES
-from tracebench_core.analysis.charts import Charts
+from tracebench_core.api.analysis import AXES, Charts
 from tracebench_core.errors import TraceBenchError
 from tracebench_viewer import parts
 from tracebench_viewer.comparing import compared, config_differences

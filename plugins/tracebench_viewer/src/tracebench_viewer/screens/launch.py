@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from tracebench_core.analysis.amounts import AXES
+from tracebench_core.api.analysis import AXES
 from tracebench_core.errors import TraceBenchError
 from tracebench_viewer import launching, parts
 from tracebench_viewer.commands import ask

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from tracebench_core.builtin.conversion import RefusedValue, convert
 from tracebench_core.contracts import Problem
 from tracebench_core.ids import canonical_json, did_you_mean
+from tracebench_core.proposing.conversion import RefusedValue, convert
 from tracebench_core.specs import Values
 
 log = logging.getLogger(__name__)

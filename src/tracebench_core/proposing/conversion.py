@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from tracebench_core.builtin.replies import strip_fence
 from tracebench_core.ids import canonical_json
+from tracebench_core.proposing.replies import strip_fence
 from tracebench_core.specs import Parameter
 
 _PYTHON = ("def ", "async def ", "class ")

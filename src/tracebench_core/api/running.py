@@ -1,4 +1,4 @@
-"""The public Python API: plan, run, resume, look at runs, and evaluate a task without a trainer."""
+"""Plan, run, resume and validate; open a run; evaluate a task without a trainer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tracebench_core.engine.surroundings import Surroundings
 from tracebench_core.engine.trial import TRIAL_SECONDS, Check, Trials
 from tracebench_core.engine.validation import validate_config
 from tracebench_core.llm.prices import PriceTable
-from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.plugins import Catalog, PluginHost, load_ref
 from tracebench_core.plugins.interpreters import find_python
 from tracebench_core.specs import Budget, Feedback, Resume, RunConfig, Split
 from tracebench_core.store.layout import RunLayout
@@ -39,10 +39,12 @@ if TYPE_CHECKING:
     from tracebench_core.analysis.opened import AnalysedRun
 
 __all__ = [
+    "Catalog",
     "Check",
     "Diagnosis",
     "Forecast",
     "Plan",
+    "PluginHost",
     "Program",
     "Run",
     "RunConfig",
@@ -52,6 +54,7 @@ __all__ = [
     "evaluate_task",
     "find_python",
     "load_config",
+    "load_ref",
     "load_run",
     "open_host",
     "plan",
