@@ -8,13 +8,14 @@ from tracebench_core.analysis.opened import AnalysedRun, open_run
 from tracebench_core.analysis.plots import curve_rows
 from tracebench_core.analysis.report.figures import figures
 from tracebench_core.analysis.report.sections import sections
-from tracebench_core.analysis.views import build_views
+from tracebench_core.analysis.views import Shown, build_views
 from tracebench_core.store.student import cdf as student_cdf
 
 __all__ = [
     "AXES",
     "AnalysedRun",
     "Charts",
+    "Shown",
     "altair",
     "build_views",
     "compare_runs",

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from tracebench_core.analysis.views import Shown
+from tracebench_core.api.analysis import Shown
 from tracebench_core.errors import RunDirError, TraceBenchError
 from tracebench_viewer.diffs import Side
 from tracebench_viewer.look import NOTHING
