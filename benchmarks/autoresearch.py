@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +27,15 @@ from tracebench_autoresearch.evaluation.box import run_in_box
 from tracebench_autoresearch.experiment import Command
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot, write_files
 from tracebench_autoresearch.trainer.judging import Greedy, NoiseAware, Rule
+from tracebench_autoresearch.trainer.prompts import shown_files
 from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.sandbox import open_sandbox
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
 BASELINE = 4
+_PROGRAM = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+"""A program as OpenEvolve shows it; the current one stands last."""
+OPENEVOLVE = "{id: OpenEvolve, params_variants: [{iterations: 7, num_islands: 1, parallel_evaluations: 1, diff_based_evolution: true}]}"
 TRAINERS = (
     "{id: Autoresearch, params_variants: [{num_experiments: 7, baseline_repeats: 3, max_repeats: 4}]}",
     "{id: SequentialRefine, params_variants: [{num_steps: 7}]}",
@@ -136,20 +142,37 @@ def overhead(rounds: int) -> None:
 
 
 def propose(messages: list[dict[str, Any]]) -> str:
-    """Answer like a model with the next idea that the prompt does not tell of, in the form that the prompt asks for."""
+    """Answer like a model with the next idea, in the form that the prompt asks for: blocks to `Autoresearch`, a program to others.
+
+    `Autoresearch` is told what was tried. Others are not: they get the first idea that the program does not have yet, and every third
+    time one drawn by chance, from a generator that the prompt seeds.
+    """
     prompt = str(messages[-1]["content"])
     shown = shown_values(prompt)
-    for words, old, new in IDEAS:
-        if shown is None and words not in prompt:
-            return f"Hypothesis: {words}\n\ntrain.py\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n"
-        if shown is not None and f"{new}\n" not in (text := shown["files"]["train.py"]) and old in text:
-            return json.dumps({"reasoning": words, "values": {"files": {"train.py": text.replace(old, new)}}})
-    return "no idea is left"
+    if shown is None and shown_files(prompt):
+        fresh = [idea for idea in IDEAS if idea[0] not in prompt]
+        return f"Hypothesis: {fresh[0][0]}\n\ntrain.py\n{_block(fresh[0])}" if fresh else "no idea is left"
+    text = shown["files"]["train.py"] if shown is not None else (_PROGRAM.findall(prompt) or [""])[-1]
+    left = [idea for idea in IDEAS if idea[1] in text and f"{idea[2]}\n" not in text]
+    if not left:
+        return "no idea is left"
+    rng = random.Random(prompt)
+    idea = rng.choice(left) if rng.random() < 1 / 3 else left[0]
+    if shown is None:
+        return f"{idea[0]}\n\n{_block(idea)}"
+    return json.dumps({"reasoning": idea[0], "values": {"files": {"train.py": text.replace(idea[1], idea[2])}}})
 
 
-def loop(trainers: Sequence[str]) -> None:
-    """Print the history of each trainer on `tiny_lm`."""
-    with tempfile.TemporaryDirectory() as scratch, FakeOpenAI(reply=propose) as server:
+def _block(idea: tuple[str, str, str]) -> str:
+    return f"<<<<<<< SEARCH\n{idea[1]}\n=======\n{idea[2]}\n>>>>>>> REPLACE\n"
+
+
+def loop(trainers: Sequence[str], keep: Path | None) -> None:
+    """Print the history of each trainer on `tiny_lm`; the run is left in `keep`."""
+    with ExitStack() as stack:
+        scratch = str(keep or stack.enter_context(tempfile.TemporaryDirectory()))
+        Path(scratch).mkdir(parents=True, exist_ok=True)
+        server = stack.enter_context(FakeOpenAI(reply=propose))
         config = Path(scratch, "run.yaml")
         config.write_text(CONFIG.format(url=server.base_url, trainers=", ".join(trainers)))
         words = [sys.executable, "-m", "tracebench_core.cli"]
@@ -170,13 +193,17 @@ def main() -> None:
     parser.add_argument("--proposals", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--trainers", type=int, default=len(TRAINERS), help="for `loop`: the first so many")
+    parser.add_argument(
+        "--openevolve", action="store_true", help="for `loop`: that library's search, too (`pythons create ext`)"
+    )
+    parser.add_argument("--keep", type=Path, help="for `loop`: the folder in which the run `r` is left")
     asked = parser.parse_args()
     if asked.what == "validity":
         validity(asked.runs, asked.proposals)
     elif asked.what == "overhead":
         overhead(asked.rounds)
     else:
-        loop(TRAINERS[: asked.trainers])
+        loop((*TRAINERS[: asked.trainers], *([OPENEVOLVE] if asked.openevolve else ())), asked.keep)
 
 
 if __name__ == "__main__":

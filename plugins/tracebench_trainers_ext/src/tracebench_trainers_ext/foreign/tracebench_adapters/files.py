@@ -5,7 +5,7 @@ from pathlib import Path
 import tracebench_client
 
 from .task import Task, mean
-from .texts import join, split
+from .texts import join, only_file, split
 
 EVALUATOR = '''"""Evaluates a program file at the job's door."""
 
@@ -27,13 +27,15 @@ def write_task(task, kind):
 
 
 def suffix(task):
-    """Return the file's suffix: Python for one piece of code, text for all else."""
+    """Return the file's suffix: Python for one piece of code or one such file, text for all else."""
     return ".py" if language(task) == "python" else ".txt"
 
 
 def language(task):
     """Return the language that the libraries are told."""
-    return "python" if [p.kind for p in task.parameters.values()] == ["code"] else "text"
+    parameters = list(task.parameters.values())
+    alone = len(parameters) == 1 and (parameters[0].kind == "code" or (only_file(parameters[0]) or "").endswith(".py"))
+    return "python" if alone else "text"
 
 
 def instructions(task):

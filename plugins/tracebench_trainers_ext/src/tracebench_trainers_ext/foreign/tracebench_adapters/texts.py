@@ -8,8 +8,17 @@ SECTION = "### PARAMETER "
 
 
 def to_text(parameter, value):
-    """Return a value as text: words and code as they are, all else as JSON."""
+    """Return a value as text: words, code and a single file as they are, all else as JSON."""
+    path = only_file(parameter)
+    if path is not None and list(value) == [path]:
+        return value[path]
     return value if parameter.kind in {"text", "code"} else json.dumps(value, ensure_ascii=False)
+
+
+def only_file(parameter):
+    """Return the path of the one file that a parameter consists of, or None."""
+    paths = list(parameter.initial) if parameter.kind == "files" else []
+    return paths[0] if len(paths) == 1 else None
 
 
 def from_text(parameter, text):
@@ -18,6 +27,9 @@ def from_text(parameter, text):
         return text
     if parameter.kind == "code":
         return as_code(text, like=parameter.initial)
+    path = only_file(parameter)
+    if path is not None:
+        return {path: as_code(text, like=parameter.initial[path])}
     bare = without_fence(text).strip()
     try:
         return json.loads(bare)
