@@ -1,126 +1,25 @@
-"""Plan, run, resume and validate; open a run; evaluate a task without a trainer."""
+"""Run a config, and go on with a run."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TextIO
 
-from tracebench_core.analysis.estimate import Estimator, Known, RunEstimate, estimate_run
-from tracebench_core.analysis.history import History, read_history
 from tracebench_core.builtin.hosting import open_host
-from tracebench_core.config import load_config
 from tracebench_core.contracts import Reporter
 from tracebench_core.engine.continuing import as_installed
 from tracebench_core.engine.control_resume import record_resume, refuse_unknown_error, with_run_budget
-from tracebench_core.engine.costs import Declared, declared_costs, reasons
-from tracebench_core.engine.doctor import Diagnosis, diagnose
-from tracebench_core.engine.evaluation import evaluate_values
 from tracebench_core.engine.plan import Plan, make_plan
 from tracebench_core.engine.preflight import refuse_unready
-from tracebench_core.engine.program import Program, run_program
 from tracebench_core.engine.rundir import open_run_dir, reopen_run_dir, stored_plan
 from tracebench_core.engine.runner import Runner, RunSummary
 from tracebench_core.engine.surroundings import Surroundings
-from tracebench_core.engine.trial import TRIAL_SECONDS, Check, Trials
-from tracebench_core.engine.validation import validate_config
-from tracebench_core.llm.prices import PriceTable
-from tracebench_core.plugins import Catalog, PluginHost, load_ref
-from tracebench_core.plugins.interpreters import find_python
-from tracebench_core.specs import Budget, Feedback, Resume, RunConfig, Split
+from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.specs import Budget, Resume, RunConfig
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
-from tracebench_core.store.reader import Run
-
-if TYPE_CHECKING:
-    from tracebench_core.analysis.opened import AnalysedRun
-
-__all__ = [
-    "Catalog",
-    "Check",
-    "Diagnosis",
-    "Forecast",
-    "Plan",
-    "PluginHost",
-    "Program",
-    "Run",
-    "RunConfig",
-    "RunSummary",
-    "diagnose",
-    "estimate",
-    "evaluate_task",
-    "find_python",
-    "load_config",
-    "load_ref",
-    "load_run",
-    "open_host",
-    "plan",
-    "resume",
-    "run",
-    "run_program",
-    "validate",
-]
-
-
-def plan(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Plan:
-    """Return the jobs that a config means.
-
-    Raises:
-        ConfigError: for what cannot be resolved.
-        NothingSelectedError: when no task is selected.
-    """
-    return make_plan(config, host or open_host(root=root, plugins=config.plugins), environ=os.environ)
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """What a config means and is expected to use."""
-
-    plan: Plan
-    run: RunEstimate
-    history: History
-    unknown: tuple[str, ...]
-    """Why some jobs' cost is not known."""
-
-
-def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Forecast:
-    """Estimate a run from what its trainers declare and from the past runs in `runs_dir`. Opens every task once, asks no model.
-
-    Raises:
-        ConfigError: for what cannot be resolved.
-        NothingSelectedError: when no task is selected.
-    """
-    used = host or open_host(root=root, plugins=config.plugins)
-    planned = make_plan(config, used, environ=os.environ)
-    declared = declared_costs(planned, used)
-    history = read_history(Path(config.runs_dir), planned.jobs)
-    estimator = Estimator(history, PriceTable(config.llm.prices), eval_workers=config.eval_workers)
-    jobs = {job.job_id: estimator.job(job, _known(declared[job.job_id])) for job in planned.jobs}
-    expected = estimate_run(jobs, run_budget=config.run_budget, workers=config.max_workers)
-    return Forecast(planned, expected, history, tuple(reasons(declared.values())))
-
-
-def validate(
-    config: RunConfig,
-    *,
-    root: Path | None = None,
-    host: PluginHost | None = None,
-    strict: bool = False,
-    task_timeout: float = TRIAL_SECONDS,
-) -> Iterator[Check]:
-    """Yield what `trace-bench validate` prints; with `strict` a task may take `task_timeout` seconds."""
-    used = host or open_host(root=root, plugins=config.plugins)
-    if not strict:
-        yield from validate_config(config, used, environ=os.environ, trials=None)
-        return
-    trials = Trials(root=root, plugins=config.plugins, seconds=task_timeout)
-    try:
-        yield from validate_config(config, used, environ=os.environ, trials=trials)
-    finally:
-        trials.close()
 
 
 def run(
@@ -184,41 +83,6 @@ def resume(
         mode: Resume = "failed" if failed or error_type is not None else "auto"
         shown = _reporter(host, reporter, stream)
         return _run(stored, host, layout, root=root, mode=mode, reporter=shown, error_type=error_type)
-
-
-def load_run(path: str | Path) -> AnalysedRun:
-    """Open a run directory, finished or under way, with its frames, curves and charts. Needs no plugin.
-
-    Raises:
-        RunDirError: when the folder is missing, is no run, or is of a newer format than this reader knows.
-    """
-    from tracebench_core.analysis.opened import open_run  # noqa: PLC0415 - numpy takes longer than all that starts a run
-
-    return open_run(path)
-
-
-def evaluate_task(
-    task_id: str,
-    values: Mapping[str, Any] | None = None,
-    *,
-    split: Split = "train",
-    eval_kwargs: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    root: Path | None = None,
-) -> list[Feedback]:
-    """Return the guide's feedback per example of a split, without a trainer, a run or a model.
-
-    Parameters that `values` leaves out keep their initial value.
-    """
-    host = open_host(root=root)
-    return evaluate_values(host, task_id, values, split=split, eval_kwargs=eval_kwargs, seed=seed)
-
-
-def _known(declared: Declared) -> Known:
-    size = declared.size
-    if size is None:
-        return Known(shape=None, scoring=0, uses_model=False, cost=declared.cost)
-    return Known(shape=size.shape, scoring=size.scoring, uses_model=size.uses_model, cost=declared.cost)
 
 
 def _run(

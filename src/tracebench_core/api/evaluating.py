@@ -1,0 +1,28 @@
+"""Evaluate a task without a trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.builtin.hosting import open_host
+from tracebench_core.engine.evaluation import evaluate_values
+from tracebench_core.specs import Feedback, Split
+
+
+def evaluate_task(
+    task_id: str,
+    values: Mapping[str, Any] | None = None,
+    *,
+    split: Split = "train",
+    eval_kwargs: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    root: Path | None = None,
+) -> list[Feedback]:
+    """Return the guide's feedback per example of a split, without a trainer, a run or a model.
+
+    Parameters that `values` leaves out keep their initial value.
+    """
+    host = open_host(root=root)
+    return evaluate_values(host, task_id, values, split=split, eval_kwargs=eval_kwargs, seed=seed)
