@@ -20,6 +20,11 @@ def content_hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def suite_of(task_id: str) -> str:
+    """Return the suite of a full task id, as one name that may be a folder's."""
+    return task_id.partition(":")[0].rpartition("/")[2]
+
+
 def run_id(started: datetime, digest: str) -> str:
     """Return `YYYYMMDD-HHMMSS-<hash8>` for a UTC start time and a config digest."""
     return f"{started:%Y%m%d-%H%M%S}-{digest[:8]}"

@@ -57,6 +57,9 @@ def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
     for block in YAML.findall(page.read_text())[-1:]:
         (tmp_path / "mine.yaml").write_text(block)
+    for source, text in QUOTE.findall(page.read_text()):
+        if source.startswith("examples/"):
+            (tmp_path / Path(source).name).write_text(text)
     environ = {k: v for k, v in os.environ.items() if not k.startswith("TRACEBENCH_")}
     environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
     for command in commands(page):

@@ -11,11 +11,8 @@ from pydantic import Field
 from tracebench_core.contracts import Problem
 from tracebench_core.engine.program import Program, describe_exit, run_program
 from tracebench_core.errors import ProgramError
+from tracebench_core.plugins import HOME
 from tracebench_core.proposing.settings import TrainerSettings
-
-HOME = "TRACEBENCH_HOME"
-"""Names the folder in which the run was started."""
-
 
 PASSED = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM", "VIRTUAL_ENV", "CONDA_PREFIX",

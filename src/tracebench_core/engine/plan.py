@@ -129,6 +129,7 @@ def _choose_variant(
     where: str,
 ) -> TrainerChoice:
     own = {k: v for k, v in variant.items() if k != "optimizer_kwargs"}
+    entry = _with_full_ids(entry, host)
     optimizer = entry.optimizer or spec.default_optimizer
     given = {**entry.optimizer_kwargs, **variant.get("optimizer_kwargs", {})}
     optimizer_kwargs: dict[str, Any] = {}
@@ -146,6 +147,13 @@ def _choose_variant(
         host.component("logger", logger)
     settings = resolve_settings(spec, shared=config.trainer_kwargs, own=own, where=where)
     return TrainerChoice(spec.name, spec, dict(variant), settings, optimizer, optimizer_kwargs, entry, logger)
+
+
+def _with_full_ids(entry: TrainerEntry, host: PluginHost) -> TrainerEntry:
+    """Return an entry whose parts from files are named with the files' content."""
+    written = {"optimizer": entry.optimizer, "guide": entry.guide, "logger": entry.logger}
+    full = {field: host.id_in_file(name) for field, name in written.items() if name is not None}
+    return entry.model_copy(update={field: id_ for field, id_ in full.items() if id_ is not None})
 
 
 def _refuse_unheard(config: RunConfig, tasks: Sequence[TaskChoice], trainers: Sequence[TrainerChoice]) -> None:

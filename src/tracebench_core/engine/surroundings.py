@@ -17,7 +17,7 @@ from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.providers import addressed, base_url, served
 from tracebench_core.llm.credentials import without_secrets
 from tracebench_core.llm.models import every_model
-from tracebench_core.plugins import PluginHost
+from tracebench_core.plugins import HOME, PluginHost, is_file_plugin
 from tracebench_core.specs import (
     Axis,
     BudgetState,
@@ -69,7 +69,7 @@ class Surroundings:
         self._host = host
         self._layout = layout
         self._root = root
-        self._environ = without_secrets(environ, plan.config.llm) | {"TRACEBENCH_HOME": str(Path.cwd())}
+        self._environ = without_secrets(environ, plan.config.llm) | {HOME: str(Path.cwd())}
         self._stack = ExitStack()
         self._gateway: GatewayHandle | None = None
         self._sandboxes: dict[tuple[str, ...], KeptSandbox] = {}
@@ -117,6 +117,7 @@ class Surroundings:
         specs: list[TaskSpec | Component] = [*self._plan.tasks.values(), *used.values()]
         modules = [m for spec in specs for m in (*spec.preload, spec.loader.partition(":")[0])]
         plugins = {task_id.partition(":")[0] for task_id in self._plan.tasks}
+        plugins |= {plugin for id_ in used if is_file_plugin(plugin := id_.rpartition(":")[0])}
         return ExecutorSetting(
             run_dir=str(self._layout.path.resolve()),
             workers=config.max_workers,

@@ -2,8 +2,20 @@
 
 from tracebench_core.plugins.catalog import KINDS, Catalog, Kind
 from tracebench_core.plugins.discovery import PluginRecord, discover
+from tracebench_core.plugins.files import HOME, is_file_plugin
 from tracebench_core.plugins.host import PluginHost
 from tracebench_core.plugins.refs import load_ref
 from tracebench_core.plugins.requirements import unmet_requirement
 
-__all__ = ["KINDS", "Catalog", "Kind", "PluginHost", "PluginRecord", "discover", "load_ref", "unmet_requirement"]
+__all__ = [
+    "HOME",
+    "KINDS",
+    "Catalog",
+    "Kind",
+    "PluginHost",
+    "PluginRecord",
+    "discover",
+    "is_file_plugin",
+    "load_ref",
+    "unmet_requirement",
+]

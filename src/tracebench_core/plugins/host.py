@@ -19,13 +19,36 @@ from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins.catalog import KINDS, Catalog, Kind
 from tracebench_core.plugins.discovery import PluginRecord, core_version, read_index
-from tracebench_core.specs import Component, Exclusion, SuiteSpec, TaskSpec
+from tracebench_core.plugins.files import (
+    FilePart,
+    ImportedFile,
+    describe_component,
+    describe_task,
+    file_part,
+    import_file,
+    is_file_plugin,
+)
+from tracebench_core.specs import (
+    Component,
+    Exclusion,
+    ExecutorSpec,
+    GuideSpec,
+    LoggerSpec,
+    OptimizerSpec,
+    SuiteSpec,
+    TaskSpec,
+    TrainerSpec,
+)
 
 if TYPE_CHECKING:
     from tracebench_core.specs import JobResult, JobSpec
 
 log = logging.getLogger(__name__)
 S = TypeVar("S", bound=BaseModel)
+FROM_FILES: Mapping[Kind, type[Component]] = {
+    "trainer": TrainerSpec, "optimizer": OptimizerSpec, "guide": GuideSpec, "logger": LoggerSpec, "executor": ExecutorSpec,
+}  # fmt: skip
+"""What a config may take from a file, besides tasks."""
 
 
 class PluginHost:
@@ -66,6 +89,10 @@ class PluginHost:
             PluginError: in strict mode only, when it fails to load.
         """
         record = self.records.get(name)
+        if record is None and is_file_plugin(name):
+            path, _, digest = name.rpartition("@")
+            self._take_file(FilePart(path, digest, ""))
+            return self.records[name]
         if record is None:
             raise UsageError(
                 f"No plugin `{name}` is installed.{did_you_mean(name, self.records)}",
@@ -104,6 +131,10 @@ class PluginHost:
 
     def task(self, task_id: str) -> TaskSpec:
         """Return the task of a full id, loading only the plugin that the id names."""
+        if (part := file_part(task_id)) is not None:
+            file = self._take_file(part)
+            known = self._catalog.unlisted.get(f"{file.plugin}:{part.name}")
+            return known or self._catalog.add_unlisted(file.plugin, describe_task(part, file.module))
         suite = task_id.partition(":")[0]
         record = self.load(suite)
         spec = self._catalog.tasks.get(task_id) or self._unlisted(suite, task_id)
@@ -120,6 +151,29 @@ class PluginHost:
         if reason := self._catalog.excluded.get(task_id):
             raise UsageError(f"Task `{task_id}` is excluded: {reason}.")
         return spec
+
+    def id_in_file(self, written: str) -> str | None:
+        """Return the full id of a part in a file, which holds the file's content; None when `written` is no such id."""
+        if (part := file_part(written)) is None:
+            return None
+        return f"{self._take_file(part).plugin}:{part.name}"
+
+    def _take_file(self, part: FilePart) -> ImportedFile:
+        with redirect_stdout(sys.stderr):
+            file = import_file(part.path, part.digest)
+        if file.plugin not in self.records:
+            path, _, digest = file.plugin.rpartition("@")
+            self.records[file.plugin] = PluginRecord(file.plugin, path, digest, status="loaded")
+        return file
+
+    def _component_in_file(self, kind: Kind, part: FilePart) -> Component:
+        if kind not in FROM_FILES:
+            raise UsageError(f"A {kind} cannot be taken from a file.", hint="docs/how-to/write-a-plugin.md")
+        file = self._take_file(part)
+        id_ = f"{file.plugin}:{part.name}"
+        if id_ not in self._catalog.components[kind]:
+            self._catalog.add_components(kind, file.plugin, [describe_component(FROM_FILES[kind], part, file)])
+        return self._catalog.components[kind][id_]
 
     def _unlisted(self, suite: str, task_id: str) -> TaskSpec | None:
         """Return a task that no listing shows, when its suite knows the name."""
@@ -150,6 +204,8 @@ class PluginHost:
 
     def component(self, kind: Kind, name: str) -> Component:
         """Return a trainer, optimizer, guide, … by its name or another one of its spec, loading as few plugins as can be."""
+        if (part := file_part(name)) is not None:
+            return self._component_in_file(kind, part)
         offered = self._catalog.components[kind]
         if name not in offered:
             for plugin in self._announcers(name):

@@ -13,8 +13,9 @@ from tracebench_core.specs import TaskSpec
 def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
     """Return the full ids that `written` means, in the suite's order.
 
-    `suite:name` is itself; `suite:group` and `suite:all` expand; the last segment of a name is enough where only one task of the
-    suite ends in it; an unlisted name is its suite's to know; without a prefix, suites that own bare ids are asked first, then all.
+    `./file.py:name` is what that file holds. `suite:name` is itself; `suite:group` and `suite:all` expand; the last segment of a name is
+    enough where only one task of the suite ends in it; an unlisted name is its suite's to know; without a prefix, suites that own bare
+    ids are asked first, then all.
 
     Raises:
         UsageError: when nothing, or more than one thing, could be meant.
@@ -22,7 +23,7 @@ def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
     prefix, colon, rest = written.partition(":")
     if not colon:
         return _resolve_bare(host, written)
-    if prefix not in host.records and (other := host.task_by_other_name(written)):
+    if other := host.id_in_file(written) or (prefix not in host.records and host.task_by_other_name(written)):
         return [other]
     suite = prefix if prefix in host.records else _suite_by_alias(host, prefix)
     tasks = host.suite_tasks(suite)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
+from tracebench_core.ids import suite_of
 from tracebench_core.specs.base import Axis, Mode, Role, Spec
 from tracebench_core.specs.task import TaskVersion
 
@@ -72,7 +73,7 @@ class JobSpec(Spec):
     @property
     def suite(self) -> str:
         """The prefix of the task id."""
-        return self.task_id.partition(":")[0]
+        return suite_of(self.task_id)
 
 
 class Usage(Spec):

@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tracebench_core.ids import content_hash
+from tracebench_core.ids import content_hash, suite_of
 from tracebench_core.specs.events import BestChanged, CandidateSeen
 from tracebench_core.store.reader import Run
 from tracebench_core.store.rows import GroupKey, TaskKey, group_of
@@ -78,7 +78,7 @@ def _write_function(folder: Path, algorithm: str, task: TaskKey, *, number: int,
         scenarios.append({"dimension": dimension, "path": path.as_posix(), "runs": [_run(course) for course in runs]})
     content = {
         "version": LAYOUT_VERSION,
-        "suite": task.task_id.partition(":")[0],
+        "suite": suite_of(task.task_id),
         "function_id": number,
         "function_name": _function(task),
         "maximization": True,

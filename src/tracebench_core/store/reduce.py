@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tracebench_core.errors import RunDirError
+from tracebench_core.ids import suite_of
 from tracebench_core.specs import Axis, Budget, BudgetState, ErrorInfo, JobResult, JobSpec, ProposalCounts, StepResult
 from tracebench_core.specs.events import (
     BestChanged,
@@ -111,7 +112,7 @@ class Reducer:
         return JobResult(
             job_id=start.job_id,
             task_id=start.task,
-            suite=start.task.partition(":")[0],
+            suite=suite_of(start.task),
             trainer_id=start.trainer,
             seed=start.seed,
             mode=start.mode,
