@@ -15,7 +15,6 @@ from tracebench_core.store.reader import Run
 
 FORBIDDING_TASK_FIELDS = ("comparability", "source", "salt", "split", "splits", "data", "data_hash")
 """Of a task's entry in the manifest: scores that differ in one of these measure different things."""
-FORBIDDING_RUN_FIELDS = ("salt",)
 TOLD_RUN_FIELDS = {
     "prices": "prices",
     "sandbox": "protection level",
@@ -73,10 +72,6 @@ def _of_tasks(runs: Sequence[Run]) -> Iterator[Finding]:
 
 
 def _of_heads(runs: Sequence[Run], *, axis: Axis | None) -> Iterator[Finding]:
-    for name in FORBIDDING_RUN_FIELDS:
-        values = _by_value((run.run_id, run.manifest.get(name)) for run in runs)
-        if len(values) > 1:
-            yield Finding(f"`{name}`", values, forbids=True)
     for name, words in TOLD_RUN_FIELDS.items():
         values = _by_value((run.run_id, run.manifest.get(name)) for run in runs)
         if len(values) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -42,8 +43,8 @@ def run(
         TraceBenchError: before any job starts, when the run cannot work.
     """
     host = open_host(root=root, plugins=config.plugins)
-    full = make_plan(config, host, environ=os.environ)
-    chosen = full if limit is None else Plan(config, full.jobs[:limit], full.tasks, full.trainers)
+    full = make_plan(config, host, environ=os.environ, draw=True)
+    chosen = full if limit is None else replace(full, jobs=full.jobs[:limit])
     refuse_unready(chosen, environ=os.environ)
     with open_run_dir(chosen, host, root=root, environ=os.environ, extend=extend) as (layout, planned):
         mode: Resume = "none" if force else config.resume

@@ -1,4 +1,7 @@
-"""`python -m` entry of the local executor's template process: compose a host, import what the run needs, serve jobs."""
+"""`python -m` entry of the local executor's templates: compose a host, import what the run needs, serve jobs.
+
+One process becomes two before either knows of a job: what the one that scores is told is in no process that trains.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.engine.local.child import run_order
 from tracebench_core.engine.local.executor import read_setting
-from tracebench_core.engine.local.template import Template, preload
+from tracebench_core.engine.local.template import Template, preload, split_off
 from tracebench_core.engine.wire import Wire
 
 
@@ -17,13 +20,17 @@ def main() -> None:
     """Serve until the runner is done or gone."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--fd", type=int, required=True)
-    wire = Wire(socket.socket(fileno=parser.parse_args().fd))
-    setting = read_setting(wire)
+    parser.add_argument("--scoring-fd", type=int, required=True)
+    given = parser.parse_args()
+    training, scoring = Wire(socket.socket(fileno=given.fd)), Wire(socket.socket(fileno=given.scoring_fd))
+    setting = read_setting(training)
     host = open_host(root=Path(setting.root) if setting.root else None, plugins=setting.plugins)
     for name in setting.load:
         host.load(name)
     preload(setting.preload)
-    Template(wire, lambda order: run_order(order, host)).serve()
+    mine, other = (training, scoring) if split_off() else (scoring, training)
+    other.close()
+    Template(mine, lambda order: run_order(order, host)).serve()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -29,7 +30,7 @@ def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: b
     """
     head = read_head(layout)
     trust = read_trust(layout)
-    for file in (layout.manifest, layout.config_snapshot):
+    for file in (layout.manifest, layout.config_snapshot, layout.salts):
         trust.demand_meta(layout, file)
     stored = tuple(iter_jobs(layout))
     known = {job.job_id for job in stored}
@@ -68,7 +69,7 @@ def as_installed(plan: Plan, host: PluginHost) -> Plan:
         jobs.append(job)
     for before, now in changed.items():
         log.warning("planned with %s, running with %s: each job's result says which it ran with", before, now)
-    return Plan(plan.config, tuple(jobs), plan.tasks, plan.trainers)
+    return replace(plan, jobs=tuple(jobs))
 
 
 def _snapshot(layout: RunLayout) -> dict[str, Any]:

@@ -11,13 +11,10 @@ from tracebench_core.errors import BudgetExhausted
 from tracebench_core.specs import (
     BudgetState,
     Candidate,
-    ExampleResult,
-    Feedback,
     JobOrder,
     JobResult,
     JobSpec,
     JobStatus,
-    Split,
 )
 from tracebench_core.specs.events import (
     BudgetReached,
@@ -26,6 +23,7 @@ from tracebench_core.specs.events import (
     Event,
     JobFinished,
     LLMCall,
+    Scored,
     TrainingEnded,
 )
 from tracebench_core.store import files
@@ -47,8 +45,8 @@ class JobSoFar:
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.standings = Standings()
-        self.measured: dict[tuple[str, Split, str], ExampleResult] = {}
-        """By the engine, after training."""
+        self.is_forged = False
+        """It tells of what only a process that scores may measure."""
         self.last_call = 0
         self.finished = False
         self.trained: TrainingEnded | None = None
@@ -67,11 +65,11 @@ class JobSoFar:
         match event:
             case CandidateSeen():
                 self._values[event.id] = event
-            case EvaluationDone(by="trainer"):
+            case EvaluationDone(by="trainer", split="train" | "validation"):
                 self._final = event.candidate
                 self._meter.add_evaluation(event)
-            case EvaluationDone(status="ok" | "invalid" | "timeout" | "error"):
-                self.measured[event.candidate, event.split, event.example] = _result_of(event)
+            case Scored() | EvaluationDone(split="test"):
+                self.is_forged = True
             case LLMCall():
                 self.last_call = max(self.last_call, event.call)
                 self._meter.add_call(event)
@@ -136,7 +134,7 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
 
 
 def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> None:
-    opened = open_job_task(order.job, context.host)
+    opened = open_job_task(order, context.host)
     try:
         initial = so_far.candidate("c0", blobs)
         service = open_service(order, context, opened, initial=initial)
@@ -151,7 +149,6 @@ def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobSt
                 recorder=context.recorder,
                 worst_score=opened.spec.worst_score,
                 aggregate=context.aggregate(opened.spec),
-                before=so_far.measured,
             )
             finalists = [so_far.candidate(id_, blobs) for id_ in so_far.standings.finalists(FINALISTS)]
             best = scorer.choose(finalists, final=so_far.candidate(so_far.final(), blobs))
@@ -190,8 +187,3 @@ def conclude_lost(layout: JobLayout, job: JobSpec, *, detail: str) -> JobResult:
         recorder.finished(status, reason, used=so_far.used(), seconds=so_far.seconds())
         writer.close(durable=False)
     return conclude(layout, job)
-
-
-def _result_of(event: EvaluationDone) -> ExampleResult:
-    feedback = Feedback(score=event.score, text=event.feedback, metrics=event.metrics, status=event.status)
-    return ExampleResult(example=event.example, split=event.split, feedback=feedback, seconds=event.seconds)

@@ -41,7 +41,7 @@ from tracebench_core.errors import (
 )
 from tracebench_core.llm.access import Refusal
 from tracebench_core.plugins import PluginHost
-from tracebench_core.specs import Candidate, ExampleResult, JobOrder, JobSpec, JobStatus, TaskSpec, TrainerSpec
+from tracebench_core.specs import PUBLIC, Candidate, ExampleResult, JobOrder, JobSpec, JobStatus, TaskSpec, TrainerSpec
 from tracebench_core.store.ranking import Aggregate
 
 TRACEBACK_CHARACTERS = 20_000
@@ -119,6 +119,8 @@ def train_job(order: JobOrder, context: JobContext) -> bool:
         task=context.host.task(job.task_id),
         reads_budget=isinstance(trainer, TrainerSpec) and trainer.reads_budget,
     )
+    if job.salt == PUBLIC:
+        recorder.flag("public-instances", "anybody can compute the instances of validation and test")
     end = _end_of_training(order, context, meter=meter, opened_problem=problems.append)
     meter.stop()
     for problem in problems:
@@ -165,7 +167,7 @@ def _train(
     order: JobOrder, context: JobContext, *, meter: Meter, opened_problem: Callable[[MeteredProblem], None]
 ) -> None:
     job = order.job
-    opened = open_job_task(job, context.host, training=True)
+    opened = open_job_task(order, context.host)
     try:
         initial = Candidate(id="c0", values={p.name: p.initial for p in opened.task.parameters})
         service = open_service(order, context, opened, initial=initial, meter=meter)
@@ -184,15 +186,17 @@ def _train(
         opened.close()
 
 
-def open_job_task(job: JobSpec, host: PluginHost, *, training: bool = False) -> OpenTask:
+def open_job_task(order: JobOrder, host: PluginHost) -> OpenTask:
     """Open a job's task with the job's own options and guide; for training, without its test split."""
+    job = order.job
     return open_task(
         host,
         job.task_id,
         eval_kwargs=job.eval_kwargs,
         guide=job.guide,
         guide_kwargs=job.guide_kwargs,
-        splits=TRAINING_SPLITS if training else ALL_SPLITS,
+        splits=TRAINING_SPLITS if order.phase == "train" else ALL_SPLITS,
+        salts=order.salts,
     )
 
 

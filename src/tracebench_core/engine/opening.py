@@ -65,8 +65,9 @@ def open_task(
     guide: str | None = None,
     guide_kwargs: Mapping[str, Any] | None = None,
     splits: frozenset[Split] = ALL_SPLITS,
+    salts: Mapping[Split, str] = MappingProxyType({}),
 ) -> OpenTask:
-    """Build a task and seal its test split; `splits` are those that this process may hold.
+    """Build a task and seal its test split; `splits` are those that this process may hold, `salts` what generated ones are drawn from.
 
     Raises:
         MissingRequirementError: when the machine lacks what the task needs.
@@ -79,6 +80,8 @@ def open_task(
     load = load_ref(spec.loader, owner=task_id)
     if "splits" in inspect.signature(load).parameters:
         options["splits"] = splits
+    if spec.salted:
+        options["salts"] = {split: salt for split, salt in salts.items() if split in splits}
     task: Task = load(**options)
     if not task.parameters:
         raise UsageError(f"Task `{task_id}` has no trainable parameters (no_trainable_parameters).")

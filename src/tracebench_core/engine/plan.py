@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tracebench_core.engine.providers import settle_providers
+from tracebench_core.engine.salts import salt_name, settle_salts
 from tracebench_core.engine.settings import known_names, resolve_options, resolve_settings
 from tracebench_core.errors import ConfigError, NothingSelectedError
 from tracebench_core.ids import canonical_json, did_you_mean
 from tracebench_core.llm.models import resolve_models
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
-from tracebench_core.specs import JobSpec, ModelIdentity, RunConfig, TaskSpec, TrainerEntry, TrainerSpec
+from tracebench_core.specs import JobSpec, ModelIdentity, RunConfig, Salts, TaskSpec, TrainerEntry, TrainerSpec
 
 JOB_ID_DIGITS = 12
 NO_LOGGER = frozenset({"none", "null", "off", "disable", "disabled"})
@@ -28,6 +29,8 @@ class Plan:
     jobs: tuple[JobSpec, ...]
     tasks: Mapping[str, TaskSpec]
     trainers: Mapping[str, TrainerSpec]
+    salts: Salts | None = field(default=None, repr=False)
+    """What generated instances are drawn from; None where they are public, and where there are none."""
 
 
 class TaskChoice(NamedTuple):
@@ -52,8 +55,10 @@ class TrainerChoice(NamedTuple):
     logger: str | None
 
 
-def make_plan(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str]) -> Plan:
+def make_plan(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str], draw: bool = False) -> Plan:
     """Return the jobs that a config means, in the order tasks, trainers, variants, seeds.
+
+    With `draw`, salts are drawn where a task needs them and there are none; else nothing is written, and such jobs get other ids later.
 
     Raises:
         ConfigError: for what cannot be resolved, and for jobs that would be one and the same.
@@ -66,11 +71,14 @@ def make_plan(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str]
     tasks = choose_tasks(config, host)
     trainers = choose_trainers(config, host)
     _refuse_unheard(config, tasks, trainers)
+    is_salted = any(task.spec.salted for task in tasks)
+    salts = settle_salts(config, draw=draw) if is_salted else None
     return Plan(
         config=config,
-        jobs=tuple(_expand(config, tasks, trainers, environ)),
+        jobs=tuple(_expand(config, tasks, trainers, environ, salt=salt_name(config, salts))),
         tasks={t.id: t.spec for t in tasks},
         trainers={t.id: t.spec for t in trainers},
+        salts=salts,
     )
 
 
@@ -158,7 +166,7 @@ def _with_full_ids(entry: TrainerEntry, host: PluginHost) -> TrainerEntry:
 
 def _refuse_unheard(config: RunConfig, tasks: Sequence[TaskChoice], trainers: Sequence[TrainerChoice]) -> None:
     """What is set for all must be known to one of them at least: a typo must not vanish."""
-    for field, values, specs in (
+    for name_of, values, specs in (
         ("eval_kwargs", config.eval_kwargs, [t.spec for t in tasks]),
         ("trainer_kwargs", config.trainer_kwargs, [t.spec for t in trainers]),
     ):
@@ -168,11 +176,16 @@ def _refuse_unheard(config: RunConfig, tasks: Sequence[TaskChoice], trainers: Se
         every = {name for names in heard if names for name in names}
         for name in values:
             if name not in every:
-                raise ConfigError(f"`{field}.{name}`: nothing chosen knows it.{did_you_mean(name, every)}")
+                raise ConfigError(f"`{name_of}.{name}`: nothing chosen knows it.{did_you_mean(name, every)}")
 
 
 def _expand(
-    config: RunConfig, tasks: Sequence[TaskChoice], trainers: Sequence[TrainerChoice], environ: Mapping[str, str]
+    config: RunConfig,
+    tasks: Sequence[TaskChoice],
+    trainers: Sequence[TrainerChoice],
+    environ: Mapping[str, str],
+    *,
+    salt: str,
 ) -> Iterator[JobSpec]:
     models = resolve_models(config.llm, mode=config.mode, environ=environ, replay_from=config.replay_from)
     every_field = set(JobSpec.model_fields)  # one set for all jobs: a set for each takes most of their memory
@@ -194,9 +207,9 @@ def _expand(
                 "guide_kwargs": trainer.entry.guide_kwargs,
                 "eval_kwargs": task.options,
             }
-            identity = hashlib.sha256(
-                canonical_json({**shared, **fields, "comparability": task.spec.version.comparability})
-            )
+            drawn = {"salt": salt} if task.spec.salted else {}
+            version = {"comparability": task.spec.version.comparability}
+            identity = hashlib.sha256(canonical_json({**shared, **fields, **version, **drawn}))
             for seed in config.seeds:
                 digest = identity.copy()
                 digest.update(b"#%d" % seed)
@@ -213,6 +226,7 @@ def _expand(
                     mode=config.mode,
                     models=models,
                     budget=config.budget,
+                    salt=drawn.get("salt"),
                     timeout=config.timeout,
                 )
 

@@ -16,9 +16,11 @@ from tracebench_core.engine.preflight import held
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import canonical_json, content_hash, run_id
 from tracebench_core.llm.credentials import secret_environ
+from tracebench_core.llm.models import every_model
+from tracebench_core.llm.prices import PriceTable, prices_of
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.discovery import core_version
-from tracebench_core.specs import RunConfig, TrainerSpec
+from tracebench_core.specs import PUBLIC, RunConfig, TaskSpec, TrainerSpec
 from tracebench_core.store import files
 from tracebench_core.store.environment import GitState, read_git
 from tracebench_core.store.journal import Journal
@@ -27,6 +29,7 @@ from tracebench_core.store.lock import RunLock
 from tracebench_core.store.manifest import iter_job_lines, iter_jobs, read_head, write_manifest
 from tracebench_core.store.meta import write_config, write_environment
 from tracebench_core.store.mirror import declare_meta
+from tracebench_core.store.salts import read_salts, write_salts
 from tracebench_core.store.trust import read_trust
 
 NOT_IN_HASH = {"run_id", "runs_dir", "max_workers", "eval_workers", "resume", "fail_fast", "retries", "executor"}
@@ -66,6 +69,8 @@ def open_run_dir(
             write_environment(
                 layout, git=git, secrets=sorted(secret_environ(environ, config.llm)), isolation=held(plan)
             )
+            if plan.salts is not None:
+                write_salts(layout, plan.salts)
             write_manifest(layout, _head(plan, host, config_hash=config_hash, root=root), jobs)
             with Journal(layout) as journal:
                 declare_meta(layout, journal)
@@ -91,7 +96,7 @@ def reopen_run_dir(path: Path) -> Reopened:
         raise RunDirError(f"Run directory `{path}` does not exist.", hint="ls runs")
     head = read_head(layout)
     trust = read_trust(layout)
-    for file in (layout.manifest, layout.config_snapshot):
+    for file in (layout.manifest, layout.config_snapshot, layout.salts):
         trust.demand_meta(layout, file)
     try:
         config = RunConfig.model_validate(yaml.safe_load(layout.config_snapshot.read_text(encoding="utf-8")))
@@ -101,7 +106,11 @@ def reopen_run_dir(path: Path) -> Reopened:
 
 
 def stored_plan(layout: RunLayout, config: RunConfig, host: PluginHost) -> Plan:
-    """Return the plan as it was written, with the specs that its jobs name: resuming never plans anew."""
+    """Return the plan as it was written, with the specs that its jobs name: resuming never plans anew.
+
+    Raises:
+        RunDirError: when the salts of its jobs are gone.
+    """
     jobs = tuple(iter_jobs(layout))
     trainers: dict[str, TrainerSpec] = {}
     for name in dict.fromkeys(job.trainer_id for job in jobs):
@@ -109,7 +118,13 @@ def stored_plan(layout: RunLayout, config: RunConfig, host: PluginHost) -> Plan:
         if isinstance(spec, TrainerSpec):
             trainers[name] = spec
     tasks = {task_id: host.task(task_id) for task_id in dict.fromkeys(job.task_id for job in jobs)}
-    return Plan(config=config, jobs=jobs, tasks=tasks, trainers=trainers)
+    salts = read_salts(layout.salts)
+    if any(job.salt not in {None, PUBLIC, salts.digest if salts is not None else None} for job in jobs):
+        raise RunDirError(
+            f"`{layout.salts}` does not hold what the run's instances are drawn from.",
+            hint=f"trace-bench fsck {layout.path} --repair",
+        )
+    return Plan(config=config, jobs=jobs, tasks=tasks, trainers=trainers, salts=salts)
 
 
 def hash_config(config: RunConfig) -> str:
@@ -146,6 +161,28 @@ def _head(plan: Plan, host: PluginHost, *, config_hash: str, root: Path | None) 
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "root": str(root.resolve()) if root else None,
         "versions": {"core": core_version(), "plugins": sorted({host.version_of(kind, i) for kind, i in used})},
-        "tasks": {i: {**spec.version.model_dump(), "source": spec.source} for i, spec in plan.tasks.items()},
+        "tasks": {i: _task_entry(spec, plan) for i, spec in plan.tasks.items()},
         "trainers": {i: spec.source.model_dump() if spec.source else None for i, spec in plan.trainers.items()},
+        "sandbox": held(plan),
+        "prices": _prices(plan),
     }
+
+
+def _task_entry(spec: TaskSpec, plan: Plan) -> dict[str, Any]:
+    """Return what scores of a task depend on: runs that differ in it are not pooled."""
+    entry: dict[str, Any] = {**spec.version.model_dump(), "source": spec.source}
+    if spec.salted:
+        entry["salt"] = plan.salts.hashes if plan.salts is not None else PUBLIC
+    return entry
+
+
+def _prices(plan: Plan) -> dict[str, Any]:
+    """Return what a million tokens of each model cost, null where nobody told it."""
+    specs: list[TaskSpec | TrainerSpec] = [*plan.tasks.values(), *plan.trainers.values()]
+    if not plan.jobs or not any(spec.uses_model for spec in specs):
+        return {}
+    models = plan.jobs[0].models
+    table = PriceTable(prices_of(plan.config.llm, models))
+    asked = dict.fromkeys(identity for _, _, identity in every_model(models))
+    found = {f"{identity.provider}/{identity.model}": table.price(identity) for identity in asked}
+    return {name: price.model_dump(exclude_none=True) if price is not None else None for name, price in found.items()}

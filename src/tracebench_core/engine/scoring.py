@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from tracebench_core.engine.models import Models
@@ -12,9 +12,6 @@ from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.service import EvaluationService, Result
 from tracebench_core.specs import Candidate, Example, ExampleResult, Split
 from tracebench_core.store.ranking import INITIAL, Aggregate, aggregate_score, mean
-
-Measured = Mapping[tuple[str, Split, str], ExampleResult]
-"""By candidate, split and example: what an earlier process of this job has scored already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,6 @@ class Scorer:
     recorder: Recorder
     worst_score: float | None
     aggregate: Aggregate = mean
-    before: Measured = field(default_factory=dict)
 
     def choose(self, finalists: Sequence[Candidate], *, final: Candidate) -> Candidate:
         """Measure the finalists on validation, record the initial, best and final candidate, and return the best.
@@ -62,18 +58,12 @@ class Scorer:
         self._record("initial", "test", initial, results[initial.id])
         self._record("best", "test", best, results[best.id])
 
-    def _begin(self, candidate: Candidate, examples: Sequence[Example], split: Split) -> list[Result | ExampleResult]:
-        known = [self.before.get((candidate.id, split, e.id)) for e in examples]
-        missing = [(e, split) for e, found in zip(examples, known, strict=True) if found is None]
-        started = iter(self.service.begin(candidate, missing, phase="scoring"))
-        return [next(started) if found is None else found for found in known]
+    def _begin(self, candidate: Candidate, examples: Sequence[Example], split: Split) -> list[Result]:
+        return self.service.begin(candidate, [(e, split) for e in examples], phase="scoring")
 
-    def _take(self, candidate: Candidate, started: Sequence[Result | ExampleResult]) -> list[ExampleResult]:
+    def _take(self, candidate: Candidate, started: Sequence[Result]) -> list[ExampleResult]:
         results = []
         for item in started:
-            if isinstance(item, ExampleResult):
-                results.append(item)
-                continue
             results.append(item.result())
             self.recorder.evaluation(candidate.id, results[-1], by="engine")
         self.recorder.calls(self.models)

@@ -284,7 +284,7 @@ class EvaluationService:
             known = self._sound.get(work.example.id)
             if known is not None:
                 return known
-            control = Work(self._initial, work.example, work.split, "scoring", -1)
+            control = Work(self._initial, work.example, work.split, work.phase, -1)
             result = self._measure(control)
             if self._on_control is not None:
                 self._on_control(self._initial, result)

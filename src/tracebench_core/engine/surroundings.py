@@ -28,6 +28,7 @@ from tracebench_core.specs import (
     ModelIdentity,
     ProviderSpec,
     Role,
+    Sealed,
     SharedLimits,
     StubFormatSpec,
     TaskSpec,
@@ -140,12 +141,18 @@ class Surroundings:
                 models=self._models(job),
                 attempt=trained.attempt if trained is not None else "",
             )
+        salts = self._plan.salts.by_split if self._plan.salts is not None and job.salt is not None else {}
         server = self._server_of(job)
         self._deaths_at_start[job.job_id] = server.deaths if server else 0
-        return JobOrder(
+        order = JobOrder(
             job=job,
             run_dir=str(self._layout.path.resolve()),
-            access=access.model_dump(mode="json") if access else None,
+            access=access.for_training().model_dump(mode="json") if access else None,
+            salts={split: salt for split, salt in salts.items() if split != "test"},
+            sealed=Sealed(
+                salts={split: salt for split, salt in salts.items() if split == "test"},
+                keys=access.scoring_keys if access else {},
+            ),
             eval_workers=config.eval_workers,
             sandbox=config.sandbox,
             sandbox_address=server.address if server else None,
@@ -157,11 +164,9 @@ class Surroundings:
             scoring_timeout=config.scoring_timeout or None,
             evaluation_retries=config.evaluation_retries,
             fail_on_error=config.fail_on_error,
-            phase="score" if trained is not None else "train",
-            ended=trained.ended if trained is not None else "",
-            is_anew=trained is not None,
             relatives=relatives,
         )
+        return order if trained is None else order.for_scoring(ended=trained.ended, is_anew=True)
 
     def attempt(self, job: JobSpec) -> str:
         """Return by which name the gateway knows a job's present attempt; empty where no model is asked."""

@@ -34,3 +34,14 @@ class JobAccess(Spec):
     models: dict[Role, ModelIdentity]
     timeout: float
     """Seconds after which a call that has not been answered is given up: the gateway's own limits are shorter."""
+
+    def for_training(self) -> JobAccess:
+        """Return what a process that trains is given: without the keys of scoring."""
+        return self.model_copy(
+            update={"keys": {role: {"training": keys["training"]} for role, keys in self.keys.items()}}
+        )
+
+    @property
+    def scoring_keys(self) -> dict[Role, str]:
+        """The keys that `for_training` leaves out."""
+        return {role: keys["scoring"] for role, keys in self.keys.items()}

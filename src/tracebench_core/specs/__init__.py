@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         Usage,
     )
     from tracebench_core.specs.llm import Completion, Endpoint, Message
-    from tracebench_core.specs.order import ExecutorSetting, JobOrder, SharedLimits
+    from tracebench_core.specs.order import ExecutorSetting, JobOrder, Sealed, SharedLimits
     from tracebench_core.specs.parts import (
         AggregateSpec,
         EnvironmentSpec,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         TaskEntry,
         TrainerEntry,
     )
+    from tracebench_core.specs.salts import PUBLIC, Salts
     from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
     from tracebench_core.specs.task import (
         Example,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "PUBLIC",
     "AggregateSpec",
     "Axis",
     "Budget",
@@ -126,7 +128,9 @@ __all__ = [
     "Role",
     "RoleConfig",
     "RunConfig",
+    "Salts",
     "SandboxConfig",
+    "Sealed",
     "SharedLimits",
     "Source",
     "Spec",
@@ -151,11 +155,12 @@ _HOMES = {
     "feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus",
     "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts StepResult Usage",
     "llm": "Completion Endpoint Message",
-    "order": "ExecutorSetting JobOrder SharedLimits",
+    "order": "ExecutorSetting JobOrder Sealed SharedLimits",
     "run": (
         "LLMConfig ListedModel ModelConfig PluginsConfig Price Resume "
         "RetriesConfig RoleConfig RunConfig SandboxConfig TaskEntry TrainerEntry"
     ),
+    "salts": "PUBLIC Salts",
     "sandbox": "Limits Outcome OutcomeStatus",
     "parts": "AggregateSpec EnvironmentSpec ProviderSpec StubFormatSpec ViewSpec",
     "task": "Example Objective Parameter Requirement Resources SuiteSpec TaskSizes TaskSpec TaskVersion",

@@ -67,6 +67,8 @@ class JobSpec(Spec):
     mode: Mode
     models: dict[Role, ModelIdentity]
     budget: Budget
+    salt: str | None = None
+    """Of a task with generated instances: a name made of the salts' hashes, or `public`; None for any other task."""
     timeout: float | None = None
     """Seconds after which the job is ended from outside; None for no limit."""
 

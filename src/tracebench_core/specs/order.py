@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from tracebench_core.specs.base import Spec
+from pydantic import Field
+
+from tracebench_core.specs.base import Role, Spec, Split
 from tracebench_core.specs.job import Budget, JobSpec
 from tracebench_core.specs.run import PluginsConfig, SandboxConfig
 
@@ -19,6 +21,14 @@ class SharedLimits(Spec):
     """On the system's monotonic clock."""
 
 
+class Sealed(Spec):
+    """What only the process that scores may hold."""
+
+    salts: dict[Split, str] = {}
+    keys: dict[Role, str] = {}
+    """The gateway's, for the calls of scoring."""
+
+
 class JobOrder(Spec):
     """Everything a job process gets; JSON, so that it may cross to another machine."""
 
@@ -26,6 +36,10 @@ class JobOrder(Spec):
     run_dir: str
     access: dict[str, Any] | None = None
     """The job's keys to the gateway; None when the run has no gateway."""
+    salts: dict[Split, str] = {}
+    """What generated instances are drawn from, of the splits that this process may hold; a split without one is public."""
+    sealed: Sealed = Field(default=Sealed(), exclude=True, repr=False)
+    """Left out of the order's JSON, so that no process that trains is ever given it; `for_scoring` adds it to what scoring is given."""
     eval_workers: int = 1
     sandbox: SandboxConfig = SandboxConfig()
     sandbox_address: str | None = None
@@ -67,10 +81,19 @@ class JobOrder(Spec):
 
         An executor runs it as any order. `exit_` is `done`, `trained`, `timeout`, `died`, `cancelled` or `lost`.
         """
-        if self.phase == "score" or exit_ in {"done", "cancelled", "lost"}:
+        if self.phase == "score" or exit_ in {"cancelled", "lost"}:
             return None
-        ended = {"trained": "", "timeout": "timeout"}.get(exit_, detail)
-        return self.model_copy(update={"phase": "score", "ended": ended})
+        return self.for_scoring(ended={"done": "", "trained": "", "timeout": "timeout"}.get(exit_, detail))
+
+    def for_scoring(self, *, ended: str, is_anew: bool = False) -> JobOrder:
+        """Return the order of the job's scoring, with what was sealed."""
+        access = self.access
+        if access is not None:
+            keys = {role: {**access["keys"][role], "scoring": key} for role, key in self.sealed.keys.items()}
+            access = {**access, "keys": access["keys"] | keys}
+        salts = self.salts | self.sealed.salts
+        changed = {"phase": "score", "ended": ended, "is_anew": is_anew, "access": access, "salts": salts}
+        return self.model_copy(update=changed)
 
 
 class ExecutorSetting(Spec):

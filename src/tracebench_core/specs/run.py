@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue, field_validator, model_valida
 
 from tracebench_core.specs.base import Mode, Role, Spec
 from tracebench_core.specs.job import Budget
+from tracebench_core.specs.salts import PUBLIC
 
 Resume = Literal["auto", "failed", "none"]
 FORBIDDEN_IN_RUN_ID = frozenset("/\\")
@@ -178,6 +179,9 @@ class RunConfig(Spec):
     """Jobs at a time."""
     eval_workers: int = Field(default=1, ge=1)
     """How many examples one job evaluates at a time; changes nothing but time."""
+    salt: str | None = Field(default=None, repr=False)
+    """What generated instances of validation and test are drawn from: `NEW` secrets for this run alone, those that follow from 32 or more
+    hex digits, or a `public` seed, so that anybody can compute them. When None: two secrets that all runs of `runs_dir` share."""
     fail_fast: bool = False
     """Start no further job once one has failed."""
     retries: RetriesConfig = RetriesConfig()
@@ -227,6 +231,15 @@ class RunConfig(Spec):
         if not run_id.isprintable() or run_id.startswith("-") or len(run_id.encode()) > LONGEST_RUN_ID:
             raise ValueError(f"a run id is printable, does not begin with `-`, and has at most {LONGEST_RUN_ID} bytes")
         return run_id
+
+    @field_validator("salt")
+    @classmethod
+    def _names_a_salt(cls, salt: str | None) -> str | None:
+        if salt in {None, "NEW", PUBLIC} or (re.fullmatch(r"(?:[0-9a-f]{2}){16,}", salt or "")):
+            return salt
+        raise ValueError(
+            "a salt is `NEW`, `public`, or an even number of at least 32 hex digits (in quotes, lower case)"
+        )
 
     @field_validator("seeds")
     @classmethod

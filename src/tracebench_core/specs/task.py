@@ -108,6 +108,7 @@ class TaskSpec(Spec):
     """Called with the validated options as keywords; returns a `Task`. Heavy imports belong behind it.
 
     A loader with a keyword `splits` is told the splits (a `frozenset[Split]`) that its process may hold, and opens no others.
+    That of a salted task has a keyword `salts`, too: a secret text by split (`Mapping[Split, str]`), for those of these that have one.
     """
     title: str
     aliases: tuple[str, ...] = ()
@@ -131,6 +132,8 @@ class TaskSpec(Spec):
     """What an example counts for on which a candidate fails (invalid, timed out); None leaves such a candidate without a score."""
     deterministic: bool = False
     """The same values on the same example always give the same feedback: what was measured may be used again."""
+    salted: bool = False
+    """Instances of validation and test are generated, and drawn from the loader's `salts`; without them, from a seed that is public."""
     aggregate: str = "mean"
     """How the scores of a batch's examples become one: `mean`, or the name of a plugin's `AggregateSpec`."""
     sizes: TaskSizes | None = None

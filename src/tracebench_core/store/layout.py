@@ -140,6 +140,11 @@ class RunLayout:
         return self.meta / "git.json"
 
     @property
+    def salts(self) -> Path:
+        """What the run's generated instances are drawn from; there is none where they are public."""
+        return self.meta / "salts.json"
+
+    @property
     def files_index(self) -> Path:
         return self.meta / "files_index.json"
 
@@ -163,7 +168,7 @@ class RunLayout:
 
     def described(self) -> dict[str, Path]:
         """Return the files of `meta/` that say what the run is, by their paths in the run directory."""
-        found = (self.config_snapshot, self.manifest, self.env, self.git)
+        found = (self.config_snapshot, self.manifest, self.env, self.git, self.salts)
         return {path.relative_to(self.path).as_posix(): path for path in found}
 
     @property

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from tracebench_core.errors import RunDirError
-from tracebench_core.specs import JobResult, JobSpec, JobStatus, RunConfig, Usage
+from tracebench_core.specs import JobResult, JobSpec, JobStatus, RunConfig, Salts, Usage
 from tracebench_core.specs.events import AnyEvent
 from tracebench_core.store import leaderboard, rows
 from tracebench_core.store.manifest import FORMAT_VERSION
@@ -125,6 +125,7 @@ class Summary(TypedDict):
     wall_seconds: float | None
     cpu_seconds: float | None
     exit_code: int | None
+    salts: NotRequired[dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,7 @@ FILES = (
     File("meta/config.snapshot.yaml", "the config as it was understood", "YAML", "primary", "config", RunConfig),
     File("meta/env.json", "machine, interpreter and packages", "JSON", "primary", "env", dict[str, JsonValue]),
     File("meta/git.json", "commit of the working folder", "JSON", "primary", "git", dict[str, JsonValue]),
+    File("meta/salts.json", "secrets that generated instances are drawn from", "JSON", "primary", "salts", Salts),
     File("meta/files_index.json", "size and SHA-256 of every file", "JSON", "derived", "files_index", FilesIndex),
     File("mirror.zip", "second copies of the files of `meta/`", "ZIP", "derived"),
     File("journal-*.jsonl", "the root of trust: what was declared, begun and sealed", "JSON Lines", "primary", "journal", JournalLine),

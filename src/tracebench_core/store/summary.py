@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from tracebench_core.specs import JobStatus, Role
+from tracebench_core.specs import JobStatus, Role, Salts
 from tracebench_core.store.rows import USAGE_COUNTS, RoleUsage, Row
 
 STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
@@ -27,16 +27,24 @@ class RunEnd:
 
 
 def summary_bytes(
-    rows: Collection[Row], *, run_id: str, jobs: int, end: RunEnd, spent: dict[str, Any] | None = None
+    rows: Collection[Row],
+    *,
+    run_id: str,
+    jobs: int,
+    end: RunEnd,
+    spent: dict[str, Any] | None = None,
+    salts: Salts | None = None,
 ) -> bytes:
     """Return `summary.json`; of `jobs` planned those without a row are `not_run`.
 
-    `usage` is of the attempts that count, `spent` of all, by role and model: null where no ledger tells.
+    `usage` is of the attempts that count, `spent` of all, by role and model: null where no ledger tells. `salts` are published once the
+    run is over and no job is left to run.
     """
     counts = dict.fromkeys(STATUSES, 0)
     for row in rows:
         counts[row.status] += 1
     counts["not_run"] += jobs - len(rows)
+    is_over = end.exit_code is not None and not counts["not_run"] and not counts["cancelled"]
     by_role = {role: [u for row in rows for u in row.usage if u.role == role] for role in _ROLES}
     everything = [usage for usages in by_role.values() for usage in usages]
     content = {
@@ -49,6 +57,7 @@ def summary_bytes(
         "wall_seconds": end.wall_seconds,
         "cpu_seconds": end.cpu_seconds,
         "exit_code": end.exit_code,
+        **({"salts": salts.model_dump()} if salts is not None and is_over else {}),
     }
     return json.dumps(content, indent=2).encode() + b"\n"
 

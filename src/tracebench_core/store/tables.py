@@ -17,6 +17,7 @@ from tracebench_core.store.leaderboard import standings
 from tracebench_core.store.reduce import not_run
 from tracebench_core.store.results import read_result
 from tracebench_core.store.rows import COLUMNS, GroupKey, Row, group_of, make_row
+from tracebench_core.store.salts import read_salts
 from tracebench_core.store.spent import LedgerReader, spent_of
 from tracebench_core.store.summary import RunEnd, summary_bytes
 from tracebench_core.store.trust import Trust
@@ -82,7 +83,12 @@ class TableWriter:
             layout.results_csv: b"".join([header(COLUMNS), *(row.csv for row in rows)]),
             layout.leaderboard_csv: b"".join([header(LEADERBOARD_COLUMNS), *board]),
             layout.summary: summary_bytes(
-                rows, run_id=self._run_id, jobs=len(self._jobs), end=end, spent=spent_of(self._ledger)
+                rows,
+                run_id=self._run_id,
+                jobs=len(self._jobs),
+                end=end,
+                spent=spent_of(self._ledger),
+                salts=read_salts(layout.salts),
             ),
         }
 

@@ -34,6 +34,7 @@ def make_run(
     usd: float | None = 0.01,
     head: Mapping[str, Any] | None = None,
     comparability: int = 1,
+    salt: str | None = None,
 ) -> Run:
     """Write a run. A score of None is a job without one; status `not_run` leaves the job's result out."""
     layout = RunLayout(folder).create()
@@ -76,6 +77,6 @@ def make_run(
                     budget=budget or Budget(),
                 )
                 write_result(layout.job(job_id), result, durable=False)
-    tasks_head = {task: {"comparability": comparability, "interface": 1, "source": ""} for task in tasks}
+    tasks_head = {task: {"comparability": comparability, "interface": 1, "source": "", "salt": salt} for task in tasks}
     write_manifest(layout, {"tasks": tasks_head, **(head or {})}, jobs, durable=False)
     return load_run(folder)

@@ -154,12 +154,12 @@ def test_scores_that_are_no_numbers_are_not_measured(tmp_path: Path) -> None:
     ("changes", "field"),
     [
         ({"comparability": 2}, "comparability"),
-        ({"head": {"salt": "b"}}, "salt"),
+        ({"salt": "b"}, "salt"),
     ],
 )
 def test_runs_that_measured_different_things_are_refused_by_the_field(tmp_path: Path, changes, field: str) -> None:
-    one = make_run(tmp_path / "one", noisy(0.1), head={"salt": "a"})
-    other = make_run(tmp_path / "other", noisy(0.1), **({"head": {"salt": "a"}} | changes))
+    one = make_run(tmp_path / "one", noisy(0.1), salt="a")
+    other = make_run(tmp_path / "other", noisy(0.1), **({"salt": "a"} | changes))
 
     with pytest.raises(UsageError, match=f"cannot be pooled: .*`{field}`.* differs: .* in one; .* in other"):
         compare_runs([one, other])

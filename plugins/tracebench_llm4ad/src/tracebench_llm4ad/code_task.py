@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar, get_args
 
 from tracebench_core.contracts import Context, EvaluationFailed, Guide
 from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
@@ -21,6 +22,9 @@ from tracebench_llm4ad.heuristic import SandboxedHeuristic, load_trusted
 from tracebench_llm4ad.seclusion import SECLUSION
 from tracebench_llm4ad.stepwise import StepwiseRules, side_by_side_source, solve_side_by_side
 
+SPLITS: frozenset[Split] = frozenset(get_args(Split))
+PUBLIC: Mapping[Split, str] = MappingProxyType({})
+"""No split has a salt."""
 PARAMETER = "program"
 PRELUDE = "import math\nimport random\nfrom typing import *\n"
 NUMPY_PRELUDE = PRELUDE + "import numpy as np\n"
@@ -52,7 +56,10 @@ class Anchors:
 class CodeTask:
     """A core `Task` made of `Rules`: an example's input is a tuple of `Case`s, its output one solution per case."""
 
-    def __init__(self, evaluator: Rules[Any]) -> None:
+    def __init__(
+        self, evaluator: Rules[Any], *, splits: frozenset[Split] = SPLITS, salts: Mapping[Split, str] = PUBLIC
+    ) -> None:
+        """`splits` are those to open; generated instances of a split with a salt are drawn from it, the others from a public seed."""
         self.evaluator = evaluator
         self.spec = BY_NAME[evaluator.name]
         self._sign = 1.0 if self.spec.direction == "maximize" else -1.0
@@ -79,8 +86,9 @@ class CodeTask:
                 max_length=100_000,
             ),
         )
-        splits: tuple[Split, ...] = ("train", "validation", "test")
-        self.splits: Mapping[Split, Sequence[Example]] = {split: self._examples(split) for split in splits}
+        self.splits: Mapping[Split, Sequence[Example]] = {
+            split: self._examples(split, salts.get(split, "")) for split in sorted(splits)
+        }
         self.guide: Guide = self._score
 
     def run(self, values: Values, example: Example, context: Context) -> list[Any]:
@@ -120,13 +128,13 @@ class CodeTask:
             f"{' and '.join(f'`{name}`' for name in further)} may be imported" if further else "nothing else is needed"
         )
 
-    def _examples(self, split: Split) -> tuple[Example, ...]:
+    def _examples(self, split: Split, salt: str) -> tuple[Example, ...]:
         return tuple(
             Example(
                 id=f"{split}-{index}",
                 input=tuple(Case(f"{split}-{index}.{k}", instance) for k, instance in enumerate(batch)),
             )
-            for index, batch in enumerate(self.evaluator.batches(split))
+            for index, batch in enumerate(self.evaluator.batches(split, salt))
         )
 
     def _score(self, example: Example, output: Any, _context: Context) -> Feedback:
@@ -167,6 +175,30 @@ class CodeTask:
     def _gap(self, case: Case, verdict: Verdict) -> float:
         bound = self.anchors(case).bound
         return self._sign * (bound - verdict.value) / max(abs(bound), 1e-9)
+
+
+Options = TypeVar("Options")
+
+
+class Loader(Protocol):
+    """Builds a task for a process that may hold some of its splits."""
+
+    def __call__(
+        self, *, splits: frozenset[Split] = SPLITS, salts: Mapping[Split, str] = PUBLIC, **options: Any
+    ) -> CodeTask:
+        """Build the task from its validated options."""
+        ...
+
+
+def loader(
+    rules: Callable[[Options], Rules[Any]], options: Callable[..., Options], *, task: type[CodeTask] = CodeTask
+) -> Loader:
+    """Return what builds the task of some rules and the model of their options."""
+
+    def build(*, splits: frozenset[Split] = SPLITS, salts: Mapping[Split, str] = PUBLIC, **given: Any) -> CodeTask:
+        return task(rules(options(**given)), splits=splits, salts=salts)
+
+    return build
 
 
 def normalise(value: float, *, start: float, bound: float) -> float:

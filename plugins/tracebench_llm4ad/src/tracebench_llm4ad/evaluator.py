@@ -67,8 +67,11 @@ class Rules(ABC, Generic[Instance]):
         self.timeout_seconds = timeout_seconds
 
     @abstractmethod
-    def batches(self, split: Split) -> Iterator[Sequence[Instance]]:
-        """Yield the examples of a split, each a batch of instances; no instance is in two splits."""
+    def batches(self, split: Split, salt: str = "") -> Iterator[Sequence[Instance]]:
+        """Yield the examples of a split, each a batch of instances; no instance is in two splits.
+
+        Generated instances are drawn from the salt where there is one, and nobody without it can compute them.
+        """
 
     @abstractmethod
     def solve(self, instance: Instance, heuristic: Heuristic) -> Any:
@@ -94,12 +97,13 @@ class Evaluator(Rules[Instance]):
     def generate(self, rng: np.random.Generator) -> Instance:
         """Return one random instance; the docstring of an override documents the generator."""
 
-    def batches(self, split: Split) -> Iterator[Sequence[Instance]]:
+    def batches(self, split: Split, salt: str = "") -> Iterator[Sequence[Instance]]:
         """Yield batches of generated instances; splits are disjoint by their derived seeds."""
+        purpose = (self.name, split, salt) if salt else (self.name, split)
         sizes = {"train": self.options.n_train, "validation": self.options.n_validation, "test": self.options.n_test}
         for example in range(sizes[split]):
             yield [
-                self.generate(np.random.default_rng(derive_seed(self.options.seed, self.name, split, example, k)))
+                self.generate(np.random.default_rng(derive_seed(self.options.seed, *purpose, example, k)))
                 for k in range(self.options.n_instance)
             ]
 
@@ -111,7 +115,7 @@ class ListedEvaluator(Rules[Instance]):
         super().__init__(timeout_seconds=timeout_seconds)
         self.lists = lists
 
-    def batches(self, split: Split) -> Iterator[Sequence[Instance]]:
+    def batches(self, split: Split, salt: str = "") -> Iterator[Sequence[Instance]]:
         """Yield the listed instances one by one."""
         for instance in self.lists[split]:
             yield [instance]

@@ -38,7 +38,8 @@ def row(
     requires: tuple[Requirement, ...] = (),
     preload: tuple[str, ...] = (),
     sandbox: tuple[str, ...] = ("math", "random", "numpy"),
-    comparability: int = 1,
+    comparability: int = 2,
+    salted: bool = True,
 ) -> TaskSpec:
     """Build the spec of the task that `tracebench_llm4ad.<module>:build` loads.
 
@@ -54,6 +55,7 @@ def row(
         tags=(family, *tags),
         options=f"{__package__}.{options}",
         version=TaskVersion(comparability=comparability),
+        salted=salted,
         metric=metric,
         direction=direction,
         objectives=objectives,
@@ -63,5 +65,5 @@ def row(
         sandbox=sandbox,
         licence="MIT",
         citation=CITATION,
-        source="own implementation; instances from a seeded generator",
+        source="own implementation; " + ("instances from a seeded generator" if salted else "published instances"),
     )

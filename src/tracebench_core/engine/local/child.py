@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from tracebench_core.engine.doors import open_context
-from tracebench_core.engine.finish import JobSoFar, conclude, score_job
+from tracebench_core.engine.finish import JobSoFar, conclude, conclude_lost, score_job
 from tracebench_core.engine.job import JobStopped, train_job
 from tracebench_core.engine.local import kernel
 from tracebench_core.engine.local.template import DISK_REFUSED, DONE, STOPPED, TRAINED
@@ -30,6 +30,8 @@ def run_order(order: JobOrder, host: PluginHost) -> int:
     layout = RunLayout(Path(order.run_dir)).job(order.job.job_id)
     if order.phase == "train":
         layout.fresh()
+    elif layout.results.exists() and host.has_observers("tracebench_run_job"):
+        return DONE  # a plugin around the job had its result at hand
     _enter(layout)
     for asked in (signal.SIGTERM, signal.SIGINT):
         signal.signal(asked, _stop)
@@ -52,21 +54,22 @@ def run_order(order: JobOrder, host: PluginHost) -> int:
 
 
 def train(order: JobOrder, host: PluginHost) -> None:
-    """Train. A job that leaves nothing to score is concluded."""
+    """Train. What comes of it is concluded elsewhere: a trainer may have had its hands on everything here."""
     layout = RunLayout(Path(order.run_dir)).job(order.job.job_id)
     writer = EventWriter(layout)
     with open_context(order, host, writer) as context:
         seed_process(order.job.seed)
-        goes_on = train_job(order, context)
+        train_job(order, context)
     writer.close(durable=False)
-    if not goes_on:
-        conclude(layout, order.job)
 
 
 def score(order: JobOrder, host: PluginHost) -> None:
     """Score what an earlier process of the job has found, and write the job's files."""
     layout = RunLayout(Path(order.run_dir)).job(order.job.job_id)
     so_far = JobSoFar(stream_events(layout))
+    if so_far.is_forged:
+        conclude_lost(layout.fresh(), order.job, detail="the process that trained wrote scores of test itself")
+        return
     writer = EventWriter(layout)
     with open_context(order, host, writer, last_call=so_far.last_call) as context:
         seed_process(order.job.seed)

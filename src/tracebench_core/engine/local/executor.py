@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import select
 import socket
 import subprocess
 import sys
@@ -36,7 +37,8 @@ class LocalEnd:
 class LocalExecutor:
     """Starts `python -m <entry>` as the template, feeds it orders, and has each job's training followed by scoring in a fresh process.
 
-    `entry` composes the template's plugin host; it is started with `--fd N` and finds the run's `ExecutorSetting` there.
+    `entry` composes the template's plugin host; it is started with `--fd N --scoring-fd M`; the first
+    tells it the run's `ExecutorSetting`.
     """
 
     def __init__(self, entry: str) -> None:
@@ -123,14 +125,15 @@ class LocalExecutor:
 
 
 class TemplateProcess:
-    """The runner's end of a template process."""
+    """The runner's end of a template and of its twin, which alone is told what only scoring may hold."""
 
     def __init__(self, entry: str, setting: ExecutorSetting) -> None:
         ours, theirs = socket.socketpair()
+        scoring, twins = socket.socketpair()
         with Path(setting.run_dir, "template.log").open("ab") as sink:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", entry, "--fd", str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [sys.executable, "-m", entry, "--fd", str(theirs.fileno()), "--scoring-fd", str(twins.fileno())],
+                pass_fds=[theirs.fileno(), twins.fileno()],
                 env=setting.environ,
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
@@ -138,18 +141,22 @@ class TemplateProcess:
                 start_new_session=True,
             )
         theirs.close()
+        twins.close()
         self._wire = Wire(ours)
+        self._scoring = Wire(scoring)
+        self._wires = (self._wire, self._scoring)
         self._wire.send({"setting": setting.model_dump(mode="json")})
 
     @property
     def is_gone(self) -> bool:
-        """Whether the template has ended without being asked to."""
-        return self._wire.closed
+        """Whether the template or its twin has ended without being asked to."""
+        return any(wire.closed for wire in self._wires)
 
     def start(self, order: JobOrder) -> None:
         """Have a job's process forked."""
         job = order.job
-        self.send(
+        wire = self._wire if order.phase == "train" else self._scoring
+        wire.send(
             {
                 "start": order.model_dump_json(),
                 "job": job.job_id,
@@ -160,24 +167,27 @@ class TemplateProcess:
         )
 
     def send(self, message: dict[str, Any]) -> None:
-        """Tell the template something."""
-        self._wire.send(message)
+        """Tell both something."""
+        for wire in self._wires:
+            wire.send(message)
 
     def wait(self, timeout: float | None = None) -> list[dict[str, Any]]:
         """Return the ends of jobs, waiting for the next one; an empty list when the template is gone, or the seconds are over."""
-        while not self._wire.closed:
-            ends = [m for m in self._wire.receive(timeout=timeout) if "end" in m]
+        while not self.is_gone:
+            if not any(wire.has_messages for wire in self._wires):
+                select.select(self._wires, [], [], timeout)
+            ends = [m for wire in self._wires for m in wire.receive(timeout=0) if "end" in m]
             if ends or timeout is not None:
                 return ends
         return []
 
     def close(self) -> None:
         """End the template and everything below it, with grace for the jobs; nothing is left when this returns."""
-        if not self._wire.closed:
-            self._wire.send({"stop": True})
-            while not self._wire.closed:
-                self._wire.receive(timeout=None)
-        self._wire.close()
+        self.send({"stop": True})
+        for wire in self._wires:
+            while not wire.closed:
+                wire.receive(timeout=None)
+            wire.close()
         self._process.wait()
 
 

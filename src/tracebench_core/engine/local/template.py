@@ -177,6 +177,18 @@ class Template:
         self._wire.send({"end": child.job_id, "exit": end, "detail": _describe(code)})
 
 
+def split_off() -> bool:
+    """Make a second process of this one, which is nobody's child here; return True in the first and False in the second."""
+    middle = os.fork()
+    if middle:
+        os.waitpid(middle, 0)
+        return True
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    return False
+
+
 def preload(modules: Iterable[str]) -> None:
     """Import modules before the first fork; one that cannot be imported is told where it is used, not here."""
     for name in modules:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracebench_llm4ad.basic.options import AdmissibleSetOptions
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.evaluator import Heuristic, ListedEvaluator, Verdict, invalid
 from tracebench_llm4ad.returned import number
 
@@ -129,6 +129,5 @@ GOOD = np.array([_always_good(symbols) for symbols in itertools.product(range(7)
 """Entry [s, t, u]: any rotations of the three symbols have a good coordinate."""
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(AdmissibleSetEvaluator(AdmissibleSetOptions(**options)))
+build = loader(AdmissibleSetEvaluator, AdmissibleSetOptions)
+"""Build the task."""

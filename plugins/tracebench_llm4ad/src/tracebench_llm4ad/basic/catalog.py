@@ -21,6 +21,7 @@ SPECS: tuple[TaskSpec, ...] = (
         target=2.635,
         sandbox=SCIENTIFIC,
         comparability=2,
+        salted=False,
     ),
     row(
         "online_bin_packing_local",
@@ -30,7 +31,7 @@ SPECS: tuple[TaskSpec, ...] = (
         metric="bins",
         direction="minimize",
         options=f"{OPTIONS}:LocalBinPackingOptions",
-        comparability=2,
+        comparability=3,
         tags=("packing", "online"),
     ),
     row(
@@ -41,6 +42,8 @@ SPECS: tuple[TaskSpec, ...] = (
         metric="set_size",
         direction="maximize",
         options=f"{OPTIONS}:AdmissibleSetOptions",
+        comparability=1,
+        salted=False,
         tags=("combinatorics",),
     ),
     row(
@@ -51,7 +54,7 @@ SPECS: tuple[TaskSpec, ...] = (
         metric="bins",
         direction="minimize",
         options=f"{OPTIONS}:OnlineBinPackingOptions",
-        comparability=2,
+        comparability=3,
         tags=("packing", "online"),
     ),
     row(
@@ -62,7 +65,7 @@ SPECS: tuple[TaskSpec, ...] = (
         metric="bins",
         direction="minimize",
         options=f"{OPTIONS}:OnlineBinPackingOptions",
-        comparability=2,
+        comparability=3,
         tags=("packing", "online", "multi-objective"),
         objectives=(Objective(metric="bins", direction="minimize"), SECONDS),
     ),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.basic.options import CirclePackingOptions
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.evaluator import Heuristic, ListedEvaluator, Verdict, invalid
 from tracebench_llm4ad.returned import array
 
@@ -105,6 +105,5 @@ class CirclePackingEvaluator(ListedEvaluator[int]):
         return BEST_KNOWN.get(instance, math.sqrt(instance / math.pi))
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(CirclePackingEvaluator(CirclePackingOptions(**options)))
+build = loader(CirclePackingEvaluator, CirclePackingOptions)
+"""Build the task."""

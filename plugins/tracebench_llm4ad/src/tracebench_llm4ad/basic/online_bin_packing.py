@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.basic.options import LocalBinPackingOptions, OnlineBinPackingOptions
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.packing_bound import martello_toth
 from tracebench_llm4ad.returned import array
@@ -114,6 +114,5 @@ class OnlineBinPackingEvaluator(Evaluator[Sequence], StepwiseRules[Sequence]):
         return float(martello_toth(instance.items, instance.capacity))
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(OnlineBinPackingEvaluator(OnlineBinPackingOptions(**options)))
+build = loader(OnlineBinPackingEvaluator, OnlineBinPackingOptions)
+"""Build the task."""

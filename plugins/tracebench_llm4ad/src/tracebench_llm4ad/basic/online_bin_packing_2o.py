@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tracebench_llm4ad.basic.online_bin_packing import OBJECTIVE, OnlineBinPackingEvaluator, Packing
 from tracebench_llm4ad.basic.options import OnlineBinPackingOptions
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 
 
 class TwoObjectiveBinPackingEvaluator(OnlineBinPackingEvaluator):
@@ -22,6 +20,5 @@ Second objective: the seconds that all calls for one sequence take, transport in
         return {"seconds": packing.seconds}
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(TwoObjectiveBinPackingEvaluator(OnlineBinPackingOptions(**options)))
+build = loader(TwoObjectiveBinPackingEvaluator, OnlineBinPackingOptions)
+"""Build the task."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tracebench_llm4ad.basic.online_bin_packing import OnlineBinPackingEvaluator
 from tracebench_llm4ad.basic.options import LocalBinPackingOptions
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 
 
 class LocalBinPackingEvaluator(OnlineBinPackingEvaluator):
@@ -15,6 +13,5 @@ class LocalBinPackingEvaluator(OnlineBinPackingEvaluator):
     name = "online_bin_packing_local"
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(LocalBinPackingEvaluator(LocalBinPackingOptions(**options)))
+build = loader(LocalBinPackingEvaluator, LocalBinPackingOptions)
+"""Build the task."""

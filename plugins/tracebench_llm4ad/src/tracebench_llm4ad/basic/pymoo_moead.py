@@ -15,7 +15,7 @@ from pymoo.problems import get_problem  # type: ignore[import-untyped]
 from pymoo.util.ref_dirs import get_reference_directions  # type: ignore[import-untyped]
 
 from tracebench_llm4ad.basic.options import MoeadOptions
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import array
 
@@ -126,6 +126,5 @@ class MoeadEvaluator(Evaluator[Run]):
         return float(IDEAL_HYPERVOLUME)
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(MoeadEvaluator(MoeadOptions(**options)))
+build = loader(MoeadEvaluator, MoeadOptions)
+"""Build the task."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tracebench_llm4ad.basic.options import GlsOptions
 from tracebench_llm4ad.basic.tour_search import descend, tour_length
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.plane import Floats, distances, held_karp_bound
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import array
@@ -124,6 +124,5 @@ def nearest_neighbour(distance: Floats) -> npt.NDArray[np.int64]:
     return np.array(tour, dtype=np.int64)
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(GlsEvaluator(GlsOptions(**options)))
+build = loader(GlsEvaluator, GlsOptions)
+"""Build the task."""

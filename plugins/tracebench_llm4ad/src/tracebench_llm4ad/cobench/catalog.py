@@ -233,7 +233,8 @@ def _spec(row: Row) -> TaskSpec:
         groups=("all", "co_bench"),
         tags=("co_bench",),
         options=f"{__package__}.problem:CoBenchOptions",
-        version=TaskVersion(comparability=3),
+        version=TaskVersion(comparability=4),
+        salted=True,
         metric=row.metric,
         direction=row.direction,
         preload=("numpy",),
@@ -254,6 +255,7 @@ def available_specs() -> tuple[TaskSpec, ...]:
     return tuple(
         spec.model_copy(
             update={
+                "salted": False,
                 "requires": (requirement(row.folder),),
                 "source": f"own evaluator; cases from the folder `{row.folder}` of CO-Bench's data",
             }

@@ -17,7 +17,7 @@ from tracebench_core.ids import derive_seed
 from tracebench_core.specs import Split
 from tracebench_core.specs.base import Spec
 from tracebench_llm4ad.cobench.folder import GENERATED, data_folder, read_files
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import PUBLIC, SPLITS, CodeTask
 from tracebench_llm4ad.evaluator import Heuristic, ListedEvaluator, Verdict, invalid
 from tracebench_llm4ad.returned import integers, shown
 
@@ -63,16 +63,31 @@ class Problem(ListedEvaluator[Case]):
     bound_source = "the best value on file, else a simple bound,"
 
     def __init__(self, options: CoBenchOptions) -> None:
+        self.options = options
         self.source = "files" if options.data == "real" or (options.data == "any" and data_folder()) else GENERATED
         files = self.files() if self.source == "files" else self.generated(GENERATOR_SEED)
+        super().__init__(self._dealt(files, options), timeout_seconds=options.timeout_seconds)
+
+    def batches(self, split: Split, salt: str = "") -> Iterator[Sequence[Case]]:
+        """Yield the cases of a split one by one; generated ones of a split with a salt come from files of its own."""
+        if not salt or self.source != GENERATED:
+            yield from super().batches(split)
+            return
+        alone = {f"n_{name}": len(self.lists[name]) if name == split else 0 for name in SPLITS}
+        files = self.generated(derive_seed(GENERATOR_SEED, split, salt))
+        for case in self._dealt(files, self.options.model_copy(update=alone))[split]:
+            yield [case]
+
+    def _dealt(self, files: Mapping[str, str], options: CoBenchOptions) -> dict[Split, list[Case]]:
         cases = [case for name, text in files.items() for case in self.parsed(text, name=name)]
-        lists = deal(cases, options, name=self.name, data_of=self.data_of)
-        super().__init__(lists, timeout_seconds=options.timeout_seconds)
+        return deal(cases, options, name=self.name, data_of=self.data_of)
 
     @classmethod
-    def build(cls, **options: Any) -> CodeTask:
+    def build(
+        cls, *, splits: frozenset[Split] = SPLITS, salts: Mapping[Split, str] = PUBLIC, **options: Any
+    ) -> CodeTask:
         """Build the task from its validated options."""
-        return CodeTask(cls(CoBenchOptions(**options)))
+        return CodeTask(cls(CoBenchOptions(**options)), splits=splits, salts=salts)
 
     @classmethod
     def files(cls) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import Bp1dOptions
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.packing_bound import martello_toth
@@ -112,6 +112,5 @@ def waste(loads: list[int], instance: Items) -> str:
     return f"{1 - sum(loads) / (len(loads) * instance.capacity):.1%} of the space"
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(Bp1dEvaluator(Bp1dOptions(**options)))
+build = loader(Bp1dEvaluator, Bp1dOptions)
+"""Build the task."""

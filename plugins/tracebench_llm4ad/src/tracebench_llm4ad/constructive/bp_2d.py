@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import Bp2dOptions
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import chosen, integers, pair
@@ -152,6 +152,5 @@ def first_fit(cells: Cells, width: int, height: int) -> tuple[int, int] | None:
     return x, y
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(Bp2dEvaluator(Bp2dOptions(**options)))
+build = loader(Bp2dEvaluator, Bp2dOptions)
+"""Build the task."""

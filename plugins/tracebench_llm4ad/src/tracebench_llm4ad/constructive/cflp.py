@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import CflpOptions
 from tracebench_llm4ad.constructive.plane import Floats
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
@@ -145,6 +145,5 @@ class CflpEvaluator(Evaluator[Facilities]):
         return best
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(CflpEvaluator(CflpOptions(**options)))
+build = loader(CflpEvaluator, CflpOptions)
+"""Build the task."""

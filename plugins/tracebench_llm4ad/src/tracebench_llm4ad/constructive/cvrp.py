@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import RoutingOptions
 from tracebench_llm4ad.constructive.routing import RoutingEvaluator
 
@@ -56,6 +54,5 @@ class CvrpEvaluator(RoutingEvaluator):
     bound_source = "the larger of the Held-Karp and the radial lower bound"
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(CvrpEvaluator(RoutingOptions(**options)))
+build = loader(CvrpEvaluator, RoutingOptions)
+"""Build the task."""

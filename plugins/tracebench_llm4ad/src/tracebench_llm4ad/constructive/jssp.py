@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import JsspOptions
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import integers
@@ -138,6 +138,5 @@ def empty_shop(instance: JobShop) -> Shop:
     return Shop([0] * jobs, [0] * jobs, [0] * machines)
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(JsspEvaluator(JsspOptions(**options)))
+build = loader(JsspEvaluator, JsspOptions)
+"""Build the task."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import KnapsackOptions
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import integers
@@ -93,6 +93,5 @@ class KnapsackEvaluator(Evaluator[Knapsack]):
         return float(best[-1])
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(KnapsackEvaluator(KnapsackOptions(**options)))
+build = loader(KnapsackEvaluator, KnapsackOptions)
+"""Build the task."""

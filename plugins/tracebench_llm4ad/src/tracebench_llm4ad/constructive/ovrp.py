@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.cvrp import ARGUMENTS, PROGRAM
 from tracebench_llm4ad.constructive.options import RoutingOptions
 from tracebench_llm4ad.constructive.plane import spanning_tree
@@ -35,6 +33,5 @@ class OvrpEvaluator(RoutingEvaluator):
         return max(spanning_tree(instance.distance).length, radial)
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(OvrpEvaluator(RoutingOptions(**options)))
+build = loader(OvrpEvaluator, RoutingOptions)
+"""Build the task."""

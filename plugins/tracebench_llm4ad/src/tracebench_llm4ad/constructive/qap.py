@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import QapOptions
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import integers
@@ -120,6 +120,5 @@ def check_step(before: list[int], after: list[int]) -> None:
         raise invalid("The function must assign at least one more facility; it returned the assignment unchanged.")
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(QapEvaluator(QapOptions(**options)))
+build = loader(QapEvaluator, QapOptions)
+"""Build the task."""

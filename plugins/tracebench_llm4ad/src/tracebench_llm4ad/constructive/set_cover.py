@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import SetCoverOptions
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import integers, shown
@@ -117,6 +117,5 @@ class SetCoverEvaluator(Evaluator[Cover]):
         return float(np.ceil(best - 1e-6))
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(SetCoverEvaluator(SetCoverOptions(**options)))
+build = loader(SetCoverEvaluator, SetCoverOptions)
+"""Build the task."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import TspOptions
 from tracebench_llm4ad.constructive.plane import Floats, distances, held_karp_bound
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
@@ -91,6 +91,5 @@ class TspEvaluator(Evaluator[Tsp]):
         return held_karp_bound(instance.distance)
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(TspEvaluator(TspOptions(**options)))
+build = loader(TspEvaluator, TspOptions)
+"""Build the task."""

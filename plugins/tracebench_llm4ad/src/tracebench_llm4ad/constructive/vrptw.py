@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import RoutingOptions
 from tracebench_llm4ad.constructive.routing import HORIZON, Routing, RoutingEvaluator, Vehicle
 
@@ -66,6 +66,5 @@ class VrptwEvaluator(RoutingEvaluator):
         return node, depot, customers, rest, vehicle.now, demands, distance, np.array(instance.windows)
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its `eval_kwargs`."""
-    return CodeTask(VrptwEvaluator(RoutingOptions(**options)))
+build = loader(VrptwEvaluator, RoutingOptions)
+"""Build the task."""

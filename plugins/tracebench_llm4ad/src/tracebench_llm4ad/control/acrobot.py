@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.control.actions import Choice
 from tracebench_llm4ad.control.episode import Observation, World
 from tracebench_llm4ad.control.evaluator import PROTOCOL, GoalEvaluator
@@ -54,6 +52,5 @@ tip lacked to the goal line. The score is minus the mean cost, so a higher score
 """
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its validated options."""
-    return CodeTask(Acrobot(ControlOptions(**options)))
+build = loader(Acrobot, ControlOptions)
+"""Build the task."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.control.actions import Force
 from tracebench_llm4ad.control.episode import World
 from tracebench_llm4ad.control.evaluator import PROTOCOL, GoalEvaluator
@@ -45,6 +43,5 @@ score is minus the mean cost, so a higher score is better.
 """
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its validated options."""
-    return CodeTask(CarMountainContinue(ControlOptions(**options)))
+build = loader(CarMountainContinue, ControlOptions)
+"""Build the task."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.control.actions import Choice
 from tracebench_llm4ad.control.episode import Episode, World
 from tracebench_llm4ad.control.evaluator import PROTOCOL, ReturnEvaluator
@@ -58,6 +57,5 @@ How it is scored: by the sum of the environment's rewards in an episode: a step 
         return f"The craft {'came to rest' if landed else 'crashed or flew off'} at step {episode.steps}, {where}."
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its validated options."""
-    return CodeTask(MoonLander(ControlOptions(**options)))
+build = loader(MoonLander, ControlOptions)
+"""Build the task."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from tracebench_llm4ad.code_task import CodeTask
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.control.actions import Force
 from tracebench_llm4ad.control.episode import Episode, World
 from tracebench_llm4ad.control.evaluator import PROTOCOL, ReturnEvaluator
@@ -50,6 +49,5 @@ costs. The score is the mean return: it is negative, and closer to 0 is better.
         return f"The rod came within {episode.nearest:.3g} rad of upright and was {abs(angle):.3g} rad away from it at the end."
 
 
-def build(**options: Any) -> CodeTask:
-    """Build the task from its validated options."""
-    return CodeTask(Pendulum(ControlOptions(**options)))
+build = loader(Pendulum, ControlOptions)
+"""Build the task."""

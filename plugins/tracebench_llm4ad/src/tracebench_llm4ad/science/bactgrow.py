@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.science.dataset import Law, Range
 from tracebench_llm4ad.science.equation_task import EquationTask
 from tracebench_llm4ad.science.evaluator import HOW, EquationEvaluator
@@ -64,6 +63,5 @@ Scale numbers so that good constants are of order 1, for example 1e-4 * params[0
 {HOW}"""
 
 
-def build(**options: Any) -> EquationTask:
-    """Build the task from its validated options."""
-    return EquationTask(BacterialGrowth(ScienceOptions(**options)))
+build = loader(BacterialGrowth, ScienceOptions, task=EquationTask)
+"""Build the task."""

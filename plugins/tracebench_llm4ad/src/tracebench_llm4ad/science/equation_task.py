@@ -8,14 +8,15 @@ again: an equation that looks at other rows than its own is refused.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tracebench_core.contracts import Context, EvaluationFailed
-from tracebench_core.specs import Example, Limits, Values
-from tracebench_llm4ad.code_task import NUMPY_PRELUDE, PARAMETER, Anchors, Case, CodeTask, seeding
+from tracebench_core.specs import Example, Limits, Split, Values
+from tracebench_llm4ad.code_task import NUMPY_PRELUDE, PARAMETER, PUBLIC, SPLITS, Anchors, Case, CodeTask, seeding
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.heuristic import explain
 from tracebench_llm4ad.returned import array
@@ -57,8 +58,10 @@ class EquationTask(CodeTask):
 
     evaluator: EquationEvaluator
 
-    def __init__(self, evaluator: EquationEvaluator) -> None:
-        super().__init__(evaluator)
+    def __init__(
+        self, evaluator: EquationEvaluator, *, splits: frozenset[Split] = SPLITS, salts: Mapping[Split, str] = PUBLIC
+    ) -> None:
+        super().__init__(evaluator, splits=splits, salts=salts)
         self.objective += "\n" + evaluator.sample()
         source = inspect.getsource(fitting).replace("from __future__ import annotations\n", "")
         self._harness = source + DOORS.format(fit=FIT, predict=PREDICT, kind=evaluator.kind)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from pydantic import Field, field_validator
 
 from tracebench_core.ids import did_you_mean
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.science.dataset import DataSet, Law, draw_points
 from tracebench_llm4ad.science.equation_task import EquationTask
 from tracebench_llm4ad.science.evaluator import HOW, EquationEvaluator
@@ -80,6 +80,5 @@ them to `params`.
         return list(inputs[0].T)
 
 
-def build(**options: Any) -> EquationTask:
-    """Build the task from its validated options."""
-    return EquationTask(Feynman(FeynmanOptions(**options)))
+build = loader(Feynman, FeynmanOptions, task=EquationTask)
+"""Build the task."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from pydantic import Field
 
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.science.dataset import DataSet, Law
 from tracebench_llm4ad.science.equation_task import EquationTask
 from tracebench_llm4ad.science.evaluator import HOW, EquationEvaluator, Part
@@ -95,6 +95,5 @@ those whose paths fit best; then {PATHS} other paths are predicted from their in
         return (np.repeat(states, len(times)), np.tile(times, len(states)))
 
 
-def build(**options: Any) -> EquationTask:
-    """Build the task from its validated options."""
-    return EquationTask(Ode(OdeOptions(**options)))
+build = loader(Ode, OdeOptions, task=EquationTask)
+"""Build the task."""

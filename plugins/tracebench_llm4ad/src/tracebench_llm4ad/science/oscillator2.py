@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.science.dataset import Law, Range
 from tracebench_llm4ad.science.equation_task import EquationTask
 from tracebench_llm4ad.science.evaluator import HOW, EquationEvaluator
@@ -47,6 +46,5 @@ not linear in x, of damping that is not linear in v, and of terms that mix x and
 {HOW}"""
 
 
-def build(**options: Any) -> EquationTask:
-    """Build the task from its validated options."""
-    return EquationTask(Oscillator2(ScienceOptions(**options)))
+build = loader(Oscillator2, ScienceOptions, task=EquationTask)
+"""Build the task."""
