@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -15,15 +16,14 @@ COMMAND = Path(sys.executable).with_name("trace-bench")
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture
-def cli(tmp_path: Path) -> Cli:
-    """Run `trace-bench` with arguments in `tmp_path`; keyword `env` adds variables."""
+def command_in(folder: Path) -> Cli:
+    """Return a function that runs `trace-bench` with arguments in a folder; keyword `env` adds variables."""
 
     def run(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         quiet = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and not k.startswith("TRACEBENCH_")}
         return subprocess.run(
             [str(COMMAND), *arguments],
-            cwd=tmp_path,
+            cwd=folder,
             env=quiet | {"COLUMNS": "100"} | dict(env or {}),
             capture_output=True,
             text=True,
@@ -32,6 +32,28 @@ def cli(tmp_path: Path) -> Cli:
         )
 
     return run
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Run `trace-bench` with arguments in `tmp_path`."""
+    return command_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the `CONFIG` of the test's module was run, once for all its tests. Leave it as it is."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "c.yaml").write_text(request.module.CONFIG)
+    done = command_in(folder)("run", "--config", "c.yaml", "--max-workers", "2", env={"TRACEBENCH_PLUGINS": ""})
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path) -> Path:
+    """A copy of that folder, in which `cli` works."""
+    return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
 @pytest.fixture

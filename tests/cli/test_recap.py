@@ -22,12 +22,9 @@ run_id: free
 
 
 @pytest.fixture
-def runs(cli: Cli, tmp_path: Path) -> Path:
+def runs(here: Path) -> Path:
     """A run without a budget, under `runs/free`."""
-    (tmp_path / "c.yaml").write_text(CONFIG)
-    done = cli("run", "--config", "c.yaml", "--max-workers", "2", env=CORE_ONLY)
-    assert done.returncode == 0, done.stderr
-    return tmp_path / "runs"
+    return here / "runs"
 
 
 def recap(cli: Cli, *arguments: str) -> dict[str, Any]:
@@ -110,10 +107,8 @@ def test_prices_from_a_file_are_applied(cli: Cli, runs: Path, tmp_path: Path) ->
         ("stub: {", "line 1"),
     ],
 )
-def test_a_wrong_price_file_is_refused_by_name(cli: Cli, tmp_path: Path, text: str, expected: str) -> None:
-    (tmp_path / "c.yaml").write_text(CONFIG)
-    cli("run", "--config", "c.yaml", "--limit", "1", env=CORE_ONLY)
-    (tmp_path / "prices.yaml").write_text(text + "\n")
+def test_a_wrong_price_file_is_refused_by_name(cli: Cli, here: Path, text: str, expected: str) -> None:
+    (here / "prices.yaml").write_text(text + "\n")
     done = cli("recap", "free", "--prices", "prices.yaml")
 
     assert done.returncode == 2, done.stdout
