@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
-import shutil
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from plugins.tracebench_viewer.tests.visiting import BROWSER, browsing, command, served, visiting
 
-BROWSER = shutil.which("chromium")
+from tracebench_viewer.look import number
+
 MISSING = next((name for name in ("streamlit", "playwright") if find_spec(name) is None), None)
 pytestmark = [
     pytest.mark.heavy("browser"),
@@ -30,93 +28,17 @@ PAGES = {
     "": "Runs", "run": "Run", "job": "Job", "compare": "Compare", "failures": "Failures", "launch": "Launch",
     "installed": "Tasks and trainers",
 }  # fmt: skip
-PATIENCE = 240_000
-
-
-@contextmanager
-def served(runs_dir: Path, at: Path, *words: str) -> Iterator[str]:
-    """Run `trace-bench ui` as people do, and end it."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    log = at / "ui.log"
-    with log.open("wb") as sink:
-        command = [
-            sys.executable,
-            "-m",
-            "tracebench_core.cli",
-            "ui",
-            "--runs-dir",
-            str(runs_dir),
-            "--no-browser",
-            "--port",
-            str(port),
-            *words,
-        ]
-        process = subprocess.Popen(command, stdout=sink, stderr=sink, cwd=at)
-    try:
-        for _ in range(600):
-            if process.poll() is not None or "Viewer:" in log.read_text():
-                break
-            time.sleep(0.2)
-        found = re.search(r"Viewer: (\S+)", log.read_text())
-        assert found, log.read_text()
-        yield found[1]
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-class Visitor:
-    """A tab of a browser in which every request that leaves this machine is refused and kept."""
-
-    def __init__(self, page: Any, url: str) -> None:
-        self.page = page
-        self.url = url.split("?", maxsplit=1)[0]
-        self.strayed: list[str] = []
-        page.set_default_timeout(PATIENCE)
-        page.route("**/*", self._gate)
-
-    def _gate(self, route: Any) -> None:
-        if urlsplit(route.request.url).hostname in {"127.0.0.1", "localhost", None}:
-            route.continue_()
-        else:
-            self.strayed.append(route.request.url)
-            route.abort()
-
-    def open(self, path: str) -> None:
-        self.page.goto(self.url + path)
-        self.settle()
-
-    def settle(self) -> None:
-        """Wait until the script has run to its end."""
-        self.page.wait_for_selector("h1")
-        self.page.wait_for_timeout(300)
-        self.page.wait_for_selector("[data-test-script-state=notRunning]")
-        assert not self.page.query_selector_all("[data-testid=stException]"), self.text()
-
-    def text(self) -> str:
-        return str(self.page.inner_text("[data-testid=stMain]"))
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-dev-shm-usage"])
+    with browsing() as found:
         yield found
-        found.close()
 
 
-@contextmanager
-def visiting(browser: Any, url: str) -> Iterator[Visitor]:
-    context = browser.new_context(viewport={"width": 1280, "height": 1600})
-    visitor = Visitor(context.new_page(), url)
-    if "?" in url:
-        visitor.page.goto(url)
-    yield visitor
-    assert visitor.strayed == []
-    context.close()
+def asked(page: Any) -> dict[str, str]:
+    """Return what the address names."""
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
 def test_every_page_is_there_and_asks_nothing_of_the_network(browser: Any, runs_dir: Path, tmp_path: Path) -> None:
@@ -124,3 +46,104 @@ def test_every_page_is_there_and_asks_nothing_of_the_network(browser: Any, runs_
         for path, title in PAGES.items():
             visitor.open(path)
             assert visitor.page.inner_text("h1") == title
+
+
+def test_clicks_lead_from_the_list_to_a_candidate_and_show_what_the_command_says(
+    browser: Any, runs_dir: Path, tmp_path: Path
+) -> None:
+    with served(runs_dir, tmp_path) as url, visiting(browser, url) as visitor:
+        page = visitor.page
+        visitor.open("")
+        visitor.click_row(0)
+        page.wait_for_url("**/run?*")
+        assert asked(page) == {"run": "first"}
+        told = json.loads(command("show", str(runs_dir / "first"), "--json"))
+        visitor.until(f"{len(told['jobs'])} of {len(told['jobs'])}")
+
+        visitor.click_row(0, at=60)
+        page.wait_for_url("**/job?*")
+        job_id = told["jobs"][0]["job_id"]
+        assert asked(page) == {"run": "first", "job": job_id}
+        job = json.loads(command("show", str(runs_dir / "first" / "jobs" / job_id), "--json"))
+        visitor.until(number(job["result"]["score_val_best"]))
+        assert "number" in visitor.text()
+        assert f"Candidate {job['best']['id']}" in visitor.text()
+
+        history = runs_dir / "first" / "jobs" / job_id / "artifacts" / "state_history.jsonl"
+        seen = [json.loads(line) for line in history.read_text().splitlines()]
+        marks = page.locator("[data-testid=stVegaLiteChart]").first.locator("g.mark-symbol.role-mark path")
+        marks.first.wait_for()
+        assert marks.count() == len(seen)
+        visitor.click_mark(1)
+        page.wait_for_function("location.search.includes('candidate=')")
+        clicked = asked(page)["candidate"]
+        assert clicked != job["best"]["id"]
+        visitor.until(f"Candidate {clicked}")
+        score = next(line["score"] for line in seen if line["candidate"] == clicked)
+        visitor.until(f"score {number(score)}")
+
+        visitor.open(f"job?run=first&job={job_id}&candidate={clicked}")
+        visitor.until(f"Candidate {clicked}")
+
+
+def test_the_axis_is_switched(browser: Any, runs_dir: Path, tmp_path: Path) -> None:
+    job_id = json.loads(command("show", str(runs_dir / "first"), "--json"))["jobs"][0]["job_id"]
+    with served(runs_dir, tmp_path) as url, visiting(browser, url) as visitor:
+        for address in (f"job?run=first&job={job_id}", "compare?runs=first"):
+            visitor.open(address)
+            visitor.page.get_by_role("radio", name="tokens").or_(
+                visitor.page.locator("button", has_text=re.compile("^tokens$"))
+            ).first.click()
+            visitor.page.locator("svg.marks text", has_text=re.compile("tokens used|tokens")).first.wait_for()
+            visitor.settle()
+
+
+def test_a_run_is_launched_paused_and_cancelled_with_a_reason(browser: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    runs_dir = tmp_path / "runs"
+    runs_dir.mkdir()
+    with served(runs_dir, tmp_path) as url, visiting(browser, url) as visitor:
+        page = visitor.page
+        visitor.open("launch")
+        for label, wanted in (("Tasks", "internal:numeric_param"), ("Trainers", "RandomSearch")):
+            box = page.get_by_label(label, exact=True).last
+            box.click()
+            box.fill(wanted)
+            page.get_by_role("option", name=wanted, exact=True).first.click()
+            page.keyboard.press("Escape")
+            visitor.settle()
+        seeds = page.get_by_label("Seeds", exact=True)
+        seeds.fill("600")
+        seeds.press("Enter")
+        visitor.settle()
+        page.get_by_role("button", name="Plan").click()
+        visitor.until("600 jobs")
+        page.get_by_role("button", name="Start").click()
+        page.wait_for_url("**/run?*")
+        name = asked(page)["run"]
+        page.get_by_role("button", name="Pause").click()
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Pause").wait_for()
+        cancel = page.get_by_role("button", name="Cancel", exact=True)
+        assert cancel.is_disabled()
+        reason = page.get_by_label("Reason")
+        reason.fill("enough <b>seen</b>")
+        reason.press("Enter")
+        cancel.click()
+        visitor.until("jobs were not run")
+        asked_of_it = [json.loads(line) for line in (runs_dir / name / "control.jsonl").read_text().splitlines()]
+        assert [line["action"] for line in asked_of_it][-3:] == [
+            "pause",
+            "unpause",
+            "cancel",
+        ]
+        assert asked_of_it[-1]["reason"] == "enough <b>seen</b>"
+        for _ in range(300):
+            told = json.loads(command("show", str(runs_dir / name), "--json"))
+            if (runs_dir / name / "summary.json").is_file():
+                break
+            time.sleep(0.2)
+        visitor.open(f"run?run={name}")
+        done = len(told["jobs"]) - told["counts"].get("not_run", 0)
+        visitor.until(f"{done} of {len(told['jobs'])}")
+        assert not page.query_selector_all("b:has-text('seen')")

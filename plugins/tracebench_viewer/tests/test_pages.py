@@ -84,9 +84,12 @@ def test_a_job_shows_candidates_calls_and_its_best(runs_dir: Path, monkeypatch: 
     tables = [frame.value for frame in app.dataframe]
     candidates = next(table for table in tables if "verdict" in table.columns)
     assert job.best_candidate in set(candidates["candidate"])
+    assert str(job.best_candidate) in texts(app)
+    app.session_state["part"] = "Model calls"
+    app.run()
+    tables = [frame.value for frame in app.dataframe]
     calls = next(table for table in tables if "role" in table.columns and "phase" in table.columns)
     assert len(calls) == job.used.llm_calls
-    assert str(job.best_candidate) in texts(app)
 
 
 def test_a_job_that_failed_shows_why_and_how_to_repeat_it(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,17 @@
-"""The charts of one job: its candidates on the score curve, their tree, and what was measured of each on every example."""
+"""The charts of one job in Vega-Lite: its candidates on the score curve, their tree, and what was measured of each on every example.
+
+They are written as data, not drawn by Altair: that copies and checks every row, which takes seconds where a job has thousands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracebench_core.api.analysis import altair
 from tracebench_viewer.jobview import Row
-from tracebench_viewer.look import BLUE, GREEN, GREY, VERDICT_COLORS, VERMILLION
+from tracebench_viewer.look import BLUE, GREEN, GREY, ORANGE, VERDICT_COLORS, VERMILLION
+
+Spec = dict[str, Any]
 
 SHOWN = 60
 """Candidates, and examples, that a matrix shows at a time."""
@@ -20,103 +24,128 @@ UNITS = {
     "usd": "USD",
     "seconds": "seconds",
 }
+WHOLE = frozenset({"evaluations", "llm_calls", "tokens"})
+AROUND = 125
+"""Pixels that axis, titles and legend take of a chart's height."""
+_CLICKS = {"name": PICKED, "select": {"type": "point", "fields": ["candidate"], "on": "click", "clear": "dblclick"}}
 
 
-def score_chart(curve: Sequence[Row], points: Sequence[Row], *, axis: str) -> Any:
+def score_chart(curve: Sequence[Row], points: Sequence[Row], *, axis: str) -> Spec:
     """Draw the best so far as steps, and every candidate where it was measured last; a click picks one."""
-    alt = altair()
-    x = alt.X("x:Q", title=f"{UNITS[axis]} used")
-    line = (
-        alt.Chart(_data(curve))
-        .mark_line(interpolate="step-after", color=GREEN, strokeWidth=2)
-        .encode(x=x, y=_score(alt))
-    )
-    return alt.layer(line, _dots(alt, points, x=x, y=_score(alt))).properties(height=300)
+    ticks = {"tickMinStep": 1, "format": ",d"} if axis in WHOLE else {}
+    place = {
+        "x": {"field": "x", "type": "quantitative", "title": f"{UNITS[axis]} used", "axis": ticks},
+        "y": {"field": "score", "type": "quantitative", "title": "score", "scale": {"zero": False}},
+    }
+    mark = {"type": "line", "interpolate": "step-after", "color": GREEN, "strokeWidth": 2}
+    line = {"data": _data(curve), "mark": mark, "encoding": place}
+    return {"height": 220 + AROUND, "params": [_clicks()], "layer": [line, _dots(points, place)]}
 
 
-def lineage_chart(nodes: Sequence[Row], edges: Sequence[Row]) -> Any:
+def lineage_chart(nodes: Sequence[Row], edges: Sequence[Row]) -> Spec:
     """Draw candidates as nodes, a generation to the right of their parents; a click picks one."""
-    alt = altair()
-    x = alt.X("x:Q", title="generation", axis=alt.Axis(tickMinStep=1, format="d", grid=False))
-    y = alt.Y("y:Q", title=None, axis=None, scale=alt.Scale(reverse=True))
-    lines = alt.Chart(_data(edges)).mark_line(color=GREY, opacity=0.5, strokeWidth=1).encode(x=x, y=y, detail="edge:N")
+    place = {
+        "x": {
+            "field": "x",
+            "type": "quantitative",
+            "title": "generation",
+            "axis": {"tickMinStep": 1, "format": "d", "grid": False},
+        },
+        "y": {"field": "y", "type": "quantitative", "title": None, "axis": None, "scale": {"reverse": True}},
+    }
+    mark = {"type": "line", "color": GREY, "opacity": 0.5, "strokeWidth": 1}
+    lines = {"data": _data(edges), "mark": mark, "encoding": {**place, "detail": {"field": "edge", "type": "nominal"}}}
     width = max((node["y"] for node in nodes), default=0) + 1
-    return alt.layer(lines, _dots(alt, nodes, x=x, y=y)).properties(height=min(560, max(120, 26 * width)))
+    return {"height": AROUND + min(480, 26 * width), "params": [_clicks()], "layer": [lines, _dots(nodes, place)]}
 
 
-def matrix_chart(cells: Sequence[Row], examples: Sequence[str]) -> Any:
+def matrix_chart(cells: Sequence[Row], examples: Sequence[str]) -> Spec:
     """Draw examples by candidates: colour is the score, a cross a failure, a question mark what could not be measured, and nothing
     what was not evaluated."""
-    alt = altair()
-    shown = [{**cell, "mark": _mark(cell)} for cell in cells]
-    base = alt.Chart(_data(shown)).encode(
-        x=alt.X("#:O", title="candidate (in order of appearance)", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
-        y=alt.Y("example:N", title="example, worst first", sort=list(examples), axis=alt.Axis(labelLimit=140)),
-        tooltip=["candidate:N", "example:N", "split:N", "status:N", "score:Q"],
-    )
-    color = alt.Color("score:Q", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(title="score"))
-    measured = base.transform_filter("datum.status === 'ok'").mark_rect().encode(color=color)
-    failed = (
-        base.transform_filter("datum.status !== 'ok'")
-        .mark_text(fontWeight="bold", color=VERMILLION)
-        .encode(text="mark:N")
-    )
-    return alt.layer(measured, failed).properties(height=max(80, 18 * len(examples)))
+    names = ("candidate", "#", "example", "split", "status", "score")
+    shown = [{**{name: cell[name] for name in names}, "mark": _mark(cell)} for cell in cells]
+    below = {"labelAngle": 0, "labelOverlap": True}
+    place = {
+        "x": {"field": "#", "type": "ordinal", "title": "candidate (in order of appearance)", "axis": below},
+        "y": {
+            "field": "example",
+            "type": "nominal",
+            "title": "example, worst first",
+            "sort": [*examples],
+            "axis": {"labelLimit": 140},
+        },
+        "tooltip": _tooltip("candidate", "example", "split", "status", score="quantitative"),
+    }
+    score = {
+        "field": "score",
+        "type": "quantitative",
+        "scale": {"scheme": "viridis"},
+        "legend": {"title": "score"},
+    }
+    measured = {
+        "transform": [{"filter": "datum.status === 'ok'"}],
+        "mark": "rect",
+        "encoding": {**place, "color": score},
+    }
+    failed = {
+        "transform": [{"filter": "datum.status !== 'ok'"}],
+        "mark": {"type": "text", "fontWeight": "bold", "color": VERMILLION},
+        "encoding": {**place, "text": {"field": "mark", "type": "nominal"}},
+    }
+    return {"height": AROUND + 18 * len(examples), "data": _data(shown), "layer": [measured, failed]}
 
 
-def usage_chart(rows: Sequence[Row]) -> Any:
+def usage_chart(rows: Sequence[Row]) -> Spec:
     """Draw what the roles used in tokens."""
-    alt = altair()
-    long = [
-        {"role": row["role"], "kind": kind, "tokens": row[f"{kind} tokens"]}
-        for row in rows
-        for kind in ("prompt", "completion")
-    ]
-    return (
-        alt.Chart(_data(long))
-        .mark_bar()
-        .encode(
-            x=alt.X("tokens:Q", title="tokens"),
-            y=alt.Y("role:N", title=None),
-            color=alt.Color(
-                "kind:N", scale=alt.Scale(domain=["prompt", "completion"], range=[BLUE, "#E69F00"]), title=None
-            ),
-            tooltip=["role:N", "kind:N", "tokens:Q"],
-        )
-        .properties(height=max(60, 34 * len(rows)))
-    )
+    kinds = {"prompt": BLUE, "completion": ORANGE}
+    long = [{"role": row["role"], "kind": kind, "tokens": row[f"{kind} tokens"]} for row in rows for kind in kinds]
+    return {
+        "height": AROUND + 34 * len(rows),
+        "data": _data(long),
+        "mark": "bar",
+        "encoding": {
+            "x": {"field": "tokens", "type": "quantitative", "title": "tokens"},
+            "y": {"field": "role", "type": "nominal", "title": None},
+            "color": _scale("kind", kinds),
+            "tooltip": _tooltip("role", "kind", tokens="quantitative"),
+        },
+    }
 
 
-def _dots(alt: Any, rows: Sequence[Row], *, x: Any, y: Any) -> Any:
-    verdicts = [v for v in VERDICT_COLORS if any(row["verdict"] == v for row in rows)]
-    picked = alt.selection_point(name=PICKED, fields=["candidate"], on="click", clear="dblclick")
-    scale = {"domain": verdicts, "range": [VERDICT_COLORS[v] for v in verdicts]}
-    return (
-        alt.Chart(_data(rows))
-        .mark_point(filled=True, size=110)
-        .encode(
-            x=x,
-            y=y,
-            color=alt.Color("verdict:N", scale=alt.Scale(**scale), legend=alt.Legend(title=None, orient="top")),
-            shape=alt.Shape(
-                "verdict:N",
-                scale=alt.Scale(domain=verdicts, range=[SHAPES[v] for v in verdicts]),
-                legend=alt.Legend(title=None, orient="top"),
-            ),
-            opacity=alt.condition(picked, alt.value(1.0), alt.value(0.45)),
-            tooltip=["candidate:N", "score:Q", "delta:Q", "verdict:N", "origin:N"],
-        )
-        .add_params(picked)
-    )
+def _dots(rows: Sequence[Row], place: Mapping[str, Any]) -> Spec:
+    there = {row["verdict"] for row in rows}
+    colors = {verdict: color for verdict, color in VERDICT_COLORS.items() if verdict in there}
+    return {
+        "name": "dots",
+        "data": _data(rows),
+        "mark": {"type": "point", "filled": True, "size": 110},
+        "encoding": {
+            **place,
+            "color": _scale("verdict", colors),
+            "shape": _scale("verdict", {verdict: SHAPES[verdict] for verdict in colors}),
+            "opacity": {"condition": {"param": PICKED, "value": 1.0}, "value": 0.45},
+            "tooltip": _tooltip("candidate", "verdict", "origin", score="quantitative", delta="quantitative"),
+        },
+    }
 
 
-def _score(alt: Any) -> Any:
-    return alt.Y("score:Q", title="score", scale=alt.Scale(zero=False))
+def _clicks() -> Spec:
+    return {**_CLICKS, "views": ["dots"]}
+
+
+def _scale(field: str, values: Mapping[str, str]) -> Spec:
+    legend = {"title": None, "orient": "top"}
+    scale = {"domain": [*values], "range": [*values.values()]}
+    return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
+
+
+def _tooltip(*names: str, **numbers: str) -> list[Spec]:
+    return [{"field": name, "type": kind} for name, kind in {**dict.fromkeys(names, "nominal"), **numbers}.items()]
 
 
 def _mark(cell: Row) -> str:
     return "" if cell["status"] == "ok" else "?" if cell["status"] == "not_measured" else "✕"
 
 
-def _data(rows: Sequence[Row]) -> Any:
-    return altair().Data(values=[*rows])
+def _data(rows: Sequence[Row]) -> Spec:
+    return {"values": [*rows]}

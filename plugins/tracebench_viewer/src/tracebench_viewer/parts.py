@@ -21,7 +21,10 @@ from tracebench_viewer.shelf import Shelf
 PAGES = {name: f"screens/{name}.py" for name in ("runs", "run", "job", "compare", "failures", "installed", "launch")}
 LONGEST_TEXT = 20_000
 """Characters of one text that a page shows; the rest is a download."""
+TALLEST, MOST_ROWS = 620, 16
+"""Pixels of a long list, and the rows that they hold."""
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_LINK = re.compile(r"\b(?:https?|ftp|mailto|xmpp):|\bwww(?=\.)|\w(?=@)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 _DIFF_CSS = """
@@ -77,8 +80,11 @@ def reader() -> Reader:
 
 
 def plain(text: object) -> str:
-    """Return text for a place that takes Markdown, so that it is shown as it is."""
-    return _PUNCTUATION.sub(r"\\\1", visible(str(text))).replace("\n", " ")
+    """Return text for a place that takes Markdown, so that it is shown as it is.
+
+    What would become a link, escaped or not, is broken by a character that has no width.
+    """
+    return _PUNCTUATION.sub(r"\\\1", _LINK.sub("\\g<0>\N{WORD JOINER}", visible(str(text)))).replace("\n", " ")
 
 
 def visible(text: str) -> str:
@@ -155,6 +161,11 @@ def table(
     return (cells[0][0] if cells else None), list(told["selection"].get("rows", []))
 
 
+def tall(rows: int) -> int | str:
+    """Return the height of a list: as tall as its rows, up to some."""
+    return TALLEST if rows > MOST_ROWS else "content"
+
+
 def side_by_side(rows: Sequence[Side], *, key: str) -> None:
     """Show two texts side by side."""
     st.components.v2.component(
@@ -163,13 +174,14 @@ def side_by_side(rows: Sequence[Side], *, key: str) -> None:
 
 
 def chart(drawn: Any, *, alt: str, key: str | None = None, picks: bool = False) -> Any:
-    """Show a chart; return the candidate that was clicked, if clicks are wanted."""
+    """Show a chart in Vega-Lite; return the candidate that was clicked, if clicks are wanted."""
+    drawn = _made_visible(drawn)
     if not picks:
-        st.altair_chart(drawn, width="stretch", alt=alt, key=key)
+        st.vega_lite_chart(drawn, width="stretch", alt=alt, key=key)
         return None
     from tracebench_viewer.jobcharts import PICKED  # noqa: PLC0415
 
-    told = st.altair_chart(drawn, width="stretch", alt=alt, key=key, on_select="rerun", selection_mode=PICKED)
+    told = st.vega_lite_chart(drawn, width="stretch", alt=alt, key=key, on_select="rerun", selection_mode=PICKED)
     found = told["selection"].get(PICKED) or []
     return found[0].get("candidate") if found else None
 
@@ -191,7 +203,7 @@ def _draw(shown: Shown, key: str) -> None:
     if shown.kind == "columns":
         st.dataframe(content, hide_index=True, key=key, alt=shown.title)
     elif shown.kind == "chart":
-        st.vega_lite_chart(content, width="stretch", key=key, alt=shown.title)
+        chart(content, alt=shown.title, key=key)
     elif shown.kind == "picture":
         st.image(content, alt=shown.title, width=640)
     else:
@@ -228,6 +240,15 @@ def chosen_run(*, what: str) -> dict[str, Any] | None:
         for stale in ("job", "candidate"):
             st.query_params.pop(stale, None)
     return runs[names.index(name)]
+
+
+def _made_visible(value: Any) -> Any:
+    """Return data with every text in it made visible."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {name: _made_visible(inner) for name, inner in value.items()}
+    return [_made_visible(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _cell(value: Any) -> Any:

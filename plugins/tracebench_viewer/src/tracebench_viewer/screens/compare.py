@@ -138,6 +138,7 @@ def _curves(found: dict[str, Any]) -> None:
         Charts(found["entrants"])
         .curves([row for row in found["curves"] if row["axis"] == axis])
         .properties(height=TALL)
+        .to_dict(validate=False)
     )
     parts.chart(drawn, alt=f"Best so far by {UNITS[str(axis)]} used", key=f"curves-{axis}")
     st.caption(parts.plain(found["figures"]["curves"]["caption"]))
@@ -156,7 +157,7 @@ def _figure(figure: dict[str, Any], name: str) -> None:
     if "height" in spec:
         spec["height"] = max(spec["height"] + AROUND, LOWEST)
     st.caption(parts.plain(figure["caption"]))
-    st.vega_lite_chart(spec, width="stretch", key=f"figure-{name}", alt=figure["caption"])
+    parts.chart(spec, alt=figure["caption"], key=f"figure-{name}")
 
 
 def _tables(found: dict[str, Any]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -22,14 +24,17 @@ EVERY = 2
 def draw() -> None:
     """Draw the page."""
     parts.heading("Job")
-    run = parts.chosen_run(what="Run")
+    left, right = st.columns([2, 3])
+    with left:
+        run = parts.chosen_run(what="Run")
     if run is None:
         return
     jobs = parts.shelf().jobs(run["name"])
     if not jobs:
         parts.trouble(RunDirError(run["problem"] or "The run plans no job."))
         return
-    job_id = _chosen(jobs)
+    with right:
+        job_id = _chosen(jobs)
     steering.cancel_job(run["name"], job_id)
     running = any(job["job_id"] == job_id and job["status"] == "running" for job in jobs)
     st.fragment(_job, run_every=EVERY if running else None)(run["name"], job_id)
@@ -66,15 +71,16 @@ def _job(run_name: str, job_id: str) -> None:
         return
     _error(job, run_name)
     names = ["Candidates", "Examples", "Model calls", "Log and files"]
-    candidates, examples, calls, files = st.tabs(names)
-    with candidates:
-        _candidates(job)
-    with examples:
-        _examples(job)
-    with calls:
-        _calls(job, run_name)
-    with files:
-        _files(job)
+    draws: list[Callable[[], None]] = [
+        partial(_candidates, job),
+        partial(_examples, job),
+        partial(_calls, job, run_name),
+        partial(_files, job),
+    ]
+    for tab, draw_tab in zip(st.tabs(names, on_change="rerun", key="part"), draws, strict=True):
+        if tab.open:
+            with tab:
+                draw_tab()
     views.draw(parts.reader().run(run_name), job_id)
 
 

@@ -86,7 +86,12 @@ def _jobs(run: dict[str, Any]) -> None:
         parts.nothing("No job is what the filters ask for.")
         return
     opened, _ = parts.table(
-        [_row(job) for job in shown], key="jobs", columns=_columns(), opens=True, alt="Jobs of the run"
+        [_row(job) for job in shown],
+        key="jobs",
+        columns=_columns(),
+        opens=True,
+        alt="Jobs of the run",
+        height=parts.tall(len(shown)),
     )
     if opened is not None:
         parts.go("job", run=run["name"], job=shown[opened]["job_id"])

@@ -12,8 +12,6 @@ from tracebench_viewer.shelf import Filter
 
 EVERY = 3
 """Seconds between two looks while a run is under way."""
-TALLEST, MOST_ROWS = 620, 16
-"""Pixels of the list, and the rows that they hold."""
 
 
 def draw() -> None:
@@ -59,7 +57,7 @@ def _list(wanted: Filter) -> None:
         opens=True,
         picks=True,
         alt="List of runs",
-        height=TALLEST if len(runs) > MOST_ROWS else "content",
+        height=parts.tall(len(runs)),
     )
     if opened is not None:
         parts.go("run", run=runs[opened]["name"])

@@ -1,0 +1,166 @@
+"""Starting the viewer as people do, and looking at it with a browser that reaches this machine and nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+BROWSER = shutil.which("chromium")
+PATIENCE = 90_000
+"""Milliseconds that anything may take on a machine that is busy with other things."""
+ROW = 35
+"""Pixels of a table's row, its head included."""
+
+
+@contextmanager
+def served(runs_dir: Path, at: Path, *words: str, pid: list[int] | None = None) -> Iterator[str]:
+    """Run `trace-bench ui` in the folder `at` and yield the address that it prints; `pid` is told its process."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    log = at / "ui.log"
+    command = [
+        sys.executable,
+        "-m",
+        "tracebench_core.cli",
+        "ui",
+        "--runs-dir",
+        str(runs_dir),
+        "--no-browser",
+        "--port",
+        port,
+    ]
+    with log.open("wb") as sink:
+        process = subprocess.Popen([*command, *words], stdout=sink, stderr=sink, cwd=at)
+    if pid is not None:
+        pid.append(process.pid)
+    try:
+        for _ in range(600):
+            if process.poll() is not None or "Viewer:" in log.read_text():
+                break
+            time.sleep(0.2)
+        found = re.search(r"Viewer: (\S+)", log.read_text())
+        assert found, log.read_text()
+        yield found[1]
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@contextmanager
+def browsing() -> Iterator[Any]:
+    """Open Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield found
+        found.close()
+
+
+class Visitor:
+    """A tab in which every request that leaves this machine is refused and kept, and every dialogue and script error is told."""
+
+    def __init__(self, page: Any, url: str) -> None:
+        self.page = page
+        self.url = url.split("?", maxsplit=1)[0]
+        self.strayed: list[str] = []
+        self.dialogues: list[str] = []
+        page.set_default_timeout(PATIENCE)
+        page.route("**/*", self._gate)
+        page.on("dialog", self._dialogue)
+
+    def _gate(self, route: Any) -> None:
+        if urlsplit(route.request.url).hostname in {"127.0.0.1", "localhost", None}:
+            route.continue_()
+        else:
+            self.strayed.append(route.request.url)
+            route.abort()
+
+    def _dialogue(self, dialogue: Any) -> None:
+        self.dialogues.append(dialogue.message)
+        dialogue.dismiss()
+
+    def open(self, path: str) -> None:
+        """Go to an address of the viewer."""
+        self.page.goto(self.url + path)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the page's script has run to its end, and whatever it drew is there."""
+        self.page.wait_for_selector("h1")
+        self.page.wait_for_timeout(300)
+        self.page.wait_for_selector("[data-test-script-state=notRunning]")
+        self.page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')")
+        assert not self.page.query_selector_all("[data-testid=stException]"), self.text()
+
+    def text(self) -> str:
+        """Return the words of the page, without those of tables, which are drawn."""
+        return str(self.page.inner_text("[data-testid=stMain]"))
+
+    def until(self, words: str) -> None:
+        """Wait until the page says something."""
+        self.page.wait_for_function(
+            "words => document.querySelector('[data-testid=stMain]').innerText.includes(words)", arg=words
+        )
+
+    def click_row(self, row: int, *, table: int = 0, at: int = 120) -> None:
+        """Click a cell of a table's row, counted from 0, `at` pixels from its left edge."""
+        self.page.wait_for_selector(f"[data-testid=stDataFrame] >> nth={table} >> canvas >> nth=0")
+        self.page.wait_for_timeout(500)  # it takes clicks once it has measured itself, and says so nowhere
+        frame = self.page.locator("[data-testid=stDataFrame]").nth(table)
+        frame.scroll_into_view_if_needed()
+        box = frame.locator("canvas").first.bounding_box()
+        self.page.mouse.click(box["x"] + at, box["y"] + ROW * (row + 1) + ROW / 2)
+
+    def click_mark(self, number: int, *, chart: int = 0) -> None:
+        """Click a point of a chart, counted from 0 in the order of its data."""
+        mark = (
+            self.page.locator("[data-testid=stVegaLiteChart]")
+            .nth(chart)
+            .locator("g.mark-symbol.role-mark path")
+            .nth(number)
+        )
+        mark.scroll_into_view_if_needed()
+        mark.click(force=True)
+
+    def chart_words(self, chart: int = 0) -> str:
+        """Return the text that stands in a chart."""
+        return str(self.page.locator("[data-testid=stVegaLiteChart]").nth(chart).locator("svg.marks").inner_text())
+
+
+@contextmanager
+def visiting(
+    browser: Any, url: str, *, width: int = 1280, height: int = 1600, scheme: str = "light"
+) -> Iterator[Visitor]:
+    """Open a tab of its own; at its end nothing may have asked for anything beyond this machine, or opened a dialogue."""
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    visitor = Visitor(context.new_page(), url)
+    if "?" in url:
+        visitor.page.goto(url)
+    yield visitor
+    assert visitor.strayed == []
+    assert visitor.dialogues == []
+    context.close()
+
+
+def command(*words: str, env: Mapping[str, str] | None = None) -> str:
+    """Return what a `trace-bench` command prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tracebench_core.cli", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=170,
+        env={**os.environ, **(env or {})},
+    )
+    return done.stdout
