@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from plugins.tracebench_veribench.tests.proving import Held, requires_coq
 
+from tracebench_core.sandbox import LocalSandbox
+from tracebench_veribench.coq.audit import assumes_nothing
 from tracebench_veribench.coq.catalog import ENTRIES, TEST, TRAIN, VALIDATION
+from tracebench_veribench.coq.environment import CoqEnvironment
 from tracebench_veribench.coq.problem import load_problem
 from tracebench_veribench.coq.verifying import verify
 
@@ -34,6 +37,21 @@ CHEATS = {
         f"Theorem sum_app : {APP}. Proof. intros xs ys. apply NNPP. intro H. apply H. "
         "induction xs; simpl; [reflexivity | rewrite IHxs; [lia | intro G; apply H; simpl; lia]]. Qed.\n",
         "statements",
+    ),
+    "proofs that rest on a library's axiom": (
+        f"From Coq Require Import Classical_Prop.\n{HEAD}{FUNCTION}Lemma leans (P : Prop) : P -> P.\n"
+        "Proof. intro p. destruct (classic P); [assumption | contradiction]. Qed.\n"
+        f"Theorem sum_nil : sum nil = 0. Proof. apply leans. reflexivity. Qed.\nTheorem sum_app : {APP}.\n"
+        "Proof. induction xs; intros; simpl; [reflexivity | rewrite IHxs; lia]. Qed.\n"
+        f"Theorem sum_rev : {REV}.\nProof. induction xs; simpl; [reflexivity | rewrite sum_app, IHxs; simpl; lia]. Qed.\n",
+        "assumptions",
+    ),
+    "an axiom hidden in a module with a library's name": (
+        f"{HEAD}{FUNCTION}{NIL}Module Coq. Module ssr. Module ssrunder. Module Under_rel.\n"
+        "Context (lie : False).\nEnd Under_rel. End ssrunder. End ssr. End Coq.\n"
+        f"Theorem sum_app : {APP}. Proof. destruct Coq.ssr.ssrunder.Under_rel.lie. Qed.\n"
+        f"Theorem sum_rev : {REV}. Proof. destruct Coq.ssr.ssrunder.Under_rel.lie. Qed.\n",
+        "assumptions",
     ),
     "weakened statement": (
         f"{HEAD}{FUNCTION}{NIL}Theorem sum_app : forall xs ys : list nat, sum (xs ++ ys) = sum (xs ++ ys). Proof. reflexivity. Qed.\n"
@@ -96,6 +114,62 @@ def test_what_only_looks_proven_stops_at_its_stage(cheat: str, coq: Held) -> Non
     assert verdict.feedback().text.startswith(f"Stage `{stage}`"), verdict
     if stage in {"gate", "compiles"}:
         assert verdict.score == 0.0
+
+
+CLEAN = """
+CONTEXT SUMMARY
+===============
+
+* Theory: Set is predicative
+
+* Axioms: <none>
+
+* Constants/Inductives relying on type-in-type: <none>
+
+* Constants/Inductives relying on unsafe (co)fixpoints: <none>
+
+* Inductives whose positivity is assumed: <none>
+
+"""
+
+
+def test_an_audit_clears_only_a_context_without_any_assumption() -> None:
+    sealed = "* Axioms:\n    Coq.ssr.ssrunder.Under_rel.Over_rel\n    Coq.ssr.ssrunder.Under_rel.Under_rel"
+
+    assert assumes_nothing(CLEAN)
+    assert assumes_nothing(CLEAN.replace("* Axioms: <none>", sealed))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("* Axioms: <none>", "* Axioms:\n    Coq.Logic.Classical_Prop.classic"),
+        ("* Axioms: <none>", "* Axioms:\n    Candidate.Coq.ssr.ssrunder.Under_rel.lie"),
+        ("* Axioms: <none>", ""),
+        ("predicative", "impredicative"),
+        ("type-in-type: <none>", "type-in-type:\n    Candidate.liar"),
+        ("(co)fixpoints: <none>", "(co)fixpoints:\n    Candidate.loop"),
+        ("assumed: <none>", "assumed:\n    Candidate.bad"),
+        ("* Inductives whose positivity is assumed: <none>", ""),
+        ("CONTEXT SUMMARY", "Error: Candidate.vo is corrupted"),
+    ],
+)
+def test_an_audit_that_names_an_assumption_or_says_less_clears_nothing(old: str, new: str) -> None:
+    assert not assumes_nothing(CLEAN.replace(old, new))
+
+
+@requires_coq
+def test_the_independent_checker_and_the_trace_of_each_proof_agree(sandbox: LocalSandbox) -> None:
+    handle = CoqEnvironment().open(None)  # type: ignore[arg-type]
+    texts = (SUM.gold, CHEATS["proofs that rest on a library's axiom"][0])
+
+    audited, traced = (
+        [verify(SUM, text, Held(sandbox, {"coq": handle | {"coqchk": coqchk}})) for text in texts]
+        for coqchk in (handle["coqchk"], "")
+    )
+
+    assert handle["coqchk"]
+    assert [v.recorded() for v in audited] == [v.recorded() for v in traced]
 
 
 @requires_coq

@@ -1,4 +1,4 @@
-"""Runs Coq in the sandbox: compiles the candidate, then puts trusted questions to it in a second process."""
+"""Runs Coq in the sandbox: compiles the candidate, then puts trusted questions to it in processes that only require it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,25 @@ from dataclasses import dataclass
 from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_core.specs import Limits
 from tracebench_veribench.coq.problem import CoqProblem
-from tracebench_veribench.coq.script import Answers, read_answers, write_questions
+from tracebench_veribench.coq.script import Answers, read_answers, write_opening, write_questions
 from tracebench_veribench.diagnostics import Diagnostic
 
 _SCRIPT = """
-export OCAMLFIND_CONF="$PWD/findlib.conf"
-if [ -f Given.v ]; then "$1" -q -R . "" Given.v </dev/null >&2 || exit 1; fi
-"$1" -q -R . "" Candidate.v </dev/null >&2 || exit 91
-exec "$2" -q -quiet -R . ""
+coqc=$1 coqtop=$2 coqchk=$3
+export OCAMLFIND_CONF="$PWD/findlib.conf" GLIBC_TUNABLES=glibc.malloc.hugetlb=1
+if [ -f Given.v ]; then "$coqc" -q -R . "" Given.v </dev/null >&2 || exit 1; fi
+{
+  cat Opening.v
+  "$coqc" -q -R . "" Candidate.v </dev/null >&2 || { touch refused; exit; }
+  [ -z "$coqchk" ] || OCAMLRUNPARAM=s=16M,o=2000 "$coqchk" -silent -o -norec Candidate -R . "" </dev/null >/dev/null 2>context &
+  cat
+  wait
+} | "$coqtop" -q -quiet -R . ""
+[ ! -f refused ] || exit 91
+[ ! -f context ] || cat context
 """
-"""The order of things inside the box; questions travel on standard input: no file holds them while the candidate compiles."""
+"""The order of things inside the box. `coqtop` loads the library while the candidate compiles, and the candidate's context is audited while
+it answers. Questions travel on standard input: no file holds them while the candidate compiles."""
 _REFUSED = 91
 _PLACE = re.compile(r'File "\./Candidate\.v", line (\d+), characters (\d+)-\d+:\n((?:.|\n)*?)(?=\nFile "|\Z)')
 
@@ -30,6 +39,8 @@ class Coq:
     coqc: str
     coqtop: str
     version: str
+    coqchk: str = ""
+    """The independent checker that ships with Coq; without it every proof's assumptions are traced one by one."""
     findlib: str = ""
     """What `ocamlfind.conf` says: Coq finds its plugins by it, and a box sees nothing of `/etc`."""
     seconds: float = 20.0
@@ -53,16 +64,25 @@ class CheckTimeout(Exception):  # noqa: N818 - an outcome of the candidate
 def check(coq: Coq, sandbox: Sandbox, problem: CoqProblem, text: str) -> Compiled:
     """Compile `text` and ask the problem's questions.
 
+    Where the audit finds an assumption anywhere in the file's context, Coq is asked again, for the assumptions of each proof.
+
     Raises:
         CheckTimeout: when Coq does not finish, or needs more memory than allowed.
         NotMeasured: when Coq cannot be run or says nothing that can be read.
     """
+    compiled = _ask(coq, sandbox, problem, text, audited=bool(coq.coqchk))
+    if compiled.answers is None or compiled.answers.axioms is not None:
+        return compiled
+    return _ask(coq, sandbox, problem, text, audited=False)
+
+
+def _ask(coq: Coq, sandbox: Sandbox, problem: CoqProblem, text: str, *, audited: bool) -> Compiled:
     nonce = secrets.token_hex(8)
-    files = {"Candidate.v": text, "findlib.conf": coq.findlib} | ({"Given.v": problem.given} if problem.given else {})
+    files = {"Candidate.v": text, "Opening.v": write_opening(problem), "findlib.conf": coq.findlib}
     outcome = sandbox.command(
-        ["sh", "-c", _SCRIPT, "check", coq.coqc, coq.coqtop],
-        files=files,
-        stdin=write_questions(problem, nonce),
+        ["sh", "-c", _SCRIPT, "check", coq.coqc, coq.coqtop, coq.coqchk if audited else ""],
+        files=files | ({"Given.v": problem.given} if problem.given else {}),
+        stdin=write_questions(problem, nonce, audited=audited),
         limits=Limits(seconds=coq.seconds, memory_mb=coq.memory_mb, output_bytes=1 << 20),
     )
     if outcome.status in {"timeout", "memory", "killed"}:
@@ -70,7 +90,7 @@ def check(coq: Coq, sandbox: Sandbox, problem: CoqProblem, text: str) -> Compile
     said = outcome.value if isinstance(outcome.value, dict) else {}
     if said.get("returncode") == _REFUSED:
         return Compiled(_errors(said["stderr"]), None)
-    answers = read_answers(said.get("stdout", ""), problem, nonce)
+    answers = read_answers(said.get("stdout", ""), problem, nonce, audited=audited)
     if answers is None:
         raise NotMeasured(f"Coq ended without its answers: {outcome.error or said.get('stderr', '')[-300:]}")
     return Compiled((), answers)

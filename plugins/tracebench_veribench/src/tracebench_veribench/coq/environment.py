@@ -13,7 +13,7 @@ from tracebench_core.errors import MissingRequirementError
 
 
 class CoqEnvironment:
-    """Hands out where `coqc` and `coqtop` are, and their version."""
+    """Hands out where `coqc`, `coqtop` and `coqchk` are, and their version."""
 
     def __init__(self, *, seconds: float = 20.0, memory_mb: int = 2048) -> None:
         self._limits = {"seconds": seconds, "memory_mb": memory_mb}
@@ -24,7 +24,7 @@ class CoqEnvironment:
         if missing := [name for name, place in places.items() if place is None]:
             raise MissingRequirementError(f"`{missing[0]}` is not on PATH", hint="apt-get install coq")
         found = {"coqc": places["coqc"], "coqtop": places["coqtop"], "version": _version(str(places["coqc"]))}
-        return found | {"findlib": _findlib()} | self._limits
+        return found | {"coqchk": shutil.which("coqchk") or "", "findlib": _findlib()} | self._limits
 
     def close(self) -> None:
         """Do nothing: nothing stays open."""

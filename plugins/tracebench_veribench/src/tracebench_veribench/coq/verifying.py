@@ -31,7 +31,7 @@ def verify(problem: CoqProblem, text: str, context: Context, *, seconds: float |
 
 def _judge(problem: CoqProblem, text: str, compiled: Compiled) -> Verdict:
     answers = compiled.answers
-    if answers is None:
+    if answers is None or answers.axioms is None:
         return does_not_compile(quoted(compiled.errors, text))
     proven = {name: axioms for name, axioms in answers.axioms.items() if axioms is not None}
     assumed = {name: axioms for name, axioms in proven.items() if axioms}
