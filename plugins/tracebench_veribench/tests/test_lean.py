@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from plugins.tracebench_veribench.tests.proving import Held, write_tool
 
+from tracebench_core import evaluate_task
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.sandbox import LocalSandbox
@@ -61,6 +62,48 @@ for number, line in enumerate(lines, 1):
             say("information", number, f"'{name}' does not depend on any axioms")
 sys.exit(1 if failed else 0)
 '''
+
+
+SHIM = """#!/bin/sh
+# elan's `lean` picks a tool chain by the user's home
+prefix="$HOME/.elan/toolchains/scripted"
+[ "$1" = --print-prefix ] && echo "$prefix" && exit
+exec "$prefix/bin/lean" "$@"
+"""
+LAKE = """#!/bin/sh
+# `lake env COMMAND…` in a project
+shift
+export LEAN_PATH="$PWD/.lake/build/lib/lean"
+exec "$@"
+"""
+
+
+def _install_in_home(home: Path) -> None:
+    for folder in (".elan/bin", ".elan/toolchains/scripted/bin", "mathlib_project/.lake/build/lib/lean"):
+        (home / folder).mkdir(parents=True)
+    write_tool(home / ".elan/bin", "lean", SHIM)
+    write_tool(home / ".elan/bin", "lake", LAKE)
+    write_tool(home / ".elan/toolchains/scripted/bin", "lean", LEAN)
+    (home / "rows").mkdir()
+    gold = "theorem double_add (n : Nat) : double n = n + n := by omega\n"
+    row = {"filename": "double.py", "code": "def double(n): ...", "gold_reference_lean4_code": gold}
+    (home / "rows/veribench.jsonl").write_text(json.dumps(row))
+
+
+@pytest.mark.parametrize("project", ["", "mathlib_project"])
+def test_a_lean_under_the_users_home_is_read_in_the_sandbox(
+    project: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install_in_home(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/.elan/bin:/usr/bin:/bin")
+    monkeypatch.setenv("VERIBENCH_ROOT", str(tmp_path / "rows"))
+    if project:
+        monkeypatch.setenv("LEAN_PROJECT", str(tmp_path / project))
+
+    (feedback,) = evaluate_task("veribench:file/double", {"file": HONEST})
+
+    assert (feedback.status, feedback.score) == ("ok", 1.0), feedback
 
 
 @pytest.fixture

@@ -32,7 +32,9 @@ def open_context(order: JobOrder, host: PluginHost, writer: EventWriter, *, last
     """Yield a job's context and close it again; model calls up to `last_call` are in its log already."""
     layout = writer.layout
     spec = host.task(order.job.task_id)
-    sandbox = LazySandbox(order.sandbox, address=order.sandbox_address, preload=spec.sandbox or ())
+    sandbox = LazySandbox(
+        order.sandbox, address=order.sandbox_address, preload=spec.sandbox or (), readable=spec.readable
+    )
     observers = Observers(order.job, host, layout)
 
     def write(event: Event) -> None:
@@ -90,8 +92,11 @@ class Observers:
 class LazySandbox:
     """A `Sandbox` that starts, or is connected, when it is first used: many jobs never need one."""
 
-    def __init__(self, config: SandboxConfig, *, address: str | None, preload: Sequence[str]) -> None:
+    def __init__(
+        self, config: SandboxConfig, *, address: str | None, preload: Sequence[str], readable: Sequence[str] = ()
+    ) -> None:
         self._config = config
+        self._readable = (*readable, *config.readable)
         self._address = address
         self._preload = preload
         self._sandbox: Sandbox | None = None
@@ -134,11 +139,14 @@ class LazySandbox:
     def _open(self) -> Sandbox:
         if self._sandbox is None:
             from tracebench_core.sandbox import connect, open_sandbox  # noqa: PLC0415 - most jobs never need it
+            from tracebench_core.sandbox.granted import granted_folders  # noqa: PLC0415
 
             if self._address is not None:
                 self._sandbox = PatientSandbox(connect(self._address))
             else:
-                self._sandbox = self._owned = open_sandbox(preload=self._preload, require=self._config.require)
+                self._sandbox = self._owned = open_sandbox(
+                    preload=self._preload, require=self._config.require, readable=granted_folders(self._readable)
+                )
         return self._sandbox
 
 

@@ -84,7 +84,9 @@ def open_workbench(
     full_id = resolve_task_ids(host, task_id)[0]
     opened = open_task(host, full_id, eval_kwargs=eval_kwargs or {})
     initial = Candidate(id="c0", values={p.name: p.initial for p in opened.task.parameters})
-    sandbox = LazySandbox(SandboxConfig(), address=None, preload=opened.spec.sandbox or ())
+    sandbox = LazySandbox(
+        SandboxConfig(), address=None, preload=opened.spec.sandbox or (), readable=opened.spec.readable
+    )
     with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as name:
         folder = Path(name)
         try:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tracebench_core.sandbox.granted import granted_folders
 from tracebench_core.specs import SandboxConfig
 
 if TYPE_CHECKING:
@@ -29,8 +30,11 @@ class Helper(Protocol):
 class KeptSandbox:
     """A sandbox server that may be started again at the same address."""
 
-    def __init__(self, modules: tuple[str, ...], config: SandboxConfig, *, folder: Path) -> None:
+    def __init__(
+        self, modules: tuple[str, ...], config: SandboxConfig, *, folder: Path, readable: tuple[str, ...] = ()
+    ) -> None:
         self._modules = modules
+        self._readable = granted_folders((*readable, *config.readable))
         self._config = config
         self._folder = folder
         self._server = self._start()
@@ -57,7 +61,9 @@ class KeptSandbox:
     def _start(self) -> ServerHandle:
         from tracebench_core.sandbox import start_server  # noqa: PLC0415 - many runs need none
 
-        return start_server(preload=self._modules, require=self._config.require, directory=self._folder)
+        return start_server(
+            preload=self._modules, require=self._config.require, directory=self._folder, readable=self._readable
+        )
 
 
 class Keeper:

@@ -50,6 +50,9 @@ JOB_MODULES = (
     "tracebench_core.store.states",
 )
 
+_Held = tuple[tuple[str, ...], tuple[str, ...]]
+"""What tells sandbox servers apart: the modules that are loaded, and the folders that may be read."""
+
 
 class Surroundings:
     """Opened around the jobs of one runner process; closing it leaves no process behind."""
@@ -73,7 +76,7 @@ class Surroundings:
         self._environ = without_secrets(environ, plan.config.llm) | {HOME: str(Path.cwd())}
         self._stack = ExitStack()
         self._gateway: GatewayHandle | None = None
-        self._sandboxes: dict[tuple[str, ...], KeptSandbox] = {}
+        self._sandboxes: dict[_Held, KeptSandbox] = {}
         self._environments: EnvironmentProcess | None = None
         self._keeper = Keeper(())
         self._deaths_at_start: dict[str, int] = {}
@@ -231,7 +234,7 @@ class Surroundings:
             return gateway.run_used(), gateway.run_refusal()
 
     def _server_of(self, job: JobSpec) -> KeptSandbox | None:
-        return self._sandboxes.get(self._plan.tasks[job.task_id].sandbox or ())
+        return self._sandboxes.get(_held(self._plan.tasks[job.task_id]))
 
     def _used_components(self) -> dict[str, Component]:
         found: dict[str, Component] = dict(self._plan.trainers)
@@ -247,13 +250,13 @@ class Surroundings:
         return [spec for spec in found if isinstance(spec, StubFormatSpec)]
 
     def _open_sandboxes(self, private: Path) -> None:
-        needed = {spec.sandbox for spec in self._plan.tasks.values() if spec.sandbox is not None}
-        for i, modules in enumerate(sorted(needed)):
+        needed = {_held(spec) for spec in self._plan.tasks.values() if spec.sandbox is not None}
+        for i, (modules, readable) in enumerate(sorted(needed)):
             folder = private / f"sandbox-{i}"
             folder.mkdir(mode=0o700)
-            server = KeptSandbox(modules, self._plan.config.sandbox, folder=folder)
+            server = KeptSandbox(modules, self._plan.config.sandbox, folder=folder, readable=readable)
             self._stack.callback(server.close)
-            self._sandboxes[modules] = server
+            self._sandboxes[modules, readable] = server
 
     def _open_environments(self) -> None:
         of_tasks = any(spec.environments for spec in self._plan.tasks.values())
@@ -305,6 +308,10 @@ class Surroundings:
             stub_formats=self._stub_formats(),
         )
         self._stack.callback(self._gateway.close)
+
+
+def _held(spec: TaskSpec) -> _Held:
+    return spec.sandbox or (), spec.readable
 
 
 def _remove(private: Path) -> None:

@@ -149,6 +149,8 @@ class SandboxConfig(Spec):
     `process` runs unprotected where nothing better is to be had."""
     memory_mb: int = Field(default=2048, gt=0)
     """Megabytes that one evaluation may use."""
+    readable: tuple[str, ...] = ()
+    """Further folders that candidates and commands may read, such as `~/.elan`; never a home as a whole."""
 
 
 class RetriesConfig(Spec):

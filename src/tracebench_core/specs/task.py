@@ -154,6 +154,9 @@ class TaskSpec(Spec):
     """Modules worth importing once, before jobs fork."""
     sandbox: tuple[str, ...] | None = None
     """Modules that candidate code may find warm in its sandbox; None when the task runs no untrusted code."""
+    readable: tuple[str, ...] = ()
+    """Folders outside of the system's that code and commands in the sandbox may read, such as a tool chain in a home. `~` and `$NAME` are
+    expanded; what is not there is left out."""
     uses_model: bool = False
     """The program itself asks a model (role `agent`), or the guide does (role `judge`)."""
     traced: bool = False

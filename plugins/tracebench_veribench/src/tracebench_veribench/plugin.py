@@ -9,12 +9,15 @@ from typing import Any
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import EnvironmentSpec, Requirement, SuiteSpec, TaskSizes, TaskSpec
 from tracebench_veribench.discovery.catalog import configure, find_problems
+from tracebench_veribench.lean.places import readable_places
 from tracebench_veribench.lean.problem import LeanProblem
 
 _INSTALL = "install Lean with elan (https://lean-lang.org/install), or set LEAN_PROJECT or KIMINA_URL"
 _CITATION = (
     "Miranda et al., VeriBench: End-to-End Formal Verification Benchmark for AI Code Generation in Lean 4 (2025)."
 )
+_OF_THE_USER = (("project", "LEAN_PROJECT"), ("repl", "LEAN_REPL"))
+"""What names a place on this machine, by option and by variable."""
 _configured: dict[str, Any] = {}
 
 
@@ -76,6 +79,7 @@ def _specs(number: int, name: str, problem: LeanProblem) -> tuple[TaskSpec, Task
         "environments": ("lean",),
         "requires": _requirements(),
         "sandbox": (),
+        "readable": _places(),
         "citation": _CITATION,
         "source": f"{problem.source} (sha256 {problem.digest[:16]})",
         "tags": (problem.source, *(() if problem.theorems else ("no-statements",))),
@@ -99,6 +103,11 @@ def _specs(number: int, name: str, problem: LeanProblem) -> tuple[TaskSpec, Task
         **shared,
     )
     return prompt, file
+
+
+def _places() -> tuple[str, ...]:
+    named = (_configured.get(option) or os.environ.get(variable) for option, variable in _OF_THE_USER)
+    return readable_places(filter(None, named))
 
 
 def _requirements() -> tuple[Requirement, ...]:

@@ -16,18 +16,21 @@ _SCRIPT = """
 coqc=$1 coqtop=$2 coqchk=$3
 export OCAMLFIND_CONF="$PWD/findlib.conf" GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 if [ -f Given.v ]; then "$coqc" -q -R . "" Given.v </dev/null >&2 || exit 1; fi
-{
-  cat Opening.v
-  "$coqc" -q -R . "" Candidate.v </dev/null >&2 || { touch refused; exit; }
-  [ -z "$coqchk" ] || OCAMLRUNPARAM=s=16M,o=2000 "$coqchk" -silent -o -norec Candidate -R . "" </dev/null >/dev/null 2>context &
-  cat
-  wait
-} | "$coqtop" -q -quiet -R . ""
-[ ! -f refused ] || exit 91
-[ ! -f context ] || cat context
+mkfifo questions
+"$coqtop" -q -quiet -R . "" <questions &
+exec 3>questions
+cat Opening.v >&3
+"$coqc" -q -R . "" Candidate.v </dev/null >&2 3>&- || exit 91
+if [ -n "$coqchk" ]; then
+  OCAMLRUNPARAM=s=16M,o=2000 "$coqchk" -silent -o -norec Candidate -R . "" </dev/null >/dev/null 2>context 3>&- &
+fi
+cat >&3
+exec 3>&-
+wait
+[ -z "$coqchk" ] || cat context
 """
-"""The order of things inside the box. `coqtop` loads the library while the candidate compiles, and the candidate's context is audited while
-it answers. Questions travel on standard input: no file holds them while the candidate compiles."""
+"""The order of things inside the box. `coqtop` loads the library while the candidate compiles, and ends with the box when it does not; the
+context is audited while it answers. Questions travel on standard input: no file holds them while the candidate compiles."""
 _REFUSED = 91
 _PLACE = re.compile(r'File "\./Candidate\.v", line (\d+), characters (\d+)-\d+:\n((?:.|\n)*?)(?=\nFile "|\Z)')
 

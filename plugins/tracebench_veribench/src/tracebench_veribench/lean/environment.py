@@ -38,7 +38,7 @@ class LeanEnvironment:
         if self._repl and (place := shutil.which(self._repl)):
             return {"kind": "repl", "argv": [place], "version": "of the REPL", **self._limits}
         if place := shutil.which("lean"):
-            real = _real(place)
+            real = _real(place) or place
             return {"kind": "lean", "argv": [real], "version": _version([real]), **self._limits}
         raise MissingRequirementError("no Lean was found", hint=INSTALL)
 
@@ -57,8 +57,12 @@ class LeanEnvironment:
             timeout=120,
             check=False,
         ).stdout.strip()
-        lean = shutil.which("lean") or lake
-        argv = ["env", f"LEAN_PATH={lean_path}", lean] if lean_path else [lake, "--dir", str(project), "env", "lean"]
+        if not lean_path:
+            raise MissingRequirementError(f"`lake env` fails in `{project}`", hint=f"cd {project} && lake build")
+        lean = _real(lake, "env", "lean", cwd=project) or shutil.which("lean")
+        if lean is None:
+            raise MissingRequirementError(f"the Lake project at `{project}` has no `lean`", hint=INSTALL)
+        argv = ["env", f"LEAN_PATH={lean_path}", lean]
         return {"kind": "lake", "argv": argv, "version": _version([lean]), **self._limits}
 
 
@@ -70,11 +74,12 @@ def build_checker(handle: Mapping[str, Any]) -> LeanChecker:
     return (Repl if handle["kind"] == "repl" else LeanCommand)(tuple(handle["argv"]), bounds)
 
 
-def _real(lean: str) -> str:
-    """Return the toolchain's own `lean`: elan's is a shim that needs the user's home, which a box does not see."""
-    prefix = subprocess.run([lean, "--print-prefix"], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
-    place = Path(prefix.stdout.strip(), "bin", "lean")
-    return str(place) if prefix.returncode == 0 and place.is_file() else lean
+def _real(*lean: str, cwd: Path | None = None) -> str | None:
+    """Return the tool chain's own `lean`: elan's is a shim that picks one by the user's home, which a box does not see."""
+    argv = [*lean, "--print-prefix"]
+    said = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
+    place = Path(said.stdout.strip(), "bin", "lean")
+    return str(place) if said.returncode == 0 and said.stdout.strip() and place.is_file() else None
 
 
 def _version(argv: list[str]) -> str:

@@ -1,0 +1,55 @@
+"""Folders that a task or a config lets untrusted code read, and those that nobody may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracebench_core.engine.doors import LazySandbox
+from tracebench_core.errors import UsageError
+from tracebench_core.sandbox.granted import granted_folders
+from tracebench_core.specs import SandboxConfig
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in (".elan/toolchains", ".ssh"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / ".elan/toolchains/lean").write_text("a tool")
+    (tmp_path / ".ssh/id").write_text("a key")
+    return tmp_path
+
+
+def test_names_are_expanded_and_what_is_absent_is_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLACE", str(home / ".elan"))
+
+    found = granted_folders(["~/.elan/toolchains", "$PLACE", "~/nothing", "$PLACE"])
+
+    assert found == (home / ".elan/toolchains", home / ".elan")
+
+
+@pytest.mark.parametrize("name", ["~", "/", "~/..", "tools", "$UNSET/tools", "~/link"])
+def test_a_home_and_what_holds_it_are_never_granted(name: str, home: Path) -> None:
+    (home / "link").symlink_to(home)
+
+    with pytest.raises(UsageError) as err:
+        granted_folders([name])
+
+    assert "readable" in str(err.value)
+    assert err.value.hint
+
+
+def test_what_a_config_grants_is_read_and_its_neighbour_is_not(home: Path) -> None:
+    config = SandboxConfig(readable=("~/.elan/toolchains",))
+    sandbox = LazySandbox(config, address=None, preload=())
+    try:
+        tool = sandbox.command(["cat", str(home / ".elan/toolchains/lean")])
+        key = sandbox.command(["cat", str(home / ".ssh/id")])
+    finally:
+        sandbox.close()
+
+    assert tool.value["stdout"] == "a tool"
+    assert key.value["returncode"] != 0
+    assert "a key" not in repr(key)
