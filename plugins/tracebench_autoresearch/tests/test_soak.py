@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -76,14 +77,15 @@ class Place:
         return [{key: row[key] for key in ("candidate", "values", "status", "description")} for row in rows]
 
 
+NUMBERS = itertools.count(1)
+
+
 def many(messages: list[dict[str, Any]]) -> str:
-    """Propose a rate that was not proposed before, by a counter in the prompt; some crash, some leave files and processes behind."""
-    prompt = str(messages[-1]["content"])
-    seen = [int(n) for n in re.findall(r"try number (\d+)", prompt)]
-    number = max(seen, default=0) + 1
+    """Propose a rate that was not proposed before; some crash, some leave files and processes behind."""
+    prompt, number = str(messages[-1]["content"]), next(NUMBERS)
     shown = re.search(r"^rate=.*$", prompt, re.MULTILINE)
     assert shown is not None
-    rate = random.Random(number).uniform(2, 9)
+    rate = 9 - 7 * number / CANDIDATES
     odd = {0: "; (sleep 300 &)", 1: "; exit 3", 2: "; mkdir -p a/b; touch a/b/c; setsid sleep 300 &"}.get(
         number % 10, ""
     )
