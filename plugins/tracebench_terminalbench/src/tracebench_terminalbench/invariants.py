@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tracebench_terminalbench.found import find_harbor
-from tracebench_terminalbench.job_config import Case, backend_of, job_config
+from tracebench_terminalbench.job_config import Case, backend_of, grace, job_config
 from tracebench_terminalbench.launch import harbor_environ, run_job
 from tracebench_terminalbench.options import Agent, Options
 from tracebench_terminalbench.trials import read_trials
@@ -36,7 +36,7 @@ def broken_invariants(options: Options, cases: Sequence[Case]) -> Iterator[str]:
                 agreed, cases, name=f"harbor-{uuid.uuid4().hex[:12]}", folder=folder, subject={}, model=None
             )
             environ = harbor_environ(os.environ, extra=options.extra_env)
-            ended = run_job(harbor.command, config, folder=folder, environ=environ, grace=options.grace)
+            ended = run_job(harbor.command, config, folder=folder, environ=environ, grace=grace(options, cases))
             found = {trial.slug: trial for trial in read_trials(ended.folder)}
             if not found:
                 yield f"Harbor ran nothing with the agent `{agent}`: {ended.said}"

@@ -10,6 +10,7 @@ from tracebench_terminalbench.options import Options
 
 LOCAL = "tracebench_harbor.environment:LocalEnvironment"
 TERMINUS = "tracebench_harbor.agent:TemplateTerminus2"
+GRACE, LOCAL_GRACE = 10.0, 1.0
 SIDE = Path(__file__).parent / "harbor_side"
 """A folder for Harbor's own Python: it imports Harbor and the standard library, nothing of ours."""
 
@@ -55,6 +56,13 @@ def backend_of(options: Options, cases: Sequence[Case]) -> str:
     """Return where sandboxes run: as configured, else here for tasks of ours, which need no image, and in Docker for others."""
     ours = all(case.path is not None and Path(case.path).is_relative_to(TOYS) for case in cases)
     return options.harbor_env or ("local" if ours else "docker")
+
+
+def grace(options: Options, cases: Sequence[Case]) -> float:
+    """Return the seconds between SIGTERM and SIGKILL: sandboxes here end with Harbor, containers elsewhere must be removed by it."""
+    if options.grace is not None:
+        return options.grace
+    return LOCAL_GRACE if backend_of(options, cases) == "local" else GRACE
 
 
 TOYS = Path(__file__).parent / "toys"

@@ -52,8 +52,8 @@ class Options(BaseModel):
     """Trials that one Harbor job runs at a time."""
     attempts: int = Field(default=1, ge=1)
     """Trials of one example; its score is their mean."""
-    grace: float = Field(default=10.0, ge=0)
-    """Seconds that Harbor has to remove its sandboxes when it is told to stop."""
+    grace: float | None = Field(default=None, ge=0)
+    """Seconds that Harbor has to remove its sandboxes when it is told to stop; 1 for `local`, whose sandboxes end with it, else 10."""
 
     @field_validator("extra_env")
     @classmethod

@@ -14,7 +14,7 @@ from tracebench_core.contracts import Context, Guide, NotMeasured
 from tracebench_core.specs import Endpoint, Example, Feedback, Split, Values
 from tracebench_terminalbench.found import Harbor
 from tracebench_terminalbench.invariants import broken_invariants
-from tracebench_terminalbench.job_config import Case, Model, backend_of, job_config
+from tracebench_terminalbench.job_config import Case, Model, backend_of, grace, job_config
 from tracebench_terminalbench.launch import Ended, harbor_environ, run_job
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.subject import parameter, parser, write_subject
@@ -99,7 +99,7 @@ class TerminalTask:
             ),
             env_file=self.options.harbor_env_file,
             seconds=_seconds(self.options, first),
-            grace=self.options.grace,
+            grace=grace(self.options, cases),
             check=first.check,
         )  # fmt: skip
         if not ended.folder.exists():
