@@ -1,8 +1,10 @@
-"""What the suite adds to Harbor: the same toy job as an evaluation and as a bare `harbor run`, in turns; and twelve trials at a time.
+"""What the suite adds to Harbor, what a cap lets through, and what a kill leaves; on a toy task that runs without Docker.
 
-    TRACE_BENCH_HARBOR=… python benchmarks/terminal_bench.py --rounds 3
+    TRACE_BENCH_HARBOR=… python benchmarks/terminal_bench.py speed --rounds 3   # baseline: `harbor run` of the same job, in turns
+    TRACE_BENCH_HARBOR=… python benchmarks/terminal_bench.py caps               # beside the log of the model's own server
+    TRACE_BENCH_HARBOR=… python benchmarks/terminal_bench.py kills              # seconds until no process and no mount is left
 
-Baseline: `harbor run -c job.json` of the same configuration. The agent is each task's own solution; no model is asked.
+For `speed` the agent is each task's own solution, and no model is asked; else it is Terminus-2 with a stand-in for a model that only waits.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -19,6 +23,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tracebench_core import api
+from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_terminalbench.catalog import cases_of
 from tracebench_terminalbench.found import find_harbor
 from tracebench_terminalbench.job_config import job_config
@@ -27,6 +32,22 @@ from tracebench_terminalbench.options import Options
 
 TASK = "toy/hello-file"
 TRIALS, AT_A_TIME = 12, 4
+PRICES = {"prompt": 1.0, "completion": 2.0}
+"""USD per million tokens."""
+CONFIG = """
+mode: real
+seeds: [1]
+job_timeout: 900
+budget: {budget}
+llm: {{provider: openai, model: rules, base_url: "{url}", prices: {{rules: {prices}}}}}
+tasks: [{{id: "terminal_bench:{task}", eval_kwargs: {{agent_kwargs: {{max_turns: 1000}}}}}}]
+trainers: [NoOp]
+"""
+CAPS = (("llm_calls", 6), ("tokens", 9000), ("usd", 0.01), ("seconds", 40))
+WAITS, SLEEPS = (
+    json.dumps({"analysis": "", "plan": "", "commands": [{"keystrokes": keys, "duration": seconds}]})
+    for keys, seconds in (("", 0.5), ("sleep 999\n", 30))
+)
 
 
 def bare(options: Options, name: str, folder: Path) -> tuple[float, list[float]]:
@@ -56,11 +77,8 @@ def _seconds(result: dict[str, str]) -> float:
     return (end - begin).total_seconds()
 
 
-def main() -> None:
+def speed(rounds: int) -> None:
     """Print the two ratios."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=3)
-    rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         oracle = Options(agent="oracle")
@@ -75,6 +93,108 @@ def main() -> None:
         whole = evaluated("toys", agent="oracle", attempts=many.attempts, concurrency=many.concurrency)
         goal = 2 * (TRIALS / AT_A_TIME) * trial
         print(f"{TRIALS} trials, {AT_A_TIME} at a time: {whole:.1f} s; median trial {trial:.1f} s; goal {goal:.1f} s")
+
+
+def caps() -> None:
+    """Print for each axis its cap, what the ledger says was used, and what the model's server says it served."""
+    print(f"{'axis':<11}{'cap':>8}{'used':>12}{'served':>12}{'calls':>7}{'stopped by':>20}{'s':>7}{'left':>6}")
+    for axis, cap in CAPS:
+        with tempfile.TemporaryDirectory() as name, FakeOpenAI(reply=lambda _: WAITS) as server:
+            folder = Path(name)
+            started = time.perf_counter()
+            subprocess.run(
+                run_command(folder, server.base_url, TASK, f"{{{axis}: {cap}}}"), check=False, capture_output=True
+            )
+            seconds = time.perf_counter() - started
+            result = json.loads(next(folder.glob("runs/*/jobs/*/results.json")).read_text())
+            tokens = [(one.prompt_tokens, one.completion_tokens) for one in server.log.served]
+            usd = sum(p * PRICES["prompt"] + c * PRICES["completion"] for p, c in tokens) / 1e6
+            served = {"llm_calls": len(tokens), "tokens": sum(map(sum, tokens)), "usd": usd}
+            said = f"{served[axis]:.6g}" if axis in served else "-"
+            print(
+                f"{axis:<11}{cap:>8}{result['used'][axis]:>12.6g}{said:>12}{len(tokens):>7}{result['stop_reason']:>20}"
+                f"{seconds:>7.1f}{len(left(folder)):>6}"
+            )
+
+
+def kills() -> None:
+    """Print for each signal to the runner, and for one to the job's process, the seconds until nothing of the run is left."""
+    for sent, whom in (
+        (signal.SIGTERM, "runner"),
+        (signal.SIGKILL, "runner"),
+        (signal.SIGKILL, "job"),
+        (signal.SIGKILL, "harbor"),
+    ):
+        with tempfile.TemporaryDirectory() as name, FakeOpenAI(reply=lambda _: SLEEPS) as server:
+            folder = Path(name)
+            command = run_command(folder, server.base_url, "toys", "{}")
+            runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while sum(".sandbox-" in words for _, words in left(folder)) < 3 or not server.log.requests:
+                time.sleep(0.1)
+            harbor = next(pid for pid, words in left(folder) if "harbor run" in words)
+            target = {"runner": runner.pid, "harbor": harbor, "job": _parent(harbor)}[whom]
+            started = time.perf_counter()
+            os.kill(target, sent)
+            whole = whom == "runner"
+            while any(whole or pid == harbor or ".sandbox-" in words for pid, words in left(folder)):
+                time.sleep(0.05)
+            what = "the run" if whole else "its Harbor"
+            print(
+                f"{sent.name} to the {whom}: nothing of {what} left after {time.perf_counter() - started:.1f} s",
+                flush=True,
+            )
+            runner.kill()
+            runner.wait()
+            while left(folder):
+                time.sleep(0.1)
+
+
+def run_command(folder: Path, url: str, task: str, budget: str) -> list[str]:
+    """Return the command that runs a task under a budget, with everything in a folder."""
+    config = folder / "run.yaml"
+    config.write_text(CONFIG.format(budget=budget, url=url, task=task, prices=json.dumps(PRICES)))
+    return [
+        sys.executable,
+        "-m",
+        "tracebench_core.cli",
+        "run",
+        "--config",
+        str(config),
+        "--runs-dir",
+        str(folder / "runs"),
+    ]
+
+
+def left(folder: Path) -> list[tuple[int, str]]:
+    """Return the processes that name a folder or run in it, with their words, and as number 0 the mounts below it."""
+    found = [(0, line) for line in Path("/proc/self/mounts").read_text().splitlines() if str(folder) in line]
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            place = str((process / "cwd").readlink())
+        except OSError:
+            continue
+        if words and (str(folder) in words or str(folder) in place):
+            found.append((int(process.name), words))
+    return found
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["speed", "caps", "kills"])
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    if asked.what == "speed":
+        speed(asked.rounds)
+    elif asked.what == "caps":
+        caps()
+    else:
+        kills()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,36 @@ def left(folder: Path) -> list[str]:
     return found
 
 
+def test_a_strict_validation_tries_each_task_with_its_solution_and_with_nothing(
+    harbor: Harbor, tmp_path: Path, write_task: Callable[..., Path]
+) -> None:
+    write_task("good", "test -e /app/done && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt")
+    (tmp_path / "tasks/good/solution/solve.sh").write_text("#!/bin/bash\ntouch /app/done\n")
+    write_task("free", "echo 1 > /logs/verifier/reward.txt")
+    write_task("unsolved", "echo 0 > /logs/verifier/reward.txt")
+    found = {}
+    for name in ("good", "free", "unsolved"):
+        config = tmp_path / "strict.yaml"
+        config.write_text(
+            f'mode: stub\ntasks: [{{id: "terminal_bench:{name}", eval_kwargs: {{harbor_env: local}}}}]\ntrainers: [NoOp]\n'
+        )
+        words = ["validate", "--strict", "--config", str(config), "--root", str(tmp_path / "tasks")]
+        done = subprocess.run(
+            [sys.executable, "-m", "tracebench_core.cli", *words],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        )
+        found[name] = (done.returncode, done.stdout + done.stderr)
+
+    assert found["good"][0] == 0, found["good"]
+    assert found["free"][0] != 0
+    assert "`free` with the agent `nop` has the reward 1, not 0" in found["free"][1]
+    assert found["unsolved"][0] != 0
+    assert "`unsolved` with the agent `oracle` has the reward 0, not 1" in found["unsolved"][1]
+
+
 def test_a_trainer_finds_the_advice_that_solves_the_tasks(harbor: Harbor, tmp_path: Path) -> None:
     with FakeOpenAI(reply=rules.answer) as server:
         trainer = "{id: SequentialRefine, params_variants: [{num_steps: 2}]}"
@@ -92,7 +122,13 @@ def test_a_trainer_finds_the_advice_that_solves_the_tasks(harbor: Harbor, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("cap", "axis"), [("{llm_calls: 4}", "llm_calls"), ("{usd: 0.003}", "usd"), ("{seconds: 8}", "seconds")]
+    ("cap", "axis"),
+    [
+        ("{llm_calls: 4}", "llm_calls"),
+        ("{tokens: 4000}", "tokens"),
+        ("{usd: 0.003}", "usd"),
+        ("{seconds: 8}", "seconds"),
+    ],
 )
 def test_a_cap_ends_harbor_and_leaves_nothing(harbor: Harbor, tmp_path: Path, cap: str, axis: str) -> None:
     waits = json.dumps({"analysis": "", "plan": "", "commands": [{"keystrokes": "", "duration": 0.5}]})
