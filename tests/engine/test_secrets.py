@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
+import os
+import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,3 +90,57 @@ def test_a_key_is_nowhere_but_at_the_provider(tmp_path: Path, monkeypatch: pytes
     assert "FOUND" not in outputs
     assert [path for path, data in texts(summary.run_dir) if KEY.encode() in data] == []
     assert any(b"ValueError" in data for _, data in texts(summary.run_dir)), "the candidate's environment was not seen"
+
+
+def test_a_run_goes_on_without_the_key_in_any_environment_but_the_gateways_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, bytes] = {}
+
+    def look(messages: list[Any]) -> str:
+        for pid in [process.pid, *descendants(process.pid)]:
+            for name in ("environ", "cmdline"):
+                try:
+                    seen[f"{pid} {name}"] = Path(f"/proc/{pid}/{name}").read_bytes()
+                except OSError:
+                    continue
+        return echo(messages)
+
+    with FakeOpenAI(reply=look) as server:
+        config = {
+            "mode": "real",
+            "tasks": ["internal:code_param"],
+            "trainers": ["BestOfN"],
+            "sandbox": {"require": "process"},
+            "budget": {"llm_calls": 1},
+            "runs_dir": str(tmp_path / "runs"),
+            "llm": {"provider": "openai", "model": "fake", "base_url": server.base_url, "api_key_env": "FAKE_KEY"},
+        }
+        (tmp_path / "config.yaml").write_text(json.dumps(config))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tracebench_core.cli", "run", "--config", str(tmp_path / "config.yaml")],
+            env={**os.environ, "FAKE_KEY": KEY, "COPY_OF_IT": KEY},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        said, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, said.decode()
+        assert server.log.keys == {KEY}
+
+    assert f"{process.pid} environ" in seen
+    assert len(seen) >= 6  # runner, gateway, template at least
+    assert [place for place, text in seen.items() if KEY.encode() in text] == []
+    (run_dir,) = (tmp_path / "runs").glob("2*")
+    assert json.loads((run_dir / "meta/env.json").read_text())["variables"]["FAKE_KEY"] == "set"
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes below one; twins that are nobody's child are left out."""
+    found = []
+    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            below = [int(child) for child in tasks.read_text().split()]
+        except OSError:
+            continue
+        found += below + [d for child in below for d in descendants(child)]
+    return found

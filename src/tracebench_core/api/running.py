@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from tracebench_core.engine.preflight import refuse_unready
 from tracebench_core.engine.rundir import open_run_dir, reopen_run_dir, stored_plan
 from tracebench_core.engine.runner import Runner, RunSummary
 from tracebench_core.engine.surroundings import Surroundings
+from tracebench_core.llm.credentials import provider_environ
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import Budget, Resume, RunConfig
 from tracebench_core.store.layout import RunLayout
@@ -43,10 +43,10 @@ def run(
         TraceBenchError: before any job starts, when the run cannot work.
     """
     host = open_host(root=root, plugins=config.plugins)
-    full = make_plan(config, host, environ=os.environ, draw=True)
+    full = make_plan(config, host, environ=provider_environ(), draw=True)
     chosen = full if limit is None else replace(full, jobs=full.jobs[:limit])
-    refuse_unready(chosen, environ=os.environ)
-    with open_run_dir(chosen, host, root=root, environ=os.environ, extend=extend) as (layout, planned):
+    refuse_unready(chosen, environ=provider_environ())
+    with open_run_dir(chosen, host, root=root, environ=provider_environ(), extend=extend) as (layout, planned):
         mode: Resume = "none" if force else config.resume
         return _run(planned, host, layout, root=root, mode=mode, reporter=_reporter(host, reporter, stream))
 
@@ -80,7 +80,7 @@ def resume(
     with RunLock(layout):
         record_resume(layout, failed=failed, error_type=error_type, run_budget=run_budget)
         stored = as_installed(stored_plan(layout, config, host), host)
-        refuse_unready(stored, environ=os.environ)
+        refuse_unready(stored, environ=provider_environ())
         mode: Resume = "failed" if failed or error_type is not None else "auto"
         shown = _reporter(host, reporter, stream)
         return _run(stored, host, layout, root=root, mode=mode, reporter=shown, error_type=error_type)
@@ -97,7 +97,9 @@ def _run(
     error_type: str | None = None,
 ) -> RunSummary:
     runner = Runner(plan_, host, layout, reporter=reporter, resume=mode, error_type=error_type)
-    return runner.run(lambda: Surroundings(plan_, host, layout, root=root, environ=os.environ, reuse=mode != "none"))
+    return runner.run(
+        lambda: Surroundings(plan_, host, layout, root=root, environ=provider_environ(), reuse=mode != "none")
+    )
 
 
 def _reporter(host: PluginHost, name: str, stream: TextIO | None) -> Reporter:

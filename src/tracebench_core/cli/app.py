@@ -30,6 +30,7 @@ from tracebench_core.cli import (
     show,
     validate,
 )
+from tracebench_core.cli.keyless import begin
 from tracebench_core.errors import PluginError, TraceBenchError
 
 COMMANDS = "tracebench.commands"
@@ -127,6 +128,7 @@ def main() -> None:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in options
     output.open_streams()
+    begin()
     try:
         try:
             app(args=[a for a in options if a != "--debug"] + arguments[len(options) :])

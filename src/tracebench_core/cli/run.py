@@ -26,6 +26,7 @@ from tracebench_core.api.console.options import (
     RunsDir,
     budget_of,
 )
+from tracebench_core.cli.keyless import go_on_without_keys
 
 if TYPE_CHECKING:
     from tracebench_core.api import RunSummary
@@ -96,6 +97,7 @@ def run(
     settings = load_config(config, overrides=[*(override or ()), *changes])
     if logger is not None:
         settings = with_logger(settings, logger)
+    go_on_without_keys(settings)
     summary = api.run(
         settings,
         root=root,
@@ -126,12 +128,15 @@ def resume(
 ) -> None:
     """Continue a run. What is finished is verified and skipped. A cap that is given replaces that of the run's own budget."""
     from tracebench_core import api
+    from tracebench_core.engine.rundir import reopen_run_dir
 
     caps = budget_of(
         evaluations=max_evaluations, llm_calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds
     )
+    found = find_run(name, runs_dir=runs_dir)
+    go_on_without_keys(reopen_run_dir(found).config)
     summary = api.resume(
-        find_run(name, runs_dir=runs_dir),
+        found,
         failed=failed,
         error_type=error_type,
         run_budget=caps if caps.caps() else None,

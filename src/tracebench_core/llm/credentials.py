@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 
 from tracebench_core.specs import LLMConfig
@@ -34,6 +35,19 @@ SECRET_SUFFIXES = ("_API_KEY", "_API_TOKEN", "_AUTH_TOKEN", "_ACCESS_KEY", "_SEC
 SHORTEST_SECRET = 8
 """A shorter value is too common a string to be taken out of texts."""
 MASK = "[redacted]"
+
+
+_held: dict[str, str] = {}
+
+
+def hold(secrets: Mapping[str, str]) -> None:
+    """Keep keys that are not in this process's environment, for `provider_environ`."""
+    _held.update(secrets)
+
+
+def provider_environ() -> dict[str, str]:
+    """Return the environment with the keys that this process holds apart from it."""
+    return {**os.environ, **_held}
 
 
 def is_secret(name: str, llm: LLMConfig) -> bool:

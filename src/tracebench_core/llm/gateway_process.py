@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import secrets
 import socket
 import subprocess
@@ -17,7 +16,7 @@ from typing import Any
 
 from tracebench_core.errors import ModelError
 from tracebench_core.llm.access import PHASES, JobAccess, Phase
-from tracebench_core.llm.credentials import secret_environ, without_secrets
+from tracebench_core.llm.credentials import provider_environ, secret_environ, without_secrets
 from tracebench_core.llm.gateway.settings import GatewaySettings
 from tracebench_core.llm.models import resolve_models
 from tracebench_core.llm.prices import prices_of
@@ -256,12 +255,12 @@ def start_gateway(
     Args:
         reuse: of a recorded run, answer a job that runs again with what its earlier attempts were answered.
         stub_formats: what the stub model learns.
-        environ: where provider keys are taken from; this process's own environment by default.
+        environ: where provider keys are taken from; this process's own environment, and what it holds beside it, by default.
 
     Raises:
         RunDirError: when `replay_from` holds no recording that can be read.
     """
-    environ = dict(os.environ) if environ is None else environ
+    environ = provider_environ() if environ is None else environ
     if mode == "replay" and replay_from is not None:
         from tracebench_core.llm.cassette.player import check_recording  # noqa: PLC0415 - for replays alone
 

@@ -29,7 +29,7 @@ _GIT_PATIENCE = 10.0
 
 
 def read_environment(*, secrets: Iterable[str] = ()) -> dict[str, Any]:
-    """Describe the machine and the interpreter; `secrets` are further names of variables that hold keys, told as set or unset only."""
+    """Describe the machine and the interpreter; `secrets` names the variables that hold keys, here or in a pipe: told as set only."""
     return {
         "python": {
             "version": platform.python_version(),
@@ -45,7 +45,7 @@ def read_environment(*, secrets: Iterable[str] = ()) -> dict[str, Any]:
         "cpu": {"model": _cpu_model(), "count": os.cpu_count(), "usable": len(os.sched_getaffinity(0))},
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "packages": dict(sorted(installed_packages(sys.path))),
-        "variables": _variables(os.environ, secrets=set(secrets) | set(SECRET_VARIABLES)),
+        "variables": _variables(os.environ, given=set(secrets)),
     }
 
 
@@ -109,9 +109,10 @@ def read_git(folder: Path) -> GitState:
     )
 
 
-def _variables(environ: Mapping[str, str], *, secrets: set[str]) -> dict[str, Any]:
+def _variables(environ: Mapping[str, str], *, given: set[str]) -> dict[str, Any]:
+    secrets = given | set(SECRET_VARIABLES)
     plain = {name: _without_login(environ[name]) for name in PLAIN_VARIABLES if name in environ and name not in secrets}
-    return plain | {name: "set" if environ.get(name) else "unset" for name in sorted(secrets)}
+    return plain | {name: "set" if name in given or environ.get(name) else "unset" for name in sorted(secrets)}
 
 
 def _without_login(value: str) -> str:

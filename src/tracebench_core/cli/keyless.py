@@ -1,0 +1,49 @@
+"""Lets a run go on as a process that never had provider keys in its environment: what was there at its start stays readable in /proc."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracebench_core.specs import LLMConfig, RunConfig
+
+DESCRIPTOR = "TRACEBENCH_KEYS_FD"
+MOST_BYTES = 1 << 15
+"""Half of what a pipe takes in without a reader."""
+_program: list[str] = []
+"""The command line that starts this process again; empty where the command line is only called, as by a test."""
+
+
+def begin() -> None:
+    """Note that this process is the command line, and take over the keys that an earlier self left in a pipe."""
+    _program[:] = [sys.executable, *sys.orig_argv[1:]]
+    told = os.environ.pop(DESCRIPTOR, None)
+    if told is None:
+        return
+    from tracebench_core.llm.credentials import hold
+
+    with open(int(told), "rb") as pipe:  # noqa: PTH123 - a descriptor
+        hold(json.loads(pipe.read()))
+
+
+def go_on_without_keys(config: RunConfig) -> None:
+    """Replace this process by one with the same arguments, whose keys come through a pipe; return where there is nothing to hide."""
+    if config.mode != "real" or not _program:
+        return
+    from tracebench_core.llm.credentials import secret_environ, without_secrets
+
+    llm: LLMConfig = config.llm
+    keys = json.dumps(secret_environ(os.environ, llm)).encode()
+    clean = without_secrets(os.environ, llm)
+    if len(clean) == len(os.environ) or len(keys) > MOST_BYTES:
+        return
+    reader, writer = os.pipe()
+    os.write(writer, keys)
+    os.close(writer)
+    os.set_inheritable(reader, True)  # noqa: FBT003 - the function takes no name
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(_program[0], _program, {**clean, DESCRIPTOR: str(reader)})  # noqa: S606 - ourselves
