@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from functools import partial
 from typing import Any, ClassVar
+
+UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+"""Numbers of an `OSError` that say nothing of the program that wrote, and everything of the disk."""
 
 
 class TraceBenchError(Exception):

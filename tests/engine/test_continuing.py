@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -55,7 +56,7 @@ def test_another_config_is_refused_with_its_difference_and_extends_when_told(tmp
 
 def test_the_same_config_goes_on_and_changes_no_description(tmp_path: Path) -> None:
     first = run(tmp_path)
-    meta = {path: path.read_bytes() for path in RunLayout(first.run_dir).described().values()}
+    meta = {path: path.read_bytes() for path in RunLayout(first.run_dir).described().values() if path.exists()}
     assert run(tmp_path, max_workers=2).counts == {"ok": 1}
     assert {path: path.read_bytes() for path in meta} == meta
 
@@ -102,6 +103,21 @@ def planned_with(layout: RunLayout, **changes: Any) -> None:
     write_manifest_lines(layout, head, lines)
     with Journal(layout) as journal:
         declare_meta(layout, journal)
+
+
+@pytest.mark.parametrize(("share", "file", "folder"), [("group", 0o640, 0o2750), ("world", 0o644, 0o2755)])
+def test_a_run_is_shared_when_its_config_says_so_whatever_the_umask(
+    tmp_path: Path, share: str, file: int, folder: int
+) -> None:
+    before = os.umask(0o077)
+    try:
+        layout = RunLayout(run(tmp_path, share=share, llm={"record": True}).run_dir)
+    finally:
+        os.umask(before)
+    everything = [layout.path, *layout.path.rglob("*")]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in everything if path.is_dir()} == {folder}
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in everything if path.is_file()}
+    assert {name for name, mode in modes.items() if mode != file} == {"template.log"}  # what processes complain of
 
 
 def test_a_run_directory_is_private(tmp_path: Path) -> None:

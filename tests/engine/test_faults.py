@@ -78,6 +78,13 @@ def test_a_full_disk_stops_the_run_with_words_and_loses_nothing_that_was_declare
     assert f"trace-bench resume {run_dir}" in told
     assert 0 < len(declared) < 300
 
+    for command in (["resume"], ["fsck", "--repair"], ["resume", "--failed"]):  # the disk is still full
+        again = subprocess.run([COMMAND, *command, str(run_dir)], capture_output=True, text=True, check=False)
+        assert again.returncode == 2, again.stderr
+        assert "No space left on device" in again.stderr
+        assert "Traceback" not in again.stderr
+    assert {job: status for job, status in finished_jobs(run_dir).items() if job in declared} == declared
+
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     assert resume(run_dir).counts == {"ok": 300}
     assert {job: status for job, status in finished_jobs(run_dir).items() if job in declared} == declared

@@ -19,6 +19,7 @@ from tracebench_core.engine.surroundings import Surroundings
 from tracebench_core.llm.credentials import provider_environ
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import Budget, Resume, RunConfig
+from tracebench_core.store.disk import disk_errors_explained
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
 
@@ -77,7 +78,7 @@ def resume(
     if error_type is not None:
         refuse_unknown_error(layout, error_type)
     host = open_host(root=root, plugins=config.plugins)
-    with RunLock(layout):
+    with disk_errors_explained(layout), RunLock(layout):
         record_resume(layout, failed=failed, error_type=error_type, run_budget=run_budget)
         stored = as_installed(stored_plan(layout, config, host), host)
         refuse_unready(stored, environ=provider_environ())

@@ -31,7 +31,7 @@ from tracebench_core.cli import (
     validate,
 )
 from tracebench_core.cli.keyless import begin
-from tracebench_core.errors import PluginError, TraceBenchError
+from tracebench_core.errors import UNWRITABLE, PluginError, TraceBenchError, UsageError
 
 COMMANDS = "tracebench.commands"
 """Entry-point group of commands that plugins add: each entry is a `typer.Typer`."""
@@ -141,9 +141,13 @@ def main() -> None:
         if err.hint:
             output.note(f"  hint: {output.safe(err.hint)}")
         raise SystemExit(err.exit_code) from None
-    except Exception as err:  # noqa: BLE001 - the last one: whatever comes here is ours
+    except Exception as err:  # noqa: BLE001 - the last one: whatever comes here is ours, but for what a disk refuses
         if debug:
             traceback.print_exc()
+        if isinstance(err, OSError) and err.errno in UNWRITABLE:
+            where = err.filename or "a file"
+            output.note(f"error: {output.safe(f'`{where}` cannot be written: {err.strerror}')}.\n  hint: df -h")
+            raise SystemExit(UsageError.exit_code) from None
         output.note(f"internal error: {output.safe(f'{type(err).__name__}: {err}')}")
         if not debug:
             output.note(

@@ -12,9 +12,10 @@ import yaml
 from tracebench_core.engine.plan import Plan
 from tracebench_core.errors import RunDirError
 from tracebench_core.plugins import PluginHost
-from tracebench_core.specs import JobSpec, RunConfig
+from tracebench_core.specs import JobSpec
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import iter_jobs, read_head
+from tracebench_core.store.meta import read_config
 from tracebench_core.store.trust import read_trust
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: b
         trust.demand_meta(layout, file)
     stored = tuple(iter_jobs(layout))
     known = {job.job_id for job in stored}
-    changes = list(_changes(_snapshot(layout), plan.config.model_dump(mode="json")))
+    changes = list(_changes(read_config(layout).model_dump(mode="json"), plan.config.model_dump(mode="json")))
     is_same = head.get("config_hash") == config_hash or (not changes and known == {job.job_id for job in plan.jobs})
     if not is_same and not extend:
         shown = "; ".join(changes[:MOST_SHOWN]) + ("; …" if len(changes) > MOST_SHOWN else "")
@@ -72,18 +73,11 @@ def as_installed(plan: Plan, host: PluginHost) -> Plan:
     return replace(plan, jobs=tuple(jobs))
 
 
-def _snapshot(layout: RunLayout) -> dict[str, Any]:
-    try:
-        return RunConfig.model_validate(yaml.safe_load(layout.config_snapshot.read_bytes())).model_dump(mode="json")
-    except (OSError, ValueError, yaml.YAMLError) as err:
-        raise RunDirError(f"`{layout.config_snapshot}` cannot be read: {err}") from err
-
-
 def _changes(before: Any, after: Any, at: str = "") -> Iterator[str]:
     """Yield where two configs differ, as `field: before -> after`; the run's own name is no difference."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in [*before, *(name for name in after if name not in before)]:
-            if at or name not in {"run_id", "runs_dir", "max_workers", "eval_workers", "retries", "resume"}:
+            if at or name not in {"run_id", "runs_dir", "max_workers", "eval_workers", "retries", "resume", "share"}:
                 yield from _changes(before.get(name), after.get(name), f"{at}.{name}" if at else name)
     elif _are_tables(before) and _are_tables(after) and len(before) == len(after):
         for i, (one, other) in enumerate(zip(before, after, strict=True)):

@@ -91,4 +91,11 @@ def _group(job: JobSpec) -> bytes:
 
 
 def _measured(job: JobSpec) -> list[Any]:
-    return [job.task_id, job.task_version.model_dump(mode="json"), job.eval_kwargs, job.guide, job.guide_kwargs]
+    return [
+        job.task_id,
+        job.task_version.model_dump(mode="json"),
+        job.salt,
+        job.eval_kwargs,
+        job.guide,
+        job.guide_kwargs,
+    ]

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from tracebench_core.engine.continuing import as_installed, continued_jobs
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.preflight import held
@@ -21,18 +19,29 @@ from tracebench_core.llm.prices import PriceTable, prices_of
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.discovery import core_version
 from tracebench_core.specs import PUBLIC, RunConfig, TaskSpec, TrainerSpec
-from tracebench_core.store import files
+from tracebench_core.store import files, sharing
+from tracebench_core.store.disk import disk_errors_explained
 from tracebench_core.store.environment import GitState, read_git
 from tracebench_core.store.journal import Journal
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
 from tracebench_core.store.manifest import iter_job_lines, iter_jobs, read_head, write_manifest
-from tracebench_core.store.meta import write_config, write_environment
+from tracebench_core.store.meta import read_config, write_config, write_environment
 from tracebench_core.store.mirror import declare_meta
 from tracebench_core.store.salts import read_salts, write_salts
 from tracebench_core.store.trust import read_trust
 
-NOT_IN_HASH = {"run_id", "runs_dir", "max_workers", "eval_workers", "resume", "fail_fast", "retries", "executor"}
+NOT_IN_HASH = {
+    "run_id",
+    "runs_dir",
+    "max_workers",
+    "eval_workers",
+    "resume",
+    "fail_fast",
+    "retries",
+    "executor",
+    "share",
+}
 
 
 class Opened(NamedTuple):
@@ -56,7 +65,7 @@ def open_run_dir(
     git = read_git(Path.cwd())
     config_hash = hash_config(plan.config)
     layout = _make_folder(plan.config, config_hash, git)
-    with RunLock(layout):
+    with disk_errors_explained(layout), RunLock(layout):
         config = plan.config.model_copy(update={"run_id": layout.run_id})
         exists = layout.manifest.exists() or layout.mirror.exists()
         jobs = continued_jobs(layout, plan, config_hash=config_hash, extend=extend) if exists else plan.jobs
@@ -98,11 +107,7 @@ def reopen_run_dir(path: Path) -> Reopened:
     trust = read_trust(layout)
     for file in (layout.manifest, layout.config_snapshot, layout.salts):
         trust.demand_meta(layout, file)
-    try:
-        config = RunConfig.model_validate(yaml.safe_load(layout.config_snapshot.read_text(encoding="utf-8")))
-    except (OSError, ValueError, yaml.YAMLError) as err:
-        raise RunDirError(f"`{layout.config_snapshot}` cannot be read: {err}") from err
-    return Reopened(layout, config, Path(head["root"]) if head.get("root") else None)
+    return Reopened(layout, read_config(layout), Path(head["root"]) if head.get("root") else None)
 
 
 def stored_plan(layout: RunLayout, config: RunConfig, host: PluginHost) -> Plan:
@@ -137,15 +142,18 @@ def _make_folder(config: RunConfig, config_hash: str, git: GitState) -> RunLayou
     try:
         runs.mkdir(parents=True, exist_ok=True)
         if config.run_id is not None:
-            files.make_dir(runs / config.run_id)
-            return RunLayout(runs / config.run_id)
+            folder = runs / config.run_id
+            if files.make_new_dir(folder):
+                sharing.share(folder, config.share)
+            return RunLayout(folder)
         for attempt in range(1000):
             digest = content_hash(canonical_json([config_hash, git.commit, attempt]))
             folder = runs / run_id(datetime.now(UTC), digest)
             try:
-                folder.mkdir(mode=files.PRIVATE_FOLDER)
+                folder.mkdir(mode=sharing.PRIVATE_FOLDER)
             except FileExistsError:
                 continue
+            sharing.share(folder, config.share)
             return RunLayout(folder)
     except OSError as err:
         raise RunDirError(

@@ -35,6 +35,7 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import Axis, JobOrder, JobResult, JobSpec, JobStatus, Resume
 from tracebench_core.store.commit import commit
+from tracebench_core.store.disk import disk_errors_explained
 from tracebench_core.store.index import write_files_index
 from tracebench_core.store.journal import EndRecord, Journal
 from tracebench_core.store.layout import RunLayout
@@ -165,7 +166,7 @@ class Runner:
                 self._conclude(ended, by_id=by_id, around=around, journal=journal, tables=tables)
 
             committer = Committer(conclude)
-            known = read_trust(self._layout).trained if self._resume != "none" else {}
+            known = read_trust(self._layout).trained if self._resume != "none" and not self._is_wrapped else {}
             trainings = Trainings(self._layout, journal, known)
             if any(axis != "seconds" for axis in self._plan.config.run_budget.caps()):
                 self._reserve = Reserve(self._plan.config.run_budget, around.used())
@@ -193,7 +194,7 @@ class Runner:
                 job = end.order.job
                 broke = end.exit == "lost" or around.is_spoiled(job)
                 if end.exit == "trained":
-                    if not broke:
+                    if not broke and not self._is_wrapped:
                         trainings.ended(job, how=end.detail, attempt=around.attempt(job))
                 elif broke and self._breaks[job.job_id] < MOST_BREAKS:
                     self._breaks[job.job_id] += 1
@@ -252,6 +253,11 @@ class Runner:
                 axis,
             )
             self._stopped_by = self._stopped_by or f"run budget:{axis}"
+
+    @property
+    def _is_wrapped(self) -> bool:
+        """Whether a plugin stands around the training of each job, and may have had its result at hand."""
+        return self._host.has_observers("tracebench_run_job")
 
     def _must_wait(self, job: JobSpec, around: Surroundings) -> bool:
         if self._control.stopped_by:
@@ -336,19 +342,6 @@ class Runner:
             stopped_by=self._stopped_by,
             statuses=self._statuses,
         )
-
-
-@contextmanager
-def disk_errors_explained(layout: RunLayout) -> Iterator[None]:
-    """Turn what the file system refuses the runner into one sentence; what was declared finished before stays finished."""
-    try:
-        yield
-    except OSError as err:
-        where = err.filename or layout.path
-        raise RunDirError(
-            f"The run stopped, because `{where}` cannot be used: {err.strerror}. What is finished is kept.",
-            hint=f"df -h {layout.path}; trace-bench resume {layout.path}",
-        ) from err
 
 
 @contextmanager

@@ -258,7 +258,7 @@ class EvaluationService:
             if work.candidate.id == self._initial.id:
                 self._sound[work.example.id] = True
             if self._spec.deterministic and not asked and work.phase == "training":
-                if key := self._key(work):
+                if feedback.status != "timeout" and (key := self._key(work)):
                     result = result.model_copy(update={"key": key})
                 self._known[work.candidate.id, work.example.id] = result
         return result

@@ -171,6 +171,8 @@ class RunConfig(Spec):
     """Name of the run's folder; made of the time and a hash of the config when None."""
     runs_dir: str = "runs"
     """The folder that holds all runs."""
+    share: Literal["private", "group", "world"] = "private"
+    """Who besides you may read the run's folder: nobody, the group that it belongs to, or everybody on the machine."""
     mode: Mode = "stub"
     """`stub` asks no model, `real` does, `replay` answers from a recorded run."""
     replay_from: str | None = None

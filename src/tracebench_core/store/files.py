@@ -15,9 +15,9 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from tracebench_core.store import sharing
+
 TEMPORARY_SUFFIX = ".tmp"
-PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
-"""Prompts, answers and paths are nobody else's: who shares a run opens its folder with `chmod -R`."""
 FLUSHES_AT_ONCE = 16
 _numbers = count()
 
@@ -26,7 +26,7 @@ class FileSystem:
     """The primitive operations. Subclassed only by tests that crash at one of them."""
 
     def open(self, path: Path, flags: int) -> int:
-        return os.open(path, flags, PRIVATE_FILE)
+        return sharing.open_file(path, flags)
 
     def write(self, fd: int, data: bytes) -> int:
         return os.write(fd, data)
@@ -41,7 +41,7 @@ class FileSystem:
         os.replace(source, target)  # noqa: PTH105 - the primitive itself
 
     def mkdir(self, path: Path) -> None:
-        os.mkdir(path, PRIVATE_FOLDER)  # noqa: PTH102 - the primitive itself
+        sharing.make_folder(path)
 
     def unlink(self, path: Path) -> None:
         os.unlink(path)  # noqa: PTH108 - the primitive itself

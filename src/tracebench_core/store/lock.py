@@ -10,6 +10,7 @@ from types import TracebackType
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.sharing import open_file
 
 PATIENCE = 5.0
 """Seconds to wait for the leftovers of a holder that is dead: its children share the lock until they end."""
@@ -29,7 +30,7 @@ class RunLock:
             RunDirError: when another live process holds it, and then the message names its pid; or when there is nothing to lock.
         """
         try:
-            fd = os.open(self._layout.lock, os.O_RDWR | os.O_CREAT, 0o644)
+            fd = open_file(self._layout.lock, os.O_RDWR | os.O_CREAT)
         except OSError as err:
             raise RunDirError(f"run directory `{self._layout.path}` cannot be written: {err.strerror}") from err
         try:

@@ -8,10 +8,13 @@ from typing import Any
 
 import yaml
 
+from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobSpec, RunConfig
 from tracebench_core.store import files
 from tracebench_core.store.environment import GitState, read_environment
 from tracebench_core.store.layout import JobLayout, RunLayout
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def write_config(layout: RunLayout, config: RunConfig) -> None:
@@ -19,6 +22,19 @@ def write_config(layout: RunLayout, config: RunConfig) -> None:
     files.make_dir(layout.meta)
     text: str = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
     files.write_whole(layout.config_snapshot, text.encode("utf-8", "backslashreplace"), durable=True)
+
+
+def read_config(layout: RunLayout) -> RunConfig:
+    """Read the resolved config.
+
+    Raises:
+        RunDirError: when it cannot be read.
+    """
+    try:
+        text = layout.config_snapshot.read_bytes()
+        return RunConfig.model_validate(yaml.load(text, _LOADER))  # noqa: S506 - both are safe loaders
+    except (OSError, ValueError, yaml.YAMLError) as err:
+        raise RunDirError(f"`{layout.config_snapshot}` cannot be read: {err}") from err
 
 
 def write_environment(layout: RunLayout, *, git: GitState, secrets: Iterable[str] = (), isolation: str = "") -> None:

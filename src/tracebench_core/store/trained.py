@@ -36,8 +36,9 @@ def is_sound(layout: JobLayout, job: JobSpec, trained: TrainedRecord) -> bool:
 def set_back(layout: JobLayout, trained: TrainedRecord) -> None:
     """Let a job's events end where its training ended; what followed becomes an attempt of its own, which stays readable.
 
-    Nothing that followed is vouched for, and the scoring that comes next would add to it.
+    Nothing that followed is vouched for, and the scoring that comes next would add to it. A result goes with the log that it follows from.
     """
+    files.remove(layout.results)
     if layout.events.stat().st_size == trained.events.size:
         return
     head, tail = _head(layout, trained), layout.events.read_bytes()[trained.events.size :]

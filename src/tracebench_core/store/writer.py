@@ -44,9 +44,18 @@ class EventWriter:
         self._seq = last_seq + 1
         self._zero = monotonic() - last_mono
         self._log = AppendLog(job_dir.events)
+        self.refused: OSError | None = None
+        """What first kept an event from being written: the log has a hole, whatever became of the exception."""
 
     def write(self, event: E) -> E:
         """Append the event and return it as written: numbered, timed, and with large candidate values as blob references."""
+        try:
+            return self._write(event)
+        except OSError as err:
+            self.refused = self.refused or err
+            raise
+
+    def _write(self, event: E) -> E:
         common: dict[str, object] = {"v": EVENTS_VERSION}
         if isinstance(event, CandidateSeen):
             common["values"] = self.blobs.shrink(event.values)

@@ -1,7 +1,7 @@
 """Every file of a run is damaged in every way, and every command then gives the results of before, or says loudly that it does not.
 
-There is no third outcome. The default run takes a small sample; `TRACEBENCH_FUZZ=90`, as `.ci/run` sets it, damages 90 files, each
-before all five commands, and `TRACEBENCH_FUZZ=all` every file in every way.
+There is no third outcome. The default run takes a small sample; `TRACEBENCH_FUZZ=90`, as `.ci/run` sets it, makes 90 damages, each
+before all five commands, and `TRACEBENCH_FUZZ=all`, as `.ci/soak` sets it, damages every file in every way.
 
 A command starts jobs only where the damage calls for them: a replay whose config and recording are those of the sound run is that run's
 replay, which is done once.
@@ -9,6 +9,7 @@ replay, which is done once.
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import random
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from tracebench_core import api
@@ -69,6 +71,8 @@ DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
 }
 COMMANDS = ("resume", "fsck", "repair", "show", "replay")
 
+build_once = functools.cache(get_command)
+
 Told = dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]
 Fed = tuple[dict[str, Any], int, dict[str, bytes]]
 
@@ -96,6 +100,12 @@ class Sound(NamedTuple):
     told: Told
     fed: Fed
     replayed: Path
+
+
+@pytest.fixture(autouse=True)
+def command_line_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare each command the building of all of them, which takes longer than most."""
+    monkeypatch.setattr("typer.testing._get_command", build_once)
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -15,27 +15,27 @@ from tracebench_core.engine.job import JobStopped, train_job
 from tracebench_core.engine.local import kernel
 from tracebench_core.engine.local.template import DISK_REFUSED, DONE, STOPPED, TRAINED
 from tracebench_core.engine.seeds import seed_process
+from tracebench_core.errors import UNWRITABLE
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import JobOrder, JobResult, JobSpec
+from tracebench_core.store import sharing
 from tracebench_core.store.eventlog import stream_events
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.writer import EventWriter
 
-UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
-
 
 def run_order(order: JobOrder, host: PluginHost) -> int:
     """Run one order in this process, which is given up to it; return the process's exit code."""
     layout = RunLayout(Path(order.run_dir)).job(order.job.job_id)
-    if order.phase == "train":
-        layout.fresh()
-    elif layout.results.exists() and host.has_observers("tracebench_run_job"):
-        return DONE  # a plugin around the job had its result at hand
-    _enter(layout)
-    for asked in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(asked, _stop)
     try:
+        if order.phase == "train":
+            layout.fresh()
+        elif layout.results.exists() and host.has_observers("tracebench_run_job"):
+            return DONE  # a plugin around the job had its result at hand
+        _enter(layout)
+        for asked in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(asked, _stop)
         if order.phase == "score":
             score(order, host)
             return DONE
@@ -48,7 +48,8 @@ def run_order(order: JobOrder, host: PluginHost) -> int:
     except OSError as err:
         if err.errno not in UNWRITABLE:
             raise
-        sys.stderr.write(f"{err}\n")
+        with suppress(OSError):
+            sys.stderr.write(f"{err}\n")
         return DISK_REFUSED
     return DONE if layout.results.exists() else TRAINED
 
@@ -60,7 +61,7 @@ def train(order: JobOrder, host: PluginHost) -> None:
     with open_context(order, host, writer) as context:
         seed_process(order.job.seed)
         train_job(order, context)
-    writer.close(durable=False)
+    _close(writer)
 
 
 def score(order: JobOrder, host: PluginHost) -> None:
@@ -74,8 +75,15 @@ def score(order: JobOrder, host: PluginHost) -> None:
     with open_context(order, host, writer, last_call=so_far.last_call) as context:
         seed_process(order.job.seed)
         score_job(order, context, so_far, writer.blobs)
-    writer.close(durable=False)
+    _close(writer)
     conclude(layout, order.job)
+
+
+def _close(writer: EventWriter) -> None:
+    """Close a job's log; one with a hole is the disk's doing, and no outcome of the job, whoever caught the exception."""
+    writer.close(durable=False)
+    if writer.refused is not None:
+        raise writer.refused
 
 
 def _train_wrapped(order: JobOrder, host: PluginHost, job: JobSpec) -> JobResult:
@@ -88,7 +96,7 @@ def _enter(layout: JobLayout) -> None:
     workdir = layout.path / "work"
     workdir.mkdir(parents=True, exist_ok=True)
     os.chdir(workdir)
-    output = os.open(layout.stdout, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    output = sharing.open_file(layout.stdout, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(output, 1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from pathlib import Path
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
+from tracebench_core.store import files
 
 
 class Blobs:
@@ -23,10 +23,8 @@ class Blobs:
         if name not in self._written:
             path = self._path(name)
             if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                partial = path.with_name(f"{name}.{os.getpid()}.part")
-                partial.write_bytes(zlib.compress(data, 6))
-                partial.replace(path)
+                files.make_dir(path.parent)
+                files.write_whole(path, zlib.compress(data, 6))
             self._written.add(name)
         return name
 

@@ -11,6 +11,8 @@ from typing import Any
 from tracebench_core.ids import canonical_json
 from tracebench_core.llm.cassette.blobs import Blobs
 from tracebench_core.llm.exchange import ChatRequest, Metered, ProviderError, Reply
+from tracebench_core.store.files import make_dir
+from tracebench_core.store.sharing import open_file
 
 CALLS_FILE, BLOBS_FOLDER = "calls.jsonl", "blobs"
 CASSETTE_VERSION = 1
@@ -22,9 +24,9 @@ class Recorder:
     """Keeps every exchange of a run, failures included: a replay repeats them too."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_dir(folder)
         self._blobs = Blobs(folder / BLOBS_FOLDER)
-        self._fd = os.open(folder / CALLS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        self._fd = open_file(folder / CALLS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         _cut_torn_line(self._fd)
         if os.fstat(self._fd).st_size == 0:
             self._write({"cassette": CASSETTE_VERSION})

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.llm.gateway.accounts import Accounts
+from tracebench_core.store.files import make_dir
+from tracebench_core.store.sharing import open_file
 
 LEDGER_VERSION = 1
 
@@ -18,9 +20,9 @@ class Ledger:
     """The append-only file. Kinds of lines: `llm_call`, `clock` (training began), `anew` (scoring again), `release` (a job is done)."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_dir(path.parent)
         self.path = path
-        self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        self._fd = open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         size = os.fstat(self._fd).st_size
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
             os.write(self._fd, b"\n")
