@@ -49,6 +49,8 @@ class JobSoFar:
         """It tells of what only a process that scores may measure."""
         self.last_call = 0
         self.finished = False
+        self.anything = False
+        """Whether training has measured anything."""
         self.trained: TrainingEnded | None = None
         self._values: dict[str, CandidateSeen] = {}
         self._final = "c0"
@@ -68,6 +70,7 @@ class JobSoFar:
             case EvaluationDone(by="trainer", split="train" | "validation"):
                 self._final = event.candidate
                 self._meter.add_evaluation(event)
+                self.anything = self.anything or event.status != "not_measured"
             case Scored() | EvaluationDone(split="test"):
                 self.is_forged = True
             case LLMCall():
@@ -80,9 +83,9 @@ class JobSoFar:
             case JobFinished():
                 self.finished = True
 
-    def has_candidates(self) -> bool:
-        """Tell whether there is anything to score."""
-        return "c0" in self._values
+    def is_worth_scoring(self, status: JobStatus) -> bool:
+        """Tell whether there is anything to score; what measured nothing before its time was over would only take as long again."""
+        return "c0" in self._values and (status == "ok" or self.anything)
 
     def candidate(self, id_: str, blobs: BlobStore) -> Candidate:
         """Return a candidate with its values in full."""
@@ -125,7 +128,7 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
     status, reason = so_far.end(order.ended)
     if status == "failed" and so_far.trained is None:
         recorder.error("JobDied", order.ended, traceback="", fatal=True)
-    if so_far.has_candidates():
+    if so_far.is_worth_scoring(status):
         try:
             _score(order, context, so_far, blobs)
         except (Exception, BudgetExhausted) as err:  # noqa: BLE001 - training is kept; a score that cannot be had is a missing score
