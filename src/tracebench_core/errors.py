@@ -102,6 +102,14 @@ class NoModelAnswered(TrainingStopped):
     """No model call was answered."""
 
 
+class NothingMeasured(TrainingStopped):
+    """No evaluation could be measured."""
+
+
+class RecordingLeft(TrainingStopped):
+    """A replay asked what its recording does not hold: from there on it is another run."""
+
+
 class BudgetExhausted(BaseException):
     """A cap of the job or of the run is reached: no further evaluation or model call is granted.
 

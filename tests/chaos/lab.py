@@ -5,6 +5,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tracebench_core.contracts import EvaluationFailed, NotMeasured
@@ -22,12 +24,16 @@ class Kind(NamedTuple):
     error: str = ""
     """Type of its error."""
     trains: bool = False
-    """Training gets as far as its model calls, so that without an answer it fails for want of one."""
-    fields: dict[str, Any] = {}
+    """Training gets as far as its model calls; where none is answered, that is what it fails for."""
+    fields: Mapping[str, Any] = MappingProxyType({})
 
 
 KINDS: dict[str, Kind] = {}
-SPLITS = {"train": [Example(id=i) for i in "abc"], "validation": [Example(id=i) for i in "uv"], "test": [Example(id="t")]}
+SPLITS = {
+    "train": [Example(id=i) for i in "abc"],
+    "validation": [Example(id=i) for i in "uv"],
+    "test": [Example(id="t")],
+}
 
 
 class Lab:
@@ -238,7 +244,7 @@ def guide_hangs_for_good(*_: Any) -> Any:
     time.sleep(600)
 
 
-@judging("failed", "NotMeasured", evaluation_timeout=0.1)
+@judging("failed", "NothingMeasured", trains=True, evaluation_timeout=0.1)
 def guide_hangs_within_bounds(*_: Any) -> Any:
     time.sleep(600)
 
@@ -258,22 +264,22 @@ def program_returns_what_the_guide_cannot_take(*_: Any) -> Any:
     return object()
 
 
-@running("failed", "NotMeasured")
+@running("failed", "NothingMeasured", trains=True)
 def server_of_the_task_is_away(*_: Any) -> Any:
     raise NotMeasured("the scoring server is away")
 
 
-@running("failed", "NotMeasured")
+@running("failed", "NothingMeasured", trains=True)
 def model_of_the_program_is_away(*_: Any) -> Any:
     raise ModelError("no route", kind="refused")
 
 
-@running("failed", "NotMeasured", environments=("gone",))
+@running("failed", "NothingMeasured", trains=True, environments=("gone",))
 def environment_does_not_open(_values: Any, _example: Example, context: Any) -> Any:
     return context.environment("gone")
 
 
-@running("failed", "NothingScored")
+@running("failed", "NothingScored", trains=True)
 def every_candidate_fails(*_: Any) -> Any:
     raise EvaluationFailed(Feedback(score=0.0, status="invalid", text="not this one"))
 
@@ -351,6 +357,6 @@ def tracebench_environments() -> list[EnvironmentSpec]:
 def tracebench_tasks() -> list[TaskSpec]:
     lamp = TaskSpec(name="lamp", loader="fake_chaos:build_lamp", title="A program whose model answers", uses_model=True)
     return [lamp] + [
-        TaskSpec(**({"name": name, "loader": f"fake_chaos:build_{name}", "title": name} | kind.fields))
+        TaskSpec(**({"name": name, "loader": f"fake_chaos:build_{name}", "title": name} | dict(kind.fields)))
         for name, kind in KINDS.items()
     ]

@@ -93,18 +93,19 @@ def test_a_recording_that_answers_nothing_fails_the_job_and_names_the_nearest(tm
     assert [d.field for d in differences(recorded, replayed)] == ["job", "job"]
 
 
-def test_what_was_not_recorded_costs_its_proposal_and_is_told_with_the_nearest(tmp_path: Path) -> None:
-    recorded = run(tmp_path / "a", llm={"record": True})
-    other = [{"id": "SequentialRefine", "params": {"num_steps": STEPS, "optimizer_kwargs": {"memory_size": 0}}}]
-    replayed = run(tmp_path / "b", trainers=other, mode="replay", replay_from=str(recorded.layout.path))
+@pytest.mark.parametrize("trainer", ["SequentialRefine", "BestOfN"])
+def test_a_replay_that_leaves_its_recording_ends_there_and_is_not_ok(tmp_path: Path, trainer: str) -> None:
+    count = {"SequentialRefine": "num_steps", "BestOfN": "n"}[trainer]
+    recorded = run(tmp_path / "a", trainers=[{"id": trainer, "params": {count: 2}}], llm={"record": True})
+    more = [{"id": trainer, "params": {count: STEPS}}]
+    replayed = run(tmp_path / "b", trainers=more, mode="replay", replay_from=str(recorded.layout.path))
     (result,) = replayed.results.values()
     (job,) = replayed.planned
     calls = [e for e in read_events(replayed.layout.job(job.job_id)).events if isinstance(e, LLMCall)]
     missed = [call.error for call in calls if call.status == "error"]
-    assert (result.status, result.model_errors, len(missed)) == ("ok", STEPS - 1, STEPS - 1)
-    assert all("nearest is" in words and "recorded '" in words for words in missed)
-    assert result.proposals.asked == 1
-    assert [d.field for d in differences(recorded, replayed)] == ["job", "job"]
+    assert (result.status, result.error.type if result.error else "") == ("failed", "RecordingLeft")
+    assert (result.model_errors, len(missed)) == (1, 1)
+    assert missed[0].startswith("replay_miss: ")
 
 
 def test_a_run_without_a_recording_is_refused_before_any_job(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracebench_core.errors import NoModelAnswered
+from tracebench_core.errors import NoModelAnswered, RecordingLeft
 
 HOPELESS_CALLS = 5
 """So many first calls without an answer end a training."""
@@ -31,7 +31,10 @@ class Despair:
 
         Raises:
             NoModelAnswered: when none did so often in a row, or none can.
+            RecordingLeft: when a replay that had answers left its recording.
         """
+        if self._answered and kind == "replay_miss":
+            raise RecordingLeft(words)
         self._failures += 1
         enough = LOST_CALLS if self._answered else 1 if kind in HOPELESS else HOPELESS_CALLS
         if self._failures >= enough:

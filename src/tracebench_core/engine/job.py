@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from tracebench_core.contracts import Optimizer, Problem, Sandbox, Trainer
+from tracebench_core.contracts import NotMeasured, Optimizer, Problem, Sandbox, Trainer
 from tracebench_core.engine.context import Environments, NoEnvironments, Shared
 from tracebench_core.engine.evaluate import describe_error
 from tracebench_core.engine.meter import Meter
@@ -34,7 +34,10 @@ from tracebench_core.engine.service import EvaluationService
 from tracebench_core.errors import (
     BudgetExhausted,
     MissingRequirementError,
+    NoModelAnswered,
     NotApplicableError,
+    NothingMeasured,
+    RecordingLeft,
     TraceBenchError,
     TrainingStopped,
     UsageError,
@@ -257,19 +260,23 @@ def _unsound(
     for problem in problems:
         if problem.taken and problem.unmeasured / problem.taken > order.fail_on_error:
             lost = f"{problem.unmeasured} of {problem.taken} evaluations could not be measured"
-            return "NotMeasured", f"{lost}, the last because of: {problem.last_reason}"
+            name = NothingMeasured if problem.unmeasured == problem.taken else NotMeasured
+            return name.__name__, f"{lost}, the last because of: {problem.last_reason}"
         if problem.taken > problem.unmeasured and not problem.scored:
             return (
                 "NothingScored",
                 f"none of {problem.taken} evaluations earned a score, the last: {problem.last_failure}",
             )
+    missed = next((calls for calls in context.recorder.answers.values() if calls.missed and calls.answered), None)
+    if missed is not None:
+        return RecordingLeft.__name__, missed.last_failure
     spec = context.host.component("trainer", order.job.trainer_id)
     if not isinstance(spec, TrainerSpec) or not spec.uses_model:
         return None
     calls = context.recorder.answers["optimizer"]
     if calls.failed > int(cut) and not calls.answered:  # a call may have been under way when the cap cut it off
         return (
-            "NoModelAnswered",
+            NoModelAnswered.__name__,
             f"none of {calls.failed} model calls was answered, the last because of: {calls.last_failure}",
         )
     if not calls.answered:

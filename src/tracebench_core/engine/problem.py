@@ -20,7 +20,7 @@ from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.sections import Sections
 from tracebench_core.engine.service import EvaluationService, Result
 from tracebench_core.engine.values import breach
-from tracebench_core.errors import BudgetExhausted, ModelError, TrainingStopped
+from tracebench_core.errors import BudgetExhausted, ModelError, NothingMeasured
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import (
     Candidate,
@@ -386,7 +386,7 @@ class MeteredProblem:
                 self.last_failure = f"{result.feedback.status}: {result.feedback.text}"
             self._recorder.evaluation(candidate.id, result, step=pending.step)
             if self.unmeasured == self._taken >= HOPELESS_EVALUATIONS:
-                raise TrainingStopped(f"none of {self._taken} evaluations could be measured: {self.last_reason}")
+                raise NothingMeasured(f"none of {self._taken} evaluations could be measured: {self.last_reason}")
             if self._archive.record(candidate, result):
                 score = self._ranking.best_score
                 if score is not None:

@@ -59,6 +59,8 @@ class Answers:
 
     answered: int = 0
     failed: int = 0
+    missed: int = 0
+    """Of those that failed: in a replay, what its recording does not hold."""
     last_failure: str = ""
 
     def take(self, record: LLMCall) -> None:
@@ -66,6 +68,7 @@ class Answers:
         self.answered += record.status == "ok"
         if record.status == "error":
             self.failed += 1
+            self.missed += record.error.startswith("replay_miss")
             self.last_failure = record.error
 
 

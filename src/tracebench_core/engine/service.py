@@ -7,6 +7,7 @@ infrastructure, is a bug of the task.
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections import Counter
@@ -202,7 +203,7 @@ class EvaluationService:
     def _launch(self, works: Sequence[Work], contexts: Sequence[EvaluationContext]) -> list[Feedback | Failure]:
         examples = [work.example for work in works]
         try:
-            outputs = list(self._batch(works[0].candidate.values, examples, contexts))  # type: ignore[misc]  # asked for in `_start`
+            outputs = list(self._batch(copy.deepcopy(works[0].candidate.values), examples, contexts))  # type: ignore[misc]  # asked for in `_start`
             if len(outputs) != len(works):
                 raise ValueError(f"`run_batch` returned {len(outputs)} outputs for {len(works)} examples")
         except Exception as err:  # noqa: BLE001 - it stands for every example of the batch
@@ -217,7 +218,7 @@ class EvaluationService:
             feedback = attempt(
                 self._task,
                 self._guide,
-                work.candidate.values,
+                copy.deepcopy(work.candidate.values),  # a program may do with them what it likes
                 work.example,
                 context,
                 seconds=self._spec.evaluation_timeout,
