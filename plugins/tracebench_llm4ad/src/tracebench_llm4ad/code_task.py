@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, get_args
 
+from pydantic import JsonValue
+
 from tracebench_core.contracts import Context, EvaluationFailed, Guide
 from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
 from tracebench_llm4ad.catalog import BY_NAME
+from tracebench_llm4ad.drawings.view import RECORD
 from tracebench_llm4ad.evaluator import Rules, Verdict
 from tracebench_llm4ad.heuristic import SandboxedHeuristic, load_trusted
 from tracebench_llm4ad.seclusion import SECLUSION
@@ -89,6 +92,7 @@ class CodeTask:
         self.splits: Mapping[Split, Sequence[Example]] = {
             split: self._examples(split, salts.get(split, "")) for split in sorted(splits)
         }
+        self._pictured = _pictured(self.splits)
         self.guide: Guide = self._score
 
     def run(self, values: Values, example: Example, context: Context) -> list[Any]:
@@ -137,12 +141,14 @@ class CodeTask:
             for index, batch in enumerate(self.evaluator.batches(split, salt))
         )
 
-    def _score(self, example: Example, output: Any, _context: Context) -> Feedback:
+    def _score(self, example: Example, output: Any, context: Context) -> Feedback:
         cases: Sequence[Case] = example.input
         verdicts: list[Verdict] = []
         for case, solution in zip(cases, output, strict=True):
             with _named(case):
                 verdicts.append(self.evaluator.judge(case.instance, solution))
+        if example.id == self._pictured:
+            self._keep_picture(cases[0], output[0], verdicts[0], context)
         value = mean([v.value for v in verdicts])
         start = mean([self.anchors(case).start for case in cases])
         bound = mean([self.anchors(case).bound for case in cases])
@@ -152,6 +158,16 @@ class CodeTask:
         metrics["normalised"] = normalise(value, start=start, bound=bound)
         text = self._words(cases, verdicts, Anchors(start=start, bound=bound), metrics)
         return Feedback(score=self._sign * value, text=text, metrics=metrics)
+
+    def _keep_picture(self, case: Case, solution: Any, verdict: Verdict, context: Context) -> None:
+        """Keep a picture of a judged solution; one that cannot be drawn costs nothing but itself."""
+        try:
+            drawing = self.evaluator.draw(case.instance, solution)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            return
+        if drawing is not None:
+            told: dict[str, JsonValue] = {"case": case.name, "metric": self.spec.metric, "value": verdict.value}
+            context.record(RECORD, {**told, "picture": drawing.data()})
 
     def _words(
         self, cases: Sequence[Case], verdicts: Sequence[Verdict], anchors: Anchors, metrics: Mapping[str, float]
@@ -199,6 +215,13 @@ def loader(
         return task(rules(options(**given)), splits=splits, salts=salts)
 
     return build
+
+
+def _pictured(splits: Mapping[Split, Sequence[Example]]) -> str:
+    """Return the example of which pictures are kept: held out, and seen by the best candidates only, so that few are kept."""
+    if "test" not in splits:
+        return ""
+    return next((split[0].id for split in (splits["test"], splits.get("validation", ())) if split), "")
 
 
 def normalise(value: float, *, start: float, bound: float) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import Feedback, Split
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.options import TaskOptions
 
 Instance = TypeVar("Instance")
@@ -80,6 +81,10 @@ class Rules(ABC, Generic[Instance]):
     @abstractmethod
     def judge(self, instance: Instance, solution: Any) -> Verdict:
         """Verify a solution against the original instance from scratch, and value it; raises `invalid(…)`."""
+
+    def draw(self, instance: Instance, solution: Any) -> Drawing | None:
+        """Draw a solution that was judged; None where there is nothing to see."""
+        return None
 
     @abstractmethod
     def bound(self, instance: Instance) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import SuiteSpec, TaskSpec
+from tracebench_core.specs import SuiteSpec, TaskSpec, ViewSpec
 from tracebench_llm4ad.adapters import catalog as adapters
 from tracebench_llm4ad.catalog import SPECS
 from tracebench_llm4ad.cobench.catalog import available_specs
@@ -36,3 +36,18 @@ def tracebench_tasks() -> tuple[TaskSpec, ...]:
     """Return all tasks; those whose extra is missing say so through their requirements."""
     own = (*SPECS, *available_specs())
     return (*own, *adapters.rooted_specs([spec.name for spec in own]))
+
+
+@hookimpl
+def tracebench_views() -> tuple[ViewSpec, ...]:
+    """Return the picture of what a job's best candidate made of one held-out instance."""
+    title = "What the candidates made of one held-out instance"
+    return (
+        ViewSpec(
+            name="solution",
+            kind="picture",
+            title=title,
+            suites=("llm4ad",),
+            loader=f"{__package__}.drawings.view:picture",
+        ),
+    )

@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from tracebench_llm4ad.basic.options import AdmissibleSetOptions
 from tracebench_llm4ad.code_task import loader
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Heuristic, ListedEvaluator, Verdict, invalid
 from tracebench_llm4ad.returned import number
 
@@ -91,6 +93,11 @@ class AdmissibleSetEvaluator(ListedEvaluator[tuple[int, int]]):
             f"For n = {n}, w = {w} it holds {len(words)} orbits of {int(sizes.min())} to {int(sizes.max())} vectors; "
             f"{bound - int(sizes.sum())} supports are unused.",
         )
+
+    def draw(self, instance: tuple[int, int], solution: Any) -> Drawing:
+        """Draw it."""
+        cells = [(column, row, symbol) for row, word in enumerate(solution) for column, symbol in enumerate(word)]
+        return kinds.grid(cells, note=f"{len(solution)} words of {instance[0] // 3} symbols, one a row")
 
     def bound(self, instance: tuple[int, int]) -> float:
         """Return the number of supports."""

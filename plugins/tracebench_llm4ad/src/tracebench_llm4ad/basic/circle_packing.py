@@ -9,6 +9,8 @@ import numpy as np
 
 from tracebench_llm4ad.basic.options import CirclePackingOptions
 from tracebench_llm4ad.code_task import loader
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Heuristic, ListedEvaluator, Verdict, invalid
 from tracebench_llm4ad.returned import array
 
@@ -99,6 +101,10 @@ class CirclePackingEvaluator(ListedEvaluator[int]):
             "contacts; smallest circle: "
             f"{int(r.argmin())} at ({x[r.argmin()]:.3f}, {y[r.argmin()]:.3f}).",
         )
+
+    def draw(self, instance: int, solution: Any) -> Drawing:
+        """Draw it."""
+        return kinds.discs(solution)
 
     def bound(self, instance: int) -> float:
         """Return the best known sum; for other numbers the bound sqrt(n / pi), since the circles' areas sum to at most 1."""

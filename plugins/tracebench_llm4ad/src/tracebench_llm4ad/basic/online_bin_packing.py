@@ -9,6 +9,8 @@ import numpy as np
 
 from tracebench_llm4ad.basic.options import LocalBinPackingOptions, OnlineBinPackingOptions
 from tracebench_llm4ad.code_task import loader
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.packing_bound import martello_toth
 from tracebench_llm4ad.returned import array
@@ -108,6 +110,11 @@ class OnlineBinPackingEvaluator(Evaluator[Sequence], StepwiseRules[Sequence]):
     def extra_metrics(self, packing: Packing) -> dict[str, float]:
         """Return the metrics beside the bins."""
         return {}
+
+    def draw(self, instance: Sequence, solution: Any) -> Drawing:
+        """Draw it."""
+        loads = np.bincount(solution.bin_of, weights=instance.items)
+        return kinds.levels(loads.tolist(), capacity=instance.capacity, across="bin, in the order of opening")
 
     def bound(self, instance: Sequence) -> float:
         """Return bound L2 for the items as if they were all known."""

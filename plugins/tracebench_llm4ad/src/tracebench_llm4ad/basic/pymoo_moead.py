@@ -16,6 +16,7 @@ from pymoo.util.ref_dirs import get_reference_directions  # type: ignore[import-
 
 from tracebench_llm4ad.basic.options import MoeadOptions
 from tracebench_llm4ad.code_task import loader
+from tracebench_llm4ad.drawings.drawing import BOUND, Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import array
 
@@ -120,6 +121,19 @@ class MoeadEvaluator(Evaluator[Run]):
             f"With {instance.variables} variables the final solutions are on average {distances.mean():.4f} away from the front, and "
             f"{apart} of {len(reached)} are distinct.",
         )
+
+    def draw(self, instance: Run, solution: Any) -> Drawing:
+        """Draw it."""
+        reached = get_problem("dtlz2", n_var=instance.variables, n_obj=OBJECTIVES).evaluate(
+            np.asarray(solution, dtype=float)
+        )
+        drawing = Drawing(
+            note="what was reached; the front is the arc", is_map=False, across="objective 1", up="objective 2"
+        )
+        angles = np.linspace(0, np.pi / 2, 60)
+        drawing.line(np.column_stack([np.cos(angles), np.sin(angles)]).tolist(), BOUND)
+        drawing.dots(reached[:, :2].tolist())
+        return drawing
 
     def bound(self, instance: Run) -> float:
         """Return the cube of the reference point less the ball's octant."""

@@ -12,6 +12,8 @@ from tracebench_llm4ad.basic.options import GlsOptions
 from tracebench_llm4ad.basic.tour_search import descend, tour_length
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.plane import Floats, distances, held_karp_bound
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import array
 
@@ -107,6 +109,10 @@ class GlsEvaluator(Evaluator[Cities]):
             f"The search began at {found.lengths[0]:.4f} and met {distinct} different local optima in {len(found.lengths) - 1} steps.",
             {"seconds": found.seconds},
         )
+
+    def draw(self, instance: Cities, solution: Any) -> Drawing:
+        """Draw it."""
+        return kinds.routes(kinds.places(instance.distance), [solution.tour.tolist()])
 
     def bound(self, instance: Cities) -> float:
         """Return the Held-Karp bound."""

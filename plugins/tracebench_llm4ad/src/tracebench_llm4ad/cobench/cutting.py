@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, part, rows
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import chosen, integers, shown, whole
 
@@ -158,6 +160,15 @@ Score: the total value of the placed pieces, averaged over cases.
         require_apart(cuts, length=length, width=width)
         return float(total)
 
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the sheet."""
+        length, width, pieces = (case.arguments[k] for k in ("stock_length", "stock_width", "pieces"))
+        boxes = []
+        for kind, x, y, turned in answer["placements"]:
+            along, across = pieces[kind - 1]["length"], pieces[kind - 1]["width"]
+            boxes.append((0, x, y, *((across, along) if turned else (along, across))))
+        return kinds.bins_of_boxes(boxes, width=length, height=width)
+
     def simple_bound(self, case: Case) -> float:
         """Return the value of the best pieces by area."""
         pieces = [(p["length"] * p["width"], p["value"], p["max"]) for p in case.arguments["pieces"]]
@@ -236,6 +247,11 @@ Score: the total value of the placed pieces, averaged over cases.
         require_guillotine(cuts)
         return float(total)
 
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the sheet."""
+        boxes = ((0, x, y, along, across) for _, x, y, along, across, _ in answer["placements"])
+        return kinds.bins_of_boxes(boxes, width=case.arguments["stock_length"], height=case.arguments["stock_width"])
+
     def simple_bound(self, case: Case) -> float:
         """Return the value of the best pieces by area."""
         pieces = [(p["length"] * p["width"], p["value"], p["max"]) for p in case.arguments["piece_types"]]
@@ -310,6 +326,16 @@ Score: the total value of the placed pieces, averaged over cases.
         require_apart(cuts, length=given["stock_width"], width=given["stock_height"])
         require_guillotine(cuts)
         return float(total)
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the sheet."""
+        given = case.arguments
+        boxes = []
+        for entry in answer["placements"]:
+            piece = given["pieces"][entry["piece_id"]]
+            sides = (piece["w"], piece["l"]) if entry["orientation"] else (piece["l"], piece["w"])
+            boxes.append((0, entry["x"], entry["y"], *sides))
+        return kinds.bins_of_boxes(boxes, width=given["stock_width"], height=given["stock_height"])
 
     def simple_bound(self, case: Case) -> float:
         """Return the value of the best pieces by area."""

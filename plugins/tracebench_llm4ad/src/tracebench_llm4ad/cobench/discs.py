@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, part
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import OUTLINE, Drawing
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import number, shown
 
@@ -120,6 +122,13 @@ Score: the number of circles that are in, averaged over cases.
             first = next(i for i, j in enumerate(inside) if i != j)
             raise invalid(f"Circle {first + 1} is left out, although circle {inside[first] + 1} is in.")
         return self.worth(case, inside)
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the circles that are in."""
+        given = case.arguments
+        placed = zip(answer["coords"], given["radii"], strict=True)
+        circles = [(*centre, radius) for centre, radius in placed if tuple(centre) != LEFT_OUT]
+        return kinds.discs(circles, container=(given["cx"], given["cy"], given["R"]))
 
     @staticmethod
     def packed(case: Case, answer: Mapping[str, Any]) -> list[int]:
@@ -240,6 +249,17 @@ along y; (-1, -1, 0) leaves it out. Sides are parallel to the axes. No two items
             inside.append(i)
             boxes.append((x, y, length, width))
         return self.worth(case, inside)
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the items that are in."""
+        given = case.arguments
+        drawing = Drawing(note=f"{given['n']} items were given")
+        drawing.circle(given["cx"], given["cy"], given["R"], OUTLINE)
+        for i, (x, y, theta) in enumerate(answer["placements"]):
+            if (x, y) != LEFT_OUT:
+                length, width = given["items"][i] if theta == 0 else reversed(given["items"][i])
+                drawing.box(x - length / 2, y - width / 2, length, width, i % 6)
+        return drawing
 
 
 class UnequalRectanglesArea(UnequalRectangles):

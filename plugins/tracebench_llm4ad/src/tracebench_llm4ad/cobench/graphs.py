@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.cobench.problem import Case, Problem, part, permutation
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import whole
 
@@ -134,6 +136,10 @@ Score: minus the length of the round trip, averaged over cases.
         """Return the length of the round trip."""
         nodes = case.arguments["nodes"]
         return length(nodes, permutation(part(answer, "tour"), first=0, count=len(nodes), what="tour"))
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the tour."""
+        return kinds.routes(np.array(case.arguments["nodes"]), [answer["tour"]])
 
     def simple_bound(self, case: Case) -> float:
         """Return half the sum of each city's two shortest ways."""

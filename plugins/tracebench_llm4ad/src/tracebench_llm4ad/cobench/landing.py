@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, part, rows
+from tracebench_llm4ad.drawings.drawing import BOUND, PLAIN, Drawing
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import chosen, number, shown
 
@@ -102,6 +103,16 @@ Score: minus the sum of penalties, averaged over cases.
             )
         self._require_separation(case, landings)
         return total
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw when each plane lands, and when it should."""
+        drawing = Drawing(note="lines: what is allowed", is_map=False, across="time", up="plane, the first below")
+        for i, plane in enumerate(case.arguments["planes"], start=1):
+            entry = answer["schedule"].get(i, answer["schedule"].get(str(i)))
+            drawing.line([(plane["earliest"], i), (plane["latest"], i)], PLAIN)
+            drawing.dots([(plane["target"], i)], BOUND)
+            drawing.dots([(entry["landing_time"], i)], int(entry["runway"]) - 1)
+        return drawing
 
     def simple_bound(self, case: Case) -> float:
         """Return 0, every plane on target."""

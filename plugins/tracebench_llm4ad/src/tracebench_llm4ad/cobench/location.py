@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, distinct, part, rows
+from tracebench_llm4ad.drawings.drawing import OUTLINE, Drawing
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import array, integers
 
@@ -280,6 +281,16 @@ Score: best_known / total cost, averaged over cases; 1 equals the best known.
             if used > capacity * (1 + TOLERANCE):
                 raise invalid(f"Median {median} serves {used:g}, more than Q = {capacity:g}.")
         return float(case.arguments["best_known"] / max(cost, 1))
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw every customer's way to its median."""
+        place = {number: (x, y) for number, x, y, _ in case.arguments["customers"]}
+        color = {median: i for i, median in enumerate(answer["medians"])}
+        drawing = Drawing(note=f"{len(place)} customers, {len(color)} medians")
+        for number, median in zip(place, answer["assignments"], strict=True):
+            drawing.line([place[number], place[median]], color[median])
+        drawing.dots([*place.values()], OUTLINE)
+        return drawing
 
     def simple_bound(self, case: Case) -> float:
         """Return 1, the best known."""

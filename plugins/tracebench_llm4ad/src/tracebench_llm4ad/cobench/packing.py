@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, part, rows
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.packing_bound import martello_toth
 from tracebench_llm4ad.returned import integers, shown
@@ -109,6 +111,12 @@ Score: minus the number of bins that hold an item, averaged over cases.
                 f"{len(items) - len(seen)} items are not packed, among them {min(set(range(1, len(items) + 1)) - seen)}."
             )
         return float(sum(1 for content in bins if len(content)))
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the bins."""
+        items = case.arguments["items"]
+        bins = [[items[i - 1] for i in content] for content in answer["bins"] if len(content)]
+        return kinds.stacks(bins, capacity=case.arguments["bin_capacity"])
 
     def simple_bound(self, case: Case) -> float:
         """Return bound L2 of Martello and Toth, or the total size over the capacity where sizes are fractions."""

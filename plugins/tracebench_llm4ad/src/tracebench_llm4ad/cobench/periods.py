@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.cobench.problem import Case, Problem, part
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import integers, shown
 
@@ -124,6 +126,20 @@ Score: minus the Euclidean length of all tours of all days, averaged over cases.
             self._day(given, customers, tours.get(day, []), day, due={key for key, s in serving.items() if s[day - 1]})
             for day in range(1, given["period_length"] + 1)
         )
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the tours of all days."""
+        given = case.arguments
+        places = [(given["depot"]["x"], given["depot"]["y"]), *((c["x"], c["y"]) for c in given["customers"])]
+        number = {c["id"]: i for i, c in enumerate(given["customers"], start=1)}
+        ways = [
+            [number[stop] for stop in tour if stop in number]
+            for day in range(1, given["period_length"] + 1)
+            for tour in answer["tours"].get(day, [])
+        ]
+        drawing = kinds.routes(np.array(places, dtype=float), ways, depot=0)
+        drawing.note += f" on {given['period_length']} days"
+        return drawing
 
     def simple_bound(self, case: Case) -> float:
         """Return twice the demand-weighted distance of all needed visits over the capacity, or the way to the farthest customer."""

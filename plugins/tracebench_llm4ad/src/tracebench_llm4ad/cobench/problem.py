@@ -18,6 +18,7 @@ from tracebench_core.specs import Split
 from tracebench_core.specs.base import Spec
 from tracebench_llm4ad.cobench.folder import GENERATED, data_folder, read_files
 from tracebench_llm4ad.code_task import PUBLIC, SPLITS, CodeTask
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Heuristic, ListedEvaluator, Verdict, invalid
 from tracebench_llm4ad.returned import integers, shown
 
@@ -153,6 +154,14 @@ class Problem(ListedEvaluator[Case]):
     def bound(self, instance: Case) -> float:
         """Return the best value on file, or the simple bound."""
         return self.simple_bound(instance) if instance.known is None else instance.known
+
+    def draw(self, instance: Case, solution: Any) -> Drawing | None:
+        """Draw the answer where the subclass can."""
+        return self.picture(instance, solution)
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing | None:
+        """Draw a valid answer; None where there is nothing to see."""
+        return None
 
     def size(self, case: Case) -> str:
         """Describe the size of a case by its whole-number arguments."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.cobench.problem import Case, Problem, part, permutation
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 
 SHAPE = re.compile(
     r"Number of jobs:\s*(\d+)\s+Number of machines:\s*(\d+)\s+Initialization time:\s*(\d+)\s+"
@@ -82,6 +84,23 @@ Score: minus the time at which the last job is processed, averaged over cases.
         for j in range(jobs):
             free[j % machines] = max(free[j % machines], ready[j]) + given["processing_times"][j]
         return float(max(free))
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the schedule, the server below the machines."""
+        given = case.arguments
+        machines, clock, ready, work = given["n_machines"], 0, [0] * given["n_jobs"], []
+        for job in answer["permutation"]:
+            begin = max(clock, given["init_time"] * ((job - 1) // machines + 1))
+            clock = ready[job - 1] = begin + given["setup_times"][job - 1]
+            work.append((machines, begin, clock, int(job)))
+        free = [0] * machines
+        for j, end in enumerate(ready):
+            begin = max(free[j % machines], end)
+            free[j % machines] = begin + given["processing_times"][j]
+            work.append((j % machines, begin, free[j % machines], j + 1))
+        drawing = kinds.schedule(work)
+        drawing.note += "; the server is the last row"
+        return drawing
 
     def simple_bound(self, case: Case) -> float:
         """Return the later of: the server's last end and the shortest processing; a machine's processing after one setup."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, part, rows
+from tracebench_llm4ad.drawings.drawing import PLAIN, Drawing
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import array, integers
 
@@ -174,6 +176,17 @@ Score: 1 - length of the tree / length of the tree without added points, average
             raise invalid(f"The tree is longer with the added points: {after:g} in place of {before:g}.")
         return max(0.0, 1.0 - after / before) if before > 0 else 0.0
 
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the tree over given and added points."""
+        given = np.array(case.arguments["points"])
+        added = np.array(answer["steiner_points"], dtype=float).reshape(-1, 2)
+        drawing = Drawing(note=f"{len(given)} points, {len(added)} added (orange)")
+        for a, b in tree_edges(np.vstack([given, added])):
+            drawing.line([a, b], PLAIN)
+        drawing.dots(given.tolist(), 0)
+        drawing.dots(added.tolist(), 1)
+        return drawing
+
     def simple_bound(self, case: Case) -> float:
         """Return the greatest share that Steiner points can save."""
         return 1.0 - STEINER_RATIO
@@ -184,18 +197,26 @@ Score: 1 - length of the tree / length of the tree without added points, average
 
 
 def tree_length(points: np.ndarray) -> float:
-    """Return the length of the minimum spanning tree (Prim)."""
+    """Return the length of the minimum spanning tree."""
+    return math.fsum(math.dist(a, b) for a, b in tree_edges(points))
+
+
+def tree_edges(points: np.ndarray) -> list[tuple[list[float], list[float]]]:
+    """Return the edges of the minimum spanning tree (Prim)."""
     far = np.full(len(points), np.inf)
-    far[0] = 0.0
+    near = np.zeros(len(points), dtype=np.int64)
     left = np.ones(len(points), dtype=bool)
-    total = 0.0
-    for _ in range(len(points)):
-        here = int(np.argmin(np.where(left, far, np.inf)))
-        total += float(far[here])
+    edges = []
+    here = 0
+    for _ in range(len(points) - 1):
         left[here] = False
         with np.errstate(over="ignore"):
-            far = np.minimum(far, np.hypot(*(points - points[here]).T))
-    return total
+            away = np.hypot(*(points - points[here]).T)
+        closer = away < far
+        far[closer], near[closer] = away[closer], here
+        here = int(np.argmin(np.where(left, far, np.inf)))
+        edges.append((points[here].tolist(), points[near[here]].tolist()))
+    return edges
 
 
 build_constrained_path = ConstrainedPath.build

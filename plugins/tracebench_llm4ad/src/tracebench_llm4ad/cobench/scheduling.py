@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, part, permutation, rows
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import BOUND, Drawing
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import shown, whole
 
@@ -123,6 +125,17 @@ Score: minus the makespan (the time at which the last job leaves the last machin
                 end = free[machine] = max(end, free[machine]) + time
         return float(free[-1])
 
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the schedule."""
+        matrix, free = case.arguments["matrix"], [0] * case.arguments["m"]
+        work = []
+        for job in answer["job_sequence"]:
+            end = 0
+            for machine, time in enumerate(matrix[job - 1]):
+                end = free[machine] = max(end, free[machine]) + time
+                work.append((machine, end - time, end, int(job)))
+        return kinds.schedule(work)
+
     def simple_bound(self, case: Case) -> float:
         """Return the greatest load of a machine, with the least that must come before and after it."""
         return float(flow_bound(case.arguments["matrix"]))
@@ -198,6 +211,17 @@ Score: minus the makespan (the time at which the last operation ends), averaged 
                         f"On {name}, an operation starts at {after[0]} before the one of {before[0]} to {before[1]} ends."
                     )
         return float(max(end for spells in work.values() for _, end in spells))
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the schedule."""
+        times, machines = case.arguments["times"], case.arguments["machines"]
+        starts = self._starts(case, answer["start_times"])
+        first = min(min(row) for row in machines)
+        return kinds.schedule(
+            (machines[j][k] - first, start, start + times[j][k], j)
+            for j, row in enumerate(starts)
+            for k, start in enumerate(row)
+        )
 
     def simple_bound(self, case: Case) -> float:
         """Return the greatest load of a machine or a job."""
@@ -282,6 +306,18 @@ Score: minus the sum of a * (d - C) over jobs that end at C < d and b * (C - d) 
             time += p
             cost += early * max(0, due - time) + late * max(0, time - due)
         return float(cost)
+
+    def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing:
+        """Draw the schedule and the due date."""
+        jobs, time = case.arguments["jobs"], 0
+        work = []
+        for number in answer["schedule"]:
+            work.append((0, time, time + jobs[number - 1][0], int(number)))
+            time += jobs[number - 1][0]
+        drawing = kinds.schedule(work)
+        due = math.floor(time * case.arguments["h"])
+        drawing.line([(due, 0), (due, 1)], BOUND)
+        return drawing
 
     def simple_bound(self, case: Case) -> float:
         """Return 0."""

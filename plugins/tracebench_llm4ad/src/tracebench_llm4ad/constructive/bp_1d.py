@@ -9,6 +9,8 @@ import numpy as np
 
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import Bp1dOptions
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.packing_bound import martello_toth
 from tracebench_llm4ad.returned import chosen, pair, whole
@@ -101,6 +103,10 @@ class Bp1dEvaluator(Evaluator[Items]):
             float(len(loads)),
             f"Its emptiest bin holds {loads[emptiest]} of {instance.capacity}, and {waste(loads, instance)} is wasted.",
         )
+
+    def draw(self, instance: Items, solution: Any) -> Drawing:
+        """Draw it."""
+        return kinds.stacks(solution, capacity=instance.capacity)
 
     def bound(self, instance: Items) -> float:
         """Return bound L2 of Martello and Toth (1990)."""

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import Bp2dOptions
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import chosen, integers, pair
 
@@ -131,6 +133,11 @@ class Bp2dEvaluator(Evaluator[Rectangles]):
             float(len(bins)),
             f"Its emptiest bin, {emptiest}, is {filled[emptiest]:.0%} full; the mean is {filled.mean():.0%}.",
         )
+
+    def draw(self, instance: Rectangles, solution: Any) -> Drawing:
+        """Draw it."""
+        boxes = ((place.bin, place.x, place.y, *place.size) for place in solution)
+        return kinds.bins_of_boxes(boxes, width=instance.width, height=instance.height)
 
     def bound(self, instance: Rectangles) -> float:
         """Return the bins that the total area needs."""

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import CflpOptions
 from tracebench_llm4ad.constructive.plane import Floats
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import chosen, pair
 
@@ -132,6 +134,11 @@ class CflpEvaluator(Evaluator[Facilities]):
             f"{int((detours > 0).sum())} of {len(detours)} customers are not at their cheapest facility; customer {far} pays {paid[far]} "
             f"in place of {instance.costs[:, far].min()}.",
         )
+
+    def draw(self, instance: Facilities, solution: Any) -> Drawing:
+        """Draw it."""
+        loads = np.bincount(solution, weights=instance.demands, minlength=len(instance.capacities))
+        return kinds.bars(loads.tolist(), instance.capacities.tolist(), across="facility", up="load below capacity")
 
     def bound(self, instance: Facilities) -> float:
         """Return the bound of the problem with capacities priced instead of kept, by sub-gradient ascent."""

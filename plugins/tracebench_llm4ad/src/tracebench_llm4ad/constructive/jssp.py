@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import JsspOptions
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import integers
 
@@ -120,6 +122,17 @@ class JsspEvaluator(Evaluator[JobShop]):
             float(makespan),
             f"Machine {last} ends last, at {makespan}: it works {work} and stands idle for {makespan - work} before.",
         )
+
+    def draw(self, instance: JobShop, solution: Any) -> Drawing:
+        """Draw it."""
+        shop = empty_shop(instance)
+        work = []
+        for job in solution:
+            step = shop.done[job]
+            shop.schedule(instance, job)
+            end = shop.job_free[job]
+            work.append((int(instance.machines[job, step]), end - int(instance.times[job, step]), end, job))
+        return kinds.schedule(work)
 
     def bound(self, instance: JobShop) -> float:
         """Return the longest of all jobs, and of all machines with their shortest head and tail."""

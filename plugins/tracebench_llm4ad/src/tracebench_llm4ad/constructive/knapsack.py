@@ -9,6 +9,7 @@ import numpy as np
 
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import KnapsackOptions
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import integers
 
@@ -84,6 +85,14 @@ class KnapsackEvaluator(Evaluator[Knapsack]):
             raise invalid(f"The packed items weigh {weight}, the knapsack holds {instance.capacity}.")
         value = sum(instance.items[i][1] for i in solution)
         return Verdict(float(value), f"It packs {len(solution)} items that weigh {weight} of {instance.capacity}.")
+
+    def draw(self, instance: Knapsack, solution: Any) -> Drawing:
+        """Draw it."""
+        drawing = Drawing(note="orange: packed", is_map=False, across="weight", up="value")
+        packed = {*solution}
+        drawing.dots([(weight, value) for weight, value, index in instance.items if index not in packed], 0)
+        drawing.dots([(weight, value) for weight, value, index in instance.items if index in packed], 1)
+        return drawing
 
     def bound(self, instance: Knapsack) -> float:
         """Return the optimum (Bellman's recursion over capacities)."""

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import QapOptions
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import integers
 
@@ -92,6 +94,13 @@ class QapEvaluator(Evaluator[Qap]):
             float(costs.sum()),
             f"Facility {dear} at location {solution[dear]} takes part in {shares[dear] / costs.sum():.1%} of the cost.",
         )
+
+    def draw(self, instance: Qap, solution: Any) -> Drawing:
+        """Draw it."""
+        costs = instance.flow * instance.distance[np.ix_(solution, solution)]
+        shares = costs.sum(axis=0) + costs.sum(axis=1)
+        most = [float(shares.max())] * len(shares)
+        return kinds.bars(shares.tolist(), most, across="facility", up="its part of the cost")
 
     def bound(self, instance: Qap) -> float:
         """Return the Gilmore-Lawler bound with a dual-feasible solution in place of its linear assignment problem."""

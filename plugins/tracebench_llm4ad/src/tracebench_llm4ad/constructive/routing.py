@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from tracebench_llm4ad.constructive.options import RoutingOptions
 from tracebench_llm4ad.constructive.plane import Floats, distances, held_karp_bound
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import chosen
 
@@ -104,6 +106,10 @@ class RoutingEvaluator(Evaluator[Routing]):
             f"Of its {len(solution)} routes, number {costly + 1} costs most for what it carries: {lengths[costly]:.3f} long, load "
             f"{loads[costly]} of {instance.capacity}; at least {-(-int(instance.demands.sum()) // instance.capacity)} routes are needed.",
         )
+
+    def draw(self, instance: Routing, solution: Any) -> Drawing:
+        """Draw it."""
+        return kinds.routes(kinds.places(instance.distance), solution, closed=self.closed, depot=0)
 
     def bound(self, instance: Routing) -> float:
         """Return the larger of the Held-Karp bound on one tour and the radial bound (Haimovich and Rinnooy Kan 1985)."""

@@ -9,6 +9,8 @@ import numpy as np
 
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import SetCoverOptions
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import integers, shown
 
@@ -101,6 +103,15 @@ class SetCoverEvaluator(Evaluator[Cover]):
             float(len(chosen)),
             f"{len(chosen) - useful} of its {len(chosen)} subsets cover nothing that the others do not.",
         )
+
+    def draw(self, instance: Cover, solution: Any) -> Drawing:
+        """Draw it."""
+        covered = {element: k for k, subset in reversed([*enumerate(solution)]) for element in subset}
+        cells = [
+            (element, row, covered[element] if covered[element] == row else -1)
+            for row, subset in enumerate(solution) for element in subset
+        ]  # fmt: skip
+        return kinds.grid(cells, note=f"{len(solution)} subsets as rows; grey: covered before")
 
     def bound(self, instance: Cover) -> float:
         """Return the Lagrangian bound, by sub-gradient ascent from the dual of equal shares, rounded up."""

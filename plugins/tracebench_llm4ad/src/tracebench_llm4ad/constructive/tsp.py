@@ -10,6 +10,8 @@ import numpy as np
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import TspOptions
 from tracebench_llm4ad.constructive.plane import Floats, distances, held_karp_bound
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
 from tracebench_llm4ad.returned import chosen
 
@@ -85,6 +87,10 @@ class TspEvaluator(Evaluator[Tsp]):
             f"Its longest leg, {solution[longest]} to {after}, is step {longest + 1} of {size} and {legs[longest]:.3f} long "
             f"(mean leg {legs.mean():.3f}).",
         )
+
+    def draw(self, instance: Tsp, solution: Any) -> Drawing:
+        """Draw it."""
+        return kinds.routes(kinds.places(instance.distance), [solution])
 
     def bound(self, instance: Tsp) -> float:
         """Return the Held-Karp bound."""

@@ -9,6 +9,8 @@ import numpy as np
 
 from tracebench_llm4ad.baselines import load_baseline
 from tracebench_llm4ad.control.episode import Episode, World, describe, play
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict
 from tracebench_llm4ad.heuristic import load_trusted
 
@@ -38,6 +40,13 @@ class ControlEvaluator(Evaluator[int]):
         """Return what the baseline, a known good policy, attains on the same episode."""
         baseline = load_trusted(load_baseline(self.name), self.entry)
         return self.judge(instance, self.solve(instance, baseline)).value
+
+    def draw(self, instance: int, solution: Any) -> Drawing:
+        """Draw what was done at every step."""
+        points = [*enumerate(solution.actions)]
+        drawing = kinds.series(points, across="step", up="action")
+        drawing.note = f"{solution.steps} steps, return {solution.reward:.4g}"
+        return drawing
 
     def recount(self, episode: Episode) -> str:
         """Say where the episode began and ended and what was done in it."""

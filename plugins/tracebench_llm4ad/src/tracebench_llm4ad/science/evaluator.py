@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tracebench_core.ids import derive_seed
+from tracebench_llm4ad.drawings import kinds
+from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict
 from tracebench_llm4ad.heuristic import load_trusted
 from tracebench_llm4ad.science.dataset import DataSet, Law, draw_points
@@ -113,6 +115,10 @@ class EquationEvaluator(Evaluator[DataSet]):
         )
         metrics = {"nmse": every, "nmse_inside": inside, "nmse_outside": outside}
         return Verdict(value=digits(every), note=note, metrics=metrics)
+
+    def draw(self, instance: DataSet, solution: Answer) -> Drawing:
+        """Draw predictions against true values."""
+        return kinds.fit(instance.held_targets.tolist(), solution.predicted.tolist(), inside=instance.inside)
 
     def every_other(self, data: DataSet) -> Part:
         """Return every other held-out row."""
