@@ -189,6 +189,7 @@ def main() -> None:
     parser.add_argument("what", choices=["speed", "caps", "kills"])
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
+    find_harbor()  # says at once what is missing
     if asked.what == "speed":
         speed(asked.rounds)
     elif asked.what == "caps":
