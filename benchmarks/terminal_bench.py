@@ -40,7 +40,7 @@ seeds: [1]
 job_timeout: 900
 budget: {budget}
 llm: {{provider: openai, model: rules, base_url: "{url}", prices: {{rules: {prices}}}}}
-tasks: [{{id: "terminal_bench:{task}", eval_kwargs: {{agent_kwargs: {{max_turns: 1000}}}}}}]
+tasks: [{{id: "terminal_bench:{task}", eval_kwargs: {{agent_kwargs: {{max_turns: 30}}}}}}]
 trainers: [NoOp]
 """
 CAPS = (("llm_calls", 6), ("tokens", 9000), ("usd", 0.01), ("seconds", 40))
@@ -96,24 +96,27 @@ def speed(rounds: int) -> None:
 
 
 def caps() -> None:
-    """Print for each axis its cap, what the ledger says was used, and what the model's server says it served."""
-    print(f"{'axis':<11}{'cap':>8}{'used':>12}{'served':>12}{'calls':>7}{'stopped by':>20}{'s':>7}{'left':>6}")
+    """Print for each axis its cap, what the ledger says training and the engine's scoring used, and what the model's server served."""
+    print(
+        f"{'axis':<11}{'cap':>8}{'training':>12}{'scoring':>10}{'served':>10}{'calls':>7}{'stopped by':>20}{'s':>7}{'left':>6}"
+    )
     for axis, cap in CAPS:
         with tempfile.TemporaryDirectory() as name, FakeOpenAI(reply=lambda _: WAITS) as server:
             folder = Path(name)
+            command = run_command(folder, server.base_url, TASK, f"{{{axis}: {cap}}}")
             started = time.perf_counter()
-            subprocess.run(
-                run_command(folder, server.base_url, TASK, f"{{{axis}: {cap}}}"), check=False, capture_output=True
-            )
+            subprocess.run(command, check=False, capture_output=True)
             seconds = time.perf_counter() - started
             result = json.loads(next(folder.glob("runs/*/jobs/*/results.json")).read_text())
             tokens = [(one.prompt_tokens, one.completion_tokens) for one in server.log.served]
             usd = sum(p * PRICES["prompt"] + c * PRICES["completion"] for p, c in tokens) / 1e6
             served = {"llm_calls": len(tokens), "tokens": sum(map(sum, tokens)), "usd": usd}
             said = f"{served[axis]:.6g}" if axis in served else "-"
+            used, scoring = (result[part][axis] for part in ("used", "usage_selection"))
             print(
-                f"{axis:<11}{cap:>8}{result['used'][axis]:>12.6g}{said:>12}{len(tokens):>7}{result['stop_reason']:>20}"
-                f"{seconds:>7.1f}{len(left(folder)):>6}"
+                f"{axis:<11}{cap:>8}{used:>12.6g}{scoring:>10.6g}{said:>10}{len(tokens):>7}{result['stop_reason']:>20}"
+                f"{seconds:>7.1f}{len(left(folder)):>6}",
+                flush=True,
             )
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plugins.tracebench_autoresearch.tests.dials import answer, write_dial
+from plugins.tracebench_autoresearch.tests.dials import answer, block, write_dial
 
+from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
 CONFIG = """
@@ -119,6 +120,104 @@ def test_a_run_that_is_killed_goes_on_with_the_same_history(root: Path, tmp_path
         trace_bench(tmp_path, "resume", "r")
 
     assert [row["status"] for row in history(tmp_path)] == STATUSES
+
+
+def test_two_runs_on_one_repository_leave_it_as_it_was(tmp_path: Path) -> None:
+    folder = write_dial(tmp_path / "root")
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    for name in ("dial.txt", "score.sh"):
+        (folder / name).rename(repo / name)
+    experiment = folder / "experiment.yaml"
+    experiment.write_text(f"repo: {repo}\n{experiment.read_text()}")
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(repo))
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "first")):
+        subprocess.run(["git", *who, *words], check=True)
+    (repo / "notes.txt").write_text("mine, not committed")
+    before = {path: path.read_bytes() for path in sorted(repo.rglob("*")) if path.is_file()}
+
+    with FakeOpenAI(reply=answer) as server:
+        path = config(tmp_path, server.base_url)
+        command = [
+            sys.executable,
+            "-m",
+            "tracebench_core.cli",
+            "run",
+            "--config",
+            str(path),
+            "--root",
+            str(tmp_path / "root"),
+        ]
+        runs = [
+            subprocess.Popen(
+                [*command, "--runs-dir", str(tmp_path / "runs"), "-o", f"run_id={name}"], stdout=subprocess.DEVNULL
+            )
+            for name in ("r", "s")
+        ]
+        assert [run.wait() for run in runs] == [0, 0]
+
+    assert {path: path.read_bytes() for path in sorted(repo.rglob("*")) if path.is_file()} == before
+    exports = [
+        subprocess.Popen([
+            sys.executable, "-m", "tracebench_core.cli", "autoresearch", "export", name, "--repo", str(repo),
+            "--root", str(tmp_path / "root"), "--branch", f"experiments/{name}", "--runs-dir", str(tmp_path / "runs"),
+        ])
+        for name in ("r", "s")
+    ]  # fmt: skip
+    assert [export.wait() for export in exports] == [0, 0]
+    for name in ("r", "s"):
+        log = subprocess.run(
+            ["git", "-C", str(repo), "log", "--format=%s", f"experiments/{name}"],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert log.stdout.splitlines() == ["the best rate", "a smaller rate", "first"]
+    assert (repo / "notes.txt").read_text() == "mine, not committed"
+    assert "rate=5" in (repo / "dial.txt").read_text()
+
+
+def test_another_trainer_optimises_the_program(root: Path, tmp_path: Path) -> None:
+    """The researcher finds the best rate only where its program tells it to be bold; the adviser finds that out."""
+
+    def reply(messages: list[dict[str, Any]]) -> str:
+        prompt = "\n".join(str(message["content"]) for message in messages)
+        if (values := shown_values(prompt)) is not None:
+            return json.dumps({"reasoning": "", "values": {"program": f"{values['program']}\nBe bold."}})
+        rate = 3 if "Be bold." in prompt else 4
+        return f"Hypothesis: rate {rate}\n\n{block('dial.txt', 'rate=5', f'rate={rate}')}"
+
+    with FakeOpenAI(reply=reply) as server:
+        trainer = "{id: SequentialRefine, params_variants: [{num_steps: 1}]}"
+        path = config(tmp_path, server.base_url, trainer=trainer, task="program/dial")
+        trace_bench(tmp_path, *run_args(tmp_path, path))
+
+    (result,) = [json.loads(path.read_text()) for path in tmp_path.glob("runs/r/jobs/*/results.json")]
+    assert result["status"] == "ok"
+    (kept,) = tmp_path.glob("runs/r/jobs/*/events.jsonl")
+    events = [json.loads(line) for line in kept.read_text().splitlines()]
+    scores = [e["score"] for e in events if e["kind"] == "evaluation" and e["by"] == "trainer"]
+    assert [round(score) for score in scores] == [-2, -1]
+    assert {call["role"] for call in events if call["kind"] == "llm_call"} == {"agent", "optimizer"}
+
+
+def test_a_full_disk_is_no_crash_of_the_candidate(root: Path, tmp_path: Path) -> None:
+    (root / "dial/big.txt").write_text("x" * 1_000_000)
+    code = (
+        "import os, sys, tempfile\nfrom pathlib import Path\nfrom tracebench_core import evaluate_task\n"
+        "print(evaluate_task('autoresearch:dial', root=Path(sys.argv[1]))[0].text)"
+    )
+    (tmp_path / "small").mkdir()
+    script = 'mount -t tmpfs -o size=400k tmpfs "$1" && TMPDIR=$1 exec "$2" -c "$3" "$4"'
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, "sh", str(tmp_path / "small"), sys.executable, code, str(root)],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+
+    assert "No space left on device" in done.stdout + done.stderr
+    assert "crashed" not in done.stdout
 
 
 def test_another_trainer_works_on_the_same_task(root: Path, tmp_path: Path) -> None:

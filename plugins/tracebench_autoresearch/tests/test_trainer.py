@@ -91,6 +91,16 @@ def test_code_is_a_file_of_its_parameters_name() -> None:
     assert "2 * x + 1" in str(done.best.values["code"])
 
 
+def test_an_agent_that_leaves_a_link_or_no_file_is_refused(tmp_path: Path) -> None:
+    script = "case $(cat $AGENT_NOTES/prompt.md) in *'a link'*) rm dial.txt;; *) ln -sf /etc/passwd dial.txt;; esac"
+
+    done = trial(dial(tmp_path), lambda *_: "", num_experiments=2, accept="greedy", agent=("sh", "-c", script))
+
+    assert verdicts(done) == ["rejected"]
+    assert sum(event.invalid for event in done.events if isinstance(event, Proposals)) == 1
+    assert [e.status for e in done.evaluations] == ["ok", "invalid"]
+
+
 def test_a_number_is_no_file_and_one_measurement_is_no_noise() -> None:
     assert isinstance(trial(build_number(), lambda *_: "").error, NotApplicableError)
     with pytest.raises(ValidationError, match="at least two"):

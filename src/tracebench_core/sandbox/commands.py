@@ -26,9 +26,13 @@ def run(
     """
     prctl(_SET_CHILD_SUBREAPER, 1)
     for name, text in order["files"].items():
-        place = Path(box, name)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
+        try:
+            place = Path(box, name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+        except OSError as err:
+            os.write(2, f"{name}: {err.strerror}\n".encode())
+            raise
     stdin = os.memfd_create("stdin", os.MFD_CLOEXEC)
     os.pwrite(stdin, order["stdin"].encode(), 0)
     os.dup2(stdin, 0)

@@ -15,7 +15,7 @@ from typing import Literal
 
 from tracebench_autoresearch.experiment import Command
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
-from tracebench_core.contracts import Sandbox
+from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_core.specs import Limits
 
 OUTPUT_BYTES = 4 << 20
@@ -25,6 +25,7 @@ _NOT_STARTED = 127
 _SCRIPT = f"""\
 if [ -f {_ARCHIVE} ]; then base64 -d {_ARCHIVE} | tar -x || exit 126; rm {_ARCHIVE}; fi
 mark=$1; count=$2; shift 2
+printf '%s begun\n' "$mark"
 i=0; while [ $i -lt $count ]; do eval "out_$i=\\$1"; shift; i=$((i + 1)); done
 "$@"; code=$?
 i=0; while [ $i -lt $count ]; do
@@ -34,7 +35,7 @@ i=0; while [ $i -lt $count ]; do
 done
 exit $code
 """
-"""Unpack what is no plain text, run the command, print the files that are asked for after the mark."""
+"""Unpack what is no plain text, say so, run the command, print the files that are asked for after the mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,11 @@ def variables(command: Command, seed: int) -> dict[str, str]:
 
 
 def run_in_box(sandbox: Sandbox, command: Command, files: Snapshot, *, stdin: str, seed: int, seconds: float) -> Ran:
-    """Run a command on `files`. The box is gone when it returns."""
+    """Run a command on `files`. The box is gone when it returns.
+
+    Raises:
+        NotMeasured: when the box could not take the files, as on a full disk.
+    """
     mark = secrets.token_hex(16)
     environ = (f"{name}={text}" for name, text in variables(command, seed).items())
     wanted = (str(len(command.outputs)), *command.outputs)
@@ -79,7 +84,10 @@ def run_in_box(sandbox: Sandbox, command: Command, files: Snapshot, *, stdin: st
         limits=Limits(seconds=seconds, memory_mb=command.memory_mb, output_bytes=OUTPUT_BYTES, file_mb=64),
     )
     value = outcome.value or {}
-    stdout, outputs = _split(value.get("stdout", ""), mark, command.outputs)
+    printed, begun = value.get("stdout", ""), f"{mark} begun\n"
+    if outcome.status == "ok" and begun not in printed and len(printed) < OUTPUT_BYTES // 4:
+        raise NotMeasured(f"the box could not take the experiment's files: {value.get('stderr', '').strip()}")
+    stdout, outputs = _split(printed.replace(begun, "", 1), mark, command.outputs)
     end: Literal["ended", "late", "killed"] = "ended"
     if outcome.status == "timeout":
         end = "late"
