@@ -20,6 +20,7 @@ from tracebench_core.analysis.verdicts import ALPHA, Change, Comparison, PairVer
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.specs import Axis, Budget
+from tracebench_core.store.ranking import FindAggregate, mean_alone
 from tracebench_core.store.reader import Run
 
 Pair = tuple[str, str]
@@ -34,11 +35,13 @@ def compare_runs(
     policy: FailurePolicy = "initial",
     most_seeds: int | None = None,
     margin: float | None = None,
+    find: FindAggregate = mean_alone,
 ) -> Comparison:
     """Compare all entrants of some runs, or each with a baseline: an entrant, or one of the runs.
 
     Jobs are cut at the smallest common budget (see `budgets`), or at `at` on `axis`. With `most_seeds` the pairs are judged as a
     sequential design that ends there (see `sequential`), `margin` being the difference that counts as none.
+    `find` tells how a task makes one score of many.
 
     Raises:
         UsageError: when the runs cannot be pooled, hold no job that ended, or the baseline is none of them.
@@ -47,7 +50,7 @@ def compare_runs(
     refuse_unpoolable(findings)
     by_run = baseline is not None and len(runs) > 1 and any(run.run_id == baseline for run in runs)
     caps, why = _caps(runs, axis, at)
-    outcomes = read_outcomes(runs, policy=policy, caps=caps, by_run=by_run)
+    outcomes = read_outcomes(runs, policy=policy, caps=caps, by_run=by_run, find=find)
     ended = {outcome.entrant for outcome in outcomes.outcomes if outcome.status in ENDED}
     if not ended:
         raise UsageError(

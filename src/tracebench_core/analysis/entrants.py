@@ -25,7 +25,14 @@ class EntrantKey(NamedTuple):
 def entrant_of(job: JobSpec, *, run: str = "") -> EntrantKey:
     """Return whose result a job is; `run` keeps the entrants of different runs apart."""
     group = group_of(job)
-    return EntrantKey(group.trainer_id, group.params, group.optimizer, models_of(job), run)
+    return EntrantKey(group.trainer_id, group.params, group.optimizer, told_models(job), run)
+
+
+def told_models(job: JobSpec) -> str:
+    """Return the models of a job, with the name of its variant where the models alone do not say it."""
+    models = models_of(job)
+    same = job.llm_variant.rpartition("/")[2] in {"", models.rpartition("/")[2]}
+    return models if same else f"{models} [{job.llm_variant}]"
 
 
 def models_of(job: JobSpec) -> str:
@@ -46,8 +53,8 @@ def name_entrants(keys: Iterable[EntrantKey]) -> dict[EntrantKey, str]:
     names = {}
     for key in every:
         group = by_trainer[key.trainer_id]
-        parts = [_settings(key.params, [k.params for k in group])]
-        parts += [key.optimizer] if len({k.optimizer for k in group}) > 1 else []
+        parts = [_settings(key.params, [k.params for k in group], but="optimizer_kwargs")]
+        parts += [_proposer(key.optimizer, [k.optimizer for k in group])]
         parts += [key.model] if several_models else []
         inside = "; ".join(part for part in parts if part)
         names[key] = f"{key.trainer_id}{f' ({inside})' if inside else ''}{f' @ {key.run}' if several_runs else ''}"
@@ -68,11 +75,22 @@ def name_tasks(keys: Iterable[TaskKey]) -> dict[TaskKey, str]:
     return names
 
 
-def _settings(own: str, every: Sequence[str]) -> str:
-    """Return the settings, given as JSON objects, in which one differs from any other."""
+def _proposer(own: str, every: Sequence[str]) -> str:
+    """Return of a proposer, given as its name and its settings, what differs from any other."""
+    if len({*every}) == 1:
+        return ""
+    split = [text.partition(" ") for text in every]
+    name, _, settings = own.partition(" ")
+    of_name = [s for n, _, s in split if n == name]
+    told = [name] if len({n for n, _, _ in split}) > 1 else []
+    return " ".join(filter(None, [*told, _settings(settings, of_name)]))
+
+
+def _settings(own: str, every: Sequence[str], *, but: str = "") -> str:
+    """Return the settings, given as JSON objects, in which one differs from any other; `but` is told elsewhere."""
     parsed: list[Mapping[str, Any]] = [json.loads(text or "{}") for text in dict.fromkeys(every)]
     mine: Mapping[str, Any] = json.loads(own or "{}")
-    fields = dict.fromkeys(name for settings in parsed for name in settings)
+    fields = dict.fromkeys(name for settings in parsed for name in settings if name != but)
     differing = [name for name in fields if len({json.dumps(s.get(name, "default")) for s in parsed}) > 1]
     return ", ".join(f"{name}={_plain(mine.get(name, 'default'))}" for name in differing)
 

@@ -13,6 +13,7 @@ from tracebench_core.analysis.entrants import EntrantKey, entrant_of, name_entra
 from tracebench_core.analysis.recap import MEASURES, Measure
 from tracebench_core.analysis.whatif import Recap, recap_job
 from tracebench_core.specs import Budget, BudgetState, JobResult, JobStatus, ProposalCounts
+from tracebench_core.store.ranking import FindAggregate, mean_alone
 from tracebench_core.store.reader import Run
 from tracebench_core.store.rows import TaskKey, group_of
 
@@ -112,13 +113,16 @@ def read_outcomes(
     policy: FailurePolicy = "initial",
     caps: Budget | None = None,
     by_run: bool = False,
+    find: FindAggregate = mean_alone,
 ) -> Outcomes:
     """Read what the jobs of several runs came to; under `caps`, what they had come to there (see `trace-bench recap`).
 
     A task's scores are those on test when any of its jobs has one, else on validation; under `caps` the first of test, validation and
-    best so far that is known for every job of the task that had a candidate. `by_run` keeps the entrants of each run apart.
+    best so far that is known for every job of the task that had a candidate. `by_run` keeps the entrants of each run apart. `find`
+    tells how a task makes one score of many: it is asked under `caps` alone.
     """
     jobs: dict[tuple[TaskKey, EntrantKey, int], _Job] = {}
+    targets = _targets(runs)
     repeated = 0
     for run in runs:
         for spec in run.planned:
@@ -128,7 +132,7 @@ def read_outcomes(
                 result,
                 group_of(spec).task,
                 entrant_of(spec, run=run.run_id if by_run else ""),
-                _cut(run, result, caps),
+                _cut(run, result, caps, find),
             )
             place = (job.task, job.entrant, spec.seed)
             repeated += place in jobs
@@ -139,7 +143,10 @@ def read_outcomes(
     by_task: dict[TaskKey, list[_Job]] = defaultdict(list)
     for job in jobs.values():
         by_task[job.task].append(job)
-    scales = {task: _scale(tasks[task], found, cut=caps is not None) for task, found in by_task.items()}
+    scales = {
+        task: _scale(tasks[task], found, cut=caps is not None, target=targets.get(task.task_id))
+        for task, found in by_task.items()
+    }
     return Outcomes(
         outcomes=tuple(_outcome(job, entrants[job.entrant], scales[job.task], policy) for job in jobs.values()),
         measures={scale.name: scale.measure for scale in scales.values()},
@@ -151,11 +158,11 @@ def read_outcomes(
     )
 
 
-def _cut(run: Run, result: JobResult, caps: Budget | None) -> Recap | None:
+def _cut(run: Run, result: JobResult, caps: Budget | None, find: FindAggregate) -> Recap | None:
     if caps is None or result.status not in ENDED:
         return None
     events = run.events(result.job_id)
-    return recap_job(events, result, caps=caps) if events else None
+    return recap_job(events, result, caps=caps, find=find) if events else None
 
 
 def _measure(jobs: Sequence[_Job], *, cut: bool) -> Measure:
@@ -168,11 +175,21 @@ def _measure(jobs: Sequence[_Job], *, cut: bool) -> Measure:
     )
 
 
-def _scale(name: str, jobs: Sequence[_Job], *, cut: bool) -> _Scale:
+def _targets(runs: Sequence[Run]) -> dict[str, float]:
+    """Return by task the score that it declares as its target; none where runs disagree."""
+    declared: dict[str, set[float]] = defaultdict(set)
+    for run in runs:
+        for task_id, entry in run.manifest.get("tasks", {}).items():
+            if (target := _finite(entry.get("target"))) is not None:
+                declared[task_id].add(target)
+    return {task_id: targets.pop() for task_id, targets in declared.items() if len(targets) == 1}
+
+
+def _scale(name: str, jobs: Sequence[_Job], *, cut: bool, target: float | None) -> _Scale:
     measure = _measure(jobs, cut=cut)
     initial = [score for job in jobs if (score := job.initial_on(measure)) is not None]
     scores = [score for job in jobs if _counts(job) and (score := job.on(measure)) is not None]
-    anchors = find_anchors(initial, scores)
+    anchors = find_anchors(initial, scores, target=target)
     return _Scale(name, measure, anchors, min([*scores, *([anchors.zero] if anchors else [])], default=None))
 
 

@@ -13,12 +13,11 @@ from tracebench_core.ids import canonical_json
 from tracebench_core.specs import Axis, JobSpec
 from tracebench_core.store.reader import Run
 
-FORBIDDING_TASK_FIELDS = ("comparability", "source", "salt", "split", "splits", "data", "data_hash")
+FORBIDDING_TASK_FIELDS = ("comparability", "source", "salt", "split", "splits", "data", "data_hash", "aggregate")
 """Of a task's entry in the manifest: scores that differ in one of these measure different things."""
 TOLD_RUN_FIELDS = {
     "prices": "prices",
     "sandbox": "protection level",
-    "protection": "protection level",
     "versions": "versions",
 }
 """Of the manifest: what may differ, but is told."""
@@ -73,7 +72,7 @@ def _of_tasks(runs: Sequence[Run]) -> Iterator[Finding]:
 
 def _of_heads(runs: Sequence[Run], *, axis: Axis | None) -> Iterator[Finding]:
     for name, words in TOLD_RUN_FIELDS.items():
-        values = _by_value((run.run_id, run.manifest.get(name)) for run in runs)
+        values = _by_value((run.run_id, run.manifest[name]) for run in runs if name in run.manifest)
         if len(values) > 1:
             yield Finding(words, values, forbids=name == "prices" and axis == "usd")
 

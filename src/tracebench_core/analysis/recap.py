@@ -13,6 +13,7 @@ from tracebench_core.ids import did_you_mean
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.specs import Budget, JobSpec, ModelIdentity, Price
 from tracebench_core.specs.events import LLMCall
+from tracebench_core.store.ranking import FindAggregate, mean_alone
 from tracebench_core.store.reader import Run
 from tracebench_core.store.rows import GroupKey, TaskKey, group_of
 from tracebench_core.store.student import interval
@@ -54,8 +55,8 @@ class RunRecap:
     standings: tuple[Standing, ...]
 
 
-def recap_run(run: Run, *, caps: Budget, prices: Mapping[str, Price]) -> RunRecap:
-    """Re-reduce a run under other caps and prices.
+def recap_run(run: Run, *, caps: Budget, prices: Mapping[str, Price], find: FindAggregate = mean_alone) -> RunRecap:
+    """Re-reduce a run under other caps and prices; `find` tells how a task makes one score of many.
 
     Raises:
         UsageError: for a price of a model that the run did not use, or a cap in USD where a call's price is not known.
@@ -69,7 +70,7 @@ def recap_run(run: Run, *, caps: Budget, prices: Mapping[str, Price]) -> RunReca
         reprice = _repricer(job, prices)
         if caps.usd is not None:
             _refuse_unpriced(events, reprice, job)
-        recaps[job.job_id] = recap_job(events, run.results[job.job_id], caps=caps, reprice=reprice)
+        recaps[job.job_id] = recap_job(events, run.results[job.job_id], caps=caps, reprice=reprice, find=find)
     return RunRecap(recaps, tuple(standings(run.planned, recaps)))
 
 

@@ -23,7 +23,7 @@ from tracebench_core.specs.events import (
 )
 from tracebench_core.store.history import Standings
 from tracebench_core.store.metering import Meter
-from tracebench_core.store.ranking import FINALISTS
+from tracebench_core.store.ranking import FINALISTS, FindAggregate, mean_alone
 
 ON_VALIDATION: tuple[Split, ...] = ("validation", "train")
 """Train, where a task has no validation."""
@@ -55,9 +55,19 @@ class Recap:
     """The trainer reads its budget, and might have done otherwise from the start."""
 
 
-def recap_job(events: Sequence[Event], result: JobResult, *, caps: Budget, reprice: Reprice | None = None) -> Recap:
-    """Re-reduce one job under `caps`, the job's own caps still holding."""
-    meter, standings = Meter(), Standings()
+def recap_job(
+    events: Sequence[Event],
+    result: JobResult,
+    *,
+    caps: Budget,
+    reprice: Reprice | None = None,
+    find: FindAggregate = mean_alone,
+) -> Recap:
+    """Re-reduce one job under `caps`, the job's own caps still holding.
+
+    `find` tells how the task makes one score of many; where it cannot, nobody is ranked: the winner is not known.
+    """
+    meter, standings = Meter(), Standings(find)
     cut: Axis | None = None
     fatal = reads_budget = False
     seconds = 0.0
@@ -81,7 +91,7 @@ def recap_job(events: Sequence[Event], result: JobResult, *, caps: Budget, repri
                 fatal = fatal or event.fatal
     if cut is None:
         seconds = result.used.seconds
-    finalists = standings.finalists(FINALISTS)
+    finalists = standings.finalists(FINALISTS) if standings.is_known else []
     scored = _scored(events)
     winner = _winner(finalists, scored) if cut is not None else _chosen(events)
     leader = standings.best if standings.best_score is not None else None
@@ -105,7 +115,7 @@ def _winner(finalists: Sequence[str], scored: Mapping[tuple[str, Split], Scored]
     """Return which of the finalists wins, or None where one was never measured on validation."""
     scores = [_measured(scored, finalist, ON_VALIDATION) for finalist in finalists]
     known = [score for score in scores if score is not None]
-    return finalists[scores.index(max(known))] if len(known) == len(finalists) else None
+    return finalists[scores.index(max(known))] if known and len(known) == len(finalists) else None
 
 
 def _chosen(events: Iterable[Event]) -> str | None:

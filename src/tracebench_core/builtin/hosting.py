@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import did_you_mean
-from tracebench_core.plugins import PluginHost, discover
+from tracebench_core.plugins import PluginHost, discover, load_ref
 from tracebench_core.specs import PluginsConfig
+from tracebench_core.store.ranking import Aggregate, mean
 
 BUILTIN = {
     "core": "tracebench_core.builtin.parts",
@@ -17,6 +19,18 @@ BUILTIN = {
     "trace_examples": "tracebench_core.builtin.trace_examples",
 }
 """Plugin name (the id prefix of a suite) to the module with its hooks."""
+
+
+@cache
+def find_aggregate(name: str) -> Aggregate | None:
+    """Return how the scores of a batch become one, by name; None when no installed plugin offers it. Plugins are looked for once."""
+    if name == "mean":
+        return mean
+    spec = open_host().catalog().components["aggregate"].get(name)
+    if spec is None:
+        return None
+    chosen: Aggregate = load_ref(spec.loader, owner=name)
+    return chosen
 
 
 def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None) -> PluginHost:

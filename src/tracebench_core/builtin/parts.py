@@ -59,7 +59,7 @@ def tracebench_trainers() -> list[TrainerSpec]:
 
 @hookimpl
 def tracebench_optimizers() -> list[OptimizerSpec]:
-    """The core's own proposer."""
+    """The core's own proposers."""
     return [
         OptimizerSpec(
             name="Reflective",
@@ -67,7 +67,14 @@ def tracebench_optimizers() -> list[OptimizerSpec]:
             loader="tracebench_core.builtin.reflective:build",
             settings="tracebench_core.builtin.reflective:ReflectiveSettings",
             preload=("tracebench_core.builtin.reflective",),
-        )
+        ),
+        OptimizerSpec(
+            name="Recombine",
+            title="Recombines the sentences of earlier candidates and of a list of phrases; asks no model",
+            loader="tracebench_core.builtin.recombine:build",
+            settings="tracebench_core.builtin.recombine:RecombineSettings",
+            calls_per_proposal=0.0,
+        ),
     ]
 
 

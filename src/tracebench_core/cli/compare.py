@@ -65,12 +65,20 @@ def compare(
     """Compare trainers over runs: winner, intervals, noise floor, and what is not resolved."""
     from tracebench_core.analysis.comparison import compare_runs
     from tracebench_core.analysis.gates import is_met, parse_gate
+    from tracebench_core.builtin.hosting import find_aggregate
     from tracebench_core.store.reader import load_run
 
     gates = [parse_gate(text) for text in gate or ()]
     runs = [load_run(find_run(name, runs_dir=runs_dir)) for name in dict.fromkeys(names)]
     found = compare_runs(
-        runs, baseline=baseline, axis=axis, at=at, policy=failures, most_seeds=most_seeds, margin=margin
+        runs,
+        baseline=baseline,
+        axis=axis,
+        at=at,
+        policy=failures,
+        most_seeds=most_seeds,
+        margin=margin,
+        find=find_aggregate,
     )
     missed = [str(g) for g in gates if not is_met(g, found)]
     if as_json:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tracebench_core.specs import LLMConfig, RunConfig
+    from tracebench_core.specs import RunConfig
 
 DESCRIPTOR = "TRACEBENCH_KEYS_FD"
 MOST_BYTES = 1 << 15
@@ -35,9 +35,11 @@ def go_on_without_keys(config: RunConfig) -> None:
         return
     from tracebench_core.llm.credentials import secret_environ, without_secrets
 
-    llm: LLMConfig = config.llm
-    keys = json.dumps(secret_environ(os.environ, llm)).encode()
-    clean = without_secrets(os.environ, llm)
+    from tracebench_core.llm.variants import llm_configs
+
+    llms = llm_configs(config).values()
+    keys = json.dumps(secret_environ(os.environ, *llms)).encode()
+    clean = without_secrets(os.environ, *llms)
     if len(clean) == len(os.environ) or len(keys) > MOST_BYTES:
         return
     reader, writer = os.pipe()

@@ -60,13 +60,14 @@ def recap(
     """
     from tracebench_core.analysis.price_file import load_prices
     from tracebench_core.analysis.recap import recap_run
+    from tracebench_core.builtin.hosting import find_aggregate
     from tracebench_core.store.reader import load_run
 
     caps = budget_of(
         evaluations=max_evaluations, llm_calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds
     )
     run = load_run(find_run(name, runs_dir=runs_dir))
-    found = recap_run(run, caps=caps, prices=load_prices(prices) if prices is not None else {})
+    found = recap_run(run, caps=caps, prices=load_prices(prices) if prices is not None else {}, find=find_aggregate)
     if as_json:
         output.document(
             "recap",

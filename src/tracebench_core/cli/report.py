@@ -113,8 +113,9 @@ def _load(names: list[str], runs_dir: str | None) -> list[Run]:
 
 def _compared(runs: list[Run], options: dict[str, Any]) -> Comparison:
     from tracebench_core.analysis.comparison import compare_runs
+    from tracebench_core.builtin.hosting import find_aggregate
 
-    return compare_runs(runs, **options)
+    return compare_runs(runs, find=find_aggregate, **options)
 
 
 def _render(suffix: str, runs: list[Run], comparison: Comparison, options: dict[str, Any]) -> bytes:

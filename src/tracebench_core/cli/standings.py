@@ -32,10 +32,11 @@ def leaderboard(run: Run) -> None:
     from tracebench_core.analysis.comparison import compare_runs
     from tracebench_core.analysis.outcomes import ENDED
     from tracebench_core.analysis.sentences import unequal_use
+    from tracebench_core.builtin.hosting import find_aggregate
 
     if not any(result.status in ENDED for result in run.results.values()):
         return
-    found = compare_runs([run])
+    found = compare_runs([run], find=find_aggregate)
     summary_table(found)
     if sys.stdout.isatty():
         _curves([run], found)

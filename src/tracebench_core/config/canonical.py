@@ -51,7 +51,7 @@ def level_of(loc: Loc) -> Level | None:
             return "task"
         case ("trainers", int()):
             return "trainer"
-        case ("llm",) | ("llm", "roles", str()):
+        case ("llm",) | ("llm", "roles", str()) | ("llm_variants", int()) | ("llm_variants", int(), "roles", str()):
             return "model"
     return None
 
@@ -98,8 +98,8 @@ class Canonical:
         if isinstance(data.get("tags"), list):
             data["tags"] = [_as_text(tag) for tag in data["tags"]]
         if isinstance(data.get("llm"), dict):
-            data["llm"] = self._llm(data["llm"])
-        for name, entry in (("tasks", self._task), ("trainers", self._trainer)):
+            data["llm"] = self._llm(data["llm"], ("llm",))
+        for name, entry in (("tasks", self._task), ("trainers", self._trainer), ("llm_variants", self._llm)):
             if isinstance(data.get(name), list):
                 data[name] = [entry(item, (name, i)) for i, item in enumerate(data[name])]
         return data
@@ -115,12 +115,17 @@ class Canonical:
                 self._move({(name, key): ("trainer_kwargs", name, key) for key in inner if key not in own})
                 data |= {"trainer_kwargs": shared, name: {**inner, **own}}
 
-    def _llm(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        data = self._fields(raw, loc=("llm",))
+    def _llm(self, raw: Any, loc: Loc) -> Any:
+        if isinstance(raw, str) and loc[0] == "llm_variants":
+            self.written[*loc, "model"] = self.origin_of(loc)
+            return {"model": raw}
+        if not isinstance(raw, dict):
+            return raw
+        data = self._fields(raw, loc=loc)
         roles = data.get("roles")
         if isinstance(roles, dict):
             data["roles"] = {
-                role: self._fields(model, loc=("llm", "roles", role)) if isinstance(model, dict) else model
+                role: self._fields(model, loc=(*loc, "roles", role)) if isinstance(model, dict) else model
                 for role, model in roles.items()
             }
         return data

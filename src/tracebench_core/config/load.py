@@ -75,7 +75,9 @@ def _misplaced(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _repeats(data: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield every item of the matrix that is there twice: its jobs would be the same jobs."""
-    lists: list[tuple[Loc, Any]] = [((name,), data.get(name)) for name in ("tasks", "trainers", "seeds")]
+    lists: list[tuple[Loc, Any]] = [
+        ((name,), data.get(name)) for name in ("tasks", "trainers", "seeds", "llm_variants")
+    ]
     trainers = data.get("trainers")
     for i, trainer in enumerate(trainers if isinstance(trainers, list) else ()):
         if isinstance(trainer, dict):

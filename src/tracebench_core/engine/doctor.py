@@ -23,6 +23,7 @@ from tracebench_core.engine.pythons import list_pythons
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.llm.credentials import KEY_VARIABLES
 from tracebench_core.llm.models import every_model, key_variable, model_config, resolve_models
+from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import PluginHost, unmet_requirement
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.sandbox import isolation
@@ -208,13 +209,16 @@ def _models(config: RunConfig) -> Iterator[Diagnosis]:
     if config.mode != "real":
         yield Diagnosis("models", ok=True, value=f"`mode: {config.mode}` asks none")
         return
-    models = resolve_models(config.llm, mode=config.mode, environ=os.environ)
-    every = list(every_model(models))
-    keys = {key_variable(model_config(config.llm, role, name), model) for role, name, model in every}
+    asked = [
+        (llm, role, name, model)
+        for llm in llm_configs(config).values()
+        for role, name, model in every_model(resolve_models(llm, mode=config.mode, environ=os.environ))
+    ]
+    keys = {key_variable(model_config(llm, role, name), model) for llm, role, name, model in asked}
     for name in sorted(key for key in keys if key):
         present = bool(os.environ.get(name))
         yield Diagnosis(f"key {name}", present, "set" if present else "unset", f"export {name}=…", needed=True)
-    for url in sorted({model.base_url for _, _, model in every if model.base_url}):
+    for url in sorted({model.base_url for *_, model in asked if model.base_url}):
         address = urlsplit(url)
         port = address.port or (80 if address.scheme == "http" else 443)
         reached = _reachable(address.hostname or "", port)
@@ -226,7 +230,11 @@ def _served(config: RunConfig, host: PluginHost) -> Iterator[Diagnosis]:
     """Yield whether the models that plugins serve can be served here."""
     if config.mode != "real":
         return
-    models = (model for _, _, model in every_model(resolve_models(config.llm, mode="real", environ=os.environ)))
+    models = (
+        model
+        for llm in llm_configs(config).values()
+        for _, _, model in every_model(resolve_models(llm, mode="real", environ=os.environ))
+    )
     for identity, spec in served(models, host).items():
         missing = unmet_requirement(spec.requires)
         value = f"needs the {missing.kind} `{missing.name}`" if missing else "can be served"

@@ -33,7 +33,7 @@ from tracebench_core.store.history import Standings
 from tracebench_core.store.layout import JobLayout
 from tracebench_core.store.meta import write_job_meta
 from tracebench_core.store.metering import Meter
-from tracebench_core.store.ranking import FINALISTS
+from tracebench_core.store.ranking import FINALISTS, FindAggregate, mean_alone
 from tracebench_core.store.reduce import Reducer
 from tracebench_core.store.results import write_result
 from tracebench_core.store.states import StateHistory, write_history
@@ -43,8 +43,9 @@ from tracebench_core.store.writer import EventWriter
 class JobSoFar:
     """What the earlier processes of a job left in its events."""
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
-        self.standings = Standings()
+    def __init__(self, events: Iterable[Event] = (), *, find: FindAggregate = mean_alone) -> None:
+        """`find` tells how the task makes one score of many; who only ends a log needs none."""
+        self.standings = Standings(find)
         self.is_forged = False
         """It tells of what only a process that scores may measure."""
         self.last_call = 0

@@ -44,7 +44,17 @@ from tracebench_core.errors import (
 )
 from tracebench_core.llm.access import Refusal
 from tracebench_core.plugins import PluginHost
-from tracebench_core.specs import PUBLIC, Candidate, ExampleResult, JobOrder, JobSpec, JobStatus, TaskSpec, TrainerSpec
+from tracebench_core.specs import (
+    PUBLIC,
+    Candidate,
+    ExampleResult,
+    JobOrder,
+    JobSpec,
+    JobStatus,
+    OptimizerSpec,
+    TaskSpec,
+    TrainerSpec,
+)
 from tracebench_core.store.ranking import Aggregate
 
 TRACEBACK_CHARACTERS = 20_000
@@ -270,21 +280,29 @@ def _unsound(
     missed = next((calls for calls in context.recorder.answers.values() if calls.missed and calls.answered), None)
     if missed is not None:
         return RecordingLeft.__name__, missed.last_failure
-    spec = context.host.component("trainer", order.job.trainer_id)
-    if not isinstance(spec, TrainerSpec) or not spec.uses_model:
-        return None
     calls = context.recorder.answers["optimizer"]
-    if calls.failed > int(cut) and not calls.answered:  # a call may have been under way when the cap cut it off
+    asks = _asks_a_model(order.job, context.host)
+    may_miss = int(cut)  # a call may have been under way when the cap cut it off
+    if asks and calls.failed > may_miss and not calls.answered:
         return (
             NoModelAnswered.__name__,
             f"none of {calls.failed} model calls was answered, the last because of: {calls.last_failure}",
         )
-    if not calls.answered:
+    if asks and not calls.answered:
         context.recorder.flag("no-model-calls", "the trainer uses a model and asked none")
     proposed = context.recorder.proposed
     if proposed["asked"] >= FEW_PROPOSALS and proposed["usable"] * 2 < proposed["asked"]:
         context.recorder.flag("proposals-lost", f"{proposed['usable']} of {proposed['asked']} proposals could be used")
     return None
+
+
+def _asks_a_model(job: JobSpec, host: PluginHost) -> bool:
+    """Tell whether a job's trainer asks a model for proposals, itself or by its proposer."""
+    spec = host.component("trainer", job.trainer_id)
+    proposer = host.component("optimizer", job.optimizer) if job.optimizer is not None else None
+    if isinstance(proposer, OptimizerSpec) and proposer.calls_per_proposal == 0:
+        return False
+    return isinstance(spec, TrainerSpec) and spec.uses_model
 
 
 def _worth_scoring(status: JobStatus, problem: MeteredProblem) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, NamedTuple
 
 from tracebench_core.engine.providers import settle_providers
@@ -13,11 +15,26 @@ from tracebench_core.engine.settings import known_names, resolve_options, resolv
 from tracebench_core.errors import ConfigError, NothingSelectedError
 from tracebench_core.ids import canonical_json, did_you_mean
 from tracebench_core.llm.models import resolve_models
+from tracebench_core.llm.variants import identity_of, llm_configs
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
-from tracebench_core.specs import JobSpec, ModelIdentity, RunConfig, Salts, TaskSpec, TrainerEntry, TrainerSpec
+from tracebench_core.specs import (
+    JobSpec,
+    ModelIdentity,
+    Role,
+    RunConfig,
+    Salts,
+    SweepRange,
+    TaskSpec,
+    TrainerEntry,
+    TrainerSpec,
+)
 
 JOB_ID_DIGITS = 12
+OF_PROPOSER = "optimizer_kwargs"
+"""Among a trainer's settings, those of its proposer."""
+MOST_VARIANTS = 10_000
+"""Of one trainer's settings."""
 NO_LOGGER = frozenset({"none", "null", "off", "disable", "disabled"})
 
 
@@ -55,8 +72,16 @@ class TrainerChoice(NamedTuple):
     logger: str | None
 
 
+class ModelChoice(NamedTuple):
+    """One variant of the models of the matrix, and what of a job's identity it settles."""
+
+    name: str
+    models: dict[Role, ModelIdentity]
+    identity: dict[str, Any]
+
+
 def make_plan(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str], draw: bool = False) -> Plan:
-    """Return the jobs that a config means, in the order tasks, trainers, variants, seeds.
+    """Return the jobs that a config means, in the order tasks, trainers, their variants, variants of models, seeds.
 
     With `draw`, salts are drawn where a task needs them and there are none; else nothing is written, and such jobs get other ids later.
 
@@ -112,19 +137,43 @@ def choose_trainers(config: RunConfig, host: PluginHost) -> list[TrainerChoice]:
         spec = host.component("trainer", entry.id)
         if not isinstance(spec, TrainerSpec):
             raise ConfigError(f"`trainers[{i}]`: `{entry.id}` is no trainer.")
-        for j, variant in enumerate(entry.params_variants):
-            choice = _choose_variant(
-                config, host, entry=entry, spec=spec, variant=variant, where=f"`trainers[{i}].params_variants[{j}]`"
-            )
+        for variant, where in variants_of(entry, f"trainers[{i}]"):
+            choice = _choose_variant(config, host, entry=entry, spec=spec, variant=variant, where=f"`{where}`")
             mark = canonical_json(
                 [choice.id, choice.settings, choice.optimizer, choice.optimizer_kwargs, entry.guide, entry.guide_kwargs]
             )
             if mark in chosen:
-                raise ConfigError(
-                    f"`trainers[{i}].params_variants[{j}]` resolves to the same settings of `{entry.id}` as another one."
-                )
+                raise ConfigError(f"`{where}` resolves to the same settings of `{entry.id}` as another one.")
             chosen[mark] = choice
     return list(chosen.values())
+
+
+def variants_of(entry: TrainerEntry, where: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield a trainer's settings with the place that says so: each of `params_variants` with every combination of `sweep`.
+
+    Raises:
+        ConfigError: for a swept setting without values or that a variant sets as well, or more than 10,000 variants.
+    """
+    axes = {name: given.values() if isinstance(given, SweepRange) else given for name, given in entry.sweep.items()}
+    if empty := next((name for name, values in axes.items() if not values), None):
+        raise ConfigError(f"`{where}.sweep.{empty}` has no values.")
+    if len(entry.params_variants) * math.prod(map(len, axes.values())) > MOST_VARIANTS:
+        raise ConfigError(f"`{where}.sweep` makes more than {MOST_VARIANTS:,} variants.")
+    for j, variant in enumerate(entry.params_variants):
+        if not axes:
+            yield dict(variant), f"{where}.params_variants[{j}]"
+            continue
+        for drawn in product(*axes.values()):
+            swept = {**variant, OF_PROPOSER: dict(variant.get(OF_PROPOSER, {}))}
+            for name, value in zip(axes, drawn, strict=True):
+                group, _, key = name.partition(".")
+                target, key = (swept[OF_PROPOSER], key) if group == OF_PROPOSER and key else (swept, name)
+                if key in target:
+                    raise ConfigError(f"`{where}.sweep.{name}` and `{where}.params_variants[{j}]` both set `{key}`.")
+                target[key] = value
+            if not swept[OF_PROPOSER]:
+                del swept[OF_PROPOSER]
+            yield swept, f"{where}.sweep"
 
 
 def _choose_variant(
@@ -187,16 +236,10 @@ def _expand(
     *,
     salt: str,
 ) -> Iterator[JobSpec]:
-    models = resolve_models(config.llm, mode=config.mode, environ=environ, replay_from=config.replay_from)
+    columns = choose_models(config, environ)
     every_field = set(JobSpec.model_fields)  # one set for all jobs: a set for each takes most of their memory
-    shared = {
-        "mode": config.mode,
-        "stub": config.llm.stub if config.mode == "stub" else None,
-        "models": {role: _named(identity) for role, identity in models.items()},
-        "budget": config.budget.model_dump(),
-    }
     for task in tasks:
-        for trainer in trainers:
+        for trainer, column in product(trainers, columns):
             fields: dict[str, Any] = {
                 "task_id": task.id,
                 "trainer_id": trainer.id,
@@ -209,7 +252,7 @@ def _expand(
             }
             drawn = {"salt": salt} if task.spec.salted else {}
             version = {"comparability": task.spec.version.comparability}
-            identity = hashlib.sha256(canonical_json({**shared, **fields, **version, **drawn}))
+            identity = hashlib.sha256(canonical_json({**column.identity, **fields, **version, **drawn}))
             for seed in config.seeds:
                 digest = identity.copy()
                 digest.update(b"#%d" % seed)
@@ -224,11 +267,29 @@ def _expand(
                     logger=trainer.logger,
                     logger_kwargs=trainer.entry.logger_kwargs,
                     mode=config.mode,
-                    models=models,
+                    models=column.models,
+                    llm_variant=column.name,
                     budget=config.budget,
                     salt=drawn.get("salt"),
                     timeout=config.timeout,
                 )
+
+
+def choose_models(config: RunConfig, environ: Mapping[str, str]) -> list[ModelChoice]:
+    """Return who answers in each variant of the config's models; one, unnamed, where the config has none."""
+    found = []
+    for variant, (name, llm) in zip(config.llm_variants or (None,), llm_configs(config).items(), strict=True):
+        models = resolve_models(llm, mode=config.mode, environ=environ, replay_from=config.replay_from)
+        identity = {
+            "mode": config.mode,
+            "stub": llm.stub if config.mode == "stub" else None,
+            "models": {role: _named(identity) for role, identity in models.items()},
+            "budget": config.budget.model_dump(),
+        }
+        if variant is not None:
+            identity["llm"] = identity_of(variant)
+        found.append(ModelChoice(name, models, identity))
+    return found
 
 
 def _named(identity: ModelIdentity) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from tracebench_core.engine.plan import Plan
 from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.llm.models import missing_key, resolve_models
 from tracebench_core.llm.prices import unpriced_models
+from tracebench_core.llm.variants import llm_configs
 from tracebench_core.specs import TaskSpec, TrainerSpec
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
     config = plan.config
     specs: list[TrainerSpec | TaskSpec] = [*plan.trainers.values(), *plan.tasks.values()]
     if any(spec.uses_model for spec in specs):
-        missing = missing_key(config.llm, mode=config.mode, environ=environ)
-        if missing is not None:
+        for llm in llm_configs(config).values():
+            missing = missing_key(llm, mode=config.mode, environ=environ)
+            if missing is None:
+                continue
             raise MissingRequirementError(
                 f"Mode `real` needs `{missing.variable}` for provider `{missing.provider}`, and it is not set.",
                 hint=f"export {missing.variable}=…   (or `mode: stub` for a run without a model)",
@@ -66,8 +69,15 @@ def refuse_unpriced(plan: Plan, *, environ: Mapping[str, str]) -> None:
     field = next((name for name in ("budget", "run_budget") if getattr(config, name).usd is not None), None)
     if field is None:
         return
-    models = plan.jobs[0].models if plan.jobs else resolve_models(config.llm, mode=config.mode, environ=environ)
-    for identity in unpriced_models(config.llm, models):
+    of_jobs = {job.llm_variant: job.models for job in plan.jobs}
+    unpriced = (
+        identity
+        for name, llm in llm_configs(config).items()
+        for identity in unpriced_models(
+            llm, of_jobs.get(name) or resolve_models(llm, mode=config.mode, environ=environ)
+        )
+    )
+    for identity in unpriced:
         raise ConfigError(
             f"`{field}.usd` cannot be kept: the price of `{identity.provider}/{identity.model}` is unknown.",
             hint=f"give it in `llm.prices`:  {{{identity.model}: {{prompt: 0.5, completion: 1.5}}}}   (USD per million tokens)",

@@ -10,29 +10,38 @@ from tracebench_core.contracts import NotMeasured
 from tracebench_core.engine.opening import demand
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.llm.models import PREFIXES, every_model, resolve_models
+from tracebench_core.llm.variants import llm_configs, name_of
 from tracebench_core.plugins import PluginHost, load_ref
-from tracebench_core.specs import ModelConfig, ModelIdentity, ProviderSpec, RunConfig
+from tracebench_core.specs import LLMConfig, LLMVariant, ModelConfig, ModelIdentity, ProviderSpec, RunConfig
 
 M = TypeVar("M", bound=ModelConfig)
+V = TypeVar("V", LLMConfig, LLMVariant)
 
 
 def settle_providers(config: RunConfig, host: PluginHost) -> RunConfig:
     """Return the config with models of plugins' providers written out: provider, the key's variable, and prices. Idempotent."""
     if config.mode != "real":
         return config
-    llm = _settled(config.llm, host)
-    roles = {
-        role: _settled(own, host).model_copy(update={"models": {n: _settled(m, host) for n, m in own.models.items()}})
-        for role, own in llm.roles.items()
-    }
-    llm = llm.model_copy(update={"roles": roles})
-    resolved = resolve_models(llm, mode=config.mode, environ=os.environ)
+    llm = _with_roles(config.llm, host)
+    config = config.model_copy(
+        update={"llm": llm, "llm_variants": tuple(_with_roles(v, host, name=name_of(v)) for v in config.llm_variants)}
+    )
     prices = dict(llm.prices)
-    for identity, spec in served((model for _, _, model in every_model(resolved)), host).items():
+    resolved = [resolve_models(one, mode=config.mode, environ=os.environ) for one in llm_configs(config).values()]
+    for identity, spec in served((model for r in resolved for _, _, model in every_model(r)), host).items():
         price = spec.prices.get(identity.model) or spec.prices.get("*")
         if price is not None and identity.model not in prices:
             prices.setdefault(f"{identity.provider}/{identity.model}", price)
     return config.model_copy(update={"llm": llm.model_copy(update={"prices": prices})})
+
+
+def _with_roles(config: V, host: PluginHost, **more: str) -> V:
+    """Return a config with the models of its roles written out, too."""
+    roles = {
+        role: _settled(own, host).model_copy(update={"models": {n: _settled(m, host) for n, m in own.models.items()}})
+        for role, own in config.roles.items()
+    }
+    return _settled(config, host).model_copy(update={"roles": roles, **more})
 
 
 def served(identities: Iterable[ModelIdentity], host: PluginHost) -> dict[ModelIdentity, ProviderSpec]:

@@ -1,4 +1,4 @@
-"""The config that repeats a recorded run without a model."""
+"""The config that repeats a recorded run without a model, and which job of it each job repeats."""
 
 from __future__ import annotations
 
@@ -6,10 +6,40 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracebench_core.engine.rundir import reopen_run_dir
+from tracebench_core.ids import canonical_json
 from tracebench_core.llm.cassette.player import check_recording
-from tracebench_core.specs import RunConfig
+from tracebench_core.specs import JobSpec, RunConfig
+from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import iter_jobs
 from tracebench_core.store.trust import read_trust
+
+NOT_COMPARED = {
+    "job_id",
+    "mode",
+    "models",
+    "plugin_version",
+    "task_version",
+    "params",
+    "logger",
+    "logger_kwargs",
+    "timeout",
+}
+"""What a replay changes of a job, and what changes none of its requests."""
+
+
+class RecordedJobs:
+    """The jobs of a recorded run, found by what they have in common with those that repeat them."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._ids = {_mark(job): job.job_id for job in iter_jobs(RunLayout(run_dir))}
+
+    def find(self, job: JobSpec) -> str:
+        """Return the id of the recorded job that this one repeats; empty when none was like it."""
+        return self._ids.get(_mark(job), "")
+
+
+def _mark(job: JobSpec) -> bytes:
+    return canonical_json(job.model_dump(mode="json", exclude=NOT_COMPARED))
 
 
 class Replay(NamedTuple):

@@ -16,6 +16,7 @@ from tracebench_core.ids import canonical_json, content_hash, run_id
 from tracebench_core.llm.credentials import secret_environ
 from tracebench_core.llm.models import every_model
 from tracebench_core.llm.prices import PriceTable, prices_of
+from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.discovery import core_version
 from tracebench_core.specs import PUBLIC, RunConfig, TaskSpec, TrainerSpec
@@ -76,7 +77,10 @@ def open_run_dir(
         ):
             write_config(layout, config)
             write_environment(
-                layout, git=git, secrets=sorted(secret_environ(environ, config.llm)), isolation=held(plan)
+                layout,
+                git=git,
+                secrets=sorted(secret_environ(environ, *llm_configs(config).values())),
+                isolation=held(plan),
             )
             if plan.salts is not None:
                 write_salts(layout, plan.salts)
@@ -137,6 +141,22 @@ def hash_config(config: RunConfig) -> str:
     return content_hash(canonical_json(config.model_dump(mode="json", exclude=NOT_IN_HASH)))
 
 
+def known_prices(plan: Plan) -> dict[str, Any]:
+    """Return what a million tokens of each model cost, null where nobody told it."""
+    specs: list[TaskSpec | TrainerSpec] = [*plan.tasks.values(), *plan.trainers.values()]
+    if not any(spec.uses_model for spec in specs):
+        return {}
+    models = {job.llm_variant: job.models for job in plan.jobs}
+    found: dict[str, Any] = {}
+    for name, llm in llm_configs(plan.config).items():
+        table = PriceTable(prices_of(llm, models.get(name, {})))
+        for _, _, identity in every_model(models.get(name, {})):
+            price = table.price(identity)
+            told = None if price is None else price.model_dump(exclude_none=True)
+            found[f"{identity.provider}/{identity.model}"] = told
+    return found
+
+
 def _make_folder(config: RunConfig, config_hash: str, git: GitState) -> RunLayout:
     runs = Path(config.runs_dir)
     try:
@@ -172,25 +192,18 @@ def _head(plan: Plan, host: PluginHost, *, config_hash: str, root: Path | None) 
         "tasks": {i: _task_entry(spec, plan) for i, spec in plan.tasks.items()},
         "trainers": {i: spec.source.model_dump() if spec.source else None for i, spec in plan.trainers.items()},
         "sandbox": held(plan),
-        "prices": _prices(plan),
+        "prices": known_prices(plan),
     }
 
 
 def _task_entry(spec: TaskSpec, plan: Plan) -> dict[str, Any]:
     """Return what scores of a task depend on: runs that differ in it are not pooled."""
-    entry: dict[str, Any] = {**spec.version.model_dump(), "source": spec.source}
+    entry: dict[str, Any] = {
+        **spec.version.model_dump(),
+        "source": spec.source,
+        "target": spec.target,
+        "aggregate": spec.aggregate,
+    }
     if spec.salted:
         entry["salt"] = plan.salts.hashes if plan.salts is not None else PUBLIC
     return entry
-
-
-def _prices(plan: Plan) -> dict[str, Any]:
-    """Return what a million tokens of each model cost, null where nobody told it."""
-    specs: list[TaskSpec | TrainerSpec] = [*plan.tasks.values(), *plan.trainers.values()]
-    if not plan.jobs or not any(spec.uses_model for spec in specs):
-        return {}
-    models = plan.jobs[0].models
-    table = PriceTable(prices_of(plan.config.llm, models))
-    asked = dict.fromkeys(identity for _, _, identity in every_model(models))
-    found = {f"{identity.provider}/{identity.model}": table.price(identity) for identity in asked}
-    return {name: price.model_dump(exclude_none=True) if price is not None else None for name, price in found.items()}

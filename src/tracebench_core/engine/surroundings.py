@@ -17,6 +17,7 @@ from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.providers import addressed, base_url, served
 from tracebench_core.llm.credentials import without_secrets
 from tracebench_core.llm.models import every_model
+from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import HOME, PluginHost, is_file_plugin
 from tracebench_core.specs import (
     Axis,
@@ -40,6 +41,7 @@ from tracebench_core.store.layout import RunLayout
 
 if TYPE_CHECKING:
     from tracebench_core.engine.environments.client import EnvironmentProcess
+    from tracebench_core.engine.replay import RecordedJobs
     from tracebench_core.llm.gateway_process import GatewayHandle
 
 JOB_MODULES = (
@@ -73,7 +75,7 @@ class Surroundings:
         self._host = host
         self._layout = layout
         self._root = root
-        self._environ = without_secrets(environ, plan.config.llm) | {HOME: str(Path.cwd())}
+        self._environ = without_secrets(environ, *llm_configs(plan.config).values()) | {HOME: str(Path.cwd())}
         self._stack = ExitStack()
         self._gateway: GatewayHandle | None = None
         self._sandboxes: dict[_Held, KeptSandbox] = {}
@@ -84,6 +86,7 @@ class Surroundings:
         self._served = self._find_served()
         self._urls: dict[ModelIdentity, str] = {}
         self._outages: OutageWatch | None = None
+        self._recorded: RecordedJobs | None = None
 
     def __enter__(self) -> Surroundings:
         temporary.sweep(_remove)
@@ -142,6 +145,8 @@ class Surroundings:
                 budget=job.budget,
                 seed=job.seed,
                 models=self._models(job),
+                variant=job.llm_variant,
+                recorded=self._recorded.find(job) if self._recorded is not None else "",
                 attempt=trained.attempt if trained is not None else "",
             )
         salts = self._plan.salts.by_split if self._plan.salts is not None and job.salt is not None else {}
@@ -277,7 +282,8 @@ class Surroundings:
         config = self._plan.config
         if config.mode != "real" or not self._asks_models or not self._plan.jobs:
             return {}
-        return served((model for _, _, model in every_model(self._plan.jobs[0].models)), self._host)
+        of_variants = {job.llm_variant: job.models for job in self._plan.jobs}
+        return served((m for models in of_variants.values() for _, _, m in every_model(models)), self._host)
 
     def _serve_models(self) -> None:
         address = self._environments.address if self._environments else None
@@ -298,8 +304,13 @@ class Surroundings:
 
         config = self._plan.config
         replay = Path(config.replay_from) if config.replay_from else None
+        if replay is not None and config.mode == "replay":
+            from tracebench_core.engine.replay import RecordedJobs  # noqa: PLC0415 - for replays alone
+
+            self._recorded = RecordedJobs(replay)
         self._gateway = start_gateway(
             config.llm,
+            variants=llm_configs(config) if config.llm_variants else None,
             mode=config.mode,
             run_dir=self._layout.path,
             run_budget=config.run_budget,

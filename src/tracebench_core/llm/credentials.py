@@ -50,21 +50,21 @@ def provider_environ() -> dict[str, str]:
     return {**os.environ, **_held}
 
 
-def is_secret(name: str, llm: LLMConfig) -> bool:
-    """Tell whether the variable `name` may hold a provider's key: by its suffix, or because the config names it."""
-    named = {config.api_key_env for config in (llm, *llm.roles.values())}
+def is_secret(name: str, *llms: LLMConfig) -> bool:
+    """Tell whether the variable `name` may hold a provider's key: by its suffix, or because a config names it."""
+    named = {config.api_key_env for llm in llms for config in (llm, *llm.roles.values())}
     return name in named or name.upper().endswith(SECRET_SUFFIXES)
 
 
-def secret_environ(environ: Mapping[str, str], llm: LLMConfig) -> dict[str, str]:
+def secret_environ(environ: Mapping[str, str], *llms: LLMConfig) -> dict[str, str]:
     """Return the variables that only the gateway is given."""
-    return {name: value for name, value in environ.items() if is_secret(name, llm)}
+    return {name: value for name, value in environ.items() if is_secret(name, *llms)}
 
 
-def without_secrets(environ: Mapping[str, str], llm: LLMConfig) -> dict[str, str]:
+def without_secrets(environ: Mapping[str, str], *llms: LLMConfig) -> dict[str, str]:
     """Return the environment for every process but the gateway: no key by name, and no copy of one by value."""
-    values = {value for value in secret_environ(environ, llm).values() if len(value) >= SHORTEST_SECRET}
-    return {name: value for name, value in environ.items() if not is_secret(name, llm) and value not in values}
+    values = {value for value in secret_environ(environ, *llms).values() if len(value) >= SHORTEST_SECRET}
+    return {name: value for name, value in environ.items() if not is_secret(name, *llms) and value not in values}
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:

@@ -32,6 +32,10 @@ class ChatRequest:
     kind: Kind = "chat"
     name: str = ""
     """Under which the model stands on its role's list."""
+    variant: str = ""
+    """Which of the run's variants of models is asked."""
+    recorded: str = ""
+    """In a replay: the job of the recording that this one repeats."""
     limit: int | None = None
     """Tokens of the answer that caps still pay; what is sent is the smaller of this and what was asked for."""
 

@@ -38,7 +38,7 @@ class GatewayHandle:
     def __init__(self, settings: GatewaySettings, *, listener: socket.socket, environ: Mapping[str, str]) -> None:
         self._settings = settings
         self._listener = listener
-        self._environ = without_secrets(environ, settings.llm)
+        self._environ = without_secrets(environ, settings.llm, *settings.variants.values())
         self._secret = bytes.fromhex(settings.token_secret)
         self._attempts: dict[str, str] = {}
         self._admin_lock = Lock()
@@ -71,12 +71,16 @@ class GatewayHandle:
         budget: Budget,
         seed: int,
         models: Mapping[Role, ModelIdentity],
+        variant: str = "",
+        recorded: str = "",
         hints: Mapping[str, Any] | None = None,
         attempt: str = "",
     ) -> JobAccess:
         """Return the keys of a new attempt at a job, which starts from an unspent budget. Costs no round trip.
 
         Args:
+            variant: which of the run's variants of models the job belongs to.
+            recorded: in a replay, the job of the recording that this one repeats.
             attempt: an earlier one that goes on with what the ledger tells of it.
             hints: what the stub model may know of the job: `{"parameters": [Parameter as JSON, ...]}`.
         """
@@ -91,6 +95,8 @@ class GatewayHandle:
                 seed=seed,
                 budget=budget,
                 model=models[role],
+                variant=variant,
+                recorded=recorded,
                 is_engine=is_engine,
                 hints=dict(hints or {}),
             )
@@ -241,6 +247,7 @@ class GatewayHandle:
 def start_gateway(
     llm: LLMConfig,
     *,
+    variants: Mapping[str, LLMConfig] | None = None,
     mode: Mode,
     run_dir: Path,
     run_budget: Budget,
@@ -253,6 +260,7 @@ def start_gateway(
     """Start the run's gateway and return at once: calls made before it is up wait for it.
 
     Args:
+        variants: by name, what holds for the jobs of a variant instead of `llm`.
         reuse: of a recorded run, answer a job that runs again with what its earlier attempts were answered.
         stub_formats: what the stub model learns.
         environ: where provider keys are taken from; this process's own environment, and what it holds beside it, by default.
@@ -266,21 +274,28 @@ def start_gateway(
 
         check_recording(replay_from)
     listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
+    recorded = str(replay_from) if replay_from else None
+    every = [llm, *(variants or {}).values()]
     settings = GatewaySettings(
         llm=llm,
+        variants=dict(variants or {}),
         mode=mode,
         run_dir=run_dir.absolute(),
         run_budget=run_budget,
-        prices=prices_of(
-            llm, resolve_models(llm, mode=mode, environ=environ, replay_from=str(replay_from) if replay_from else None)
-        ),
+        prices={
+            name: price
+            for one in every
+            for name, price in prices_of(
+                one, resolve_models(one, mode=mode, environ=environ, replay_from=recorded)
+            ).items()
+        },
         replay_from=replay_from.absolute() if replay_from else None,
         reuse=reuse,
         stub_formats=tuple((spec.role, spec.loader) for spec in stub_formats),
         seed=seed,
         token_secret=secrets.token_hex(32),
         admin_token=secrets.token_hex(32),
-        environ=secret_environ(environ, llm),
+        environ=secret_environ(environ, *every),
         started=time.monotonic(),
         socket_fd=listener.fileno(),
     )

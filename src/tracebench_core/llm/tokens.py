@@ -34,6 +34,10 @@ class Claims(Spec):
     seed: int
     budget: Budget
     model: ModelIdentity
+    variant: str = ""
+    """Which of the run's variants of models the job belongs to."""
+    recorded: str = ""
+    """In a replay: the job of the recording that this one repeats."""
     is_engine: bool = False
     """The engine's own key: it opens the account and asks no model."""
     hints: dict[str, Any] = Field(default_factory=dict)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tracebench_core.specs.run import (
         ListedModel,
         LLMConfig,
+        LLMVariant,
         ModelConfig,
         PluginsConfig,
         Price,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         RoleConfig,
         RunConfig,
         SandboxConfig,
+        SweepRange,
         TaskEntry,
         TrainerEntry,
     )
@@ -101,6 +103,7 @@ __all__ = [
     "JobSpec",
     "JobStatus",
     "LLMConfig",
+    "LLMVariant",
     "Limits",
     "ListedModel",
     "LoggerSpec",
@@ -138,6 +141,7 @@ __all__ = [
     "StepResult",
     "StubFormatSpec",
     "SuiteSpec",
+    "SweepRange",
     "TaskEntry",
     "TaskShape",
     "TaskSizes",
@@ -157,8 +161,8 @@ _HOMES = {
     "llm": "Completion Endpoint Message",
     "order": "ExecutorSetting JobOrder Sealed SharedLimits",
     "run": (
-        "LLMConfig ListedModel ModelConfig PluginsConfig Price Resume "
-        "RetriesConfig RoleConfig RunConfig SandboxConfig TaskEntry TrainerEntry"
+        "LLMConfig LLMVariant ListedModel ModelConfig PluginsConfig Price Resume "
+        "RetriesConfig RoleConfig RunConfig SandboxConfig SweepRange TaskEntry TrainerEntry"
     ),
     "salts": "PUBLIC Salts",
     "sandbox": "Limits Outcome OutcomeStatus",

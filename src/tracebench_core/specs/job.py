@@ -66,6 +66,8 @@ class JobSpec(Spec):
     seed: int
     mode: Mode
     models: dict[Role, ModelIdentity]
+    llm_variant: str = ""
+    """Which of the config's `llm_variants` answers, by name; empty where there are none."""
     budget: Budget
     salt: str | None = None
     """Of a task with generated instances: a name made of the salts' hashes, or `public`; None for any other task."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Literal
 
@@ -14,6 +15,8 @@ from tracebench_core.specs.salts import PUBLIC
 Resume = Literal["auto", "failed", "none"]
 FORBIDDEN_IN_RUN_ID = frozenset("/\\")
 LONGEST_RUN_ID = 128
+MOST_SWEPT = 1_000
+"""Values of one swept setting."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY_LIKE = re.compile(r"(sk|pk|gsk|xai|ghp|key)_.{16,}|[a-z]{2}_[A-Za-z]{24,}|(?=.*[a-z])(?=.*[0-9])\w{32,}")
 
@@ -27,12 +30,51 @@ class TaskEntry(Spec):
     """Options of the task."""
 
 
+class SweepRange(Spec):
+    """Evenly spaced values from `low` to `high`, both included."""
+
+    low: float
+    high: float
+    count: int | None = Field(default=None, ge=2, le=MOST_SWEPT)
+    """How many; or `step`."""
+    step: float | None = Field(default=None, gt=0)
+    """How far apart. Whole bounds and a whole step give whole numbers."""
+    scale: Literal["linear", "log"] = "linear"
+    """`log`: evenly spaced ratios; needs `count` and positive bounds."""
+
+    @model_validator(mode="after")
+    def _says_how_many(self) -> SweepRange:
+        if self.high <= self.low:
+            raise ValueError("`high` must be above `low`")
+        if (self.count is None) == (self.step is None):
+            raise ValueError("give one of `count` and `step`")
+        if self.step is not None and (self.high - self.low) / self.step >= MOST_SWEPT:
+            raise ValueError(f"from `low` to `high` by `step` are more than {MOST_SWEPT:,} values")
+        if self.scale == "log" and (self.low <= 0 or self.count is None):
+            raise ValueError("`scale: log` needs `count` and a positive `low`")
+        return self
+
+    def values(self) -> tuple[float | int, ...]:
+        """Return the values, lowest first."""
+        if self.step is not None:
+            number = math.floor((self.high - self.low) / self.step + 1e-9) + 1
+            return tuple(_plain(self.low + i * self.step) for i in range(number))
+        assert self.count is not None  # noqa: S101 - validated above
+        shares = [i / (self.count - 1) for i in range(self.count)]
+        if self.scale == "log":
+            return tuple(_plain(self.low * (self.high / self.low) ** share) for share in shares)
+        return tuple(_plain(self.low + share * (self.high - self.low)) for share in shares)
+
+
 class TrainerEntry(Spec):
     """One trainer with its parameter variants."""
 
     id: str
     params_variants: tuple[dict[str, Any], ...] = ({},)
     """Settings of the trainer; each variant is a column of the matrix."""
+    sweep: dict[str, tuple[JsonValue, ...] | SweepRange] = {}
+    """By setting, the values or the range that it takes; all combinations, crossed with `params_variants`. A setting of the
+    proposer is written `optimizer_kwargs.<name>`."""
     optimizer: str | None = None
     """The proposer inside the trainer; the trainer's own choice when None."""
     optimizer_kwargs: dict[str, Any] = {}
@@ -132,6 +174,15 @@ class LLMConfig(ModelConfig):
     """By model name; these win over the built-in price map."""
 
 
+class LLMVariant(ModelConfig):
+    """One column of the matrix: what of `llm` its jobs have otherwise. Roles are laid over `llm.roles`, field by field."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=80, pattern=r"^\S(.*\S)?$")
+    """What tables call it; made of its fields when None."""
+    roles: dict[Role, RoleConfig] = {}
+    """What differs for single roles."""
+
+
 class PluginsConfig(Spec):
     """Which plugins may be used, and what they are told."""
 
@@ -162,6 +213,12 @@ class RetriesConfig(Spec):
     """Only those that failed with one of these, as `error.type` names them; empty for all."""
     backoff: float = Field(default=1.0, ge=0)
     """Seconds before the first of them; doubled before each further one."""
+
+
+def _plain(value: float) -> float | int:
+    """Return a number without the noise of its last digits, and a whole one as such."""
+    rounded = float(f"{value:.12g}")
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 class RunConfig(Spec):
@@ -208,6 +265,8 @@ class RunConfig(Spec):
     """Where jobs run."""
     llm: LLMConfig = LLMConfig()
     """How models are reached."""
+    llm_variants: tuple[LLMVariant, ...] = ()
+    """Models as an axis of the matrix, crossed with tasks, trainers and seeds; each is laid over `llm`. None: `llm` alone."""
     sandbox: SandboxConfig = SandboxConfig()
     """How candidate code is held."""
     plugins: PluginsConfig = PluginsConfig()

@@ -11,14 +11,16 @@ from tracebench_core.specs.events import (
     ExamplesKnown,
     JobStarted,
 )
-from tracebench_core.store.ranking import INITIAL, Aggregate, Ranking, mean
+from tracebench_core.store.ranking import INITIAL, Aggregate, FindAggregate, Ranking, mean, mean_alone
 
 
 class Standings:
     """Takes events in their order and ranks as the engine did when it wrote them."""
 
-    def __init__(self, aggregate: Aggregate = mean) -> None:
-        self._aggregate = aggregate
+    def __init__(self, find: FindAggregate = mean_alone) -> None:
+        """`find` tells how the task makes one score of many; where it cannot, nobody is ranked and `is_known` is false."""
+        self._find = find
+        self._aggregate: Aggregate | None = mean
         self._worst_score: float | None = None
         self._ranking: Ranking | None = None
 
@@ -27,7 +29,8 @@ class Standings:
         match event:
             case JobStarted():
                 self._worst_score = event.worst_score
-            case ExamplesKnown():
+                self._aggregate = self._find(event.aggregate)
+            case ExamplesKnown() if self._aggregate is not None:
                 self._ranking = Ranking(
                     train=event.train,
                     validation=event.validation,
@@ -36,6 +39,11 @@ class Standings:
                 )
             case _ if self._ranking is not None:
                 _rank(self._ranking, event)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether candidates can be ranked."""
+        return self._aggregate is not None
 
     @property
     def best(self) -> str:

@@ -1,20 +1,21 @@
-"""`leaderboard.csv`: the rank of every trainer within its task, by mean over seeds, with count and interval."""
+"""`leaderboard.csv`: the rank of every trainer within its task, by mean over seeds, with count, interval and use."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from tracebench_core.specs import JobStatus, Usage
-from tracebench_core.store.rows import SPENT, GroupKey, Row, TaskKey, csv_line, spent_cells
+from tracebench_core.store.rows import AXES, PROPOSALS, SPENT, GroupKey, Row, TaskKey, csv_line, spent_cells
 from tracebench_core.store.student import interval
 
 COLUMNS = (
     "task_id", "task_version", "guide", "eval_kwargs", "rank", "trainer_id", "params", "optimizer", "score", "n",
-    "mean", "ci95_low", "ci95_high", "jobs", "ok", "failed", "timeout", "other", "isolation", *SPENT,
+    "mean", "ci95_low", "ci95_high", "jobs", "ok", "failed", "timeout", "other", "isolation", "llm_variant",
+    *(f"used_{axis}" for axis in AXES), *(f"proposals_{name}" for name in PROPOSALS), *SPENT,
 )  # fmt: skip
 _MEASURED: frozenset[JobStatus] = frozenset({"ok", "timeout"})
 _COUNTED: tuple[JobStatus, ...] = ("ok", "failed", "timeout")
@@ -34,6 +35,10 @@ class Standing:
     jobs: int = 0
     counts: Counter[JobStatus] = field(default_factory=Counter)
     rank: int | None = None
+    used: list[tuple[float | None, ...]] = field(default_factory=list)
+    """By the training of each job that ended, on each axis of a budget."""
+    proposals: list[int] = field(default_factory=lambda: [0] * len(PROPOSALS))
+    """Of all its jobs together."""
     spent: Usage | None = None
     """By all attempts at all its jobs; None where no ledger tells."""
 
@@ -58,6 +63,8 @@ class Standing:
             "jobs": self.jobs,
             "other": self.jobs - sum(self.counts[status] for status in _COUNTED),
             "isolation": self.isolation,
+            **{f"used_{axis}": _mean([used[i] for used in self.used]) for i, axis in enumerate(AXES)},
+            **{f"proposals_{name}": count for name, count in zip(PROPOSALS, self.proposals, strict=True)},
             **spent_cells(self.spent),
         }
         return csv_line(cells, COLUMNS)
@@ -104,12 +111,21 @@ def _standing(group: GroupKey, rows: Iterable[Row], *, score: Score, isolation: 
     for row in rows:
         standing.jobs += 1
         standing.counts[row.status] += 1
+        if row.status in _COUNTED:
+            standing.used.append(row.used)
+        standing.proposals = [a + b for a, b in zip(standing.proposals, row.proposals, strict=True)]
         if row.spent is not None:
             standing.spent = (standing.spent or Usage()) + row.spent
         value = _score(row, score)
         if value is not None:
             standing.scores.append(value)
     return standing
+
+
+def _mean(amounts: Sequence[float | None]) -> float | None:
+    """Return the mean per job; None where an amount of any is not known."""
+    known = [amount for amount in amounts if amount is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(amounts) else None
 
 
 def _score(row: Row, score: Score) -> float | None:

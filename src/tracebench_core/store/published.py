@@ -34,6 +34,8 @@ class Manifest(TypedDict):
     created_at: NotRequired[str]
     root: NotRequired[str | None]
     versions: NotRequired[dict[str, JsonValue]]
+    sandbox: NotRequired[str]
+    prices: NotRequired[dict[str, JsonValue]]
     tasks: NotRequired[dict[str, JsonValue]]
     trainers: NotRequired[dict[str, JsonValue]]
     jobs: list[JobSpec]

@@ -16,6 +16,8 @@ from tracebench_core.specs import Feedback, FeedbackStatus
 
 Aggregate = Callable[[Sequence[float], Sequence[Mapping[str, float]]], float]
 """Makes one score of those of a batch's examples, and of the metrics of each."""
+FindAggregate = Callable[[str], Aggregate | None]
+"""Returns an aggregate by its name; None where nobody here offers it."""
 INITIAL = "c0"
 FINALISTS = 3
 """How many of the best candidates the engine measures on all of validation, beside the initial one."""
@@ -24,6 +26,11 @@ FINALISTS = 3
 def mean(scores: Sequence[float], _metrics: Sequence[Mapping[str, float]] = ()) -> float:
     """Return the arithmetic mean, the same on every Python version."""
     return math.fsum(scores) / len(scores)
+
+
+def mean_alone(name: str) -> Aggregate | None:
+    """Return the arithmetic mean by its name: what a reader without plugins knows."""
+    return mean if name == "mean" else None
 
 
 def counted_score(score: float, status: FeedbackStatus, worst_score: float | None) -> float | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tracebench_core.specs import JobResult, JobSpec, JobStatus, ModelIdentity, Role, Usage
+from tracebench_core.specs import Budget, JobResult, JobSpec, JobStatus, ModelIdentity, ProposalCounts, Role, Usage
 from tracebench_core.store.metering import total
 
 SPENT = ("spent_calls", "spent_tokens", "spent_usd", "spent_estimated_tokens")
@@ -19,8 +19,10 @@ COLUMNS = (
     "score_val_best", "score_val_final", "score_test_initial", "score_test", "best_step", "steps", "time_seconds",
     "evaluations", "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "usd", "params", "optimizer",
     "guide", "logger", "eval_kwargs", "llm_provider", "llm_model", "llm_base_url", "task_version", "plugin_version",
-    "isolation", "error_type", "feedback", "started_at", "ended_at", "tb_logdir", "estimated_tokens", *SPENT,
+    "isolation", "error_type", "feedback", "started_at", "ended_at", "tb_logdir", "estimated_tokens", "llm_variant", *SPENT,
 )  # fmt: skip
+AXES = tuple(Budget.model_fields)
+PROPOSALS = tuple(ProposalCounts.model_fields)
 USAGE_COUNTS = (
     "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "cached_calls", "retries", "refused", "errors",
     "estimated_tokens",
@@ -43,6 +45,7 @@ class GroupKey(NamedTuple):
     trainer_id: str
     params: str
     optimizer: str
+    llm_variant: str = ""
 
 
 class RoleUsage(NamedTuple):
@@ -65,6 +68,10 @@ class Row:
     score_val: float | None
     score_test: float | None
     evaluations: int
+    used: tuple[float | None, ...]
+    """By training, on each axis of a budget in order; None where it is not known."""
+    proposals: tuple[int, ...]
+    """What became of what a model was asked to propose, in the order of `PROPOSALS`."""
     usage: tuple[RoleUsage, ...]
     isolation: str
     """How untrusted code was held; empty where none ran."""
@@ -89,6 +96,8 @@ def make_row(job: JobSpec, result: JobResult, *, group: GroupKey, run_id: str, t
         score_val=result.score_val_best,
         score_test=result.score_test,
         evaluations=result.used.evaluations,
+        used=tuple(getattr(result.used, axis) for axis in AXES),
+        proposals=tuple(getattr(result.proposals, name) for name in PROPOSALS),
         usage=tuple(
             RoleUsage(role, tuple(getattr(usage, name) for name in USAGE_COUNTS), usage.usd)
             for role, usage in result.usage.items()
@@ -101,7 +110,9 @@ def group_of(job: JobSpec) -> GroupKey:
     """Return the leaderboard group of a job."""
     version = f"{job.task_version.comparability}.{job.task_version.interface}"
     task = TaskKey(job.task_id, version, _label(job.guide, job.guide_kwargs), _compact(job.eval_kwargs))
-    return GroupKey(task, job.trainer_id, _compact(job.params), _label(job.optimizer, job.optimizer_kwargs))
+    return GroupKey(
+        task, job.trainer_id, _compact(job.params), _label(job.optimizer, job.optimizer_kwargs), job.llm_variant
+    )
 
 
 def spent_cells(spent: Usage | None) -> dict[str, Any]:
@@ -145,6 +156,7 @@ def _cells(job: JobSpec, result: JobResult, *, run_id: str, group: GroupKey) -> 
         "llm_provider": model.provider if model else None,
         "llm_model": model.model if model else None,
         "llm_base_url": model.base_url if model else None,
+        "llm_variant": job.llm_variant,
         "task_version": group.task.version,
         "plugin_version": result.versions.get("plugin") or job.plugin_version,
         "isolation": _isolation(result),

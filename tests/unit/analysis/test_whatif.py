@@ -185,3 +185,23 @@ def test_another_price_moves_the_cap_in_money() -> None:
 
     assert found.cut_by is None
     assert found.used.usd == pytest.approx(0.5)
+
+
+def test_candidates_are_ranked_by_the_tasks_own_aggregate_and_by_none_where_it_is_unknown() -> None:
+    started = job_log()[0].model_copy(update={"aggregate": "worst"})
+    events: list[Event] = [started, ExamplesKnown(train=("a", "b"), validation=())]
+    for candidate, scores in {"c0": (0.2, 0.2), "c1": (0.9, 0.1), "c2": (0.4, 0.4)}.items():
+        events.append(CandidateSeen(id=candidate, parents=(), origin="", values={}, step=None))
+        events += [
+            evaluation(candidate, s).model_copy(update={"example": e}) for e, s in zip("ab", scores, strict=True)
+        ]
+    events.append(JobFinished(status="ok", stop_reason="completed"))
+    result = reduce_job(events)
+
+    def lowest(scores: Sequence[float], _metrics: object) -> float:
+        return min(scores)
+
+    told = recap_job(events, result, caps=Budget(), find=lambda name: lowest if name == "worst" else None)
+    assert (told.finalists, told.best_so_far) == (("c2", "c0", "c1"), 0.4)
+    unknown = recap_job(events, result, caps=Budget(evaluations=6))
+    assert (unknown.finalists, unknown.best_candidate, unknown.best_so_far) == ((), None, None)

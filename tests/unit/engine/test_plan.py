@@ -129,3 +129,63 @@ def test_seeds_name_their_jobs_wherever_they_stand(seeds: list[int]) -> None:
     back = {j.seed: j.job_id for j in planned(host, seeds=seeds[::-1]).jobs}
 
     assert forth == back
+
+
+def test_variants_of_models_are_an_axis_of_the_matrix_and_part_of_identity(host: PluginHost) -> None:
+    variants = [
+        "a/one",
+        {"model": "a/one", "temperature": 0.5},
+        {"name": "two", "roles": {"optimizer": {"model": "b"}}},
+    ]
+    config = {"mode": "real", "llm": {"model": "base", "base_url": "http://127.0.0.1:9/v1"}, "seeds": [1, 2]}
+    plan = planned(host, llm_variants=variants, trainers=["NoOp", "RandomSearch"], **config)
+
+    assert len({j.job_id for j in plan.jobs}) == 12
+    told = {j.llm_variant: {role: m.model for role, m in j.models.items()} for j in plan.jobs}
+    assert [*told] == ["a/one", "a/one, temperature=0.5", "two"]
+    assert told["two"]["optimizer"] == "b"
+    assert told["two"]["agent"] == "base"
+    alone = planned(host, llm_variants=[variants[1]], **config)
+    assert {j.job_id for j in alone.jobs} < {j.job_id for j in plan.jobs}, (
+        "a variant's jobs are the same in any company"
+    )
+
+
+def test_variants_that_cannot_be_told_apart_are_refused(host: PluginHost) -> None:
+    with pytest.raises(ConfigError, match="is called `x`"):
+        planned(host, llm_variants=[{"name": "x", "model": "a"}, {"name": "x", "model": "b"}])
+    with pytest.raises(ConfigError, match="is the same as"):
+        planned(host, llm_variants=["a", "a"])
+    with pytest.raises(ConfigError, match="not a known field"):
+        planned(host, llm_variants=[{"modell": "a"}])
+
+
+def test_swept_settings_make_every_combination(host: PluginHost) -> None:
+    sweep = {"num_proposals": {"low": 1, "high": 5, "step": 2}, "num_steps": [7, 9]}
+    plan = planned(host, trainers=[{"id": "RandomSearch", "sweep": sweep}])
+
+    assert [(j.settings["num_proposals"], j.settings["num_steps"]) for j in plan.jobs] == [
+        (p, s) for p in (1, 3, 5) for s in (7, 9)
+    ]
+    inner = {"optimizer_kwargs.temperature": {"low": 0.01, "high": 1, "count": 3, "scale": "log"}}
+    plan = planned(host, trainers=[{"id": "BestOfN", "sweep": inner}])
+    assert [j.optimizer_kwargs["temperature"] for j in plan.jobs] == [0.01, 0.1, 1]
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"sweep": {"num_steps": []}}, "no values"),
+        ({"sweep": {"num_steps": [1]}, "params": {"num_steps": 2}}, "both set `num_steps`"),
+        ({"sweep": {"num_stepz": [1]}}, "num_stepz"),
+        ({"sweep": {"num_steps": {"low": 1, "high": 2}}}, "`count` and `step`"),
+        ({"sweep": {"num_steps": {"low": 3, "high": 2, "step": 1}}}, "above `low`"),
+        ({"sweep": {"num_steps": {"low": 0, "high": 2, "count": 3, "scale": "log"}}}, "positive `low`"),
+        ({"sweep": {"num_steps": [1, 1]}}, "same settings"),
+        ({"sweep": {"num_steps": {"low": 1, "high": 1e9, "step": 1}}}, "1,000"),
+        ({"sweep": {n: [*range(1, 200)] for n in ("num_steps", "num_proposals", "validation_size")}}, "10,000"),
+    ],
+)
+def test_a_sweep_that_cannot_be_is_refused_in_words(host: PluginHost, entry: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        planned(host, trainers=[{"id": "RandomSearch", **entry}])

@@ -45,7 +45,7 @@ def test_the_columns_are_those_of_the_format_in_their_order():
         "score_val_final, score_test_initial, score_test, best_step, steps, time_seconds, evaluations, llm_calls, prompt_tokens, "
         "completion_tokens, cached_tokens, usd, params, optimizer, guide, logger, eval_kwargs, llm_provider, llm_model, "
         "llm_base_url, task_version, plugin_version, isolation, error_type, feedback, started_at, ended_at, tb_logdir, "
-        "estimated_tokens, spent_calls, spent_tokens, spent_usd, spent_estimated_tokens"
+        "estimated_tokens, llm_variant, spent_calls, spent_tokens, spent_usd, spent_estimated_tokens"
     )
 
 
@@ -110,6 +110,7 @@ def test_a_row_says_what_the_job_was_and_how_it_ended(run):
         "ended_at": "2026",
         "tb_logdir": "jobs/0123456789ab/tb",
         "estimated_tokens": "0",
+        "llm_variant": "",
         "spent_calls": "",
         "spent_tokens": "",
         "spent_usd": "",

@@ -10,7 +10,9 @@ from tracebench_core.specs.base import Spec
 from tracebench_hfqa.families.family import Fields
 
 ContextFormat = Literal["hotpot_qa", "musique", "none", "plain", "bbeh"]
-TaskType = Literal["hfqa", "bbeh", "drop", "gsm8k", "mcqa", "musique", "qasper", "strategy_qa", "code_exec", "words"]
+TaskType = Literal[
+    "hfqa", "bbeh", "drop", "gsm8k", "mcqa", "musique", "qasper", "strategy_qa", "code_exec", "small", "words"
+]
 Agent = Literal["hfqa", "bbeh", "code"]
 ProgramName = Literal["instructions", "chain_of_thought", "few_shot", "two_hop", "template", "code"]
 PROGRAM_OF_AGENT: dict[str, ProgramName] = {"hfqa": "instructions", "bbeh": "template", "code": "code"}

@@ -14,6 +14,7 @@ from tracebench_core.engine.finish import JobSoFar, conclude, conclude_lost, sco
 from tracebench_core.engine.job import JobStopped, train_job
 from tracebench_core.engine.local import kernel
 from tracebench_core.engine.local.template import DISK_REFUSED, DONE, STOPPED, TRAINED
+from tracebench_core.engine.opening import load_aggregate
 from tracebench_core.engine.seeds import seed_process
 from tracebench_core.errors import UNWRITABLE
 from tracebench_core.plugins import PluginHost
@@ -67,7 +68,8 @@ def train(order: JobOrder, host: PluginHost) -> None:
 def score(order: JobOrder, host: PluginHost) -> None:
     """Score what an earlier process of the job has found, and write the job's files."""
     layout = RunLayout(Path(order.run_dir)).job(order.job.job_id)
-    so_far = JobSoFar(stream_events(layout))
+    spec = host.task(order.job.task_id)
+    so_far = JobSoFar(stream_events(layout), find=lambda _name: load_aggregate(host, spec))
     if so_far.is_forged:
         conclude_lost(layout.fresh(), order.job, detail="the process that trained wrote scores of test itself")
         return

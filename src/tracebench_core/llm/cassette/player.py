@@ -28,8 +28,8 @@ Entry = dict[str, Any]
 class Player:
     """A whole recording, indexed in memory; blobs are read when they are asked for.
 
-    A request is answered as it was for the same job. A job that is not on the recording, because its id contains what a
-    replay changes, is answered as the job of the same seed was, else as the first job that asked the same.
+    A request is answered as it was for the job that is repeated. A job that is not on the recording is answered as the job of the same
+    seed was, else as the first job that asked the same.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,7 +56,7 @@ class Player:
         """
         digest, occurrence = request.digest, request.occurrence
         entry = (
-            self._by_job.get((request.job_id, digest, occurrence))
+            self._by_job.get((request.recorded or request.job_id, digest, occurrence))
             or self._by_seed.get((request.seed, digest, occurrence))
             or self._by_request.get((digest, occurrence))
         )

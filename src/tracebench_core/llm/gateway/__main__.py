@@ -60,7 +60,8 @@ def main() -> None:
 
 def _needs_litellm(settings: GatewaySettings) -> bool:
     """Guess by the config alone; whoever is wrong waits for an import, and nothing else."""
-    configs = [role_config(settings.llm, role) for role in ROLES]
+    every = settings.variants.values() or [settings.llm]
+    configs = [role_config(llm, role) for llm in every for role in ROLES]
     return any(c.base_url is None and (c.provider is None or c.provider in PREFIXES) for c in configs)
 
 

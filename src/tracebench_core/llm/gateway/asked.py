@@ -77,6 +77,8 @@ class Asked:
             role=claims.role,
             identity=self.model.identity,
             name=self.model.name,
+            variant=claims.variant,
+            recorded=claims.recorded,
             messages=messages,
             sampling=self.sampling,
             digest=digest,

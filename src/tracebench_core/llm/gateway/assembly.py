@@ -45,7 +45,7 @@ def _provider(settings: GatewaySettings) -> Provider:
         if settings.replay_from is None:
             raise ValueError("mode `replay` needs `replay_from`")
         return ReplayProvider(settings.replay_from / LLM_FOLDER)
-    return RealProvider(settings.llm, environ=settings.environ)
+    return RealProvider(settings.llm, variants=settings.variants, environ=settings.environ)
 
 
 def _cache(settings: GatewaySettings, folder: Path) -> CallCache | None:

@@ -43,7 +43,9 @@ class Ended(Exception):  # noqa: N818 - the job ended; nothing went wrong
 async def converse(request: Request, *, wire: Wire, service: Service, caller: Caller) -> Response:
     """Answer one request."""
     try:
-        asked = wire.read(await read_object(request), claims=caller.claims, llm=service.settings.llm)
+        asked = wire.read(
+            await read_object(request), claims=caller.claims, llm=service.settings.llm_of(caller.claims.variant)
+        )
         asked = replace(asked, place=read_place(request.headers.get(HEADER, "")))
         service.check_priced(caller.claims, asked.model.identity)
     except BadRequest as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pydantic import Field
+
 from tracebench_core.specs import Budget, LLMConfig, Mode, Price, Role
 from tracebench_core.specs.base import Ref, Spec
 
@@ -12,6 +14,8 @@ class GatewaySettings(Spec):
     """One run's gateway."""
 
     llm: LLMConfig
+    variants: dict[str, LLMConfig] = Field(default_factory=dict)
+    """By name, what holds for the jobs of a variant instead of `llm`, as far as models go; the rest is the run's."""
     mode: Mode
     run_dir: Path
     run_budget: Budget
@@ -32,3 +36,7 @@ class GatewaySettings(Spec):
     """Monotonic seconds at which the run's clock began; a restarted gateway goes on with it."""
     socket_fd: int
     """A listening socket that the runner keeps open, so that callers wait while a gateway is replaced."""
+
+    def llm_of(self, variant: str) -> LLMConfig:
+        """Return what holds for the jobs of a variant; unnamed, the run's own."""
+        return self.variants.get(variant, self.llm)

@@ -50,6 +50,8 @@ def open_rows(
     Raises:
         ConfigError: naming file and row of what cannot be used, or the split that has no labels.
     """
+    if entry.shipped:
+        settings = replace(settings, kind="sample")
     train_split, test_split = entry.splits(subtask)
     one_file = train_split == test_split or settings.kind == "sample"
     known: dict[str, list[Example]] = {}
@@ -82,14 +84,12 @@ def open_rows(
             raise ConfigError(
                 f"`hf:{entry.id}`: no row is left for {split}; {len(rows)} rows were found.", hint="ask for fewer rows"
             )
-    return Opened(splits, _provenance(settings, splits, places))
+    return Opened(splits, _provenance("package" if entry.shipped else settings.kind, splits, places))
 
 
-def _provenance(
-    settings: Settings, splits: Mapping[Split, Sequence[Example]], places: Mapping[str, str]
-) -> dict[str, Any]:
-    told: dict[str, Any] = {"source": settings.kind, "revision": dict(places)}
-    if settings.kind == "sample":
+def _provenance(source: str, splits: Mapping[Split, Sequence[Example]], places: Mapping[str, str]) -> dict[str, Any]:
+    told: dict[str, Any] = {"source": source, "revision": dict(places)}
+    if source == "sample":
         told["label"] = SAMPLE_LABEL
     told["rows"] = {split: {"count": len(rows), "sha256": rows_hash(rows)} for split, rows in splits.items()}
     return told

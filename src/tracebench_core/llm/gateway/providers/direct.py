@@ -41,8 +41,9 @@ def direct_address(identity: ModelIdentity) -> str | None:
 class DirectProvider:
     """Asks `POST {base_url}/chat/completions`, one attempt a call, over kept connections."""
 
-    def __init__(self, llm: LLMConfig, *, environ: Mapping[str, str]) -> None:
+    def __init__(self, llm: LLMConfig, *, variants: Mapping[str, LLMConfig], environ: Mapping[str, str]) -> None:
         self._llm = llm
+        self._variants = variants
         self._environ = environ
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
@@ -75,7 +76,7 @@ class DirectProvider:
             raise ProviderError(f"{type(err).__name__}: {err}"[:LONGEST_MESSAGE], kind="refused") from err
 
     def _post(self, url: str, request: ChatRequest, *, stream: bool) -> Any:  # aiohttp's own context manager
-        key = provider_key(self._llm, request, environ=self._environ)
+        key = provider_key(self._llm, request, variants=self._variants, environ=self._environ)
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         session = self._session(is_local=urlsplit(url).hostname in LOOPBACK)
         content = json.dumps(body_of(request, stream=stream)).encode()

@@ -12,9 +12,11 @@ NO_KEY = "none"
 """Sent to servers that ask for no key: client libraries insist on one."""
 
 
-def provider_key(llm: LLMConfig, request: ChatRequest, *, environ: Mapping[str, str]) -> str | None:
+def provider_key(
+    llm: LLMConfig, request: ChatRequest, *, variants: Mapping[str, LLMConfig], environ: Mapping[str, str]
+) -> str | None:
     """Return the provider's key for a request; None leaves it to litellm to find one."""
-    identity = request.identity
+    identity, llm = request.identity, variants.get(request.variant, llm)
     variable = key_variable(model_config(llm, request.role, request.name), identity)
     if variable is None:
         return environ.get("OPENAI_API_KEY", NO_KEY) if identity.base_url else None

@@ -19,8 +19,9 @@ from tracebench_core.specs import LLMConfig
 class LiteLLMProvider:
     """Asks through `litellm.acompletion`, one attempt a call."""
 
-    def __init__(self, llm: LLMConfig, *, environ: Mapping[str, str]) -> None:
+    def __init__(self, llm: LLMConfig, *, variants: Mapping[str, LLMConfig], environ: Mapping[str, str]) -> None:
         self._llm = llm
+        self._variants = variants
         self._environ = environ
 
     async def ask(self, request: ChatRequest, *, on_delta: OnDelta | None = None) -> Reply:
@@ -51,7 +52,7 @@ class LiteLLMProvider:
             model=f"{identity.provider}/{identity.model}",
             messages=request.messages,
             base_url=identity.base_url,
-            api_key=provider_key(self._llm, request, environ=self._environ),
+            api_key=provider_key(self._llm, request, variants=self._variants, environ=self._environ),
             num_retries=0,
             max_retries=0,
             timeout=self._llm.timeout,

@@ -13,9 +13,9 @@ from tracebench_core.specs import LLMConfig
 class RealProvider:
     """Chooses by the model's identity, so roles may differ."""
 
-    def __init__(self, llm: LLMConfig, *, environ: Mapping[str, str]) -> None:
-        self._direct = DirectProvider(llm, environ=environ)
-        self._litellm = LiteLLMProvider(llm, environ=environ)
+    def __init__(self, llm: LLMConfig, *, variants: Mapping[str, LLMConfig], environ: Mapping[str, str]) -> None:
+        self._direct = DirectProvider(llm, variants=variants, environ=environ)
+        self._litellm = LiteLLMProvider(llm, variants=variants, environ=environ)
 
     async def ask(self, request: ChatRequest, *, on_delta: OnDelta | None = None) -> Reply:
         """Return the model's answer.
