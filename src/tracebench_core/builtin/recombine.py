@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tracebench_core.builtin.intake import Intake
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import ConfigError
+from tracebench_core.proposing.intake import Intake
 from tracebench_core.specs import Evaluation, Parameter, Values
 
 SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n+")

@@ -34,7 +34,6 @@ def go_on_without_keys(config: RunConfig) -> None:
     if config.mode != "real" or not _program:
         return
     from tracebench_core.llm.credentials import secret_environ, without_secrets
-
     from tracebench_core.llm.variants import llm_configs
 
     llms = llm_configs(config).values()
