@@ -38,6 +38,10 @@ bench:
 formats:
     .venv/bin/python -c "from pathlib import Path; from tracebench_core.store.published import write; write(Path('src/tracebench_core/store/schemas'), Path('docs/reference/run-directory.md'))"
 
+# write the reference page of the conformance checks
+checks-page:
+    {{bin}}/python -c "from pathlib import Path; from tracebench_core.testing.kit import reference; Path('docs/reference/checks.md').write_text(reference())"
+
 # what takes long or needs much: Terminal-Bench on Harbor, the viewer in a browser, experiments, every damage to a run directory
 soak:
     bash .ci/soak

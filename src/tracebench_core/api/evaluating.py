@@ -8,6 +8,7 @@ from typing import Any
 
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.engine.evaluation import evaluate_values
+from tracebench_core.engine.models import Models
 from tracebench_core.specs import Feedback, Split
 
 
@@ -19,10 +20,12 @@ def evaluate_task(
     eval_kwargs: Mapping[str, Any] | None = None,
     seed: int = 0,
     root: Path | None = None,
+    model: Models | None = None,
 ) -> list[Feedback]:
-    """Return the guide's feedback per example of a split, without a trainer, a run or a model.
+    """Return the guide's feedback per example of a split, without a trainer or a run.
 
-    Parameters that `values` leaves out keep their initial value.
+    Parameters that `values` leaves out keep their initial value. A task that asks a model needs `model`, such as
+    `tracebench_core.testing.FakeModel`; it answers every role.
     """
     host = open_host(root=root)
-    return evaluate_values(host, task_id, values, split=split, eval_kwargs=eval_kwargs, seed=seed)
+    return evaluate_values(host, task_id, values, split=split, eval_kwargs=eval_kwargs, seed=seed, models=model)

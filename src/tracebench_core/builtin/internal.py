@@ -14,6 +14,7 @@ def tracebench_suite() -> SuiteSpec:
     return SuiteSpec(
         title="Internal checks",
         description="Small synthetic tasks: numbers, code, several parameters, several objectives.",
+        licence="MIT",
     )
 
 

@@ -18,6 +18,7 @@ def tracebench_trainers() -> list[TrainerSpec]:
             settings="tracebench_core.builtin.settings:NoOpSettings",
             cost="tracebench_core.builtin.settings:noop_cost",
             uses_model=False,
+            searches=False,
         ),
         TrainerSpec(
             name="RandomSearch",

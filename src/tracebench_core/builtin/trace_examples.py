@@ -10,7 +10,10 @@ from tracebench_core.specs import SuiteSpec, TaskSpec
 def tracebench_suite() -> SuiteSpec:
     """Describe the suite."""
     return SuiteSpec(
-        title="Trace examples", description="The first examples of Trace's tutorials.", aliases=("example",)
+        title="Trace examples",
+        description="The first examples of Trace's tutorials.",
+        aliases=("example",),
+        licence="MIT",
     )
 
 

@@ -10,6 +10,7 @@ import typer
 
 from tracebench_core.api.console import output
 from tracebench_core.api.console.options import AsJson, Bench, Root, suite_names
+from tracebench_core.cli.check import check, checks
 from tracebench_core.cli.describing import component_document, print_document, task_document
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ def register(app: typer.Typer) -> None:
     app.command("list-optimizers")(_lister("optimizer"))
     app.command("list-guides")(_lister("guide"))
     app.command("list-loggers")(_lister("logger"))
-    app.command()(plugins)
+    group = typer.Typer(name="plugins", invoke_without_command=True, callback=plugins)
+    group.command()(check)
+    group.command()(checks)
+    app.add_typer(group)
 
 
 def list_tasks(
@@ -176,10 +180,12 @@ def _show(document: dict[str, Any], *, settings_go_into: str, as_json: bool) -> 
         print_document(document, settings_go_into=settings_go_into)
 
 
-def plugins(*, as_json: AsJson = False) -> None:
+def plugins(context: typer.Context, *, as_json: AsJson = False) -> None:
     """List plugins, broken ones included. Says of each what became of it, and why."""
     from tracebench_core.builtin.hosting import open_host
 
+    if context.invoked_subcommand is not None:
+        return
     host = open_host()
     host.catalog()
     records = [

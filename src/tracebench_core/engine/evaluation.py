@@ -47,15 +47,19 @@ class Workbench:
         """Return the values with the initial one for each parameter that they leave out."""
         return self._initial.values | dict(values)
 
-    def evaluate(self, values: Mapping[str, Any], *, split: Split, name: str = "c1") -> Iterator[ExampleResult]:
+    def evaluate(
+        self, values: Mapping[str, Any], *, split: Split, name: str = "c1", most: int | None = None
+    ) -> Iterator[ExampleResult]:
         """Yield the results of a split's examples in their order, each as soon as it is there; `name` is the candidate's.
+
+        `most` keeps the first examples.
 
         Raises:
             BrokenTaskError: when the task fails on its own initial candidate.
         """
         full = self.complete(values)
         candidate = self._initial if full == self._initial.values else Candidate(id=name, values=full)
-        works = [(example, split) for example in self._examples(split)]
+        works = [(example, split) for example in self._examples(split)[:most]]
         for result in self._service.begin(candidate, works, phase="training"):
             yield result.result()
 
@@ -79,10 +83,13 @@ def open_workbench(
     eval_kwargs: Mapping[str, Any] | None = None,
     seed: int = 0,
     models: Models | None = None,
+    workers: int = 1,
+    guide: str | None = None,
+    guide_kwargs: Mapping[str, Any] | None = None,
 ) -> Iterator[Workbench]:
-    """Open a task, its sandbox and its environments for evaluations without a trainer."""
+    """Open a task, its sandbox and its environments for evaluations without a trainer; `workers` at a time, scored by another `guide`."""
     full_id = resolve_task_ids(host, task_id)[0]
-    opened = open_task(host, full_id, eval_kwargs=eval_kwargs or {})
+    opened = open_task(host, full_id, eval_kwargs=eval_kwargs or {}, guide=guide, guide_kwargs=guide_kwargs)
     initial = Candidate(id="c0", values={p.name: p.initial for p in opened.task.parameters})
     sandbox = LazySandbox(
         SandboxConfig(), address=None, preload=opened.spec.sandbox or (), readable=opened.spec.readable
@@ -99,7 +106,7 @@ def open_workbench(
                     environments=environments,
                 )
                 service = EvaluationService(
-                    opened.task, opened.guide, shared, spec=opened.spec, initial=initial, seed=seed
+                    opened.task, opened.guide, shared, spec=opened.spec, initial=initial, seed=seed, workers=workers
                 )
                 yield Workbench(opened, service, initial, aggregate=load_aggregate(host, opened.spec))
         finally:

@@ -232,6 +232,23 @@ class PluginHost:
         offered = self._catalog.components[kind]
         return [offered[name] for name in sorted(offered) if self._catalog.origin[kind, name] in plugins]
 
+    def parts_of(self, plugin: str, kind: Kind) -> dict[str, Component]:
+        """Return what one plugin offers of a kind, by name, what cannot run here included."""
+        self.load(plugin)
+        offered = self._catalog.components[kind]
+        return {name: spec for name, spec in offered.items() if self._catalog.origin[kind, name] == plugin}
+
+    def suite(self, plugin: str) -> SuiteSpec | None:
+        """Return what a plugin says of its suite, after loading it."""
+        self.load(plugin)
+        return self._catalog.suites.get(plugin)
+
+    def announced_by(self, plugin: str) -> set[str]:
+        """Return the names that a plugin announces in the index."""
+        if self._index is None:
+            self._index = read_index()
+        return {name for name, plugins in self._index.items() if plugin in plugins}
+
     def announced_tasks(self, name: str) -> Mapping[str, TaskSpec]:
         """Return the tasks offered so far, after loading the plugins that announce a name in the index."""
         for plugin in self._announcers(name):

@@ -130,6 +130,8 @@ class TaskSpec(Spec):
     """The score from which the task counts as solved."""
     worst_score: float | None = None
     """What an example counts for on which a candidate fails (invalid, timed out); None leaves such a candidate without a score."""
+    timed: bool = False
+    """The score is a time, or depends on one: it differs from one measurement to the next, and no seed covers it."""
     deterministic: bool = False
     """The same values on the same example always give the same feedback: what was measured may be used again."""
     salted: bool = False
@@ -157,6 +159,9 @@ class TaskSpec(Spec):
     readable: tuple[str, ...] = ()
     """Folders outside of the system's that code and commands in the sandbox may read, such as a tool chain in a home. `~` and `$NAME` are
     expanded; what is not there is left out."""
+    answers: Ref | None = None
+    """`(options) -> Sequence[Values]`: a few assignments of known quality, the worst first, each a full or a partial one. The last one
+    beats the initial candidate. None says that there is none."""
     uses_model: bool = False
     """The program itself asks a model (role `agent`), or the guide does (role `judge`)."""
     traced: bool = False
@@ -176,6 +181,8 @@ class SuiteSpec(Spec):
     description: str = ""
     aliases: tuple[str, ...] = ()
     """Other prefixes that mean this suite."""
+    licence: str = ""
+    """Of the tasks that name none of their own."""
     owns_bare_ids: bool = False
     """Task ids written without a prefix are looked up here first."""
     citation: str = ""

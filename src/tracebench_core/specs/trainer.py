@@ -47,6 +47,8 @@ class TrainerSpec(Component):
     """The proposer used when the config names none; None when the trainer uses no proposer."""
     uses_model: bool = True
     """False when no language model is called: the trainer runs in real mode without a key."""
+    searches: bool = True
+    """False for a baseline that looks for nothing better."""
     sees: tuple[Split, ...] = ("train", "validation")
     cost: Ref | None = None
     """`(settings, TaskShape) -> CostEstimate`: what one job is expected to use."""

@@ -22,12 +22,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from tracebench_core.contracts import Context, NotMeasured, Trainer
 from tracebench_core.errors import ModelError
 from tracebench_core.specs import Budget, Example, Feedback
 from tracebench_core.testing.answering import Answer
+from tracebench_core.testing.findings import Finding
 from tracebench_core.testing.teacher import Teacher
 from tracebench_core.testing.toys import Toy, build_code, build_dials, build_number
 from tracebench_core.testing.trials import BuildOptimizer, Trial, run_trial
@@ -35,13 +36,6 @@ from tracebench_core.testing.trials import BuildOptimizer, Trial, run_trial
 TOY_BUDGET = Budget(evaluations=60)
 AMPLE = Budget(evaluations=400, llm_calls=400)
 SEEDS = (0, 1, 2)
-
-
-class Finding(NamedTuple):
-    """One thing that is wrong."""
-
-    code: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ def tracebench_suite() -> SuiteSpec:
         title="Autoresearch",
         description="Edits to the files of a repository, measured by a time-boxed command, kept or reverted by evidence.",
         citation="Karpathy, autoresearch (2026)",
+        licence="MIT, where an experiment says nothing else",
     )
 
 
@@ -65,6 +66,7 @@ def _spec(number: int, one: catalog.Found) -> TaskSpec:
         metric=experiment.metric.name,
         direction=experiment.metric.direction,
         target=None if target is None else experiment.metric.sign * target,
+        timed=not experiment.deterministic,
         deterministic=experiment.deterministic,
         sizes=TaskSizes(parameters=1, train=1),
         resources=Resources(cpus=run.cpus, memory_mb=None if run.outside else run.memory_mb, gpus=run.gpus),
@@ -82,6 +84,7 @@ def _program_spec(number: int, name: str, experiment: SystemExperiment) -> TaskS
         loader=f"tracebench_autoresearch.loading:program_{number}",
         options="tracebench_autoresearch.loading:ProgramOptions",
         groups=("program",),
+        timed=not experiment.deterministic,
         tags=(*experiment.tags, "llm"),
         metric=experiment.metric.name,
         direction=experiment.metric.direction,

@@ -25,6 +25,7 @@ def tracebench_tasks() -> list[TaskSpec]:
             target=1.0,
             worst_score=0.0,
             sandbox=(),
+            licence="MIT",
         )
     ]
 

@@ -75,6 +75,7 @@ def listed() -> Iterator[TaskSpec]:
 
 def _spec(name: str, title: str, family: str) -> TaskSpec:
     return TaskSpec(
+        timed=True,
         name=f"own/{name}",
         loader=f"tracebench_kernelbench.loading:{name}",
         title=title,

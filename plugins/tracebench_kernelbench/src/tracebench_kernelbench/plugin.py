@@ -14,6 +14,7 @@ def tracebench_suite() -> SuiteSpec:
         title="KernelBench",
         description="Write a faster kernel: correct on fresh inputs, and timed where it cannot reach the clock.",
         citation=catalog.CITATION,
+        licence="MIT",
     )
 
 

@@ -25,6 +25,7 @@ def tracebench_suite() -> SuiteSpec:
         description="An agent solves tasks in a terminal; what guides it is optimised. Harbor runs it, the gateway meters it.",
         aliases=("terminal-bench",),
         citation=catalog.CITATION,
+        licence="Apache-2.0, and MIT for the toys",
     )
 
 

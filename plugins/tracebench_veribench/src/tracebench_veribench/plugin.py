@@ -36,6 +36,7 @@ def tracebench_suite() -> SuiteSpec:
         title="VeriBench",
         description="Python programs translated to Lean 4 and proven, judged by Lean's kernel; never by keywords.",
         citation=_CITATION,
+        licence="MIT",
     )
 
 

@@ -1,0 +1,11 @@
+"""The plugin and its task keep every promise that the conformance kit knows."""
+
+from tracebench_core.testing import PluginConformance, SuiteConformance
+
+
+class TestPlugin(PluginConformance):
+    plugin = "example_plugin"
+
+
+class TestSuite(SuiteConformance):
+    plugin = "example_plugin"

@@ -1,0 +1,130 @@
+"""Checks of executors: whole runs through the command, side by side with the core's own executor."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracebench_core.plugins import Catalog
+from tracebench_core.testing.findings import Finding, Skipped
+from tracebench_core.testing.plugin import PluginUnderTest
+
+RUN_SECONDS = 170.0
+SAME = """
+seeds: [1, 2]
+budget: {evaluations: 20}
+tasks: [internal:numeric_param]
+trainers: [NoOp, RandomSearch]
+"""
+DEADLY = """
+import os, signal
+from tracebench_core.specs import Example, Feedback, Parameter
+class Task:
+    objective = "Die."
+    parameters = (Parameter(name="x", initial=0.0, kind="number"),)
+    splits = {"train": (Example(id="a"),)}
+    def run(self, values, example, context):
+        os.kill(os.getpid(), signal.SIGKILL)
+    def guide(self, example, output, context):
+        return Feedback(score=0.0)
+def task():
+    return Task()
+"""
+DIES = """
+seeds: [1, 2]
+tasks: ["./deadly.py:task", internal:numeric_param]
+trainers: [NoOp]
+"""
+SLOW = """
+import time
+class Sleeps:
+    def __init__(self, settings): ...
+    def train(self, problem):
+        problem.evaluate(problem.initial)
+        time.sleep(600)
+"""
+TIMES_OUT = """
+job_timeout: 1
+tasks: [internal:numeric_param]
+trainers: ["./slow.py:Sleeps"]
+"""
+Found = Iterator[Finding | Skipped]
+
+
+def check_same_results(plugin: PluginUnderTest) -> Found:
+    """Get the same results as the core's own executor.
+
+    Four small jobs run on both. Where jobs run may change nothing but time. Mend: hand a job's order over whole, and keep its environment.
+    """
+    for name, skip in _executors(plugin, "TB441"):
+        if skip:
+            yield skip
+            continue
+        ours, theirs = (_run(SAME, executor) for executor in ("local", name))
+        if isinstance(theirs, str) or isinstance(ours, str):
+            yield Finding("TB441", f"a run of four small jobs fails: {theirs}", f"executor {name}")
+        elif ours != theirs:
+            yield Finding("TB441", f"its results differ: {theirs}, not {ours}", f"executor {name}")
+
+
+def check_dead_jobs(plugin: PluginUnderTest) -> Found:
+    """Let a job that is killed cost itself alone.
+
+    Two of four jobs end by SIGKILL; they have failed, and the others are ok. Mend: tell the end as `died`, with what is known, and go on.
+    """
+    for name, skip in _executors(plugin, "TB442"):
+        if skip:
+            yield skip
+            continue
+        found = _run(DIES, name)
+        states = sorted(state for state, _ in found.values()) if isinstance(found, dict) else found
+        if states != ["failed", "failed", "ok", "ok"]:
+            yield Finding("TB442", f"two jobs that die and two that do not end as {states}", f"executor {name}")
+
+
+def check_timeout(plugin: PluginUnderTest) -> Found:
+    """End a job that takes longer than its time.
+
+    A trainer that sleeps for ten minutes has `job_timeout: 1`. Mend: `JobOrder.time_limit` says how long a process may take.
+    """
+    for name, skip in _executors(plugin, "TB443"):
+        if skip:
+            yield skip
+            continue
+        found = _run(TIMES_OUT, name)
+        states = sorted(state for state, _ in found.values()) if isinstance(found, dict) else found
+        if states != ["timeout"]:
+            yield Finding("TB443", f"a job that outlives its time ends as {states}", f"executor {name}")
+
+
+def _executors(plugin: PluginUnderTest, code: str) -> Iterator[tuple[str, Skipped | None]]:
+    for name, spec in plugin.parts("executor").items():
+        why = Catalog.availability(spec)
+        yield name, Skipped(code, why, f"executor {name}") if why else None
+
+
+def _run(config: str, executor: str) -> dict[str, tuple[str, str]] | str:
+    """Run a config in a folder of its own; return status and score by job, or what was said when there are no results."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "deadly.py").write_text(DEADLY, encoding="utf-8")
+        (folder / "slow.py").write_text(SLOW, encoding="utf-8")
+        (folder / "run.yaml").write_text(f"run_id: r\nexecutor: {executor}\n{config}", encoding="utf-8")
+        command = [sys.executable, "-m", "tracebench_core.cli", "run", "--config", "run.yaml"]
+        environ = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        try:
+            done = subprocess.run(  # noqa: S603 - our own interpreter and module
+                command, cwd=folder, env=environ, capture_output=True, text=True, timeout=RUN_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"the run was still at it after {RUN_SECONDS:g} s"
+        try:
+            with (folder / "runs/r/results.csv").open(encoding="utf-8", newline="") as file:
+                return {row["job_id"]: (row["status"], row["score_val_best"]) for row in csv.DictReader(file)}
+        except (OSError, KeyError):
+            return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
