@@ -19,7 +19,7 @@ import pytest
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import ConfigError, RunDirError
 from tracebench_core.specs.events import LLMCall
 from tracebench_core.store.compare import IDENTITY, differences, without_identity
 from tracebench_core.store.eventlog import read_events
@@ -112,6 +112,13 @@ def test_a_run_without_a_recording_is_refused_before_any_job(tmp_path: Path) -> 
     plain = run(tmp_path / "a")
     with pytest.raises(RunDirError, match="was not recorded"):
         run(tmp_path / "b", mode="replay", replay_from=str(plain.layout.path))
+    assert not (tmp_path / "b").exists()
+
+
+def test_seeds_that_were_never_recorded_are_refused_before_any_job(tmp_path: Path) -> None:
+    recorded = run(tmp_path / "a", llm={"record": True}, seeds=[1, 2])
+    with pytest.raises(ConfigError, match="`seeds`: 3, 4 were not recorded"):
+        run(tmp_path / "b", mode="replay", replay_from=str(recorded.layout.path), seeds=[2, 3, 4])
     assert not (tmp_path / "b").exists()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tracebench_core.engine.plan import Plan
@@ -12,11 +13,15 @@ from tracebench_core.llm.models import missing_key, resolve_models
 from tracebench_core.llm.prices import unpriced_models
 from tracebench_core.llm.variants import llm_configs
 from tracebench_core.specs import TaskSpec, TrainerSpec
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.manifest import iter_jobs
 
 if TYPE_CHECKING:
     from tracebench_core.sandbox.launch import Level
 
 log = logging.getLogger(__name__)
+
+MOST_SHOWN = 8
 
 
 def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
@@ -24,7 +29,7 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
 
     Raises:
         MissingRequirementError: for a missing key, or a sandbox weaker than the config demands.
-        ConfigError: for a cap in USD on a model without a price.
+        ConfigError: for a cap in USD on a model without a price, and for a replay of seeds that were not recorded.
     """
     config = plan.config
     specs: list[TrainerSpec | TaskSpec] = [*plan.trainers.values(), *plan.tasks.values()]
@@ -38,7 +43,23 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
                 hint=f"export {missing.variable}=…   (or `mode: stub` for a run without a model)",
             )
         refuse_unpriced(plan, environ=environ)
+        refuse_unrecorded(plan)
     refuse_unprotected(plan)
+
+
+def refuse_unrecorded(plan: Plan) -> None:
+    """Raise ConfigError for seeds that a replayed run did not have: answered as other seeds were, they would be copies of those."""
+    config = plan.config
+    if config.mode != "replay" or config.replay_from is None:
+        return
+    recorded = {job.seed for job in iter_jobs(RunLayout(Path(config.replay_from)))}
+    unknown = sorted({job.seed for job in plan.jobs} - recorded)
+    if unknown:
+        shown = ", ".join(map(str, unknown[:MOST_SHOWN])) + (", …" if len(unknown) > MOST_SHOWN else "")
+        raise ConfigError(
+            f"`seeds`: {shown} were not recorded in `{config.replay_from}`; a replay of them would repeat the answers to other seeds.",
+            hint=f"-o 'seeds={sorted(recorded)[:MOST_SHOWN]}', or record them: mode: stub or real, with llm.record: true",
+        )
 
 
 def refuse_unprotected(plan: Plan) -> None:
