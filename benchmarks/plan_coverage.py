@@ -1,8 +1,8 @@
 """How often a job stays within what `plan` foretold: `python benchmarks/plan_coverage.py [--seeds N] [--trainers …] [--budgets …]`.
 
-Each column (task x trainer x budget) is planned and run twice in stub mode: `new`, where no past run tells anything, and `known`, with other
-seeds, where the first run is the past. A job is covered on an axis when what its training used lies in the planned [low, high]. The baseline
-of an interval is the point in its middle: how often `likely` alone is right within 10 %.
+Each column (task x trainer x budget) is planned and run twice in stub mode: `new`, where no past run tells anything, and `known`, with
+other seeds, where the first run is the past. A job is covered on an axis when what it used lies in the planned [low, high]. The
+baseline of an interval is the point in its middle: how often `likely` alone is right within 10 %.
 """
 
 from __future__ import annotations

@@ -13,8 +13,10 @@ from tracebench_core.specs import Axis, Budget, CostEstimate, JobSpec, Range, Ro
 
 FEW_PROPOSALS = 3
 """Fewer than these tell nothing of a trainer."""
-DEFAULT_PROMPT = Range(low=300, likely=1500, high=6000)
-DEFAULT_COMPLETION = Range(low=100, likely=500, high=2000)
+DEFAULT_PROMPT = Range(low=150, likely=1500, high=6000)
+DEFAULT_COMPLETION = Range(low=20, likely=500, high=2000)
+LEAST_SPREAD = 0.1
+"""Of a mean per call that past jobs show: how far the next job's may lie beyond theirs, as a share of it."""
 DEFAULT_CALL_SECONDS = Range(low=1, likely=5, high=30)
 STUB_CALL_SECONDS = Range(low=0.002, likely=0.01, high=0.05)
 DEFAULT_EVALUATION_SECONDS = Range(low=0.002, likely=0.05, high=5)
@@ -175,7 +177,7 @@ class Estimator:
     def _call(self, job: JobSpec, role: Role, level: Level) -> CallCost:
         past = self._history.calls.get(self._caller(job, role))
         if past:
-            columns = [range_of(column) for column in zip(*past, strict=True)]
+            columns = [_widened(range_of(column)) for column in zip(*past, strict=True)]
             return CallCost(*(float(getattr(column, level)) for column in columns))
         seconds = STUB_CALL_SECONDS if job.mode == "stub" else DEFAULT_CALL_SECONDS
         return CallCost(
@@ -250,6 +252,14 @@ def _learned(complete: list[int], all_past: list[int], declared: Range | None) -
     if len(complete) == 1 and declared is not None:
         least, high = min(least, math.floor(declared.low)), max(high, math.ceil(declared.high))
     return Range(low=least, likely=round(math.fsum(complete) / len(complete)), high=max(high, *all_past))
+
+
+def _widened(seen: Range | None) -> Range | None:
+    """Return a range for means that come: what n jobs showed holds the next one in (n-1) of (n+1) cases only."""
+    if seen is None:
+        return None
+    beyond = max(seen.high - seen.low, LEAST_SPREAD * seen.likely)
+    return Range(low=max(0.0, seen.low - beyond), likely=seen.likely, high=seen.high + beyond)
 
 
 def _at_least(declared: Range | None, past: list[int]) -> Range | None:
