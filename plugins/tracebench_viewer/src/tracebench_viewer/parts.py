@@ -19,8 +19,10 @@ from tracebench_viewer.settings import ViewerSettings, read_settings
 from tracebench_viewer.shelf import Shelf
 
 PAGES = {name: f"screens/{name}.py" for name in ("runs", "run", "job", "compare", "failures", "installed", "launch")}
-LONGEST_TEXT = 20_000
-"""Characters of one text that a page shows; the rest is a download."""
+LONGEST_TEXT, MOST_LINES = 20_000, 1_000
+"""Characters and lines of one text that a page shows; the rest is a download."""
+LONGEST_WORDS = 1_000
+"""Characters of a text that stands in a sentence, a cell or a chart."""
 TALLEST, MOST_ROWS = 620, 16
 """Pixels of a long list, and the rows that they hold."""
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
@@ -84,7 +86,12 @@ def plain(text: object) -> str:
 
     What would become a link, escaped or not, is broken by a character that has no width.
     """
-    return _PUNCTUATION.sub(r"\\\1", _LINK.sub("\\g<0>\N{WORD JOINER}", visible(str(text)))).replace("\n", " ")
+    return _PUNCTUATION.sub(r"\\\1", _LINK.sub("\\g<0>\N{WORD JOINER}", words(str(text)))).replace("\n", " ")
+
+
+def words(text: str) -> str:
+    """Return text as it stands in a sentence, a cell or a chart: visible, and cut where it is long."""
+    return visible(text if len(text) <= LONGEST_WORDS else f"{text[:LONGEST_WORDS]}…")
 
 
 def visible(text: str) -> str:
@@ -113,19 +120,19 @@ def trouble(err: TraceBenchError) -> None:
         st.code(visible(err.hint), language=None, wrap_lines=True)
 
 
-def nothing(words: str, command: str = "") -> None:
+def nothing(told: str, command: str = "") -> None:
     """Say that there is nothing here, and what to do."""
-    st.info(words, icon=":material/info:")
+    st.info(told, icon=":material/info:")
     if command:
         st.code(command, language=None)
 
 
 def long_text(text: str, *, name: str, key: str, height: int | None = None) -> None:
     """Show text as text; a long one is cut, and whole as a download."""
-    shown = visible(text)
-    st.code(shown[:LONGEST_TEXT] or " ", language=None, wrap_lines=True, height=height or "content")
-    if len(shown) > LONGEST_TEXT:
-        st.caption(f"The first {LONGEST_TEXT:,} of {len(shown):,} characters.")
+    shown = visible("\n".join(text[:LONGEST_TEXT].split("\n", MOST_LINES)[:MOST_LINES]))
+    st.code(shown or " ", language=None, wrap_lines=True, height=height or "content")
+    if len(shown) < len(text):
+        st.caption(f"The first {len(shown):,} of {len(text):,} characters.")
         st.download_button("Download all of it", text.encode("utf-8", "backslashreplace"), file_name=name, key=key)
 
 
@@ -245,11 +252,11 @@ def chosen_run(*, what: str) -> dict[str, Any] | None:
 def _made_visible(value: Any) -> Any:
     """Return data with every text in it made visible."""
     if isinstance(value, str):
-        return visible(value)
+        return words(value)
     if isinstance(value, Mapping):
         return {name: _made_visible(inner) for name, inner in value.items()}
     return [_made_visible(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _cell(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) else value
+    return words(value) if isinstance(value, str) else value
