@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 
 from tracebench_core.builtin.hosting import open_host
-from tracebench_core.engine.local.child import run_order
+from tracebench_core.engine.execution import run_order
 from tracebench_core.engine.local.executor import read_setting
 from tracebench_core.engine.local.template import Template, preload, split_off
 from tracebench_core.engine.wire import Wire

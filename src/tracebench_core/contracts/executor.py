@@ -34,25 +34,41 @@ class JobEnd(Protocol):
     def order(self) -> JobOrder: ...
     @property
     def exit(self) -> Literal["done", "timeout", "died", "cancelled", "lost", "trained"]:
-        """`lost`: the process went down with its executor and may be run again.
+        """What the end was.
 
-        `trained` is no end: the executor goes on with the job's next phase, and tells how the training process ended (`detail`, empty
-        where it said so itself) before it does, so that a run that is killed meanwhile need not train again.
+        `done`, `trained`, `died`: what `ending` reads in the exit code. `timeout`: the process was ended at `order.time_limit`.
+        `cancelled`: it was ended by `cancel`, or with the run. `lost`: it went down with what it ran in (a worker, a machine), nothing
+        is known of the job, and it may be run again.
+
+        `trained` is no end of the job: told, with the following order's `ended` as its detail, before the job's next phase begins.
         """
         ...
 
     @property
-    def detail(self) -> str: ...
+    def detail(self) -> str:
+        """In words, for people."""
+        ...
 
 
 class Executor(Protocol):
-    """Runs jobs, each in a process of its own, and says how each ended."""
+    """Runs jobs, each phase in a process of its own, and says how each ended.
+
+    What follows which end is the engine's decision: the executor asks `order.next_phase(exit, detail)` of each process that has ended.
+    None: it yields the end. An order: it yields `trained` and runs that order as any other, before orders that it has not taken yet. In
+    the process it calls `run_order` (module `api.executors`), with a host of the setting's plugins. An order crosses to the process as
+    JSON; the order of a scoring holds secrets that no training may see. Orders name the run directory by its path, and the run's
+    helpers by addresses: an executor on another machine has to share both.
+    """
 
     def run(self, orders: Iterator[JobOrder | None], *, setting: ExecutorSetting) -> Generator[JobEnd]:
-        """Take orders lazily from the iterator while workers are free; yield each job's end as it comes.
+        """Take orders lazily from the iterator while fewer than `setting.workers` jobs run; yield each job's end as it comes.
 
-        An order of None says that no job may start at present: go on with those that run, and ask again within moments.
-        Closing the generator ends every job that still runs; nothing of them is left when it returns.
+        An order of None says that no job may start at present: go on with those that run, and ask again within moments. May be called
+        again, after it is exhausted, with jobs that are to be run once more. Closing the generator ends every job that still runs;
+        nothing of them is left when it returns, nor when this process is killed.
+
+        Raises:
+            OSError: when a job's files cannot be written (`unwritable`): the run cannot go on.
         """
         ...
 

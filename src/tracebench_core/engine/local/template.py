@@ -23,20 +23,14 @@ from typing import Any, NoReturn
 
 from pydantic import BaseModel
 
-from tracebench_core.engine.local import kernel
+from tracebench_core.engine import kernel
+from tracebench_core.engine.execution import ending
 from tracebench_core.engine.wire import Wire
 from tracebench_core.specs import JobOrder
 from tracebench_core.specs.base import Spec
 
 RunChild = Callable[[JobOrder], int]
 """Runs one job; returns the exit code of the job's process."""
-STOPPED = 10
-DISK_REFUSED = 11
-"""The job's files could not be written."""
-DONE = 12
-"""The job's result is written. Not 0: that is how a task's own `sys.exit` or `os._exit` ends, and leaves no result."""
-TRAINED = 13
-"""Training is over, and scoring follows in another process."""
 
 
 @dataclass(slots=True)
@@ -166,15 +160,8 @@ class Template:
         kernel.kill_group(child.pid)
         kernel.kill_children(keep={c.pid for c in self._children.values()})
         _remove_folder(child.workdir)
-        if code in {DONE, TRAINED}:
-            end = "done" if code == DONE else "trained"
-        elif child.ended:
-            end = child.ended
-        elif code == DISK_REFUSED:
-            end = "unwritable"
-        else:
-            end = "died"
-        self._wire.send({"end": child.job_id, "exit": end, "detail": _describe(code)})
+        end, detail = ending(code, asked=child.ended)
+        self._wire.send({"end": child.job_id, "exit": end, "detail": detail})
 
 
 def split_off() -> bool:
@@ -210,20 +197,6 @@ def _remove_folder(path: Path) -> None:
         path.rmdir()  # most are empty
         return
     shutil.rmtree(path, ignore_errors=True)
-
-
-def _describe(code: int | None) -> str:
-    if code is None:
-        return "the process vanished"
-    if code == STOPPED:
-        return "the process was told to end by SIGTERM"
-    if code == DISK_REFUSED:
-        return "its files cannot be written"
-    if code == 0:
-        return "the process ended with exit code 0 and without a result"
-    if code < 0:
-        return f"the process was killed by {signal.Signals(-code).name}"
-    return f"the process ended with exit code {code}"
 
 
 def _flush() -> None:

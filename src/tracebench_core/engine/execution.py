@@ -1,4 +1,7 @@
-"""A job's process: its own session, folder, output and seeds; it trains, or it scores what was trained."""
+"""A job's process: its own folder, output and seeds; it trains, or it scores what was trained, and its exit code says how that ended.
+
+An executor calls `run_order` in a process that does nothing else, and `ending` on its exit code.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
+from tracebench_core.engine import kernel
 from tracebench_core.engine.doors import open_context
 from tracebench_core.engine.finish import JobSoFar, conclude, conclude_lost, score_job
 from tracebench_core.engine.job import JobStopped, train_job
-from tracebench_core.engine.local import kernel
-from tracebench_core.engine.local.template import DISK_REFUSED, DONE, STOPPED, TRAINED
 from tracebench_core.engine.opening import load_aggregate
 from tracebench_core.engine.seeds import seed_process
 from tracebench_core.errors import UNWRITABLE
@@ -25,9 +27,30 @@ from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.writer import EventWriter
 
+STOPPED = 10
+DISK_REFUSED = 11
+DONE = 12
+"""The job's result is written. Not 0: that is how a task's own `sys.exit` or `os._exit` ends, and leaves no result."""
+TRAINED = 13
+"""Training is over, and scoring follows in another process."""
+
+
+def ending(code: int | None, *, asked: str = "") -> tuple[str, str]:
+    """Return what a process's exit code (negative: the signal that ended it) says, in a word and in words.
+
+    `asked` is why its executor had asked it to end: `timeout`, `cancelled`, or nothing. The word is `done`, `trained`, `asked`,
+    `unwritable` (the disk refused the job's files: the run cannot go on) or `died`.
+    """
+    known = {DONE: "done", TRAINED: "trained"}.get(code or 0)
+    return known or asked or ("unwritable" if code == DISK_REFUSED else "died"), _describe(code)
+
 
 def run_order(order: JobOrder, host: PluginHost) -> int:
-    """Run one order in this process, which is given up to it; return the process's exit code."""
+    """Run one order in this process, which is given up to it, and return the code with which the process is to end (`os._exit`).
+
+    SIGTERM ends it within moments; after `order.grace` seconds whoever sent it kills. What the job has started is below this process,
+    or below the next subreaper above it: an executor kills what is left.
+    """
     layout = RunLayout(Path(order.run_dir)).job(order.job.job_id)
     try:
         if order.phase == "train":
@@ -107,6 +130,20 @@ def _enter(layout: JobLayout) -> None:
     os.close(nothing)
     sys.stdout = os.fdopen(1, "w", buffering=1, errors="backslashreplace", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
+
+
+def _describe(code: int | None) -> str:
+    if code is None:
+        return "the process vanished"
+    if code == STOPPED:
+        return "the process was told to end by SIGTERM"
+    if code == DISK_REFUSED:
+        return "its files cannot be written"
+    if code == 0:
+        return "the process ended with exit code 0 and without a result"
+    if code < 0:
+        return f"the process was killed by {signal.Signals(-code).name}"
+    return f"the process ended with exit code {code}"
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
