@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import AggregateSpec, EnvironmentSpec, SuiteSpec, TaskSpec
+from tracebench_core.specs import AggregateSpec, EnvironmentSpec, SuiteSpec, TaskSpec, ViewSpec
 from tracebench_kernelbench import catalog
 
 
@@ -46,5 +46,19 @@ def tracebench_environments() -> list[EnvironmentSpec]:
             kind="server",
             loader="tracebench_kernelbench.server.environment:ServerEnvironment",
             scope="run",
+        )
+    ]
+
+
+@hookimpl
+def tracebench_views() -> list[ViewSpec]:
+    """Return the chart of a job's speed-ups."""
+    return [
+        ViewSpec(
+            name="kernelbench-speedups",
+            title="Speed-ups; grey: the noise, in which nothing is faster or slower; ✕: not correct",
+            kind="chart",
+            suites=("kernelbench",),
+            loader="tracebench_kernelbench.speedups:view",
         )
     ]

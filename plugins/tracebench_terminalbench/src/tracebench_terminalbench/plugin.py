@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import EnvironmentSpec, PythonSpec, StubFormatSpec, SuiteSpec, TaskSpec
+from tracebench_core.specs import EnvironmentSpec, PythonSpec, StubFormatSpec, SuiteSpec, TaskSpec, ViewSpec
 from tracebench_terminalbench import catalog
 from tracebench_terminalbench.found import RANGE
 
@@ -66,5 +66,19 @@ def tracebench_pythons() -> Iterable[PythonSpec]:
             python=">=3.12",
             requirements=(RANGE,),
             loader="tracebench_core.api.programs:find_python",
+        )
+    ]
+
+
+@hookimpl
+def tracebench_views() -> Iterable[ViewSpec]:
+    """Return the steps of the best candidate's trials."""
+    return [
+        ViewSpec(
+            name="terminal-bench-trajectory",
+            title="What the agent did under the best candidate",
+            kind="columns",
+            suites=("terminal_bench",),
+            loader="tracebench_terminalbench.trajectory:view",
         )
     ]
