@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -31,15 +33,21 @@ ONE_OF_A_LIST = frozenset({"seed", "params", "trainer_kwargs"})
 """Aliases that give the one item of the list that they stand for."""
 
 KNOBS = frozenset({"threads", "num_threads", "verbose"})
-KNOB_PREFIXES = ("ps_", "gepa_")
-"""Trainer settings that may stand outside of `trainer_kwargs`."""
+KNOB_GROUP = "tracebench.knobs"
+"""Entry-point group in which a plugin names the prefixes of its trainers' settings, each with the plugin's name as its value."""
 
 SECRETS = frozenset({"api_key", "apikey"})
 
 
+@cache
+def knob_prefixes() -> tuple[str, ...]:
+    """Return the prefixes of trainer settings that installed plugins let stand outside of `trainer_kwargs`."""
+    return tuple(sorted({point.name for point in entry_points(group=KNOB_GROUP)}))
+
+
 def is_knob(name: str) -> bool:
     """Tell whether a field is a trainer setting written a level too high."""
-    return name in KNOBS or name.startswith(KNOB_PREFIXES)
+    return name in KNOBS or name.startswith(knob_prefixes())
 
 
 def level_of(loc: Loc) -> Level | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tracebench_core.config.canonical import ALIASES, KNOB_PREFIXES, KNOBS, ONE_OF_A_LIST
+from tracebench_core.config.canonical import ALIASES, KNOBS, ONE_OF_A_LIST, knob_prefixes
 from tracebench_core.specs import (
     Budget,
     ListedModel,
@@ -58,7 +58,8 @@ def config_schema() -> dict[str, Any]:
         schema["properties"][name]["items"] = {"anyOf": [{"type": "string"}, schema["properties"][name]["items"]]}
     for part in (schema, definitions["TrainerEntry"]):
         knob = {"description": "A setting of the trainer; better written in `params_variants`.", "deprecated": True}
-        part["patternProperties"] = {f"^({'|'.join(KNOB_PREFIXES)})": knob}
+        if prefixes := knob_prefixes():
+            part["patternProperties"] = {f"^({'|'.join(prefixes)})": knob}
         part["properties"] |= dict.fromkeys(sorted(KNOBS), knob)
     return {"$schema": DIALECT, **schema}
 
