@@ -1,7 +1,9 @@
-"""Caps against five kinds of client: `python benchmarks/caps.py`.
+"""Caps against five kinds of client, and against crowds: `python benchmarks/caps.py [--crowds]`.
 
 Every client asks until something stops it, each on every axis of the budget, against a fake server on this machine. The table says
 what was capped, what was spent by the engine's own count, and by how much the cap was passed: by calls under way, and no more.
+
+With `--crowds`, many threads of one program ask or evaluate at the same time, whole or streamed; the server's own log says what was spent.
 """
 
 from __future__ import annotations
@@ -66,6 +68,33 @@ for n in itertools.count():
         problem.evaluate_many([{"x": n / 100}, {"x": n / 50}])
 """,
 }
+CROWD = """
+import json, os, sys, threading, urllib.error, urllib.request
+import tracebench_client
+axis, callers, streamed = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "streamed"
+problem = tracebench_client.connect()
+endpoint = problem.endpoint("optimizer")
+def ask(n):
+    body = json.dumps({"messages": [{"role": "user", "content": f"question {n} " * 5}], "stream": streamed}).encode()
+    request = urllib.request.Request(endpoint.base_url + "/chat/completions", body, {"Authorization": "Bearer " + endpoint.api_key})
+    try:
+        urllib.request.urlopen(request).read()
+    except OSError:
+        pass
+def evaluate(n):
+    try:
+        problem.evaluate({"x": n / 1000})
+    except BaseException:
+        pass
+def work(caller):
+    for n in range(300 // callers):
+        (evaluate if axis == "evaluations" else ask)(caller * 300 + n)
+threads = [threading.Thread(target=work, args=(caller,)) for caller in range(callers)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+CROWD_CAPS: Mapping[Axis, float] = {"evaluations": 40, "llm_calls": 40, "tokens": 3_000, "usd": 0.003}
+CALLERS = (1, 16, 150)
 SEARCH = {"id": "PrioritySearch", "optimizer": "Reflective", "params": {"num_steps": 10_000}}
 
 
@@ -128,6 +157,40 @@ def measure(folder: Path, axis: Axis, *, client: str, trainer: Mapping[str, Any]
         return Row(client, axis, CAPS[axis], result, tuple(server.log.served))
 
 
+def crowds(folder: Path, write: Callable[[str], object]) -> None:
+    """Write what crowds of callers spend against a cap, by the server's own log and the engine's count."""
+    write(f"{'axis':<13}{'callers':>8}  {'answers':<10}{'cap':>8}{'spent':>12}{'overshoot':>12}{'asked':>8}\n")
+    path = folder / "crowd.py"
+    path.write_text(CROWD)
+    for axis, cap in CROWD_CAPS.items():
+        for callers in CALLERS:
+            for way in ("whole", "streamed")[: 1 if axis == "evaluations" else 2]:
+                spent = crowd(folder, axis, argv=[sys.executable, str(path), axis, str(callers), way])
+                over = max(0.0, spent - cap)
+                write(
+                    f"{axis:<13}{callers:>8}  {way:<10}{cap:>8g}{spent:>12.6g}{over:>12.3g}{300 // callers * callers:>8}\n"
+                )
+
+
+def crowd(folder: Path, axis: Axis, *, argv: list[str]) -> float:
+    """Return what one crowd has spent on its capped axis."""
+    with FakeOpenAI(reply=lambda _: "word " * 60, delay=0.02) as server:
+        config = {
+            "mode": "real",
+            "tasks": ["internal:numeric_param"],
+            "trainers": [{"id": "Command", "params": {"argv": argv, "grace": 5.0}}],
+            "runs_dir": str(folder / "runs"),
+            "llm": {"model": "fake", "base_url": server.base_url, "prices": PRICE, "max_tokens": 50},
+            "budget": {axis: CROWD_CAPS[axis]},
+        }
+        summary = api.run(parse_config(config), stream=io.StringIO())
+        (result,) = api.load_run(summary.run_dir).results.values()
+        served = server.log.served
+    prompt, completion = sum(s.prompt_tokens for s in served), sum(s.completion_tokens for s in served)
+    by_axis = {"llm_calls": len(served), "tokens": prompt + completion, "usd": (prompt + 2 * completion) / 1e6}
+    return float(by_axis.get(axis, result.used.evaluations))
+
+
 def table(rows: Iterator[Row], write: Callable[[str], object]) -> None:
     """Write the rows."""
     write(
@@ -142,9 +205,13 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-search", action="store_true", help="leave out the trainer that needs the extra `opto`")
+    parser.add_argument("--crowds", action="store_true", help="crowds of callers, in place of kinds of client")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if args.crowds:
+            crowds(folder, sys.stdout.write)
+            return
         clients = list(trainers(folder, search=not args.no_search))
         table(
             (measure(folder, axis, client=client, trainer=trainer) for client, trainer in clients for axis in CAPS),

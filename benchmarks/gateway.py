@@ -1,8 +1,9 @@
 """What the gateway costs, and whether its ledger is the provider's: `python benchmarks/gateway.py [--calls 10000]`.
 
-Four measurements against a fake server on this machine, each a line of a table:
+Five measurements against a fake server on this machine, each a line of a table:
 
 * overhead: a stub call, one after another, beside a bare HTTP exchange with the same client library;
+* reservation: a stub call under caps, which are reserved and settled, beside one without any, interleaved;
 * concurrency: 50 calls of one second from 10 jobs;
 * ledger: calls and tokens against the fake server's own log, from 8 clients under faults, half of them streaming;
 * throughput: the same 32-fold asynchronous client at the fake server directly and through the gateway.
@@ -36,7 +37,7 @@ from tracebench_core.specs import Budget, LLMConfig, Mode
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
 MESSAGES = [{"role": "user", "content": "Improve the value of x, please. It is 2.0 now."}]
-STUB_CALLS, CLIENTS, IN_FLIGHT = 1000, 8, 32
+STUB_CALLS, CLIENTS, IN_FLIGHT, BLOCKS = 1000, 8, 32, 10
 
 
 @contextmanager
@@ -54,10 +55,17 @@ def gateway(
         yield handle, config
 
 
-def client_for(handle: GatewayHandle, config: LLMConfig, *, mode: Mode, job: int) -> GatewayClient:
+def client_for(
+    handle: GatewayHandle,
+    config: LLMConfig,
+    *,
+    mode: Mode,
+    job: int,
+    budget: Budget = Budget(),  # noqa: B008 - frozen
+) -> GatewayClient:
     """Register a job."""
     models = resolve_models(config, mode=mode, environ={})
-    return GatewayClient(handle.register(f"job{job}", budget=Budget(), seed=job, models=models))
+    return GatewayClient(handle.register(f"job{job}", budget=budget, seed=job, models=models))
 
 
 def overhead() -> str:
@@ -80,10 +88,29 @@ def overhead() -> str:
     return f"stub call, sequential: p50 {ours:.2f} ms (bare exchange with the fake server {floor:.2f} ms); target 3 ms"
 
 
-def timed(call: Callable[[], object]) -> float:
+def reservation() -> str:
+    """Return milliseconds per stub call with every axis capped, beside those without a cap, from interleaved blocks."""
+    capped = Budget(llm_calls=10**9, tokens=10**12, usd=1e9)
+    with gateway() as (handle, config):
+        clients = [
+            client_for(handle, config, mode="stub", job=job, budget=b) for job, b in enumerate((Budget(), capped))
+        ]
+        blocks: list[list[float]] = [[], []]
+        for _ in range(BLOCKS):
+            for client, found in zip(clients, blocks, strict=True):
+                found.append(timed(lambda client=client: client.complete(MESSAGES, role="optimizer"), times=100))  # type: ignore[misc]
+        for client in clients:
+            client.close()
+    free, held = min(blocks[0]), min(blocks[1])
+    return (
+        f"stub call, every axis capped: p50 {held:.2f} ms, without caps {free:.2f} ms = x{held / free:.2f}; target x1.2"
+    )
+
+
+def timed(call: Callable[[], object], *, times: int = STUB_CALLS) -> float:
     """Return the median milliseconds of a call."""
     seconds = []
-    for _ in range(STUB_CALLS):
+    for _ in range(times):
         begun = time.perf_counter()
         call()
         seconds.append(time.perf_counter() - begun)
@@ -204,6 +231,7 @@ def main() -> None:
     parser.add_argument("--throughput-calls", type=int, default=500)
     args = parser.parse_args()
     print(overhead())
+    print(reservation())
     print(concurrency())
     print(ledger(args.calls))
     print(throughput(args.throughput_calls))

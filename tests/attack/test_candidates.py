@@ -53,6 +53,7 @@ def test_hostile_candidate_is_contained(hostile, sandbox: LocalSandbox, tmp_path
     source = hostile.source.replace("{secret}", str(secret)).replace("{outside}", str(outside))
 
     limits = LIMITS if "timeout" in hostile.expected else PATIENT
+    assert sandbox.call(HONEST, "f", [1]).status == "ok"  # the next one runs in a process that was made ahead
     outcome = sandbox.call(source, "attack", limits=limits)
 
     assert outcome.status in hostile.expected, outcome

@@ -66,12 +66,42 @@ class Children:
             self._cell.enter(box.path)
         self._lockdown.limit(request, family=False)
         self._lockdown.enter(box.confinement)
+        self._run_candidate(channel, output)
+
+    def _run_candidate(self, channel: int, output: int) -> None:
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.dup2(channel, _CHANNEL)
         os.closerange(_CHANNEL + 1, _LAST)
         random.seed(0)  # Python reseeds it at every fork; numpy's state is the template's
         self._runner.serve(_CHANNEL)
+        os._exit(0)
+
+    def fork_waiting(self, box: Box) -> tuple[int, socket.socket]:
+        """Fork a candidate's process that is locked down and waits at the other end of the socket for a request's descriptors."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                pid = os.fork()
+            except OSError:
+                ours.close()
+                raise
+            if pid == 0:
+                try:
+                    self._become_waiting(box, theirs)
+                finally:
+                    os._exit(70)
+        return pid, ours
+
+    def _become_waiting(self, box: Box, link: socket.socket) -> None:
+        die_with(self._me)
+        os.setsid()
+        self._lockdown.enter(box.confinement)
+        os.dup2(link.detach(), _CHANNEL)
+        os.closerange(_CHANNEL + 1, _LAST)  # what belongs to other requests
+        told, fds, _, _ = socket.recv_fds(socket.socket(fileno=_CHANNEL), 1, 2)
+        if told:
+            self._run_candidate(*fds)
         os._exit(0)
 
     def fork_command(self, box: Box, request: Request, fds: list[int]) -> int:

@@ -112,15 +112,15 @@ class Lockdown:
         if self._filters is not None:
             self._filters.family()
 
-    def limit(self, request: Request, *, family: bool) -> None:
-        """Limit what the calling process may use; without capabilities, no limit can be raised again."""
+    def limit(self, request: Request, *, family: bool, pid: int = 0) -> None:
+        """Limit what a process may use, by default the calling one; without capabilities, it can raise no limit again."""
         cpu = -int(-request.seconds // 1)
         memory = request.memory_mb * _MB + (0 if family else self._address_space)
         size = request.file_mb * _MB
-        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (_MAX_FILES, _MAX_FILES))
+        resource.prlimit(pid, resource.RLIMIT_CPU, (cpu, cpu + 1))
+        resource.prlimit(pid, resource.RLIMIT_AS, (memory, memory))
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, size))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (_MAX_FILES, _MAX_FILES))
 
     def _drop_capabilities(self) -> None:
         """Give up every capability, so that not even root can raise its limits again (capset(2))."""

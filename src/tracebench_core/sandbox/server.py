@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.sandbox import namespaces
+from tracebench_core.sandbox.ahead import Ahead
 from tracebench_core.sandbox.boxes import Box, Boxes
 from tracebench_core.sandbox.cell import Cell
 from tracebench_core.sandbox.children import Children
@@ -69,10 +70,14 @@ class Child:
 class Server:
     """Takes requests, watches their children and buries them."""
 
-    def __init__(self, listener: socket.socket, children: Children, *, boxes: Boxes, sweeping: bool) -> None:
+    def __init__(
+        self, listener: socket.socket, children: Children, *, boxes: Boxes, ahead: Ahead, sweeping: bool
+    ) -> None:
         self._listener = listener
         self._forks = children
         self._boxes = boxes
+        self._ahead = ahead
+        self._busy = time.monotonic()
         self._sweeping = sweeping
         self._poll = select.poll()
         self._children: dict[int, Child] = {}
@@ -100,11 +105,17 @@ class Server:
                 with suppress(Exception):  # a look that fails is taken again
                     self._watch(looked)
             with suppress(OSError):
+                self._rest()
                 self._boxes.reap()
 
     def _patience(self) -> float | None:
         """Return for how many milliseconds there is nothing to do but wait."""
-        return _WATCH * 1000 if self._children or self._boxes.removers or self._inspection else None
+        return _WATCH * 1000 if self._children or self._ahead.pids or self._boxes.removers or self._inspection else None
+
+    def _rest(self) -> None:
+        """Keep no process for callers that have asked for nothing for a while."""
+        if not self._children and time.monotonic() - self._busy > _WATCH:
+            self._ahead.close()
 
     def _handle(self, fd: int) -> None:
         if self._inspection is not None and fd == self._inspection.fd:
@@ -156,12 +167,8 @@ class Server:
             os.close(fd)
 
     def _start(self, link: socket.socket, request: Request, fds: list[int], *, family: bool, clock: int) -> None:
-        box = self._boxes.take(family=family)
-        try:
-            pid = (self._forks.fork_command if family else self._forks.fork_candidate)(box, request, fds)
-        except OSError:
-            self._boxes.give_back(box)
-            raise
+        ready = None if family else self._ahead.take(request, fds)
+        pid, box = ready or self._fork(request, fds, family=family)
         try:
             pidfd = os.pidfd_open(pid)
         except OSError:
@@ -173,6 +180,16 @@ class Server:
         child = Child(pid, pidfd, link, box, deadline, request, family, clock)
         self._children[child.pidfd] = self._children[link.fileno()] = child
         self._poll.register(child.pidfd, select.POLLIN)
+        if not family:
+            self._ahead.fill(sum(not one.family for one in self._living()))
+
+    def _fork(self, request: Request, fds: list[int], *, family: bool) -> tuple[int, Box]:
+        box = self._boxes.take(family=family)
+        try:
+            return (self._forks.fork_command if family else self._forks.fork_candidate)(box, request, fds), box
+        except OSError:
+            self._boxes.give_back(box)
+            raise
 
     def _watch(self, now: float) -> None:
         """End who is late, and have the others looked at; while one look is under way there is no second."""
@@ -205,6 +222,7 @@ class Server:
 
     def _bury(self, child: Child) -> None:
         self._kill(child)
+        self._busy = time.monotonic()
         _, status, used = os.wait4(child.pid, 0)
         if child.family or self._sweeping:
             self._sweep()
@@ -245,6 +263,7 @@ class Server:
         for child in self._living():
             self._kill(child)
             self._bury(child)
+        self._ahead.close()
         self._sweep()
 
     def _forget(self, fd: int) -> None:
@@ -254,7 +273,7 @@ class Server:
 
     def _sweep(self) -> None:
         """End the strangers: processes whose parents died and that therefore became ours."""
-        known = {child.pid for child in self._children.values()} | self._boxes.removers
+        known = {child.pid for child in self._children.values()} | self._boxes.removers | self._ahead.pids
         if self._inspection is not None:
             known.add(self._inspection.pid)
         while (
@@ -289,7 +308,8 @@ def main(order: dict[str, Any]) -> None:
     cell = _open_cell(order, lockdown) if apart and threads == 1 and not lockdown.strong else None
     children = Children(lockdown, apart=apart, cell=cell)
     boxes = Boxes(Path(order["boxes"]), lockdown=lockdown)
-    server = Server(listener, children, boxes=boxes, sweeping=not lockdown.seccomp)
+    ahead = Ahead(children, boxes, lockdown)
+    server = Server(listener, children, boxes=boxes, ahead=ahead, sweeping=not lockdown.seccomp)
     level = "strong" if lockdown.strong else "namespaces" if cell is not None else "process"
     _tell({"error": "", "level": level, "threads": threads})
     reach.forget()
