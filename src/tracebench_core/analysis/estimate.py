@@ -259,7 +259,7 @@ def _widened(seen: Range | None) -> Range | None:
     if seen is None:
         return None
     beyond = max(seen.high - seen.low, LEAST_SPREAD * seen.likely)
-    return Range(low=max(0.0, seen.low - beyond), likely=seen.likely, high=seen.high + beyond)
+    return Range(low=max(seen.low / 2, seen.low - beyond), likely=seen.likely, high=seen.high + beyond)
 
 
 def _at_least(declared: Range | None, past: list[int]) -> Range | None:

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracebench_core.analysis.amounts import AXES, LEVELS, Amounts
-from tracebench_core.analysis.estimate import Estimator, JobEstimate, Known, estimate_run, too_few_proposals
+from tracebench_core.analysis.estimate import (
+    DEFAULT_COMPLETION,
+    DEFAULT_PROMPT,
+    Estimator,
+    JobEstimate,
+    Known,
+    estimate_run,
+    too_few_proposals,
+)
 from tracebench_core.analysis.history import CallCost, Caller, History, WorkDone, settings_key
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.specs import Budget, CostEstimate, JobSpec, ModelIdentity, Price, Range, TaskShape, TaskVersion
@@ -61,7 +69,7 @@ def test_past_runs_replace_the_defaults() -> None:
     history.evaluation_seconds["s:t", "real"] = [2.0]
     found = estimate(job(), known(), history=history)
 
-    assert found.amounts.on("tokens") == Range(low=10 * 110, likely=10 * 220, high=20 * 330)
+    assert found.amounts.on("tokens") == Range(low=10 * 55, likely=10 * 220, high=20 * 550)  # beyond the two that were seen
     assert found.amounts.likely.seconds == pytest.approx(44 * 2.0 + 10 * 1.0)
     assert found.assumed == ()
 
@@ -139,8 +147,9 @@ def test_a_trainer_that_goes_on_uses_its_cap_up() -> None:
     stopped = estimate(job(budget=Budget(evaluations=84), timeout=2.0), on)
     assert stopped.cut_by == "seconds"
     cheap = estimate(job(budget=Budget(tokens=40_000)), on)
-    assert cheap.amounts.on("llm_calls") == Range(low=5, likely=20, high=100)
-    assert cheap.amounts.high.evaluations == pytest.approx(4 + 4 * 100)
+    least = DEFAULT_PROMPT.low + DEFAULT_COMPLETION.low
+    assert cheap.amounts.on("llm_calls") == Range(low=5, likely=20, high=40_000 / least)
+    assert cheap.amounts.high.evaluations == pytest.approx(4 + 4 * 40_000 / least)
 
 
 def test_a_cap_that_is_never_spent_does_not_extend() -> None:
