@@ -3,6 +3,7 @@
     python benchmarks/kernelbench.py problems [--only softmax]   the plain kernels against themselves
     python benchmarks/kernelbench.py hand                        hand-written kernels against the plain ones
     python benchmarks/kernelbench.py noise --times 100           a kernel against itself: how far from 1 the raw ratio is
+    python benchmarks/kernelbench.py modules --root CHECKOUT     KernelBench's modules at CPU sizes against themselves (needs torch)
     python benchmarks/kernelbench.py optimise                    PrioritySearch and KeepBest, real mode, a rule-based server
 
 The server of the last knows rules and is no language model: it shows that the suite leads from slow kernels to fast ones, not how well a
@@ -22,12 +23,17 @@ from statistics import median, quantiles
 from typing import Any
 
 from tracebench_core import api
-from tracebench_core.contracts import Sandbox
+from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_core.sandbox import open_sandbox
 from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_kernelbench.building import build_kernel
 from tracebench_kernelbench.driving import drive
 from tracebench_kernelbench.judging import judge
+from tracebench_kernelbench.modules.backends import TORCH
+from tracebench_kernelbench.modules.exercise import ModuleExercise
+from tracebench_kernelbench.modules.source import at_cpu_sizes, cpu_sizes, find_problems
+from tracebench_kernelbench.modules.stepping import judge_python
+from tracebench_kernelbench.modules.task import renamed
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
 from tracebench_kernelbench.timing import compare
@@ -132,6 +138,32 @@ def noise(times: int, sandbox: Sandbox) -> None:
     print(f"within [0.95, 1.05]: {within} of {times}; counted as 1: {counted} of {times}")
 
 
+def modules(root: Path, only: str) -> None:
+    """Judge modules of a checkout, at the sizes of the profile `cpu`, against themselves; the sandbox has PyTorch loaded beforehand."""
+    print("| problem | reference, ms | ratio | noise | counts as | seconds |")
+    print("|---|---|---|---|---|---|")
+    with open_sandbox(preload=["numpy", "torch"]) as sandbox:
+        sandbox.call("def warm():\n    return 0", "warm")
+        for problem in find_problems(root):
+            name = f"level{problem.level}/{problem.number}"
+            if (problem.level, problem.number) not in cpu_sizes() or only not in f"{name}_{problem.name}":
+                continue
+            code = at_cpu_sizes(problem.level, problem.number, problem.read())
+            began = time.perf_counter()
+            try:
+                verdict = judge_python(ModuleExercise(code, TORCH), renamed(code), sandbox, Effort())
+            except NotMeasured as err:
+                print(f"| `{name}` | not measured: {str(err).splitlines()[0]} |", flush=True)
+                continue
+            took, m = time.perf_counter() - began, verdict.metrics
+            cells = (
+                f"{m['reference_ms']:.3f} | {m['speedup_raw']:.3f} | {100 * m['noise']:.1f} % | {m['speedup']:.2f}"
+                if verdict.correct
+                else verdict.text.splitlines()[0]
+            )
+            print(f"| `{name}` | {cells} | {took:.2f} |", flush=True)
+
+
 def optimise() -> None:
     """Run two trainers on `matmul` against a server that hands out a better kernel each time it is asked."""
     asked = 0
@@ -155,10 +187,14 @@ def optimise() -> None:
 def main() -> None:
     """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("problems", "hand", "noise", "optimise"))
+    parser.add_argument("what", choices=("problems", "hand", "noise", "modules", "optimise"))
     parser.add_argument("--only", default="", help="only problems whose name contains this")
     parser.add_argument("--times", type=int, default=100)
+    parser.add_argument("--root", type=Path, help="a checkout of KernelBench, for `modules`")
     arguments = parser.parse_args()
+    if arguments.what == "modules":
+        modules(arguments.root or parser.error("`modules` needs --root CHECKOUT"), arguments.only)
+        return
     if arguments.what == "optimise":
         optimise()
         return

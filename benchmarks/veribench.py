@@ -1,7 +1,8 @@
 """Check the Coq problems and let two trainers improve prompt and file, against a local server that knows rules and no language.
 
     python benchmarks/veribench.py problems      # start score, gold score and milliseconds of every problem
-    python benchmarks/veribench.py prompt        # PrioritySearch and KeepBest on the prompt of all problems
+    python benchmarks/veribench.py stub          # 16 tasks, two trainers, two seeds in stub mode
+    python benchmarks/veribench.py prompt        # PrioritySearch and KeepBest on the prompt of all problems; or one of them, by name
     python benchmarks/veribench.py file          # KeepBest on one file
 
 The server writes a gold proof when the prompt gives the advice that the problem's category needs, and adds one piece of advice when it is
@@ -11,6 +12,7 @@ asked for a better prompt. So the curves show that better prompts prove more the
 
 from __future__ import annotations
 
+import collections
 import io
 import json
 import os
@@ -21,7 +23,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tracebench_core import api, evaluate_task
+from tracebench_core import api
+from tracebench_core.builtin.hosting import open_host
+from tracebench_core.engine.evaluation import open_workbench
 from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_veribench.coq.catalog import ENTRIES
@@ -32,6 +36,10 @@ ADVICE = {
     "Prove properties of lists by induction.": {"lists", "search"},
     "State a lemma for each helper function first.": {"sorting", "trees"},
 }
+TRAINERS: list[dict[str, Any]] = [
+    {"id": "PrioritySearch", "optimizer": "Reflective", "params_variants": [{"ps_steps": 4}]},
+    {"id": "KeepBest", "params_variants": [{"num_steps": 5}]},
+]
 PROBLEMS = {load_problem(e.name).title: load_problem(e.name) for e in ENTRIES}
 
 
@@ -57,17 +65,43 @@ def better(name: str, value: str) -> str:
 
 
 def show_problems() -> None:
-    """Print the table of problems."""
+    """Print the table of problems; sandbox, environment and task are open when the clock starts, as they are in a run."""
     print(f"{'problem':24}{'start':>7}{'gold':>6}{'ms':>7}")
     took = []
+    host = open_host()
     for entry in ENTRIES:
-        problem, task = load_problem(entry.name), f"veribench_coq:file/{entry.name}"
-        start = evaluate_task(task)[0].score
+        with open_workbench(host, f"veribench_coq:file/{entry.name}") as bench:
+            (start,) = bench.evaluate({}, split="train")
+            for name in ("c1", "c2", "c3"):
+                begun = time.perf_counter()
+                (gold,) = bench.evaluate({"file": load_problem(entry.name).gold}, split="train", name=name)
+                took.append(1000 * (time.perf_counter() - begun))
+        ms = statistics.median(took[-3:])
+        print(f"{entry.name:24}{start.feedback.score:7.2f}{gold.feedback.score:6.2f}{ms:7.0f}", flush=True)
+    print(f"{'median':24}{'':13}{statistics.median(took):7.0f}")
+
+
+def time_stub() -> None:
+    """Run 16 prompt tasks with two trainers and two seeds in stub mode, and print how long that takes."""
+    tasks = [f"veribench_coq:{entry.name}" for entry in ENTRIES[:16]]
+    config = {
+        "mode": "stub",
+        "seeds": [1, 2],
+        "max_workers": 2,
+        "budget": {"evaluations": 10},
+        "tasks": tasks,
+        "trainers": TRAINERS,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "config.json")
+        place.write_text(json.dumps(config | {"runs_dir": folder}), encoding="utf-8")
         begun = time.perf_counter()
-        (gold,) = evaluate_task(task, {"file": problem.gold})
-        took.append(1000 * (time.perf_counter() - begun))
-        print(f"{entry.name:24}{start:7.2f}{gold.score:6.2f}{took[-1]:7.0f}")
-    print(f"{'median':24}{'':13}{statistics.median(took):7.0f}   (with opening the sandbox and the task)")
+        summary = api.run(api.load_config(place), stream=io.StringIO())
+        seconds = time.perf_counter() - begun
+        ends = collections.Counter(result.status for result in api.load_run(summary.run_dir).results.values())
+        print(
+            f"{sum(ends.values())} jobs in {seconds:.1f} s: {', '.join(f'{n} {status}' for status, n in ends.items())}"
+        )
 
 
 def optimise(tasks: list[str], trainers: list[dict[str, Any]]) -> None:
@@ -95,14 +129,11 @@ def main() -> None:
     part = sys.argv[1] if len(sys.argv) > 1 else "problems"
     if part == "problems":
         show_problems()
+    elif part == "stub":
+        time_stub()
     elif part == "prompt":
-        optimise(
-            ["veribench_coq:suite"],
-            [
-                {"id": "PrioritySearch", "optimizer": "Reflective", "params_variants": [{"ps_steps": 4}]},
-                {"id": "KeepBest", "params_variants": [{"num_steps": 5}]},
-            ],
-        )
+        chosen = [trainer for trainer in TRAINERS if trainer["id"] in (sys.argv[2:] or [t["id"] for t in TRAINERS])]
+        optimise(["veribench_coq:suite"], chosen)
     else:
         optimise(["veribench_coq:file/list_sum"], [{"id": "KeepBest", "params_variants": [{"num_steps": 6}]}])
 

@@ -36,6 +36,11 @@ class Children:
         self._runner = Runner()
         self._me = os.getpid()
 
+    @property
+    def nested(self) -> bool:
+        """Say whether a candidate runs in a process below the one that is forked."""
+        return self._cell is not None
+
     def warm_up(self) -> None:
         """Run a candidate of our own here: what Python and the loader settle on first use, no child has to settle in pages of its own."""
         order = Encoder(_LAST).pack(_WARM_UP)

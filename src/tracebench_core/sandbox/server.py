@@ -176,6 +176,8 @@ class Server:
             os.waitpid(pid, 0)
             self._boxes.give_back(box)
             raise
+        if clock >= 0 and not self._forks.nested:
+            os.pwrite(clock, struct.pack("=q", pid), 8)
         deadline = time.monotonic() + request.seconds + _GRACE
         child = Child(pid, pidfd, link, box, deadline, request, family, clock)
         self._children[child.pidfd] = self._children[link.fileno()] = child

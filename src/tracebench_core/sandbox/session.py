@@ -15,8 +15,12 @@ from tracebench_core.sandbox.frames import Inbox
 from tracebench_core.specs.sandbox import Limits, Outcome
 
 
+_CPU_TIME = 2
+"""What `clock_gettime` is asked of a process, in the low bits of the clock's number (`MAKE_PROCESS_CPUCLOCK` of the system's headers)."""
+
+
 class Clock:
-    """The deadline of the call under way, where the template reads it too: it ends a child whose caller cannot."""
+    """The deadline of the call under way, where the template reads it too: it ends a child whose caller cannot; and whose time to read."""
 
     def __init__(self) -> None:
         self._fd = os.memfd_create("deadline", os.MFD_CLOEXEC)
@@ -31,6 +35,16 @@ class Clock:
     def set(self, deadline: float) -> None:
         """Write when the child must be gone, on the monotonic clock; infinity between calls."""
         struct.pack_into("=d", self._page, 0, deadline)
+
+    def used(self) -> float | None:
+        """Return the child's processor time so far; None where it cannot be told."""
+        (pid,) = struct.unpack_from("=q", self._page, 8)
+        if pid <= 0:
+            return None
+        try:
+            return time.clock_gettime((~pid << 3) | _CPU_TIME)
+        except OSError:
+            return None
 
     def close(self) -> None:
         """Close. Idempotent."""
@@ -49,6 +63,7 @@ class LocalSession:
         self._left = limits.seconds
         self._limits = limits
         self._count = -1
+        self._used: float | None = 0.0
         self._final: Outcome | None = None
         self._inbox = Inbox(limits.output_bytes)
         order = code_order(code, entry, prelude=prelude, inputs=None, limits=limits)
@@ -113,7 +128,9 @@ class LocalSession:
         self._clock.set(float("inf"))
         seconds = time.monotonic() - started
         self._left -= seconds
-        return Outcome(**fields, seconds=seconds)
+        before, self._used = self._used, self._clock.used()
+        cpu = None if before is None or self._used is None else self._used - before
+        return Outcome(**fields, seconds=seconds, cpu_seconds=cpu)
 
     def _finish(self, outcome: Outcome) -> Outcome:
         self._final = outcome

@@ -60,7 +60,7 @@ SERVER = "KERNELBENCH_SERVER"
 ENVIRONMENT = "kernelbench_server"
 CITATION = "Ouyang et al., KernelBench: Can LLMs Write Efficient GPU Kernels?, 2025, arXiv:2502.10517."
 _QUICK = ("matmul", "layernorm", "spmv", "conv2d")
-_COMPILERS = tuple(
+COMPILERS = tuple(
     Requirement(kind="command", name=name, hint="sudo apt-get install gcc g++", unless="server")
     for name in ("gcc", "g++")
 )
@@ -89,7 +89,7 @@ def _spec(name: str, title: str, family: str) -> TaskSpec:
         sizes=TaskSizes(train=1, test=1),
         environments=(ENVIRONMENT,),
         concurrency=1,
-        requires=() if os.environ.get(SERVER) else _COMPILERS,
+        requires=() if os.environ.get(SERVER) else COMPILERS,
         preload=("numpy",),
         sandbox=(),
         citation=CITATION,

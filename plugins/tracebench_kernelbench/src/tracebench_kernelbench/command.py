@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +14,20 @@ app = typer.Typer(help="Judge kernels for others.", no_args_is_help=True)
 @app.callback()
 def root() -> None:
     """Judge kernels for others."""
+
+
+@app.command()
+def fetch(
+    folder: Annotated[Path, typer.Argument(help="Where the rows are written: FOLDER/level_<n>.jsonl.")],
+    *,
+    revision: Annotated[str | None, typer.Option(help="A revision of the data set; its newest when not given.")] = None,
+) -> None:
+    """Write KernelBench's rows from the hub to a folder, once."""
+    from tracebench_kernelbench.modules.hub import fetch_rows  # noqa: PLC0415 - `--help` needs none of it
+
+    counts = fetch_rows(folder, revision)
+    typer.echo(f"{sum(counts.values())} problems of {len(counts)} levels in {folder}")
+    typer.echo(f"export KERNELBENCH_ROOT={folder.resolve()}")
 
 
 @app.command()

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import AggregateSpec, EnvironmentSpec, SuiteSpec, TaskSpec, ViewSpec
 from tracebench_kernelbench import catalog
+from tracebench_kernelbench.modules.listing import list_modules, list_numba
+from tracebench_kernelbench.settings import SETTINGS
+
+
+@hookimpl
+def tracebench_configure(settings: Mapping[str, Any]) -> None:
+    """Take the root, and the option `root`."""
+    SETTINGS.configure(settings)
 
 
 @hookimpl
@@ -20,8 +31,8 @@ def tracebench_suite() -> SuiteSpec:
 
 @hookimpl
 def tracebench_tasks() -> tuple[TaskSpec, ...]:
-    """Return a task per problem."""
-    return tuple(catalog.listed())
+    """Return a task per problem of our own, in C and with Numba, and those of KernelBench below a root."""
+    return (*catalog.listed(), *list_numba(), *list_modules(SETTINGS))
 
 
 @hookimpl

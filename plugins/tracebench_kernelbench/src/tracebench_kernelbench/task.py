@@ -56,11 +56,11 @@ class KernelTask:
             "train": (Example(id="train-0", input=1),),
             "test": (Example(id="test-0", input=_TEST_EFFORT),),
         }
-        self.guide: Guide = _score
+        self.guide: Guide = score
 
     def run(self, values: Values, example: Example, context: Context) -> Verdict:
         """Judge the source here or on the server."""
-        source, effort = str(values[PARAMETER]), _scaled(self._options.effort, example.input)
+        source, effort = str(values[PARAMETER]), scaled(self._options.effort, example.input)
         if self._server is None:
             return judge(self.problem, source, context.sandbox, effort)
         address = context.environment(ENVIRONMENT)["address"] if self._server == BY_RUN else self._server
@@ -76,7 +76,12 @@ class KernelTask:
         return []
 
 
-def _score(_example: Example, output: Any, _context: Context) -> Feedback:
+def score(_example: Example, output: Any, _context: Context) -> Feedback:
+    """Return the feedback of a verdict.
+
+    Raises:
+        EvaluationFailed: for a kernel that is not right.
+    """
     verdict: Verdict = output
     feedback = Feedback(score=verdict.score, text=verdict.text, metrics=verdict.metrics, status=verdict.status)
     if verdict.status != "ok":
@@ -84,7 +89,7 @@ def _score(_example: Example, output: Any, _context: Context) -> Feedback:
     return feedback
 
 
-def _scaled(effort: Effort, factor: int) -> Effort:
+def scaled(effort: Effort, factor: int) -> Effort:
     """Return a multiple of an effort, within its bounds."""
     bounds = {"trials": 20, "least": 200, "most": 200}
     return effort.model_copy(

@@ -1,0 +1,197 @@
+"""What the judge of Python candidates needs of a problem, for problems of our own and for KernelBench's."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracebench_core.contracts import NotMeasured, Sandbox, Session
+from tracebench_core.specs import Limits, Outcome
+from tracebench_kernelbench.building import build_kernel
+from tracebench_kernelbench.modules import harness
+from tracebench_kernelbench.modules.backends import NUMBA, Backend
+from tracebench_kernelbench.problem import Problem
+
+Arrays = Sequence[NDArray[Any]]
+_WEIGHTS_SEED = 42
+"""Of weights, as in KernelBench: a module and its replacement get the same ones where they make them in the same order."""
+
+
+class Exercise(Protocol):
+    """One problem with one backend."""
+
+    @property
+    def backend(self) -> Backend:
+        """What a candidate is written with."""
+        ...
+
+    @property
+    def rtol(self) -> float:
+        """How far an output may lie from the right one, as a share of it."""
+        ...
+
+    @property
+    def atol(self) -> float:
+        """How far an output may lie from the right one beside that."""
+        ...
+
+    @property
+    def slack(self) -> float:
+        """How many times farther than from the truth a candidate may lie from the reference, which has errors of its own."""
+        ...
+
+    def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
+        """Open the trusted session, with entries `_judge_reference(*inputs)` and `_judge_echo(*inputs)`.
+
+        Raises:
+            NotMeasured: when it does not start.
+        """
+        ...
+
+    def open_candidate(
+        self, sandbox: Sandbox, source: str, reference: Session, limits: Limits
+    ) -> tuple[Session, Outcome]:
+        """Open a candidate's session, with the entry `_judge_work(*inputs)`; the outcome says how its loading ended."""
+        ...
+
+    def draw(self, seed: int, reference: Session) -> Sequence[Any]:
+        """Return the inputs of a seed."""
+        ...
+
+    def truth(self, seed: int) -> Arrays | None:
+        """Return the right outputs, farther computed than the reference's; None where the reference is the truth."""
+        ...
+
+
+def asked(outcome: Outcome) -> Any:
+    """Return the value of a trusted call.
+
+    Raises:
+        NotMeasured: when it has none.
+    """
+    if outcome.status != "ok":
+        raise NotMeasured(f"The reference failed ({outcome.status}): {outcome.error or outcome.traceback}")
+    return outcome.value
+
+
+@contextmanager
+def closed_on_failure(session: Session) -> Iterator[None]:
+    """Close a session where what is done with it fails."""
+    try:
+        yield
+    except BaseException:
+        session.close()
+        raise
+
+
+@dataclass(frozen=True)
+class OwnExercise:
+    """A problem of our own: a candidate defines `kernel(*inputs, out)` over numpy arrays, and is compared with the plain C."""
+
+    problem: Problem
+    backend: Backend = NUMBA
+    slack: float = 2.0
+
+    @property
+    def rtol(self) -> float:
+        """See `Exercise`."""
+        return self.problem.rtol
+
+    @property
+    def atol(self) -> float:
+        """See `Exercise`."""
+        return self.problem.atol
+
+    @property
+    def _output(self) -> tuple[tuple[int, ...], str]:
+        return self.problem.output.shape, "float32" if self.problem.output.kind == "f" else "int32"
+
+    def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
+        """See `Exercise`."""
+        built = build_kernel(sandbox, self.problem.source, self.problem.signature)
+        if not built.binary:
+            raise NotMeasured(f"The plain kernel does not build here: {built.words}", retry=False)
+        session = sandbox.session(harness.of_library(*self._output), "_judge_reference", limits=limits)
+        with closed_on_failure(session):
+            asked(session.call(base64.b64decode(built.binary), entry="_judge_load"))
+        return session
+
+    def open_candidate(
+        self, sandbox: Sandbox, source: str, reference: Session, limits: Limits
+    ) -> tuple[Session, Outcome]:
+        """See `Exercise`."""
+        session = sandbox.session(source, "kernel", limits=limits, prelude=harness.around_kernel(*self._output))
+        return session, Outcome(status="ok")
+
+    def draw(self, seed: int, reference: Session) -> Sequence[Any]:
+        """See `Exercise`."""
+        return self.problem.draw(seed)
+
+    def truth(self, seed: int) -> Arrays | None:
+        """See `Exercise`."""
+        return [self.problem.expected(seed).reshape(self.problem.output.shape)]
+
+
+@dataclass(frozen=True)
+class ModuleExercise:
+    """A problem of KernelBench: a candidate defines `ModelNew`, and is compared with `Model`."""
+
+    code: str
+    backend: Backend
+    rtol: float = 1e-4
+    atol: float = 1e-4
+    slack: float = 1.0
+
+    def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
+        """See `Exercise`."""
+        session = sandbox.session(harness.of_problem(self.code), "_judge_reference", limits=limits)
+        with closed_on_failure(session):
+            init = asked(session.call(_WEIGHTS_SEED, entry="_judge_init"))
+            asked(session.call(_WEIGHTS_SEED, init, "Model", entry="_judge_build"))
+        return session
+
+    def open_candidate(
+        self, sandbox: Sandbox, source: str, reference: Session, limits: Limits
+    ) -> tuple[Session, Outcome]:
+        """See `Exercise`."""
+        init = asked(reference.call(_WEIGHTS_SEED, entry="_judge_init"))
+        session = sandbox.session(
+            source, "ModelNew", limits=limits, prelude=harness.around_module(self.backend.environ)
+        )
+        return session, session.call(_WEIGHTS_SEED, init, "ModelNew", entry="_judge_build")
+
+    def draw(self, seed: int, reference: Session) -> Sequence[Any]:
+        """See `Exercise`."""
+        drawn: Sequence[Any] = asked(reference.call(seed % (1 << 63), entry="_judge_draw"))
+        return drawn
+
+    def truth(self, seed: int) -> Arrays | None:
+        """See `Exercise`."""
+        return None
+
+
+def differs(got: Any, want: Arrays, *, rtol: float, atol: float) -> str | None:
+    """Return what is wrong with the outputs of a call: their number, a shape, a type, or the first value; None when nothing is."""
+    if not isinstance(got, list) or len(got) != len(want):
+        return f"it returns {len(got) if isinstance(got, list) else 'no'} arrays, and should return {len(want)}"
+    for place, (one, other) in enumerate(zip(got, want, strict=True)):
+        name = "the output" if len(want) == 1 else f"output {place + 1}"
+        if not isinstance(one, np.ndarray) or one.shape != other.shape:
+            return f"{name} has the shape {getattr(one, 'shape', ())}, and should have {other.shape}"
+        if one.dtype.kind != other.dtype.kind or (other.dtype.itemsize, one.dtype.itemsize) == (4, 8):
+            return f"{name} is {one.dtype}, and should be {other.dtype}"
+        with np.errstate(invalid="ignore", over="ignore"):
+            far = np.abs(one.astype(np.float64) - other) > atol + rtol * np.abs(other.astype(np.float64))
+        wrong = far | (np.isnan(one) if one.dtype.kind == "f" else np.zeros(one.shape, bool))
+        if wrong.any():
+            first = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.ndim else ()
+            where = ", ".join(str(int(index)) for index in first)
+            values = f"[{where}] = {one[first]:.9g}, expected {other[first]:.9g}"
+            return f"{int(wrong.sum())} of {wrong.size} values are wrong; the first is {values}"
+    return None

@@ -1,0 +1,97 @@
+"""KernelBench's problems and Numba's tasks as data; imports neither numpy nor torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+from tracebench_core.specs import Requirement, TaskSizes, TaskSpec, TaskVersion
+from tracebench_kernelbench import catalog
+from tracebench_kernelbench.modules.backends import BACKENDS, INSTALL
+from tracebench_kernelbench.modules.source import REPRESENTATIVE, Found, cpu_sizes, find_problems
+from tracebench_kernelbench.settings import Settings
+
+_LOADING = "tracebench_kernelbench.modules.loading"
+_HUB_LEVEL = 4
+_WEIGHTS = "level 4 wraps models whose weights a hub serves, and what is judged has no network"
+_SHARED: dict[str, Any] = {
+    "metric": "speedup",
+    "worst_score": 0.0,
+    "aggregate": "kernelbench_geometric_mean",
+    "sizes": TaskSizes(train=1, test=1),
+    "concurrency": 1,
+    "citation": catalog.CITATION,
+}
+
+
+def list_numba() -> Iterator[TaskSpec]:
+    """Yield a task per problem of our own, written with Numba."""
+    for family, titles in catalog.OWN.items():
+        for name, title in titles.items():
+            yield TaskSpec(
+                name=f"numba/{name}",
+                loader=f"{_LOADING}:numba_{name}",
+                title=f"{title}, with Numba",
+                groups=("numba", f"numba/{family}"),
+                tags=("kernel", "numba", family),
+                options="tracebench_kernelbench.options:Effort",
+                requires=(_requires("numba"), *catalog.COMPILERS),
+                preload=("numpy",),
+                sandbox=("numpy", "numba"),
+                **_SHARED,
+            )
+
+
+def list_modules(settings: Settings) -> Iterator[TaskSpec]:
+    """Yield two tasks per problem below the root: at its own sizes, and at those of the profile `cpu`."""
+    root = settings.root
+    if root is None:
+        return
+    try:
+        problems = list(find_problems(root))
+    except (OSError, ValueError) as err:
+        yield _broken("level1", str(err))
+        return
+    if not problems and settings.is_certain:
+        yield _broken("level1", f"`{root}` holds no `KernelBench/level1` and no `level_1.jsonl`")
+    for problem in problems:
+        yield _module(problem, "")
+        if (problem.level, problem.number) in cpu_sizes():
+            yield _module(problem, "cpu/")
+
+
+def _module(problem: Found, profile: str) -> TaskSpec:
+    level, name = f"{profile}level{problem.level}", f"{profile}level{problem.level}/{problem.number}"
+    chosen = problem.number in REPRESENTATIVE.get(problem.level, ())
+    words = problem.name.strip("_").replace("_", " ")
+    return TaskSpec(
+        name=name,
+        loader=f"{_LOADING}:{'cpu' if profile else 'original'}_{problem.level}_{problem.number}",
+        title=f"{words}, at sizes for a CPU" if profile else words,
+        aliases=(f"{level}/{problem.number}_{problem.name}",),
+        groups=(level, *((f"{level}/representative", f"{profile}representative") if chosen else ())),
+        tags=("kernel", "pytorch", "cpu" if profile else "original"),
+        options="tracebench_kernelbench.modules.task:ModuleOptions",
+        version=TaskVersion(comparability=1),
+        requires=(_requires("torch"),),
+        broken=_WEIGHTS if problem.level == _HUB_LEVEL else "",
+        sandbox=_installed(),
+        source=f"KernelBench, level {problem.level}, problem {problem.number}; sizes: {'profile cpu' if profile else 'original'}",
+        licence="MIT",
+        **_SHARED,
+    )
+
+
+def _installed() -> tuple[str, ...]:
+    """Return what every session has loaded: the packages of the backends that are here."""
+    modules = dict.fromkeys(name for backend in BACKENDS.values() for name in backend.modules)
+    return ("numpy", *(name for name in modules if name == "torch" or find_spec(name) is not None))
+
+
+def _requires(name: str) -> Requirement:
+    return Requirement(kind="module", name=name, hint=f'pip install "{INSTALL[name]}"')
+
+
+def _broken(name: str, reason: str) -> TaskSpec:
+    return TaskSpec(name=name, title=name, loader=f"{_LOADING}:broken", broken=reason)

@@ -1,0 +1,56 @@
+"""The loaders that specs name: `numba_<problem>`, `original_<level>_<number>`, `cpu_<level>_<number>`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tracebench_core.errors import MissingRequirementError, PluginError
+from tracebench_kernelbench.modules.exercise import OwnExercise
+from tracebench_kernelbench.modules.source import at_cpu_sizes, find_problems
+from tracebench_kernelbench.modules.task import ModuleOptions, PythonTask, module_task, own_task
+from tracebench_kernelbench.options import Effort
+from tracebench_kernelbench.own import PROBLEMS
+from tracebench_kernelbench.settings import SETTINGS
+
+
+def __getattr__(name: str) -> Callable[..., PythonTask]:
+    kind, _, rest = name.partition("_")
+    if kind == "numba" and rest in PROBLEMS:
+        return partial(_numba, rest)
+    if kind in {"original", "cpu"}:
+        level, _, number = rest.partition("_")
+        if level.isdigit() and number.isdigit():
+            return partial(_module, kind, int(level), int(number))
+    raise AttributeError(f"there is no task `{name}`")
+
+
+def broken(**_: Any) -> PythonTask:
+    """Refuse.
+
+    Raises:
+        MissingRequirementError: always.
+    """
+    raise MissingRequirementError(
+        "KernelBench's problems are not there", hint="export KERNELBENCH_ROOT=/path/to/KernelBench"
+    )
+
+
+def _numba(name: str, **options: Any) -> PythonTask:
+    return own_task(OwnExercise(PROBLEMS[name]), Effort(**options))
+
+
+def _module(profile: str, level: int, number: int, **options: Any) -> PythonTask:
+    root = SETTINGS.root
+    problems = find_problems(root) if root is not None else ()
+    found = next((p for p in problems if (p.level, p.number) == (level, number)), None)
+    if found is None:
+        return broken()
+    code = found.read()
+    if profile == "cpu":
+        try:
+            code = at_cpu_sizes(level, number, code)
+        except (LookupError, ValueError) as err:
+            raise PluginError(str(err)) from err
+    return module_task(code, ModuleOptions(**options))

@@ -1,0 +1,106 @@
+"""Tasks whose single parameter is the source of a candidate in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from tracebench_core.contracts import Context, Guide
+from tracebench_core.specs import Example, Parameter, Split, Values
+from tracebench_kernelbench.judging import Verdict
+from tracebench_kernelbench.modules.backends import BACKENDS
+from tracebench_kernelbench.modules.exercise import Exercise, ModuleExercise, OwnExercise
+from tracebench_kernelbench.modules.stepping import judge_python
+from tracebench_kernelbench.options import Effort
+from tracebench_kernelbench.task import scaled, score
+
+PARAMETER = "kernel"
+_MODULE = """Write a faster replacement of this PyTorch module for one core of this machine, with {title}. {advice}
+
+Define `ModelNew`: it is made and called as `Model` is, makes its weights in the same order, and returns the same shapes and types. The
+score is the speed-up over `Model`, in processor time; a speed-up within the noise counts as 1, and a wrong result as 0. Each call has
+fresh inputs, and every output is checked, within {atol:g} + {rtol:g} * |value|.
+
+```python
+{code}
+```
+"""
+_OWN = """Write a fast kernel in Python for one core of this machine, with {title}: {what}. {advice}
+
+Define `kernel({names}, out)` over numpy arrays, which writes its result into `out`. The score is the speed-up over a plain kernel in C, in
+processor time; a speed-up within the noise counts as 1, and a wrong result as 0. Each call has fresh inputs, and every output is checked,
+within {atol:g} + {rtol:g} * |value|.
+"""
+_START = """import numba
+
+
+@numba.njit
+def work({names}, out):
+    raise NotImplementedError
+
+
+def kernel({names}, out):
+    work({names}, out)
+"""
+
+
+class ModuleOptions(Effort):
+    """Settings of a task of KernelBench's own problems."""
+
+    backend: Literal["torch", "numba", "triton"] = "torch"
+    """What the candidate is written with."""
+
+
+class PythonTask:
+    """A core `Task` made of an `Exercise`."""
+
+    def __init__(self, exercise: Exercise, effort: Effort, *, objective: str, initial: str) -> None:
+        exercise.backend.require()
+        self._exercise, self._effort = exercise, effort
+        self.objective = objective
+        self.guide: Guide = score
+        self.parameters: Sequence[Parameter] = (
+            Parameter(name=PARAMETER, initial=initial, kind="code", description="Python source.", max_length=100_000),
+        )
+        self.splits: Mapping[Split, Sequence[Example]] = {
+            "train": (Example(id="train-0", input=1),),
+            "test": (Example(id="test-0", input=2),),
+        }
+
+    def run(self, values: Values, example: Example, context: Context) -> Verdict:
+        """Judge the source."""
+        return judge_python(
+            self._exercise, str(values[PARAMETER]), context.sandbox, scaled(self._effort, int(example.input))
+        )
+
+    def close(self) -> None:
+        """Do nothing: the sandbox is the engine's."""
+
+
+def module_task(code: str, options: ModuleOptions) -> PythonTask:
+    """Build the task of a problem of KernelBench; it starts from the module itself, renamed."""
+    exercise = ModuleExercise(code, BACKENDS[options.backend])
+    backend = exercise.backend
+    objective = _MODULE.format(
+        title=backend.title, advice=backend.advice, atol=exercise.atol, rtol=exercise.rtol, code=code.strip()
+    )
+    effort = Effort(**options.model_dump(include=set(Effort.model_fields)))
+    return PythonTask(exercise, effort, objective=objective, initial=renamed(code))
+
+
+def own_task(exercise: OwnExercise, effort: Effort) -> PythonTask:
+    """Build the task of a problem of our own; it starts from a kernel that is to be written."""
+    problem, backend = exercise.problem, exercise.backend
+    names = ", ".join(array.name for array in problem.inputs)
+    arrays = "; ".join(f"`{a.name}` {a.shape} {'float32' if a.kind == 'f' else 'int32'}" for a in problem.arrays)
+    what = f"{problem.title[0].lower()}{problem.title[1:]}. Arrays: {arrays}. The plain kernel:\n```c\n{problem.source}```\n"
+    objective = _OWN.format(
+        title=backend.title, advice=backend.advice, what=what, names=names, atol=problem.atol, rtol=problem.rtol
+    )
+    return PythonTask(exercise, effort, objective=objective, initial=_START.format(names=names))
+
+
+def renamed(code: str) -> str:
+    """Return a problem's own module as a candidate: `Model` becomes `ModelNew`."""
+    head, found, tail = code.partition("class Model(")
+    return f"{head}class ModelNew({tail.replace('super(Model,', 'super(ModelNew,')}" if found else code

@@ -1,0 +1,184 @@
+"""KernelBench's own files and rows: what is listed, how constants are rewritten, what hints say. None of it needs PyTorch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tracebench_kernelbench.modules.constants import read_constants, rewrite_constants
+from tracebench_kernelbench.modules.exercise import differs
+from tracebench_kernelbench.modules.hints import find_hints
+from tracebench_kernelbench.modules.listing import list_modules, list_numba
+from tracebench_kernelbench.modules.source import at_cpu_sizes, cpu_sizes, find_problems
+from tracebench_kernelbench.modules.task import renamed
+from tracebench_kernelbench.settings import Settings
+
+CODE = '''"""A comment with é before it."""
+import torch
+M = 1024 * 4
+N = 2048 * 2  # columns
+height = width = 128
+a, b = 16, (3, 3)
+big = 2 ** 10
+layer_sizes = [16384, 16384]
+rate = 0.5
+flag = True
+"é"; K = 7
+'''
+
+
+def write_checkout(root: Path) -> Path:
+    for level, names in ((1, ("1_Square_matrix_", "2_Standard", "10_Later")), (4, ("3_org-model-125m_bs1",))):
+        folder = root / "KernelBench" / f"level{level}"
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / f"{name}.py").write_text(f"# {name}\n{CODE}")
+    (root / "KernelBench/level1/notes.txt").write_text("no problem")
+    (root / "KernelBench/level1/helper.py").write_text("no number")
+    return root
+
+
+def settings_of(root: Path) -> Settings:
+    settings = Settings()
+    settings.configure({"options": {"root": str(root)}})
+    return settings
+
+
+def test_constants_of_every_shape_are_read() -> None:
+    assert read_constants(CODE) == {"M": 4096, "N": 4096, "height": 128, "width": 128, "a": 16, "big": 1024, "K": 7}
+
+
+def test_rewriting_changes_the_numbers_and_nothing_else() -> None:
+    changed = rewrite_constants(CODE, {"N": 64, "height": 32, "width": 32, "a": 8, "big": 4, "K": 1})
+
+    assert read_constants(changed) == {"M": 4096, "N": 64, "height": 32, "width": 32, "a": 8, "big": 4, "K": 1}
+    assert "N = 64  # columns\n" in changed
+    assert "a, b = 8, (3, 3)\n" in changed
+    assert changed.count("\n") == CODE.count("\n")
+    assert rewrite_constants(CODE, {}) == CODE
+
+
+@pytest.mark.parametrize("values", [{"missing": 1}, {"rate": 1}, {"layer_sizes": 1}, {"height": 1, "width": 2}])
+def test_what_cannot_be_rewritten_is_refused(values: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=r"names (no whole number|several constants)"):
+        rewrite_constants(CODE, values)
+
+
+def test_a_checkout_is_listed_in_order_with_groups_and_aliases(tmp_path: Path) -> None:
+    specs = {spec.name: spec for spec in list_modules(settings_of(write_checkout(tmp_path)))}
+
+    assert [name for name in specs if not name.startswith("cpu/")] == ["level1/1", "level1/2", "level1/10", "level4/3"]
+    assert specs["level1/1"].aliases == ("level1/1_Square_matrix_",)
+    assert "level1/representative" in specs["level1/1"].groups
+    assert "representative" not in specs["level1/2"].groups
+    assert specs["level1/1"].requires[0].hint == 'pip install "tracebench-kernelbench[torch]"'
+    assert "no network" in specs["level4/3"].broken
+
+
+def test_rows_of_the_hub_are_the_same_problems(tmp_path: Path) -> None:
+    row = {"code": CODE, "level": 1, "name": "1_Square_matrix_", "problem_id": 1}
+    (tmp_path / "level_1.jsonl").write_text(json.dumps(row) + "\n" + json.dumps({"no": "problem"}) + "\n")
+
+    (found,) = find_problems(tmp_path)
+
+    assert (found.level, found.number, found.name, found.read()) == (1, 1, "Square_matrix_", CODE)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("{]", "line 1: not JSON"), ("[1]", "line 1: not an object"), (None, "holds no")]
+)
+def test_a_root_that_cannot_be_read_is_listed_with_the_reason(text: str | None, reason: str, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "level_1.jsonl").write_text(text)
+
+    (spec,) = list_modules(settings_of(tmp_path))
+
+    assert reason in spec.broken
+
+
+def test_a_root_for_all_suites_need_not_hold_kernelbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KERNELBENCH_ROOT", raising=False)
+    settings = Settings()
+    settings.configure({"root": tmp_path})
+
+    assert list(list_modules(settings)) == []
+
+
+def test_sizes_for_a_cpu_belong_to_one_version_of_a_file() -> None:
+    assert len(cpu_sizes()) >= 150
+    assert {level for level, _ in cpu_sizes()} == {1, 2, 3}
+    with pytest.raises(LookupError, match="level1/1"):
+        at_cpu_sizes(1, 1, CODE)
+
+
+def test_numba_has_a_task_per_problem_of_our_own() -> None:
+    specs = list(list_numba())
+
+    assert len(specs) == 36
+    assert all(spec.sandbox == ("numpy", "numba") for spec in specs)
+
+
+def test_a_problem_is_its_own_first_candidate() -> None:
+    code = "class Model(nn.Module):\n    def __init__(self):\n        super(Model, self).__init__()\n"
+
+    assert renamed(code) == code.replace("Model(nn", "ModelNew(nn").replace("super(Model,", "super(ModelNew,")
+
+
+@pytest.mark.parametrize(
+    ("source", "backend", "words"),
+    [
+        ("try:\n    pass\nexcept Exception:\n    pass", "torch", "catches exceptions"),
+        ("import time\ntime.perf_counter = lambda: 0", "torch", "assigns to a clock"),
+        ("from threading import Thread", "torch", "threading"),
+        ("import gc", "torch", "`gc`"),
+        ("x = x.half()", "torch", "lower precision"),
+        ("key = x.data_ptr()", "torch", "addresses"),
+        ("import numba, torch\ny = torch.nn.functional.relu(x)", "numba", "operators of PyTorch"),
+        ("import torch", "triton", "imports no `triton`"),
+    ],
+)
+def test_hints_say_what_a_source_looks_like(source: str, backend: str, words: str) -> None:
+    assert any(words in hint for hint in find_hints(source, backend))
+
+
+@pytest.mark.parametrize(
+    ("source", "backend"),
+    [
+        (
+            "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.relu(x)",
+            "torch",
+        ),
+        ("import numba\n@numba.njit\ndef kernel(x, out):\n    out[:] = x", "numba"),
+        ("no python (", "torch"),
+    ],
+)
+def test_an_honest_source_has_no_hints(source: str, backend: str) -> None:
+    assert find_hints(source, backend) == []
+
+
+WANT = [np.array([1.0, 2.0], np.float32)]
+
+
+@pytest.mark.parametrize(
+    ("got", "words"),
+    [
+        ([np.array([1.0, 2.1], np.float32)], "[1] = 2.0999999, expected 2"),
+        ([np.array([np.nan, 2.0], np.float32)], "[0] = nan"),
+        ([np.array([1.0, 2.0])], "is float64"),
+        ([np.array([1, 2], np.int32)], "is int32"),
+        ([np.array([1.0], np.float32)], "has the shape (1,)"),
+        ([np.array(1.0, np.float32)], "has the shape ()"),
+        ([WANT[0], WANT[0]], "returns 2 arrays"),
+        ([3.0], "has the shape"),
+        (None, "returns no arrays"),
+    ],
+)
+def test_wrong_outputs_are_told(got: object, words: str) -> None:
+    assert words in str(differs(got, WANT, rtol=1e-4, atol=1e-4))
+
+
+def test_outputs_within_tolerance_are_right() -> None:
+    assert differs([np.array([1.00001, 2.0001], np.float32)], WANT, rtol=1e-4, atol=1e-4) is None

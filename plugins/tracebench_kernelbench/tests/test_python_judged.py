@@ -1,0 +1,225 @@
+"""Candidates in Python, judged in sessions: honest ones, and known ways to cheat, which are worth nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+
+from tracebench_core.contracts import NotMeasured, Sandbox
+from tracebench_core.sandbox import open_sandbox
+from tracebench_kernelbench.modules.backends import NUMBA, TORCH, TRITON, Backend
+from tracebench_kernelbench.modules.exercise import ModuleExercise, OwnExercise
+from tracebench_kernelbench.modules.stepping import judge_python
+from tracebench_kernelbench.modules.task import renamed
+from tracebench_kernelbench.options import Effort
+from tracebench_kernelbench.own import PROBLEMS
+
+EFFORT = Effort(trials=2, warm=3, least=6, most=6, budget_ms=0, call_seconds=2.0)
+HEAD = "import torch\nimport torch.nn as nn\n"
+MODULE = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self, n):
+        super(Model, self).__init__()
+        self.linear = nn.Linear(n, n)
+
+    def forward(self, x):
+        return torch.tanh(self.linear(x))
+
+n = 96
+
+def get_inputs():
+    return [torch.randn(64, n)]
+
+def get_init_inputs():
+    return [n]
+"""
+)
+BODY = "return torch.tanh(self.linear(x))"
+
+
+def replaced(body: str, before: str = "") -> str:
+    text = "\n        ".join(body.splitlines())
+    return renamed(MODULE).replace(BODY, text).replace("class ModelNew", f"{before}\nclass ModelNew")
+
+
+HONEST = {
+    "itself": renamed(MODULE),
+    "reassociates": replaced("y = self.linear.weight @ x.t()\nreturn torch.tanh(y.t() + self.linear.bias)"),
+    "not contiguous": replaced("return torch.tanh(self.linear(x)).t().contiguous().t()"),
+    "a list of one": replaced("return [torch.tanh(self.linear(x))]"),
+    "has methods and names of its own": replaced(
+        "return work(self, x)", "def work(self, x):\n    return torch.tanh(self.linear(x))\n"
+    ),
+    "changes its own copy of the input": replaced("y = torch.tanh(self.linear(x))\nx.zero_()\nreturn y"),
+}
+WRONG = {
+    "caches its first result": replaced(
+        "global kept\nif kept is None:\n    kept = torch.tanh(self.linear(x))\nreturn kept", "kept = None\n"
+    ),
+    "knows an input by its shape": replaced(
+        "if x.shape not in kept:\n    kept[x.shape] = torch.tanh(self.linear(x))\nreturn kept[x.shape]", "kept = {}\n"
+    ),
+    "works while warming up": replaced(
+        "global count\ncount += 1\nreturn torch.tanh(self.linear(x)) if count < 4 else torch.empty(64, 96)",
+        "count = 0\n",
+    ),
+    "half precision": replaced("return torch.tanh(self.linear(x.bfloat16().float()))"),
+    "NaN as a wildcard": replaced("return torch.tanh(self.linear(x)) * float('nan')"),
+    "double precision as output": replaced("return torch.tanh(self.linear(x)).double()"),
+    "other shape": replaced("return torch.tanh(self.linear(x))[:32]"),
+    "a view of its input": replaced("return x"),
+    "no tensor": replaced("return 'the right result'"),
+    "a lazy result": replaced(
+        "return Lazy(torch.zeros(64, 96))",
+        "class Lazy(torch.Tensor):\n    def numpy(self):\n        return super().numpy()\n    def detach(self):\n        return self\n",
+    ),
+    "hunts for what is expected": replaced(
+        "found = [t for t in gc.get_objects() if isinstance(t, torch.Tensor) and t.shape == (64, 96) and t is not x]\n"
+        "return found[-1] if found else torch.zeros(64, 96)",
+        "import gc\n",
+    ),
+    "replaces the judge's own functions": MODULE.replace("class Model(", "class ModelNew(").replace(
+        "super(Model,", "super(ModelNew,"
+    )
+    + "\nimport numpy\ndef _judge_work(*inputs):\n    return [numpy.zeros((64, 96), numpy.float32)]\n",
+    "raises": replaced("raise RuntimeError('no kernel')"),
+    "no ModelNew": HEAD,
+    "no Python": "class ModelNew(:",
+    "ends its process": replaced("import os\nos._exit(0)"),
+    "starts a process": replaced("import os\nos.fork()\nreturn x"),
+    "writes a file elsewhere": replaced("open('/etc/kernel', 'w')\nreturn x"),
+    "too much memory": replaced("return torch.ones(1 << 34)"),
+    "a crash in C": replaced("import ctypes\nctypes.string_at(0)"),
+}
+
+
+def heavy(backend: Backend) -> pytest.MarkDecorator:
+    """Mark what needs a backend's packages, which take seconds to load."""
+    del backend
+    return pytest.mark.heavy("torch")
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    here = [name for name in ("torch", "numba", "triton") if find_spec(name) is not None]
+    if "torch" not in here:
+        pytest.skip('PyTorch is not installed: pip install "tracebench-kernelbench[torch]"')
+    with open_sandbox(preload=["numpy", *here]) as opened:
+        yield opened
+
+
+@heavy(TORCH)
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_module_is_right(name: str, sandbox: Sandbox) -> None:
+    verdict = judge_python(ModuleExercise(MODULE, TORCH), HONEST[name], sandbox, EFFORT)
+
+    assert verdict.correct, verdict.text
+    assert verdict.score > 0
+
+
+@heavy(TORCH)
+@pytest.mark.parametrize("name", WRONG)
+def test_a_cheat_is_worth_nothing(name: str, sandbox: Sandbox) -> None:
+    verdict = judge_python(ModuleExercise(MODULE, TORCH), WRONG[name], sandbox, EFFORT)
+
+    assert (verdict.correct, verdict.score) == (False, 0.0), verdict.text
+    assert verdict.status in {"invalid", "timeout"}
+    assert verdict.text
+
+
+@heavy(TORCH)
+def test_a_hang_ends_at_its_limit(sandbox: Sandbox) -> None:
+    effort = EFFORT.model_copy(update={"call_seconds": 0.2, "compile_seconds": 1.0})
+
+    verdict = judge_python(ModuleExercise(MODULE, TORCH), replaced("while True:\n    pass"), sandbox, effort)
+
+    assert (verdict.status, verdict.score) == ("timeout", 0.0)
+
+
+SLOW = "for _ in range(60):\n    y = torch.tanh(self.linear(x))\nreturn y"
+CLOCKS = {
+    "shrinks the clock": "import time\ntime.process_time = time.perf_counter = time.monotonic = lambda: 0.0\n",
+    "works in a thread": "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\n",
+}
+
+
+@heavy(TORCH)
+@pytest.mark.parametrize("name", CLOCKS)
+def test_a_slow_module_gains_nothing_by_its_clock(name: str, sandbox: Sandbox) -> None:
+    body = SLOW
+    if name == "works in a thread":
+        body = "return pool.submit(self.slow, x).result()"
+    source = replaced(body, CLOCKS[name])
+    slow = SLOW.replace("\n", "\n        ")
+    if name == "works in a thread":
+        source = source.replace("    def forward", f"    def slow(self, x):\n        {slow}\n\n    def forward")
+
+    verdict = judge_python(ModuleExercise(MODULE, TORCH), source, sandbox, EFFORT)
+
+    assert verdict.score < 0.6 or not verdict.correct, verdict.text
+
+
+@heavy(TORCH)
+def test_a_problem_that_a_constant_solves_is_refused(sandbox: Sandbox) -> None:
+    constant = MODULE.replace(BODY, "return torch.softmax(self.linear(x)[:, :1], dim=1)")
+
+    with pytest.raises(NotMeasured, match="constant"):
+        judge_python(ModuleExercise(constant, TORCH), renamed(constant), sandbox, EFFORT)
+
+
+@heavy(TORCH)
+def test_a_problem_that_does_not_run_is_nobodys_failure(sandbox: Sandbox) -> None:
+    with pytest.raises(NotMeasured, match="reference failed"):
+        judge_python(
+            ModuleExercise(MODULE.replace("nn.Linear(n, n)", "nn.Linear(n, n, oops=1)"), TORCH), HEAD, sandbox, EFFORT
+        )
+
+
+@heavy(NUMBA)
+def test_numba_is_judged_against_plain_c(sandbox: Sandbox) -> None:
+    pytest.importorskip("numba", reason='Numba is not installed: pip install "tracebench-kernelbench[numba]"')
+    loops = "def work(x, out):\n    for i in range(x.shape[0]):\n        out[i] = x[i].sum()\n"
+    right = f"import numba\n@numba.njit\n{loops}def kernel(x, out):\n    work(x, out)\n"
+    exercise = OwnExercise(PROBLEMS["row_sums"])
+
+    verdict, wrong = (
+        judge_python(exercise, source, sandbox, EFFORT) for source in (right, right.replace(".sum()", ".max()"))
+    )
+
+    assert verdict.correct, verdict.text
+    assert verdict.metrics["reference_ms"] > 0
+    assert (wrong.correct, wrong.score) == (False, 0.0)
+
+
+@heavy(TRITON)
+def test_triton_is_interpreted_and_never_timed(sandbox: Sandbox) -> None:
+    pytest.importorskip("triton", reason='Triton is not installed: pip install "tracebench-kernelbench[triton]"')
+    relu = MODULE.replace(BODY, "return torch.relu(x)").replace(
+        "        self.linear = nn.Linear(n, n)\n", "        self.n = n\n"
+    )
+    source = """
+import torch, triton, triton.language as tl
+@triton.jit
+def cut(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.maximum(tl.load(x + at, mask=at < n), 0), mask=at < n)
+class ModelNew(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+    def forward(self, x):
+        out = torch.empty_like(x)
+        cut[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
+        return out
+"""
+    verdict, wrong = (
+        judge_python(ModuleExercise(relu, TRITON), text, sandbox, EFFORT)
+        for text in (source, source.replace("), 0)", "), 1)"))
+    )
+
+    assert (verdict.correct, verdict.score) == (True, 1.0), verdict.text
+    assert "speedup" not in verdict.metrics
+    assert (wrong.correct, wrong.score) == (False, 0.0)
