@@ -14,7 +14,6 @@ from tracebench_core.sandbox.exchange import Exchange, code_order, pack_order, r
 from tracebench_core.sandbox.frames import Inbox
 from tracebench_core.specs.sandbox import Limits, Outcome
 
-
 _CPU_TIME = 2
 """What `clock_gettime` is asked of a process, in the low bits of the clock's number (`MAKE_PROCESS_CPUCLOCK` of the system's headers)."""
 
