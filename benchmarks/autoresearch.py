@@ -10,6 +10,7 @@ The simulation draws measurements from a normal distribution with standard devia
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import re
@@ -139,6 +140,37 @@ def overhead(rounds: int) -> None:
         print(
             f"{name}: bare {bare:.3f} s, in a box {middle:.3f} s (least {min(found):.3f}): {middle - bare:+.3f} s beside the command"
         )
+    whole = whole_experiments(trees["200 files"], 4 * rounds)
+    middle = statistics.median(whole)
+    print(
+        f"200 files, proposal to verdict: {middle:.3f} s (least {min(whole):.3f}): {middle - bare:+.3f} s beside the command (goal 0.15)"
+    )
+
+
+def whole_experiments(tree: Snapshot, count: int) -> list[float]:
+    """Return the seconds of experiments of a job, from the model's being asked to the verdict."""
+    with tempfile.TemporaryDirectory() as name:
+        scratch, numbers = Path(name), itertools.count(2)
+        (scratch / "root/small").mkdir(parents=True)
+        write_files(tree, scratch / "root/small")
+        (scratch / "root/small/experiment.yaml").write_text("editable: [a.sh]\nrun: sh a.sh\nmetric: {name: m}\n")
+        trainer = f"{{id: Autoresearch, params_variants: [{{num_experiments: {count}, accept: greedy}}]}}"
+
+        def reply(_messages: list[dict[str, Any]]) -> str:
+            return f"Hypothesis: another\nFILE: a.sh\n```\necho m: {-next(numbers)}\n```\n"
+
+        with FakeOpenAI(reply=reply) as server:
+            config = CONFIG.format(url=server.base_url, trainers=trainer)
+            (scratch / "run.yaml").write_text(config.replace("autoresearch:tiny_lm", "autoresearch:small"))
+            words = ["run", "--config", "run.yaml", "--root", "root", "--runs-dir", "runs"]
+            subprocess.run(
+                [sys.executable, "-m", "tracebench_core.cli", *words], cwd=scratch, check=True, capture_output=True
+            )
+        (path,) = scratch.glob("runs/*/jobs/*/events.jsonl")
+        events = [json.loads(line) for line in path.read_text().splitlines()]
+        begun = [event["mono"] for event in events if event["kind"] == "step_started"]
+        ended = [event["mono"] for event in events if event["kind"] == "step_finished"]
+        return [end - begin for begin, end in zip(begun, ended, strict=True)][1:]
 
 
 def propose(messages: list[dict[str, Any]]) -> str:
