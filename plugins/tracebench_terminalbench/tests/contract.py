@@ -31,6 +31,8 @@ FIELDS = {
     EnvironmentCapabilities: "disable_internet",
     Terminus2Options: "max_turns parser_name api_base temperature",
 }
+TOLD = ("Unknown Error in LLM interaction", "api_request_times_msec", "n_episodes")
+"""Words of its log and of its results from which a model that is away is told."""
 PLACEHOLDERS = ("{instruction}", "{terminal_state}")
 
 
@@ -56,6 +58,8 @@ def broken_agent():
     for name in ("_get_prompt_template_path", "options_model"):
         if not hasattr(Terminus2, name):
             yield f"Terminus2 has no `{name}`"
+    source = inspect.getsource(inspect.getmodule(Terminus2))
+    yield from (f"Terminus2 no longer tells {words!r}" for words in TOLD if words not in source)
     if not issubclass(TemplateTerminus2.options_model, Terminus2Options):
         yield "TemplateTerminus2's options are none of Terminus2's"
     for parser in ("json", "xml"):

@@ -144,6 +144,26 @@ def test_a_cap_ends_harbor_and_leaves_nothing(harbor: Harbor, tmp_path: Path, ca
     assert left(tmp_path) == []
 
 
+def test_a_model_that_goes_away_in_the_middle_is_nothing_measured(harbor: Harbor, tmp_path: Path) -> None:
+    waits = json.dumps({"analysis": "", "plan": "", "commands": [{"keystrokes": "", "duration": 0.5}]})
+    with FakeOpenAI(reply=lambda _: waits, script=[None, None], rates={"drop": 1.0}) as server:
+        words = command(tmp_path, url=server.base_url, task="toy/hello-file", trainer="NoOp", budget="{}")
+        done = subprocess.run(
+            [*words, "-o", "llm.outage_limit=0", "-o", "evaluation_retries=0"],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
+    assert done.returncode == 1, done.stderr
+    assert len(server.log.served) == 2
+    measured = [event for event in events(tmp_path) if event["kind"] == "evaluation"]
+    assert {event["status"] for event in measured} == {"not_measured"}, measured
+    (result,) = [json.loads(path.read_text()) for path in tmp_path.glob("runs/*/jobs/*/results.json")]
+    assert result["status"] == "failed", result
+    assert left(tmp_path) == []
+
+
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_killed_leaves_no_process_and_no_mount(
     harbor: Harbor, tmp_path: Path, sent: signal.Signals

@@ -36,6 +36,29 @@ def test_zero_is_measured_and_an_agent_out_of_time_keeps_its_reward(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    ("answered", "log", "reward"),
+    [
+        ([], "Unknown Error in LLM interaction: BadGatewayError: refused", None),
+        ([900.0], "Unknown Error in LLM interaction: BadGatewayError: refused", 0.0),
+        ([], "Collecting main service artifacts", 0.0),
+    ],
+)
+def test_time_that_was_spent_on_a_model_that_is_away_is_no_zero(
+    tmp_path: Path, answered: list[float], log: str, reward: float | None
+) -> None:
+    """It is one only where the agent's last request failed: one that was answered later, or is merely slow, leaves the reward."""
+    result = failed("AgentTimeoutError", {"reward": 0.0})
+    told = {"agent_result": {"metadata": {"n_episodes": 1, "api_request_times_msec": answered}}}
+    folder = written(tmp_path / "a", result=result | told)
+    (folder / "trial.log").write_text(f"Started\n{log}\n")
+
+    trial = read_trial(folder)
+
+    assert (trial.reward, trial.timed_out) == (reward, reward is not None)
+    assert ("model was away" in trial.error) == (reward is None)
+
+
+@pytest.mark.parametrize(
     "kind", ["VerifierTimeoutError", "RewardFileNotFoundError", "BadRequestError", "SomethingNewError"]
 )
 def test_a_failure_of_agent_or_verifier_measures_nothing_and_may_be_the_candidates(tmp_path: Path, kind: str) -> None:

@@ -20,12 +20,14 @@ INFRASTRUCTURE = frozenset(
     {
         "EnvironmentStartTimeoutError", "SandboxBuildFailedError", "HealthcheckError", "LocalSandboxError",
         "NotUnderstoodError", "AgentSetupTimeoutError", "CancelledError", "RuntimeError", "OSError", "DownloadVerifierDirError",
-        "AddTestsDirError", "APIConnectionError", "InternalServerError", "ServiceUnavailableError", "RateLimitError", "Timeout",
-        "AuthenticationError", "AgentAuthenticationError", "ApiUsageLimitError",
+        "AddTestsDirError", "APIConnectionError", "InternalServerError", "ServiceUnavailableError", "BadGatewayError",
+        "RateLimitError", "Timeout", "AuthenticationError", "AgentAuthenticationError", "ApiUsageLimitError", "ModelGoneError",
     }
 )  # fmt: skip
 """Failures of the sandbox, its provider or the model's server, which say nothing of the candidate."""
-AGENT_TIMEOUT = "AgentTimeoutError"
+AGENT_TIMEOUT, MODEL_GONE = "AgentTimeoutError", "ModelGoneError"
+MODEL_FAILED = "Unknown Error in LLM interaction"
+"""What Terminus-2 writes into its log when a request to the model fails, before it tries again."""
 _MESSAGE_CHARACTERS = 2000
 
 
@@ -90,6 +92,8 @@ def _trial(folder: Path, data: Mapping[str, Any]) -> Trial:
         str(name): float(value) for name, value in ((data.get("verifier_result") or {}).get("rewards") or {}).items()
     }
     kind, words = _failure(data)
+    if kind == AGENT_TIMEOUT and (lost := _lost_model(folder, data)):
+        kind, words = MODEL_GONE, f"the agent's time was over while its model was away: {lost}"
     reward = rewards.get("reward", next(iter(rewards.values())) if len(rewards) == 1 else None)
     if kind and kind not in REWARD_STANDS:
         reward = None
@@ -116,6 +120,16 @@ def _failure(data: Mapping[str, Any]) -> tuple[str, str]:
             kind = str(info.get("exception_type"))
             return kind, f"{kind}: {str(info.get('exception_message') or '').strip()}"[:_MESSAGE_CHARACTERS]
     return "", ""
+
+
+def _lost_model(folder: Path, data: Mapping[str, Any]) -> str:
+    """Return how the model failed where the agent's last request never was answered, or nothing."""
+    told = (data.get("agent_result") or {}).get("metadata") or {}
+    if int(told.get("n_episodes") or 0) <= len(told.get("api_request_times_msec") or ()):
+        return ""
+    log = folder / "trial.log"
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
+    return next((line[:_MESSAGE_CHARACTERS] for line in reversed(lines) if MODEL_FAILED in line), "")
 
 
 def _usage(result: Mapping[str, Any]) -> dict[str, float]:
