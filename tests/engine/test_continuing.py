@@ -89,6 +89,23 @@ def test_a_job_says_which_version_it_ran_with(tmp_path: Path, caplog: pytest.Log
     assert {r.versions["plugin"] for r in done.results.values()} == {job.plugin_version}
 
 
+@pytest.mark.heavy("record")
+def test_a_run_is_upgraded_extended_moved_and_resumed(tmp_path: Path) -> None:
+    first = RunLayout(run(tmp_path / "here").run_dir)
+    (one,) = api.load_run(first.path).planned
+    before = first.job(one.job_id).results.read_bytes()
+    planned_with(first, plugin_version="other 0.0.1")
+    assert run(tmp_path / "here", seeds=[1, 2], extend=True).counts == {"ok": 2}
+    (tmp_path / "there").mkdir()
+    shutil.move(first.path, moved := tmp_path / "there" / "renamed")
+    assert api.resume(moved, stream=io.StringIO()).counts == {"ok": 2}
+    there = api.load_run(moved)
+    assert there.layout.job(one.job_id).results.read_bytes() == before
+    assert there.run_id == "mine"
+    assert {result.versions["plugin"] for result in there.results.values()} == {one.plugin_version}
+    assert [f for f in check_run(moved) if f.mended_by != "nothing"] == []
+
+
 def planned_with(layout: RunLayout, **changes: Any) -> None:
     """Make the run one that another version planned."""
     lines = []

@@ -23,7 +23,6 @@ from tracebench_core.store.reader import load_run
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
 REPLY = json.dumps({"reasoning": "closer", "values": {"x": 2.5}})
-AWAY_SECONDS = 3.0
 FAILS_ONCE = """
 import pathlib, sys
 import tracebench_client
@@ -60,14 +59,14 @@ class Server:
         self._process.kill()
         self._process.communicate()
 
-    def go_away_after(self, calls: int, ledger: Path, until: Callable[[], bool]) -> threading.Thread:
-        """Kill the server once the ledger has as many calls, and start it again when `until` says so, 3 s later at the soonest."""
+    def go_away_after(self, calls: int, ledger: Path, until: Callable[[], bool], *, seconds: float) -> threading.Thread:
+        """Kill the server once the ledger has as many calls, and start it again when `until` says so, after `seconds` at the soonest."""
 
         def away() -> None:
             while not ledger.exists() or ledger.read_bytes().count(b'"llm_call"') < calls:
                 threading.Event().wait(0.01)
             self.close()
-            threading.Event().wait(AWAY_SECONDS)
+            threading.Event().wait(seconds)
             while not until():
                 threading.Event().wait(0.01)
             self._start(int(self.base_url.split(":")[2].partition("/")[0]))
@@ -87,12 +86,14 @@ def config(runs: Path, **fields: Any) -> Any:
     return parse_config({**base, **fields})
 
 
+@pytest.mark.parametrize("seconds", [3, pytest.param(20, marks=pytest.mark.heavy("record"))])
 def test_an_outage_pauses_the_run_and_all_jobs_are_ok_afterwards(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, seconds: int
 ) -> None:
     server = Server()
     llm = {"model": "fake", "base_url": server.base_url, "max_retries": 0}
-    gone = server.go_away_after(8, tmp_path / "r" / "llm" / "ledger.jsonl", lambda: "is paused" in caplog.text)
+    ledger = tmp_path / "r" / "llm" / "ledger.jsonl"
+    gone = server.go_away_after(8, ledger, lambda: "is paused" in caplog.text, seconds=seconds)
     summary = api.run(config(tmp_path, mode="real", seeds=[1, 2, 3, 4], max_workers=2, llm=llm), stream=io.StringIO())
     gone.join()
     server.close()
