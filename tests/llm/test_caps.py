@@ -97,9 +97,18 @@ def test_an_unknown_price_is_unknown_and_never_zero(open_door: Open) -> None:
     assert door.client.records()[0].usd is None
 
 
-def test_seconds_count_from_the_start_of_training(open_door: Open) -> None:
+def test_seconds_count_from_the_first_call_and_nobody_sets_them_back(open_door: Open) -> None:
     door = open_door(budget=Budget(seconds=30))
+    assert door.client.began() is None
     door.client.complete(say("hi"), role="agent")
+    began = door.client.began()
+    assert began is not None
+    assert door.client.start_clock(elapsed=31) == began
+    door.client.complete(say("hi"), role="agent")
+
+
+def test_seconds_count_from_an_evaluation_before_the_first_call(open_door: Open) -> None:
+    door = open_door(budget=Budget(seconds=30))
     door.client.start_clock(elapsed=31)
     with pytest.raises(BudgetExhausted) as stop:
         door.client.complete(say("hi"), role="agent")

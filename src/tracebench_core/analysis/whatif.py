@@ -144,7 +144,7 @@ def _refused(event: Event, used: BudgetState, caps: Budget) -> Axis | None:
 def _opening_seconds(events: Iterable[Event]) -> float:
     """Return how long the job's clock ran before training began, which no budget is charged for."""
     for event in events:
-        if isinstance(event, BestChanged | StepFinished):
+        if isinstance(event, BestChanged | StepFinished) and event.used.seconds > 0:
             return max(0.0, event.mono - event.used.seconds)
     return 0.0
 

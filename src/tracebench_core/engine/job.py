@@ -148,7 +148,7 @@ def train_job(order: JobOrder, context: JobContext) -> bool:
         end = Ending("failed", "error")
     goes_on = any(_worth_scoring(end.status, problem) for problem in problems)
     tell = recorder.trained if goes_on else recorder.finished
-    tell(end.status, end.reason, used=meter.used(), seconds=meter.seconds())
+    tell(end.status, end.reason, used=meter.used(), seconds=meter.elapsed())
     return goes_on
 
 
@@ -188,8 +188,7 @@ def _train(
             problem = MeteredProblem(opened.task, _setup(job, context, meter=meter, opened=opened, service=service))
             opened_problem(problem)
             trainer = build_trainer(context.host, job.trainer_id, job.settings)
-            meter.restart()
-            context.models.start_clock()
+            meter.opened()
             trainer.train(problem)
         finally:
             service.close()

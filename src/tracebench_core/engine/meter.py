@@ -21,6 +21,14 @@ MOST_REFUSALS = 1_000
 class ModelUsage(Protocol):
     """Where the usage of models comes from."""
 
+    def start_clock(self) -> float | None:
+        """Count the cap in seconds from now at the latest; return when it began, on the monotonic clock. None: no call is timed."""
+        ...
+
+    def began(self) -> float | None:
+        """Return when a model was first asked, on the monotonic clock; None while none was."""
+        ...
+
     def used(self) -> Usage:
         """Return what the job's training calls have used up to now."""
         ...
@@ -71,7 +79,8 @@ class Meter:
         self._counter = SharedCounter(self._shared.counter) if self._shared.counter else None
         self._models = models
         self._clock = clock
-        self._started = clock()
+        self._opened = clock()
+        self._started: float | None = None
         self._stopped: float | None = None
         self._evaluations = 0
         self._refusal: Refusal | None = None
@@ -86,6 +95,7 @@ class Meter:
             BudgetExhausted: when this evaluation would pass a cap of the job or of the run.
         """
         with self._lock:
+            self._begin()
             self._check_time()
             if self.caps.evaluations is not None and self._evaluations >= self.caps.evaluations:
                 self._refuse("evaluations", "job")
@@ -121,17 +131,24 @@ class Meter:
         with self._lock:
             self._check_time()
 
-    def restart(self) -> None:
-        """Start the clock anew: training begins now, opening the task is not charged."""
-        self._started = self._clock()
+    def opened(self) -> None:
+        """The trainer begins: `elapsed` counts from here, and what is charged from the first evaluation or model call."""
+        self._opened = self._clock()
 
     def stop(self) -> None:
         """Stop the clock: training is over."""
         self._stopped = self._clock()
 
     def seconds(self) -> float:
-        """Return the wall seconds of training up to now."""
-        return (self._stopped or self._clock()) - self._started
+        """Return the wall seconds since the first evaluation or model call: what a framework takes to import is not charged."""
+        if self._started is None and self._models is not None:
+            self._started = self._models.began()
+        now = self._clock() if self._stopped is None else self._stopped
+        return 0.0 if self._started is None else max(0.0, now - self._started)
+
+    def elapsed(self) -> float:
+        """Return the wall seconds since the trainer began."""
+        return (self._clock() if self._stopped is None else self._stopped) - self._opened
 
     def used(self) -> BudgetState:
         """Return what is used up to now, on every axis."""
@@ -153,6 +170,11 @@ class Meter:
         cap = getattr(self.caps, axis)
         used = getattr(self.used(), axis)
         return None if cap is None or used is None else max(0.0, cap - used)
+
+    def _begin(self) -> None:
+        if self._started is None:
+            began = self._models.start_clock() if self._models is not None else None
+            self._started = self._clock() if began is None else began
 
     def _check_time(self) -> None:
         if self.caps.seconds is not None and self.seconds() >= self.caps.seconds:

@@ -41,8 +41,12 @@ class Models(Protocol):
         """Return the cap that first turned a training call away, a foreign client's included; None while none did."""
         ...
 
-    def start_clock(self) -> None:
-        """Begin to count the cap in seconds: training starts now."""
+    def start_clock(self) -> float | None:
+        """Count the cap in seconds from now, if no call has begun it; return when it began. None: no call is timed."""
+        ...
+
+    def began(self) -> float | None:
+        """Return when the cap in seconds began to count, on the monotonic clock; None while nothing began it."""
         ...
 
     def end_training(self) -> None:
@@ -79,8 +83,13 @@ class NoModels:
         """Return None: nobody asked."""
         return None
 
-    def start_clock(self) -> None:
+    def start_clock(self) -> float | None:
         """Do nothing: no call is timed."""
+        return None
+
+    def began(self) -> float | None:
+        """Return None: no call is timed."""
+        return None
 
     def end_training(self) -> None:
         """Do nothing: no call is under way."""

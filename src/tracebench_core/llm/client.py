@@ -39,6 +39,7 @@ class GatewayClient:
         self._known_records = self._known_usage = -1
         self._last_call = 0
         self._usage = Usage()
+        self._began: float | None = None
 
     def complete(
         self, messages: Sequence[Message], *, role: Role, phase: Phase = "training", n: int = 1, **sampling: Any
@@ -103,9 +104,17 @@ class GatewayClient:
         """Return how far training is past its caps, by axis; only calls under way can do that."""
         return dict(self._get("/ledger/used")["overshoot"])
 
-    def start_clock(self, *, elapsed: float = 0.0) -> None:
-        """Tell the gateway that training began `elapsed` seconds ago; its cap in seconds counts from there. Once an attempt."""
-        self._ask("POST", "/ledger/clock", key=self._access.engine_key, body={"elapsed": elapsed})
+    def start_clock(self, *, elapsed: float = 0.0) -> float | None:
+        """Let the cap in seconds count from `elapsed` seconds ago, unless it counts already; return since when, on the monotonic clock."""
+        answer = self._ask("POST", "/ledger/clock", key=self._access.engine_key, body={"elapsed": elapsed})
+        self._began = float(answer["began"])
+        return self._began
+
+    def began(self) -> float | None:
+        """Return when the first training call, or `start_clock`, let the cap in seconds count; asks only where there can be news."""
+        if self._began is None and not self._is_known(0):
+            self._began = self._get("/ledger/used")["began"]
+        return self._began
 
     def end_training(self) -> None:
         """End the training calls that are still under way, whoever made them, and file them; further ones are turned away."""

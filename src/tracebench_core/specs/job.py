@@ -23,7 +23,7 @@ class Budget(Spec):
     """Prompt and completion tokens together."""
     usd: float | None = Field(default=None, ge=0)
     seconds: float | None = Field(default=None, ge=0)
-    """Wall time of training, without the engine's own scoring."""
+    """Wall time of training from its first evaluation or model call on, without the engine's own scoring."""
 
     def caps(self) -> dict[Axis, float]:
         """Return the axes that are capped, with their caps."""
@@ -198,6 +198,7 @@ class JobResult(Spec):
     overshoot: dict[Axis, float] = {}
     """How far past a cap, by axis: only calls that were in flight can do that."""
     time_seconds: float = 0.0
+    """Of training, from the trainer's start; `used.seconds` counts from its first evaluation or model call, the difference is set-up."""
     feedback: str = ""
     error: ErrorInfo | None = None
     versions: dict[str, JsonValue] = {}

@@ -7,7 +7,7 @@ import pytest
 
 from tracebench_core.engine.meter import Meter, SharedCounter
 from tracebench_core.errors import BudgetExhausted
-from tracebench_core.specs import Budget, SharedLimits
+from tracebench_core.specs import Budget, SharedLimits, Usage
 
 
 class Clock:
@@ -47,8 +47,9 @@ def test_a_cap_of_zero_grants_nothing() -> None:
 def test_time_that_is_over_grants_nothing_and_stopping_stops_the_clock() -> None:
     clock = Clock()
     meter = Meter(Budget(seconds=5), clock=clock)
-    clock.now += 4
+    clock.now += 90
     meter.grant_evaluation()
+    clock.now += 4
     assert meter.remaining("seconds") == 1
     clock.now += 1
     with pytest.raises(BudgetExhausted) as spent:
@@ -76,3 +77,50 @@ def test_the_runs_cap_is_shared_by_file(tmp_path: Path) -> None:
 def test_a_free_axis_has_nothing_remaining_to_tell() -> None:
     assert Meter(Budget()).remaining("tokens") is None
     assert Meter(Budget(tokens=10)).remaining("tokens") == 10
+
+
+class Asked:
+    """Models of which the first was asked at some time, by whoever."""
+
+    def __init__(self, began: float | None = None) -> None:
+        self.first = began
+        self.started = 0
+
+    def used(self) -> Usage:
+        return Usage()
+
+    def refusal(self) -> None:
+        return None
+
+    def began(self) -> float | None:
+        return self.first
+
+    def start_clock(self) -> float | None:
+        self.started += 1
+        self.first = Clock.now if self.first is None else self.first
+        return self.first
+
+
+def test_the_clock_runs_from_the_first_evaluation_or_model_call_and_set_up_is_not_charged() -> None:
+    clock, models = Clock(), Asked()
+    meter = Meter(Budget(seconds=5), clock=clock, models=models)
+    meter.opened()
+    clock.now += 60
+    meter.check_time()
+    assert (meter.seconds(), meter.elapsed(), meter.remaining("seconds")) == (0, 60, 5)
+    models.first = clock.now
+    clock.now += 2
+    assert meter.used().seconds == 2, "somebody has asked a model, past this process"
+    meter.grant_evaluation()
+    clock.now += 3
+    with pytest.raises(BudgetExhausted):
+        meter.grant_evaluation()
+    assert meter.elapsed() == 65
+
+
+def test_an_evaluation_starts_the_clock_of_calls_too() -> None:
+    models = Asked()
+    meter = Meter(Budget(), models=models)
+    meter.grant_evaluation()
+    meter.grant_evaluation()
+    assert models.started == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import time
 from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
@@ -157,18 +156,15 @@ class Routes:
     async def _used(self, request: Request, caller: Caller) -> Response:
         balance = caller.account.capped
         overshoot = balance.overshoot(caller.claims.budget)
-        return JSONResponse({"used": balance.usage(), "overshoot": overshoot, "refusal": caller.account.refusal})
+        return JSONResponse(
+            {"used": balance.usage(), "overshoot": overshoot, "refusal": caller.account.refusal, "began": balance.clock}
+        )
 
     async def _start_clock(self, request: Request, caller: Caller) -> Response:
         elapsed = (await read_object(request)).get("elapsed", 0.0)
         if not is_number(elapsed) or elapsed < 0:
             raise BadRequest("`elapsed` must be a number of seconds, 0 or more")
-        account = caller.account
-        if account.capped.clock is None:
-            account.capped.clock = time.monotonic() - elapsed
-            ids = {"job_id": account.job_id, "attempt": account.attempt}
-            self._service.ledger.append("clock", **ids, mono=account.capped.clock)
-        return JSONResponse({})
+        return JSONResponse({"began": self._service.start_clock(caller.account, elapsed=elapsed)})
 
     async def _end(self, request: Request, caller: Caller) -> Response:
         await self._service.end_training(caller.account)

@@ -90,12 +90,22 @@ class Service:
             Refused: when a cap forbids it; the refusal is filed.
             CallerGone: when the caller hangs up while it waits.
         """
+        if claims.phase == "training":
+            self.start_clock(account)
         demand = asked.demand(self.prices)
         async with self._admission.hold(account, claims.budget, demand, phase=claims.phase, is_gone=is_gone) as granted:
             if isinstance(granted, Refusal):
                 self._refuse(account, claims, asked, granted)
                 raise Refused(granted)
             yield granted
+
+    def start_clock(self, account: Account, *, elapsed: float = 0.0) -> float:
+        """Let the job's cap in seconds count from `elapsed` seconds ago, unless it counts already; return since when."""
+        if account.capped.clock is None:
+            account.capped.clock = time.monotonic() - elapsed
+            ids = {"job_id": account.job_id, "attempt": account.attempt}
+            self.ledger.append("clock", **ids, mono=account.capped.clock)
+        return account.capped.clock
 
     def track(self, account: Account, phase: Phase, task: asyncio.Future[Any]) -> None:
         """Count a request among those that the end of its job cancels, until it is through."""
