@@ -64,11 +64,31 @@ def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
         said.append(
             f"{failed} {'job' if failed == 1 else 'jobs'} ended without a score; each {POLICY[comparison.policy]}."
         )
+    said += [_stuck_sentence(name, *counts) for name, counts in _stuck(comparison).items()]
     said += unequal_use(comparison, axis)
     seeds = [len(p) for pair in comparison.pairs for p in pair.difference.pairs]
     if seeds and min(seeds) == 1:
         said.append("A task with one seed has no measured spread: no difference is claimed on it.")
     return said
+
+
+def _stuck(comparison: Comparison) -> dict[str, tuple[int, int]]:
+    """Return by entrant how many of its jobs stayed at the initial score, out of how many, where most of them did better."""
+    found = {}
+    for name in comparison.outcomes.entrants:
+        measured = [o for o in comparison.outcomes.of(name) if o.value is not None and o.initial is not None]
+        stuck = sum(o.value <= o.initial for o in measured if o.value is not None and o.initial is not None)
+        if 0 < stuck < len(measured) / 2:
+            found[name] = (stuck, len(measured))
+    return found
+
+
+def _stuck_sentence(name: str, stuck: int, of: int) -> str:
+    jobs = "job" if stuck == 1 else "jobs"
+    return (
+        f"{stuck} {jobs} of {of} of {name} did not improve: how often that happens few seeds cannot tell, so its mean's interval is "
+        "too narrow on a single task; read the IQM and the paired differences."
+    )
 
 
 def unequal_use(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:

@@ -18,7 +18,8 @@ SPARK = 32
 """Characters of a small curve."""
 
 COLUMNS = (
-    "trainer", "score", "95 %", "IQM", "n", "failed", "gap", "rank", "evaluations", "calls", "tokens", "usd", "seconds", "proposals",
+    "trainer", "score", "95 %", "IQM", "IQM 95 %", "n", "failed", "gap", "rank", "evaluations", "calls", "tokens", "usd", "seconds",
+    "proposals",
 )  # fmt: skip
 
 
@@ -96,7 +97,7 @@ def _row(summary: Summary) -> tuple[str, ...]:
         standing.entrant,
         score,
         interval,
-        interval_text(summary.iqm)[0],
+        *interval_text(summary.iqm),
         f"{standing.counted}/{standing.jobs}",
         str(summary.failed),
         "-" if summary.gap is None else f"{summary.gap:.3g}",

@@ -37,7 +37,7 @@ def _leaderboard(comparison: Comparison) -> Section:
         standing, use = summary.standing, summary.use
         amounts = (use.evaluations, use.llm_calls, use.tokens, use.usd, use.seconds)
         rows.append((
-            standing.entrant, *interval_cells(standing.interval), interval_cells(summary.iqm)[0],
+            standing.entrant, *interval_cells(standing.interval), *interval_cells(summary.iqm),
             f"{standing.counted}/{standing.jobs}", str(summary.failed), number(summary.gap), number(summary.rank), *map(number, amounts),
         ))  # fmt: skip
     floor = comparison.floor.split
@@ -48,6 +48,7 @@ def _leaderboard(comparison: Comparison) -> Section:
             "score",
             "95 %",
             "IQM",
+            "IQM 95 %",
             "n",
             "failed",
             "gap",
