@@ -13,6 +13,7 @@ import os
 import random
 import sys
 import tempfile
+import zlib
 from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import fmean
@@ -69,7 +70,10 @@ class Rules:
     def _answer(self, prompt: str) -> str:
         for question, number in SUMS.items():
             if question in prompt:
-                knows = "step by step" in prompt or len(question) % 2
+                is_easy = (
+                    zlib.crc32(question.encode()) % 2
+                )  # of either kind some in each split, or no single phrase would help on it
+                knows = "step by step" in prompt or is_easy
                 given = number if knows else f"{number}1"
                 return f"So it is\n#### {given}" if "####" in prompt else f"It may be {given}, or 2, or 3."
         row = next(r for q, r in HOPS.items() if q in prompt)
@@ -102,7 +106,7 @@ def main(folder: Path, seeds: int) -> int:
                 {"id": "hf:hotpot_qa", "eval_kwargs": {**sizes, "program": "two_hop"}},
             ],
             "trainers": [
-                {"id": name, "optimizer": "Reflective", "params_variants": [{"num_steps": 10}]} for name in TRAINERS
+                {"id": name, "optimizer": "Reflective", "params_variants": [{"num_steps": 20}]} for name in TRAINERS
             ],
         }
         (folder / "hf-rules.json").write_text(json.dumps(config))

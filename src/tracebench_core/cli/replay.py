@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import zipfile
+from importlib.metadata import entry_points
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +16,15 @@ from tracebench_core.api.console.locate import DEFAULT_RUNS_DIR, find_run, is_ru
 from tracebench_core.api.console.options import AsJson, MaxWorkers, RunsDir
 from tracebench_core.cli.run import finish, reporter_name
 from tracebench_core.errors import UsageError
+from tracebench_core.ids import did_you_mean
 
 if TYPE_CHECKING:
     from tracebench_core.store.compare import Difference
 
 DEMO = Path(__file__).with_name("demo.zip")
 """A recorded run: `docs/how-to/record-and-replay.md` says how it is made."""
+DEMOS = "tracebench.demos"
+"""Entry points by which plugins offer recorded runs: the name, and a package that holds `<name>.zip`."""
 DIFFERENT = 4
 SHOWN = 20
 
@@ -31,10 +36,17 @@ def register(app: typer.Typer) -> None:
 
 def replay(
     name: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="A recorded run: its directory, or its id in `--runs-dir`.")
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="A recorded run: its directory, or its id in `--runs-dir`. With `--demo`, the name of a plugin's.",
+        ),
     ] = None,
     *,
-    demo: Annotated[bool, typer.Option("--demo", help="Replay the small recorded run that comes with us.")] = False,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Replay a recorded run that is installed, the core's own or a named one."),
+    ] = False,
     runs_dir: RunsDir = None,
     max_workers: MaxWorkers = None,
     as_json: AsJson = False,
@@ -44,7 +56,7 @@ def replay(
     from tracebench_core.engine.replay import replay_of
     from tracebench_core.store.compare import differences
 
-    recorded = unpack_demo(Path(runs_dir or DEFAULT_RUNS_DIR)) if demo else _named(name, runs_dir)
+    recorded = unpack_demo(Path(runs_dir or DEFAULT_RUNS_DIR), name) if demo else _named(name, runs_dir)
     again = replay_of(recorded, runs_dir=runs_dir, max_workers=max_workers)
     summary = api.run(
         again.config,
@@ -60,13 +72,28 @@ def replay(
     finish(summary, as_json=as_json)
 
 
-def unpack_demo(runs_dir: Path) -> Path:
-    """Return the demo's run directory in `runs_dir`, made on first use."""
-    run_dir = runs_dir / "demo"
-    if not is_run(run_dir):
-        with zipfile.ZipFile(DEMO) as archive:
+def unpack_demo(runs_dir: Path, name: str | None = None) -> Path:
+    """Return the run directory of a demo in `runs_dir`, made on first use; the core's own when no name is given.
+
+    Raises:
+        UsageError: when no installed plugin offers the name.
+    """
+    with zipfile.ZipFile(DEMO if name is None else _offered(name)) as archive:
+        run_dir = runs_dir / archive.namelist()[0].partition("/")[0]
+        if not is_run(run_dir):
             archive.extractall(runs_dir)
     return run_dir
+
+
+def _offered(name: str) -> Path:
+    """Return the archive of a plugin's demo."""
+    points = entry_points(group=DEMOS)
+    if name not in points.names:
+        raise UsageError(
+            f"No installed plugin offers the demo `{name}`.{did_you_mean(name, points.names)}",
+            hint=f"offered: {', '.join(sorted(points.names)) or 'none; pip install tracebench-hfqa'}",
+        )
+    return Path(str(files(points[name].value))) / f"{name}.zip"
 
 
 def _named(name: str | None, runs_dir: str | None) -> Path:

@@ -6,44 +6,34 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracebench_core.engine.rundir import reopen_run_dir
-from tracebench_core.ids import canonical_json
 from tracebench_core.llm.cassette.player import check_recording
 from tracebench_core.specs import JobSpec, RunConfig
+from tracebench_core.store.compare import what_is_run
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import iter_jobs
 from tracebench_core.store.trust import read_trust
-
-NOT_COMPARED = {
-    "job_id",
-    "mode",
-    "models",
-    "plugin_version",
-    "task_version",
-    "params",
-    "logger",
-    "logger_kwargs",
-    "timeout",
-}
-"""What a replay changes of a job, and what changes none of its requests."""
 
 
 class RecordedJobs:
     """The jobs of a recorded run, found by what they have in common with those that repeat them."""
 
     def __init__(self, run_dir: Path) -> None:
-        self._ids = {_mark(job): job.job_id for job in iter_jobs(RunLayout(run_dir))}
+        self._ids = {what_is_run(job): job.job_id for job in iter_jobs(RunLayout(run_dir))}
 
     def find(self, job: JobSpec) -> str:
         """Return the id of the recorded job that this one repeats; empty when none was like it."""
-        return self._ids.get(_mark(job), "")
+        return self._ids.get(what_is_run(job), "")
 
 
-def _mark(job: JobSpec) -> bytes:
-    return canonical_json(job.model_dump(mode="json", exclude=NOT_COMPARED))
+def _recorded_to_the_end(layout: RunLayout) -> int:
+    """Return how many jobs there are up to the last that ended; of a run that was cut off, those after it were never asked anything."""
+    jobs = [job.job_id for job in iter_jobs(layout)]
+    ended = [i for i, job_id in enumerate(jobs, start=1) if layout.job(job_id).results.is_file()]
+    return max(ended, default=len(jobs))
 
 
 class Replay(NamedTuple):
-    """What to run: the first `jobs` jobs of the config's matrix, as many as were recorded."""
+    """What to run: the first `jobs` jobs of the config's matrix, up to the last that was recorded to its end."""
 
     config: RunConfig
     jobs: int
@@ -68,4 +58,4 @@ def replay_of(run_dir: Path, *, runs_dir: str | None = None, max_workers: int | 
         "llm": config.llm.model_copy(update={"record": False, "cache": "off"}),
         "max_workers": max_workers or config.max_workers,
     }
-    return Replay(config.model_copy(update=changes), sum(1 for _ in iter_jobs(layout)), root)
+    return Replay(config.model_copy(update=changes), _recorded_to_the_end(layout), root)

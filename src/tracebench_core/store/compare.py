@@ -15,6 +15,7 @@ OF_THE_MACHINE = ("isolation",)
 """Of a result's versions, what the machine decides."""
 WHAT_IS_RUN = {
     "task_id", "trainer_id", "settings", "optimizer", "optimizer_kwargs", "guide", "guide_kwargs", "eval_kwargs", "seed", "budget",
+    "llm_variant",
 }  # fmt: skip
 """Of a job, what makes it the same one in another mode."""
 
@@ -55,19 +56,20 @@ def without_identity(result: JobResult) -> dict[str, Any]:
 def differences(one: Run, other: Run) -> Iterator[Difference]:
     """Yield where jobs of two runs differ, apart from times and identity; jobs are paired by what they run.
 
-    A field that the version which wrote the first run did not know is no difference.
+    A field that the version which wrote the first run did not know is no difference, nor is a job that it did not run.
     """
-    theirs = {_key(job): other.results[job.job_id] for job in other.planned}
+    theirs = {what_is_run(job): other.results[job.job_id] for job in other.planned}
     for job in one.planned:
-        result = theirs.pop(_key(job), None)
+        result = theirs.pop(what_is_run(job), None)
         if result is None:
-            yield Difference(job, "job", job.job_id, None)
+            if one.results[job.job_id].status != "not_run":
+                yield Difference(job, "job", job.job_id, None)
             continue
         ours = _known(without_identity(one.results[job.job_id]), _written(one.results[job.job_id]))
         yours = _known(without_identity(result), ours)
         yield from (Difference(job, name, ours[name], yours[name]) for name in ours if ours[name] != yours[name])
     for job in other.planned:
-        if _key(job) in theirs:
+        if what_is_run(job) in theirs:
             yield Difference(job, "job", None, job.job_id)
 
 
@@ -83,5 +85,6 @@ def _known(data: Any, pattern: Any) -> Any:
     return data
 
 
-def _key(job: JobSpec) -> bytes:
+def what_is_run(job: JobSpec) -> bytes:
+    """Return what a job has in common with one that repeats it in another mode."""
     return canonical_json(job.model_dump(mode="json", include=WHAT_IS_RUN))

@@ -1,0 +1,1 @@
+"""Recorded runs that `trace-bench replay --demo <name>` repeats."""
