@@ -108,7 +108,7 @@ def heading(title: str, note: str = "") -> None:
 
 def facts(*told: tuple[str, str, str]) -> None:
     """Show some numbers in a row that breaks where it must: label, value and, after it, a small remark."""
-    with st.container(horizontal=True, gap="large"):
+    with st.container(horizontal=True, gap="medium"):
         for label, value, remark in told:
             st.metric(label, value, delta=remark or None, width="content")
 

@@ -107,7 +107,8 @@ def _leaderboard(found: dict[str, Any]) -> None:
         {"trainer": s["entrant"], "score": _bound(s["mean"], "estimate"), "low": _bound(s["mean"], "low"),
          "high": _bound(s["mean"], "high"), "IQM": _bound(s["iqm"], "estimate"),
          "n": f"{s['counted']}/{s['jobs']}", "failed": s["failed"], "val - test": s["gap"], "rank": s["mean_rank"],
-         "evaluations": s["use"]["evaluations"], "tokens": s["use"]["tokens"], "USD": s["use"]["usd"], "seconds": s["use"]["seconds"]}
+         "evaluations": _whole(s["use"]["evaluations"]), "tokens": _whole(s["use"]["tokens"]),
+         "USD": s["use"]["usd"], "seconds": s["use"]["seconds"]}
         for s in found["data"]["leaderboard"]
     ]  # fmt: skip
     number = st.column_config.NumberColumn(format="%.4g")
@@ -124,6 +125,10 @@ def _leaderboard(found: dict[str, Any]) -> None:
 def _bound(interval: dict[str, Any] | None, name: str) -> float | None:
     value = interval[name] if interval is not None else None
     return None if value is None else round(value, 9) + 0.0  # what is left of a difference of equals is nothing
+
+
+def _whole(amount: float | None) -> int | None:
+    return None if amount is None else round(amount)
 
 
 def _curves(found: dict[str, Any]) -> None:

@@ -53,9 +53,9 @@ def _tasks(tasks: list[dict[str, Any]]) -> None:
         parts.nothing("No task is called so.")
         return
     rows = [
-        {"task": t["id"], "here": "○ no" if t["unavailable"] else "● yes", "title": t["title"], "metric": t["metric"] or "",
-         "direction": t["direction"] or "", "licence": t["licence"] or "", "tags": ", ".join(t["tags"]),
-         "what is missing": t["unavailable"] or ""}
+        {"task": t["id"], "here": "○ no" if t["unavailable"] else "● yes", "title": t["title"],
+         "what is missing": t["unavailable"] or "", "metric": t["metric"] or "",
+         "direction": t["direction"] or "", "licence": t["licence"] or "", "tags": ", ".join(t["tags"])}
         for t in tasks
     ]  # fmt: skip
     row, _ = parts.table(rows, key="tasks", opens=True, alt="Tasks", height=420)

@@ -149,7 +149,10 @@ def _candidates(job: JobView) -> None:
             required=True,
         )
     )
-    st.caption("Best so far (steps), and every candidate where it was measured last. Click one to see it.")
+    st.caption(
+        "Best so far (steps; it falls where the best is measured on further examples), and every candidate where it was measured last. "
+        "Click one to see it."
+    )
     points = job.points(axis)
     if not points:
         st.caption("On this axis the use of the candidates is not known.")

@@ -12,7 +12,7 @@ from tracebench_core.api.analysis import AXES
 from tracebench_core.errors import TraceBenchError
 from tracebench_viewer import launching, parts
 from tracebench_viewer.commands import ask
-from tracebench_viewer.jobcharts import UNITS
+from tracebench_viewer.jobcharts import UNITS, WHOLE
 from tracebench_viewer.launching import Wish
 from tracebench_viewer.look import number
 
@@ -65,29 +65,17 @@ def _form() -> str | None:
         help="As in `openai/gpt-5-mini`; empty: the stub, which is no language model.",
     )
     record = boxes[3].checkbox(
-        "Keep the words",
+        "Record words",
         value=True,
         key="record",
         help="Record prompts and replies, for the page of a job and for replays.",
     )
     boxes = st.columns(len(AXES))
-    caps = {
-        axis: float(
-            boxes[i].number_input(
-                f"Cap: {UNITS[axis]}",
-                min_value=0.0,
-                value=100.0 if axis == "evaluations" else 0.0,
-                key=f"cap-{axis}",
-                help="0: no cap",
-            )
-        )
-        for i, axis in enumerate(AXES)
-    }
+    caps: dict[str, float] = {axis: _cap(box, axis) for box, axis in zip(boxes, AXES, strict=True)}
     if not chosen_tasks or not chosen_trainers:
         st.caption("Choose a task and a trainer, at the least.")
         return None
-    whole = {"evaluations", "llm_calls", "tokens"}
-    budget: dict[str, float] = {axis: int(cap) if axis in whole else cap for axis, cap in caps.items() if cap > 0}
+    budget = {axis: cap for axis, cap in caps.items() if cap > 0}
     mode = "real" if model.strip() else "stub"
     return launching.config_text(
         Wish(
@@ -102,6 +90,13 @@ def _form() -> str | None:
             record=record,
         )
     )
+
+
+def _cap(box: Any, axis: str) -> float:
+    if axis in WHOLE:
+        start = 100 if axis == "evaluations" else 0
+        return int(box.number_input(f"Cap: {UNITS[axis]}", 0, value=start, key=f"cap-{axis}", help="0: no cap"))
+    return float(box.number_input(f"Cap: {UNITS[axis]}", 0.0, value=0.0, key=f"cap-{axis}", help="0: no cap"))
 
 
 def _file() -> str | None:

@@ -99,6 +99,8 @@ def _columns() -> dict[str, Any]:
     return {
         "run": config.TextColumn(pinned=True, width="medium"),
         "done": config.ProgressColumn(format="percent", min_value=0.0, max_value=1.0, width="small"),
+        "tasks": config.TextColumn(width="medium"),
+        "trainers": config.TextColumn(width="small"),
         "idle": config.TextColumn(help="For how long no job under way has written anything."),
         "evaluations": config.NumberColumn(format="localized"),
         "tokens": config.NumberColumn(format="localized"),
