@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from tracebench_core.engine.opening import open_task, settings_model
 from tracebench_core.engine.plan import Plan
 from tracebench_core.ids import canonical_json
 from tracebench_core.plugins import PluginHost, load_ref
-from tracebench_core.specs import CostEstimate, JobSpec, TaskShape, TrainerSpec
+from tracebench_core.specs import CostEstimate, JobSpec, TaskShape, TaskSizes, TaskSpec, TrainerSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,10 @@ class Declared:
 
 
 def declared_costs(plan: Plan, host: PluginHost) -> dict[str, Declared]:
-    """Return by job id what the job's task and trainer declare. Opens every task of the plan once; a broken one costs only its own jobs."""
+    """Return by job id what the job's task and trainer declare.
+
+    A task that does not declare its sizes is opened, once; a broken one costs only its own jobs.
+    """
     sizes: dict[bytes, TaskSize | str] = {}
     known: dict[bytes, Declared] = {}
     found: dict[str, Declared] = {}
@@ -53,8 +58,27 @@ def declared_costs(plan: Plan, host: PluginHost) -> dict[str, Declared]:
     return found
 
 
-def _size(job: JobSpec, plan: Plan, host: PluginHost) -> TaskSize | str:
+def declared_sizes(spec: TaskSpec, options: Mapping[str, Any]) -> TaskSizes | None:
+    """Return a task's sizes as its spec declares them for these options; None when only opening it can tell."""
+    if spec.sizes_of is not None:
+        sizes: TaskSizes = load_ref(spec.sizes_of, owner=spec.name)(dict(options))
+        return sizes
+    if spec.sizes is None or spec.options is None:
+        return spec.sizes
     try:
+        defaults = load_ref(spec.options, owner=spec.name)().model_dump(mode="json")
+    except ValidationError:  # an option without a default
+        return None
+    return spec.sizes if dict(options) == defaults else None
+
+
+def _size(job: JobSpec, plan: Plan, host: PluginHost) -> TaskSize | str:
+    spec = plan.tasks[job.task_id]
+    try:
+        sizes = declared_sizes(spec, job.eval_kwargs)
+        if sizes is not None:
+            shape = TaskShape(parameters=sizes.parameters, train=sizes.train, validation=sizes.validation)
+            return TaskSize(shape, test=sizes.test, uses_model=spec.uses_model)
         opened = open_task(host, job.task_id, eval_kwargs=job.eval_kwargs)
     except (Exception, SystemExit) as err:  # noqa: BLE001 - a task's loader may raise anything; its jobs are of unknown cost
         return f"`{job.task_id}` cannot be opened: {err}"
@@ -64,7 +88,7 @@ def _size(job: JobSpec, plan: Plan, host: PluginHost) -> TaskSize | str:
         train=len(splits.get("train", ())),
         validation=len(splits.get("validation", ())),
     )
-    return TaskSize(shape, test=len(opened.test), uses_model=plan.tasks[job.task_id].uses_model)
+    return TaskSize(shape, test=len(opened.test), uses_model=spec.uses_model)
 
 
 def _declared(spec: TrainerSpec, settings: Mapping[str, Any], size: TaskSize | str) -> Declared:
