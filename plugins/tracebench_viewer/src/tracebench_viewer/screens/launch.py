@@ -70,7 +70,7 @@ def _form() -> str | None:
         key="record",
         help="Record prompts and replies, for the page of a job and for replays.",
     )
-    boxes = st.columns(len(AXES))
+    boxes = st.columns(len(AXES), vertical_alignment="bottom")
     caps: dict[str, float] = {axis: _cap(box, axis) for box, axis in zip(boxes, AXES, strict=True)}
     if not chosen_tasks or not chosen_trainers:
         st.caption("Choose a task and a trainer, at the least.")
