@@ -210,7 +210,9 @@ def test_a_killed_job_goes_through_its_finished_calls_again_for_nothing(
     ledger = [json.loads(line) for line in (killed.layout.path / "llm" / "ledger.jsonl").read_text().splitlines()]
     paid = [line for line in ledger if line["kind"] == "llm_call" and not line.get("reused")]
     assert sum(line["prompt_tokens"] + line["completion_tokens"] for line in paid) == tokens
-    assert sum(line.get("reused", False) for line in ledger) == 4
+    again = [line for line in ledger if line.get("reused")]
+    assert len(again) == 4
+    assert {line["reply_hash"] for line in again} <= {line["reply_hash"] for line in paid} - {""}
 
 
 def test_a_killed_runner_asks_again_only_what_was_under_way(tmp_path: Path, undisturbed: tuple[api.Run, int]) -> None:

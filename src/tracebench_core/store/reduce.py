@@ -137,7 +137,7 @@ class Reducer:
             error=error,
             versions=dict(sorted(start.versions.items())),
             started_at=start.t or None,
-            ended_at=(self._last.t or None) if self._last is not None else None,
+            ended_at=max(self._last.t, start.t) or None if self._last is not None else None,  # a clock may be set back
         )
 
     def _scores(self) -> dict[str, Any]:

@@ -213,3 +213,10 @@ def test_two_runs_are_compared_apart_from_times():
     assert without_times(other) == without_times(one)
     assert without_times(reduce_job(whole_job(score=3.0))) != without_times(one)
     assert "traceback" not in without_times(reduce_job([started(), failure()]))["error"]
+
+
+def test_a_clock_that_is_set_back_lets_no_job_end_before_it_began():
+    events = whole_job()
+    late = [e.model_copy(update={"t": f"2026-01-0{2 if i == 0 else 1}T00:00:00.000Z"}) for i, e in enumerate(events)]
+    result = reduce_job(late)
+    assert result.ended_at == result.started_at == "2026-01-02T00:00:00.000Z"

@@ -47,8 +47,7 @@ class Recorder:
         if isinstance(outcome, ProviderError):
             line["error"] = {"kind": outcome.kind, "message": str(outcome), "status_code": outcome.status_code}
         else:
-            content = {"message": outcome.message, "finish_reason": outcome.finish_reason}
-            line["reply"] = self._blobs.put(canonical_json(content))
+            line["reply"] = self._blobs.put(reply_content(outcome))
         self._write(line)
         return line
 
@@ -62,6 +61,11 @@ def _cut_torn_line(fd: int) -> None:
     tail = os.pread(fd, LONGEST_LINE, max(0, size - LONGEST_LINE))
     if tail and not tail.endswith(b"\n"):
         os.ftruncate(fd, size - len(tail) + tail.rfind(b"\n") + 1)
+
+
+def reply_content(reply: Reply) -> bytes:
+    """Return what is kept of a reply; its SHA-256 is the reply's hash."""
+    return canonical_json({"message": reply.message, "finish_reason": reply.finish_reason})
 
 
 def request_content(request: ChatRequest) -> dict[str, object]:

@@ -11,9 +11,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tracebench_core.ids import content_hash
 from tracebench_core.llm.access import Phase, Refusal
 from tracebench_core.llm.cassette.cache import CallCache
-from tracebench_core.llm.cassette.recorder import Recorder
+from tracebench_core.llm.cassette.recorder import Recorder, reply_content
 from tracebench_core.llm.cassette.reuse import Finished
 from tracebench_core.llm.credentials import redact
 from tracebench_core.llm.exchange import ChatRequest, Metered, OnDelta, Provider, ProviderError, Reply, Tokens
@@ -300,7 +301,7 @@ class Service:
             estimated=metered.estimated,
             error=f"{outcome.kind}: {outcome}" if isinstance(outcome, ProviderError) else "",
             request_hash=request.digest,
-            reply_hash=kept.get("reply", ""),
+            reply_hash=_reply_hash(outcome) if metered.reused else kept.get("reply", ""),
         )
         self.accounts.file(account, record, is_paid=not metered.reused)
         marks: dict[str, Any] = {"reused": True} if metered.reused else {}
@@ -321,3 +322,8 @@ async def _cancelled(tasks: list[asyncio.Future[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _reply_hash(outcome: Reply | ProviderError) -> str:
+    """Return the hash of a reply that is on the recording already."""
+    return content_hash(reply_content(outcome)) if isinstance(outcome, Reply) else ""
