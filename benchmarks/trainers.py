@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from level_fields import build_exam, build_valley
+
 from tracebench_core.builtin.baselines import BestOfN, NoOp, SequentialRefine
 from tracebench_core.builtin.settings import BestOfNSettings, NoOpSettings, SequentialRefineSettings
 from tracebench_core.contracts import Problem, Trainer
@@ -84,6 +86,8 @@ def fields() -> list[Field]:
         Field("dials", calm, calm, Budget(evaluations=400, llm_calls=400)),
         Field("slow dials", build_dials(stride=0.5), calm, Budget(evaluations=400, llm_calls=400)),
         Field("noisy dials", noisy, calm, Budget(evaluations=600, llm_calls=600)),
+        Field("exam", exam := build_exam(), exam, Budget(evaluations=1500, llm_calls=300)),
+        Field("valley", valley := build_valley(), valley, Budget(evaluations=120, llm_calls=120)),
         Field("500 examples", many, build_dials(parameters=5), Budget(evaluations=1000, llm_calls=300)),
     ]
 

@@ -9,10 +9,11 @@ from tracebench_core.proposing.sampling import draw_subset
 from tracebench_core.specs import CostEstimate, Evaluation, TaskShape
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
-from tracebench_opto.parts.search import Request, Search, SearchSettings
+from tracebench_opto.parts.racing import Lot, RacingSettings, race, raced
+from tracebench_opto.parts.search import Request, Search
 
 
-class BeamSettings(SearchSettings):
+class BeamSettings(RacingSettings):
     """Settings of beam searches. One step is one depth of the search."""
 
     beam_width: int = Field(default=3, ge=1)
@@ -41,8 +42,15 @@ def run_beams(problem: Problem, settings: BeamSettings, *, history_size: int = 0
                 for beam in beams
             ]
             proposed = search.propose_all(requests, n=settings.num_proposals)
-            for beam, values in zip(list(beams), proposed, strict=True):
-                found += search.evaluate(search.fresh(values), contest, parent=beam, origin="expand")
+            lots: list[Lot] = []
+            for beam, values in zip(beams, proposed, strict=True):
+                met = [child for _, children in lots for child in children]
+                lots.append((beam, [child for child in search.fresh(values) if child not in met]))
+            if settings.racing:
+                found += race(search, lots, contest, origin="expand")
+            else:
+                for beam, children in lots:
+                    found += search.evaluate(children, contest, parent=beam, origin="expand")
             for beam in beams:
                 search.measure(beam, contest)
             beams = search.archive.ranked(found, examples=contest)[: settings.beam_width]
@@ -62,6 +70,7 @@ def estimate_beams(settings: BeamSettings, shape: TaskShape) -> CostEstimate:
         evaluations=idle + proposals * contest + judged,
         idle_evaluations=idle,
         start=judged,
+        saved=proposals * contest - raced(settings, examples=contest, runners=proposals),
     )
 
 

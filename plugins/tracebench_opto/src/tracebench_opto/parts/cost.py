@@ -25,6 +25,7 @@ def estimate_steps(
     idle_evaluations: float = 0.0,
     start: float = 0.0,
     extra: float = 0.0,
+    saved: float = 0.0,
 ) -> CostEstimate:
     """Return the estimate for `steps` equal steps; None, when the budget decides, is the 10 steps of a job without one, and more to a cap.
 
@@ -35,12 +36,13 @@ def estimate_steps(
         idle_evaluations: per step when no proposal is.
         start: evaluations before the first step.
         extra: evaluations that proposals cause outside of the steps.
+        saved: of `evaluations`, what a step most likely does without.
     """
     count = UNCAPPED_STEPS if steps is None else steps
     high = start + count * evaluations + extra
     calls = float(count * proposals)
     return CostEstimate(
-        evaluations=Range(low=start + count * idle_evaluations, likely=high, high=high),
+        evaluations=Range(low=start + count * idle_evaluations, likely=high - count * saved, high=high),
         llm_calls=Range(low=0.0, likely=calls, high=2 * calls),
         steps=None if steps is None else float(steps),
         proposals=Range(low=0.0, likely=calls, high=calls),

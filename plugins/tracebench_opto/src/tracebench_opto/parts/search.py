@@ -26,6 +26,8 @@ UNCAPPED_STEPS = 10
 """Steps of a search that has neither a number of steps nor a budget to spend."""
 SELECTION_SHARE = 10
 """Comparing one candidate costs at most this part of the budget of evaluations."""
+DOUBT_SHARE = 20
+"""Finding out whether scores are noisy costs at most this part of the evaluations used."""
 
 
 @runtime_checkable
@@ -104,6 +106,7 @@ class Search:
         self.batches = Minibatches(problem.train, settings.train_batch_size, rng=problem.rng)
         self.proposer = problem.optimizer()
         self._batches_per_step = batches_per_step
+        self._repeats = 0
         self.tried = 0
         """Candidates that were measured for the search, by which `schedule` sees that it goes on."""
 
@@ -120,6 +123,14 @@ class Search:
             if idle == IDLE_STEPS:
                 log.warning("no candidate to try in %s steps: the search ends", IDLE_STEPS)
                 return
+
+    def progress(self, index: int, planned: int | None) -> float:
+        """Return how far the search is at step `index`, from 0 to 1: by its planned steps, else by the cap that is nearest."""
+        if planned is not None:
+            return min(1.0, index / max(planned, 1))
+        used, caps = self.problem.budget.used(), self.problem.budget.caps.caps()
+        shares = [(getattr(used, axis) or 0.0) / cap for axis, cap in caps.items() if cap]
+        return min(1.0, max(shares, default=index / UNCAPPED_STEPS))
 
     def seed(self, examples: Sequence[Example] | None = None) -> Entry:
         """Evaluate the initial candidate once, on the selection unless told otherwise."""
@@ -157,6 +168,18 @@ class Search:
     def recheck(self, entry: Entry, examples: Sequence[Example]) -> Evaluation:
         """Measure a candidate again, unless repeats have shown that this task repeats itself."""
         return self.measure(entry, examples, again=self.archive.noisy is not False)
+
+    def doubt(self, leaders: Sequence[Entry], examples: Sequence[Example]) -> None:
+        """Measure leaders again where scores are noisy: what leads by luck falls back.
+
+        Until repeats have told whether they are, repeats may cost a twentieth of the evaluations.
+        """
+        for leader in leaders:
+            if self.archive.noisy is None and self._repeats * DOUBT_SHARE > self.problem.budget.used().evaluations:
+                return
+            if self.archive.noisy is not False:
+                self.measure(leader, examples, again=True)
+                self._repeats += len(examples)
 
     def expand(
         self,

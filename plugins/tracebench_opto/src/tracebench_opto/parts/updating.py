@@ -11,6 +11,7 @@ from tracebench_core.specs import CostEstimate, Example, TaskShape
 from tracebench_opto.parts.acceptance import accept
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
+from tracebench_opto.parts.racing import race
 from tracebench_opto.parts.search import Search, SearchSettings
 
 Compare = Literal["batch", "selection"]
@@ -31,6 +32,7 @@ def run_updates(
     always: bool = False,
     compare: Compare = "batch",
     threshold: float = 0.0,
+    racing: bool = False,
 ) -> None:
     """Replace the current candidate by the best of its children, step by step.
 
@@ -41,6 +43,7 @@ def run_updates(
         always: move on to the child even when it is worse.
         compare: measure children on the batch that they were made from, or on the selection.
         threshold: how much better a child must be.
+        racing: let the children of a step race for being the best of them.
     """
     search = Search(problem, settings)
     current: Entry | None = None
@@ -50,7 +53,7 @@ def run_updates(
             if current is None:
                 current = search.seed()
             on = search.selection if compare == "selection" else batch
-            child = _best_child(search, current, batch, on=on, n=num_proposals)
+            child = _best_child(search, current, batch, on=on, n=num_proposals, racing=racing)
             if child is not None:
                 better = accept(
                     problem,
@@ -86,7 +89,11 @@ def estimate_updates(
 
 
 def _best_child(
-    search: Search, parent: Entry, batch: tuple[Example, ...], *, on: tuple[Example, ...], n: int
+    search: Search, parent: Entry, batch: tuple[Example, ...], *, on: tuple[Example, ...], n: int, racing: bool
 ) -> Entry | None:
-    children = search.expand(parent, batch, n=n, on=on, known=[parent])
+    if racing:
+        proposed = search.propose(parent, search.measure(parent, batch), n=n, known=[parent])
+        children = race(search, [(parent, proposed)], on, origin="propose")
+    else:
+        children = search.expand(parent, batch, n=n, on=on, known=[parent])
     return search.archive.ranked(children, examples=on)[0] if children else None

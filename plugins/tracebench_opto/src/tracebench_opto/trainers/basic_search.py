@@ -14,10 +14,11 @@ from pydantic import Field
 
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, TaskShape
+from tracebench_opto.parts.racing import RacingSettings
 from tracebench_opto.parts.updating import UpdateSettings, estimate_updates, run_updates
 
 
-class Settings(UpdateSettings):
+class Settings(UpdateSettings, RacingSettings):
     """Settings of BasicSearch."""
 
     num_proposals: int = Field(default=4, ge=1)
@@ -32,7 +33,8 @@ class BasicSearch:
 
     def train(self, problem: Problem) -> None:
         """Run the search."""
-        run_updates(problem, self.settings, num_proposals=self.settings.num_proposals, compare="selection")
+        cfg = self.settings
+        run_updates(problem, cfg, num_proposals=cfg.num_proposals, compare="selection", racing=cfg.racing)
 
 
 def build(settings: Settings) -> BasicSearch:

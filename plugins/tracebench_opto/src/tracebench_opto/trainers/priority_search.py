@@ -8,7 +8,10 @@ Source: OpenTrace's `opto.features.priority_search.PrioritySearch`. What differs
   model and the samples of its last step influence nothing;
 * without a validation split candidates are compared on train as a whole, not each on the batch it happens to come
   from;
-* what was measured is not measured again, except under `ucb`, which lives on repeated measurements;
+* the children of a step race: they are measured on growing parts of the examples, and the worse half is dropped each
+  time (`racing`);
+* what was measured is not measured again, except under `ucb`, which lives on repeated measurements, and the leaders
+  where scores are noisy, because the best of many noisy means is lucky;
 * the UCB bonus is scaled by the spread of the scores seen, since scores have no fixed range;
 * ties and the `time` priority go by order of creation, not by the wall clock, so that equal seeds give equal
   searches.
@@ -28,10 +31,11 @@ from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.memory import Memory
 from tracebench_opto.parts.priority import ScoreFunction, by_priority
-from tracebench_opto.parts.search import Request, Search, SearchSettings
+from tracebench_opto.parts.racing import Lot, RacingSettings, race, raced
+from tracebench_opto.parts.search import Request, Search
 
 
-class Settings(SearchSettings):
+class Settings(RacingSettings):
     """Settings of PrioritySearch."""
 
     num_candidates: int = Field(default=2, ge=1)
@@ -90,6 +94,8 @@ class PrioritySearch:
                 elif cfg.score_function == "ucb":
                     for parent in memory.top(cfg.num_candidates):
                         search.recheck(parent, rechecks.draw())
+                else:
+                    search.doubt(memory.top(cfg.num_candidates), rechecks.draw())
                 pairs = [(parent, batch) for parent in memory.top(cfg.num_candidates) for batch in batches]
                 memory.add(self._expand(search, pairs))
                 memory.end_step()
@@ -102,9 +108,14 @@ class PrioritySearch:
         proposed = search.propose_all(requests, n=self.settings.num_proposals)
         fresh = search.fresh([values for children in proposed for values in children])
         kept = self.keep(search, fresh)
+        lots: list[Lot] = []
+        for (parent, _), children in zip(pairs, proposed, strict=True):
+            lots.append((parent, [values for values in kept if values in children]))
+            kept = [values for values in kept if values not in children]
+        if self.settings.racing and self.settings.validate_exploration_candidates:
+            return race(search, lots, search.selection, origin="propose")
         found: list[Entry] = []
-        for (parent, batch), children in zip(pairs, proposed, strict=True):
-            mine = [values for values in kept if values in children and search.archive.find(values) is None]
+        for (parent, batch), (_, mine) in zip(pairs, lots, strict=True):
             found += search.evaluate(mine, self._judging(search, batch), parent=parent, origin="propose")
         return found
 
@@ -121,15 +132,16 @@ def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use."""
     judged = judged_examples(settings, shape) if settings.validate_exploration_candidates else settings.train_batch_size
     expansions = settings.num_candidates * settings.num_batches
-    recheck = (
-        settings.num_candidates * min(settings.train_batch_size, judged) if settings.score_function == "ucb" else 0
-    )
+    again = settings.num_candidates * min(settings.train_batch_size, judged)
+    always_again = again if settings.score_function == "ucb" else 0
     feedback = feedback_examples(settings, shape) * settings.num_batches
     proposals = expansions * settings.num_proposals
+    raced_out = proposals * judged - raced(settings, examples=judged, runners=proposals)
     return estimate_steps(
         settings.planned_steps(shape.train, batches_per_step=settings.num_batches),
         proposals=proposals,
-        evaluations=recheck + feedback * settings.num_candidates + proposals * judged,
-        idle_evaluations=recheck + feedback,
+        evaluations=again + feedback * settings.num_candidates + proposals * judged,
+        idle_evaluations=always_again + feedback,
         start=judged,
+        saved=again - always_again + (raced_out if settings.validate_exploration_candidates else 0.0),
     )

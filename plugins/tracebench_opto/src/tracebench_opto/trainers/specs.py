@@ -110,6 +110,12 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         "Expand what is best on some example, or undominated",
         aliases=STREAMING,
     ),
+    _spec(
+        "Anneal",
+        "anneal",
+        "Move on to worse candidates, too, less and less",
+        citation="Kirkpatrick, Gelatt, Vecchi: Optimization by Simulated Annealing, Science 220, 1983",
+    ),
     _spec("AggregatedUpdate", "aggregated_update", "Merge one proposal per example by a second model call"),
     _spec(
         "POLCA",

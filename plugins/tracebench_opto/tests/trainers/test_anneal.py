@@ -1,0 +1,79 @@
+"""Annealing: worse candidates are taken, less and less, so that a valley can be crossed."""
+
+from __future__ import annotations
+
+import random
+
+from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
+from tracebench_core.specs.events import Decision
+from tracebench_core.testing import Teacher, Trial, run_trial
+from tracebench_core.testing.teacher import Lesson
+from tracebench_core.testing.toys import Toy
+from tracebench_opto.trainers import anneal, basic_search
+
+HILLS = {0.0: 0.5, 1.0: 0.4, 2.0: 0.4, 3.0: 1.0}
+"""A low hill at the start, a shallow valley, and a high hill."""
+
+
+def field() -> Toy:
+    def guide(_example: Example, value: object, _context: object) -> Feedback:
+        return Feedback(score=HILLS[float(str(value))], text="")
+
+    def move(values: Values, by: float) -> Values:
+        return values | {"x": min(3.0, max(0.0, float(str(values["x"])) + by))}
+
+    task = SimpleTask(
+        parameters=[Parameter(name="x", initial=0.0, kind="number", minimum=0, maximum=3)],
+        objective="Climb.",
+        program=lambda values, _example, _context: values["x"],
+        guide=guide,
+    )
+    lesson = Lesson(improve=lambda values, _rng: move(values, 1.0), harm=lambda values, _rng: move(values, -1.0))
+    return Toy("hills", task, lesson, target=1.0)
+
+
+def run(seed: int, *, temperature: float = 2.0, steps: int = 30) -> Trial:
+    toy = field()
+    trainer = anneal.build(anneal.Settings(temperature=temperature, num_steps=steps))
+    return run_trial(trainer, toy, answer=Teacher(toy.lesson, improves=0.5, harms=0.3, seed=seed), seed=seed)
+
+
+def taken_though_worse(trial: Trial) -> list[int]:
+    """Return the places, among all decisions, of those that took a worse candidate."""
+    decisions = [event for event in trial.events if isinstance(event, Decision)]
+    return [
+        place
+        for place, event in enumerate(decisions)
+        if event.verdict == "accepted" and "probability 1" not in event.reason
+    ]
+
+
+def test_a_valley_is_crossed_that_a_climber_stays_before() -> None:
+    assert sum(run(seed).best.values["x"] == 3.0 for seed in range(8)) >= 6
+    toy = field()
+    for seed in range(8):
+        climber = basic_search.build(basic_search.Settings(num_steps=30, num_proposals=1))
+        trial = run_trial(climber, toy, answer=Teacher(toy.lesson, improves=0.5, harms=0.3, seed=seed), seed=seed)
+        assert trial.best.values["x"] == 0.0
+
+
+def test_a_cold_search_takes_nothing_worse() -> None:
+    trials = [run(seed, temperature=1e-9) for seed in range(4)]
+    assert not any(taken_though_worse(trial) for trial in trials)
+
+
+def test_every_move_is_on_record_with_its_probability() -> None:
+    decisions = [event for event in run(0).events if isinstance(event, Decision)]
+    assert decisions
+    assert all("taken with probability" in event.reason for event in decisions)
+
+
+def test_a_budget_ends_it_like_any_search() -> None:
+    toy = field()
+    trainer = anneal.build(anneal.Settings())
+    trial = run_trial(
+        trainer, toy, answer=Teacher(toy.lesson, seed=random.Random(1).randrange(99)), budget=Budget(evaluations=12)
+    )
+    assert trial.error is None
+    assert trial.used.evaluations <= 12
