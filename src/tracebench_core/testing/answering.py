@@ -90,8 +90,13 @@ class AnsweringModels:
         """Return the cap that first turned a call away."""
         return self._refusal
 
-    def start_clock(self) -> None:
-        """Do nothing: a trial's seconds are counted where evaluations are granted."""
+    def start_clock(self) -> float | None:
+        """Return None: no call is timed."""
+        return None
+
+    def began(self) -> float | None:
+        """Return None: no call is timed."""
+        return None
 
     def end_training(self) -> None:
         """Do nothing: no call is under way."""

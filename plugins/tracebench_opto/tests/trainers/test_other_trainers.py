@@ -44,6 +44,23 @@ def test_a_beam_search_keeps_no_more_than_its_width() -> None:
         assert len({c.parents[0] for c in trial.candidates if c.step == step}) <= 2
 
 
+def test_a_beam_search_goes_on_with_the_best() -> None:
+    toy = build_number()
+    settings = beam_search.Settings(num_steps=6, beam_width=2, num_proposals=3)
+    trial = run_trial(beam_search.build(settings), toy, answer=Teacher(toy.lesson, improves=0.5, harms=0.5, seed=3))
+    score = {e.candidate: e.score for e in trial.evaluations if e.score is not None}
+    beams = {"c0"}
+    left_behind = 0
+    for step in range(6):
+        children = [c for c in trial.candidates if c.step == step]
+        parents = {c.parents[0] for c in children}
+        best = sorted((score[id_] for id_ in beams), reverse=True)[: settings.beam_width]
+        assert all(score[parent] >= best[-1] for parent in parents)
+        left_behind += sum(score[id_] < best[-1] for id_ in beams)
+        beams = parents | {c.id for c in children} if parents else beams
+    assert left_behind > 0
+
+
 def test_a_history_shows_other_candidates_to_the_proposer() -> None:
     toy = build_dials()
     shown: list[str] = []
