@@ -30,6 +30,10 @@ ci:
 crash kills="1000":
     {{bin}}/python -m tests.crash.soak --kills {{kills}}
 
+# honest jobs beside jobs whose every candidate is an attack, and the same jobs alone
+attack jobs="3000":
+    {{bin}}/python -m tests.attack.soak --jobs {{jobs}}
+
 # every benchmark, each a ratio against a named baseline of the same run
 bench:
     for b in cli_start jobs planning gateway isolation; do echo "== $b"; {{bin}}/python benchmarks/$b.py; done

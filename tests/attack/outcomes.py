@@ -1,0 +1,213 @@
+"""What a review could do to an earlier version, what it can do now, and the test that says so: `python -m tests.attack.outcomes`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/explanation/attacks.md"
+HEAD = """\
+# Attacks that were open once
+
+Written by `python -m tests.attack.outcomes`. Each line is something that a reviewer could do to an early version. The tests are named
+as `pytest` takes them; all of them run the attack itself. What is still not contained stands in
+[isolation](isolation.md#what-is-not-contained) and under [who is trusted with what](threat-model.md).
+
+| attack | then | now | test |
+|---|---|---|---|
+"""
+CANDIDATES = "tests/attack/test_candidates.py::test_hostile_candidate_is_contained"
+NEIGHBOURS = "tests/attack/test_neighbours.py"
+GATEWAY = "tests/attack/gateway/test_abuses.py::test_an_abuse_is_contained_and_the_next_call_is_served"
+CROWD = "tests/attack/gateway/test_overshoot.py"
+SECRECY = "tests/engine/test_secrecy.py"
+
+
+class Outcome(NamedTuple):
+    """One attack."""
+
+    attack: str
+    then: str
+    now: str
+    test: str
+
+
+OUTCOMES = (
+    Outcome(
+        "1,500 nested folders",
+        "the template and its keeper died; every later evaluation scored 0",
+        "a quota, weighed within bounds; the next candidate is measured",
+        f"{CANDIDATES}[nests-1,500-folders]",
+    ),
+    Outcome(
+        "a sandbox server that cannot be reached",
+        "0 points",
+        "not measured, and measured again",
+        "tests/sandbox/test_processes_end.py::test_killing_the_template_ends_its_children_and_is_told",
+    ),
+    Outcome(
+        "an urgent byte on the channel, then sleep",
+        "the job hung for ever",
+        "ended at its deadline by call, batch and session",
+        f"{NEIGHBOURS}::test_a_deadline_holds_however_the_candidate_is_called",
+    ),
+    Outcome(
+        "a session whose caller is gone or stuck",
+        "no deadline in the template",
+        "ended by the template",
+        f"{NEIGHBOURS}::test_the_template_ends_a_session_whose_caller_cannot",
+    ),
+    Outcome(
+        "150 callers at a cap in tokens, USD or calls",
+        "fifty times the cap",
+        "within the cap",
+        f"{CROWD}::test_a_crowd_spends_no_more_than_the_cap",
+    ),
+    Outcome(
+        "one request for 128 answers",
+        "128 calls at a cap of 1",
+        "counted as 128, refused beyond the cap",
+        f"{CROWD}::test_one_request_for_many_choices_is_many_calls",
+    ),
+    Outcome(
+        "a host without Landlock or seccomp",
+        "ran unprotected, in silence",
+        "namespaces; without them exit 3 and the flag that allows it",
+        "tests/sandbox/test_less_is_offered.py::test_a_run_refuses_with_exit_3_and_the_flag_makes_it_go",
+    ),
+    Outcome(
+        "owning a signal by ioctl where Landlock's ABI is below 6",
+        "SIGKILL to any process of the user",
+        "refused by the filter",
+        "tests/attack/test_older_kernels.py::test_an_abi_without_scopes_is_made_up_for_by_the_filter",
+    ),
+    Outcome(
+        "a request that fails after admission",
+        "its reservation was never given back",
+        "400 with words, nothing set aside",
+        "tests/attack/gateway/test_abuses.py::test_nothing_is_set_aside_after_all_that",
+    ),
+    Outcome(
+        "half a character, NaN, 200,000 brackets",
+        "HTTP 500",
+        "400 with words",
+        "tests/attack/gateway/test_abuses.py::test_no_request_is_an_error_of_ours",
+    ),
+    Outcome(
+        "a stream that is dropped at its first piece",
+        "free",
+        "its prompt is paid for",
+        f"{CROWD}::test_a_stream_that_is_dropped_is_paid_for",
+    ),
+    Outcome(
+        "setting back the clock with a job's key",
+        "no cap in seconds any more",
+        "the engine's key alone opens that door",
+        GATEWAY,
+    ),
+    Outcome(
+        "reading the runner's environment from a trainer program",
+        "the provider's key",
+        "no other process is in sight",
+        "tests/attack/test_programs.py::test_a_program_sees_no_environment_but_its_own",
+    ),
+    Outcome(
+        "variables that are keys by another name",
+        "passed on to programs",
+        "programs get a list of names",
+        "tests/attack/test_programs.py::test_a_program_is_given_listed_variables_only",
+    ),
+    Outcome(
+        "reading `/proc/PID/environ` of the run as the same user",
+        "the provider's key",
+        "it is in no process's environment",
+        "tests/engine/test_secrets.py::test_a_run_goes_on_without_the_key_in_any_environment_but_the_gateways_memory",
+    ),
+    Outcome(
+        "a trainer that looks for the test split or scoring's keys in its process",
+        "both",
+        "neither is there",
+        f"{SECRECY}::test_the_process_that_trains_holds_neither_test_nor_what_opens_it",
+    ),
+    Outcome(
+        "a trainer that patches scorer or guide",
+        "any score, status ok",
+        "another process scores",
+        f"{SECRECY}::test_a_scorer_and_a_guide_that_a_trainer_patches_are_not_those_that_score",
+    ),
+    Outcome(
+        "a trainer that writes scores and results itself",
+        "believed",
+        "the job fails without a score",
+        f"{SECRECY}::test_scores_that_a_trainer_writes_itself_end_its_job_without_a_score",
+    ),
+    Outcome(
+        "computing the test instances from their public seed",
+        "203 bins where 211 are honest",
+        "drawn from secrets that are published at the end",
+        f"{SECRECY}::test_runs_of_a_folder_share_salts_that_only_their_owner_reads",
+    ),
+    Outcome(
+        "System V shared memory, messages, semaphores", "passed", "refused", f"{CANDIDATES}[attaches-shared-memory]"
+    ),
+    Outcome(
+        "files below a path that is too long",
+        "140 MB at a quota of 64",
+        "the quota holds",
+        f"{CANDIDATES}[writes-below-a-path-that-is-too-long]",
+    ),
+    Outcome(
+        "400 idle connections without a key", "the gateway stood still", "closed, honest calls are served", GATEWAY
+    ),
+    Outcome(
+        "calls under way when a job ends",
+        "missing from its results",
+        "ended and filed",
+        f"{CROWD}::test_calls_under_way_when_training_ends_are_ended_and_filed",
+    ),
+    Outcome(
+        "state in a reused folder",
+        "survived",
+        "a fresh folder each time",
+        "tests/attack/test_ahead.py::test_the_process_that_waits_is_the_one_that_runs_and_is_held_like_any_other",
+    ),
+    Outcome(
+        "watching files by inotify", "names in unreadable folders", "refused", f"{CANDIDATES}[watches-files-by-inotify]"
+    ),
+    Outcome("leases and locks on system files", "taken", "refused", f"{CANDIDATES}[leases-a-system-file]"),
+    Outcome(
+        "a redirect to another origin",
+        "got the prompts",
+        "not followed",
+        "tests/llm/test_wires.py::test_a_redirect_is_not_followed",
+    ),
+    Outcome("a body of 200 MB, `n: true`, huge numbers", "taken", "400 or 413 with words", GATEWAY),
+    Outcome(
+        "a forged frame on the result channel",
+        "an answer, scored as one",
+        "the same",
+        "tests/attack/test_candidates.py::test_what_a_forged_frame_says_is_an_answer_and_scored_as_one",
+    ),
+    Outcome(
+        "all hostile candidates beside an honest caller",
+        "an honest score could be lost",
+        "the same bits",
+        f"{NEIGHBOURS}::test_honest_work_beside_attackers_comes_to_the_same_bits",
+    ),
+    Outcome(
+        "a hostile job beside an honest one",
+        "the honest job lost its scores",
+        "the same results",
+        "tests/attack/test_runs.py::test_an_honest_job_beside_a_hostile_one_has_the_same_results",
+    ),
+)
+
+
+def page() -> str:
+    """Return the page."""
+    return HEAD + "".join(f"| {o.attack} | {o.then} | {o.now} | `{o.test}` |\n" for o in OUTCOMES)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
