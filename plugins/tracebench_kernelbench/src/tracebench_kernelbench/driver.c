@@ -158,6 +158,9 @@ static int64_t now(clockid_t clock) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* The processor time of all three: a machine that is busy with others takes longer over as many rounds, and not fewer. */
+static int64_t spent(Worker *both[]) { return now(CLOCK_PROCESS_CPUTIME_ID) + now(both[0]->clock) + now(both[1]->clock); }
+
 static void finish(void) {
   puts("end");
   fflush(stdout);
@@ -354,9 +357,9 @@ int main(int argc, char **argv) {
   }
 
   char *inputs = reserve(region_size), *wanted = reserve(output_size + 8), *got = reserve(output_size + 8);
-  int64_t began = now(CLOCK_MONOTONIC);
+  int64_t began = spent(both);
   for (int round = 0; round < warm + most; round++) {
-    if (round >= warm + least && now(CLOCK_MONOTONIC) - began > (int64_t)budget * 1000000) break;
+    if (round >= warm + least && spent(both) - began > (int64_t)budget * 1000000) break;
     for (int i = 0; i < n_arrays - 1; i++) fill(&arrays[i], inputs + arrays[i].offset, draw(seeds[round], (uint64_t)i));
     int64_t cpu[2], wall[2];
     for (int turn = 0; turn < 2; turn++) {

@@ -19,12 +19,12 @@ class Effort(BaseModel):
     the reference's."""
     warm: int = Field(default=3, ge=1, le=50)
     """Rounds before times count."""
-    least: int = Field(default=15, ge=5, le=MOST_ROUNDS)
+    least: int = Field(default=20, ge=5, le=MOST_ROUNDS)
     """Timed rounds at least."""
     most: int = Field(default=60, ge=5, le=MOST_ROUNDS)
     """Timed rounds at most."""
     budget_ms: int = Field(default=300, ge=0)
-    """Milliseconds after which no further round begins, once the least are done."""
+    """Milliseconds of processor time after which no further round begins, once the least are done."""
     call_seconds: float = Field(default=2.0, gt=0, le=60)
     """Seconds that one call may take."""
     compile_seconds: float = Field(default=30.0, gt=0, le=600)

@@ -47,7 +47,7 @@ class Exercise(Protocol):
         ...
 
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
-        """Open the trusted session, with entries `_judge_reference(*inputs)` and `_judge_echo(*inputs)`.
+        """Open a trusted session, whose entry `_judge_reference(*inputs)` returns outputs and the processor seconds of the work alone.
 
         Raises:
             NotMeasured: when it does not start.
@@ -61,7 +61,7 @@ class Exercise(Protocol):
         ...
 
     def draw(self, seed: int, reference: Session) -> Sequence[Any]:
-        """Return the inputs of a seed."""
+        """Return the inputs of a seed, drawn here or in a trusted session."""
         ...
 
     def truth(self, seed: int) -> Arrays | None:

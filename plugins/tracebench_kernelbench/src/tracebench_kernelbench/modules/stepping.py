@@ -1,14 +1,16 @@
-"""Judges a candidate in Python: a session for it, a session for the reference, and calls by turns on inputs that nobody has seen before.
+"""Judges a candidate in Python: a session for it, one for the reference, and calls by turns on inputs that nobody has seen before.
 
 Time is the processor time of a session's whole process from the end of one call to the end of the next, as the operating system counts it:
-whatever a candidate does between calls counts. What it takes to hand over inputs and outputs is measured in the reference's session with a
-call that does nothing else, and taken off both sides.
+whatever a candidate does between calls counts. What it takes to hand over inputs and outputs, the reference's process tells: it is the rest
+of its own processor time, and is taken off both sides.
 """
 
 from __future__ import annotations
 
 import secrets
-import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 from tracebench_core.contracts import NotMeasured, Sandbox, Session
@@ -35,30 +37,36 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
     limits = Limits(
         seconds=effort.compile_seconds + effort.call_seconds * rounds, memory_mb=MEMORY_MB, output_bytes=256 << 20
     )
-    with exercise.open_reference(sandbox, limits) as reference:
-        _probe(exercise, reference)
-        candidate, loaded = exercise.open_candidate(sandbox, source, reference, limits)
+    with exercise.open_reference(sandbox, limits) as desk, exercise.open_reference(sandbox, limits) as reference:
+        _probe(exercise, desk)
+        candidate, loaded = exercise.open_candidate(sandbox, source, desk, limits)
         with candidate:
             if loaded.status != "ok":
                 return _bad(_died(loaded, "while it was loaded"), loaded)
-            return _judge(exercise, source, reference, candidate, effort)
+            return _judge(exercise, source, _Sessions(desk, reference, candidate), effort)
 
 
-def _judge(exercise: Exercise, source: str, reference: Session, candidate: Session, effort: Effort) -> Verdict:
-    theirs, ours = list[int](), list[int]()
+@dataclass(frozen=True)
+class _Sessions:
+    """Three processes. What the reference is asked is what the candidate is asked, so their times mean the same."""
+
+    desk: Session
+    """Draws inputs."""
+    reference: Session
+    candidate: Session
+
+
+def _judge(exercise: Exercise, source: str, sessions: _Sessions, effort: Effort) -> Verdict:
+    spent, handing = list[tuple[float, float]](), list[float]()
     certain = effort.warm + effort.least
     picks = set(secrets.SystemRandom().sample(range(certain), min(effort.trials, certain)))
-    over = None
     for turn in range(effort.warm + (effort.most if exercise.backend.timed else effort.trials)):
         seed = secrets.randbits(63)
-        inputs = exercise.draw(seed, reference)
-        first_ours = turn % 2 == 0
-        want = reference.call(*inputs) if first_ours else None
-        got = candidate.call(*inputs, entry="_judge_work")
-        want = want or reference.call(*inputs)
-        echo = reference.call(*inputs, entry="_judge_echo")
-        outputs = asked(want)
-        asked(echo)
+        inputs = exercise.draw(seed, sessions.desk)
+        want = sessions.reference.call(*inputs) if turn % 2 == 0 else None
+        got = sessions.candidate.call(*inputs, entry="_judge_work")
+        want = want or sessions.reference.call(*inputs)
+        outputs, work = asked(want)
         call = f"in call {turn + 1}"
         if got.status != "ok":
             return _bad(_died(got, call), got)
@@ -68,29 +76,33 @@ def _judge(exercise: Exercise, source: str, reference: Session, candidate: Sessi
         if wrong is not None:
             return _bad(f"Wrong {call}: {wrong}. Each call has inputs of its own, and every output is checked.", got)
         if turn >= effort.warm:
-            ours.append(_net(want, echo))
-            theirs.append(_net(got, echo))
-            over = over or time.monotonic() + effort.budget_ms / 1000
-            if len(ours) >= effort.least and time.monotonic() > over:
+            spent.append((_seconds(want), _seconds(got)))
+            handing.append(max(_seconds(want) - float(work), 0.0))
+            if len(spent) >= effort.least and 1000 * sum(map(sum, spent)) > effort.budget_ms:
                 break
-    return _good(exercise, source, compare(ours, theirs) if exercise.backend.timed else None, len(ours))
+    return _good(exercise, source, _timing(spent, handing) if exercise.backend.timed else None, len(spent))
 
 
 def _probe(exercise: Exercise, reference: Session) -> None:
     """Refuse a problem whose output a constant could stand for."""
-    one, other = (asked(reference.call(*exercise.draw(seed, reference))) for seed in (1, 2))
+    one, other = (asked(reference.call(*exercise.draw(seed, reference)))[0] for seed in (1, 2))
     if differs(one, other, rtol=exercise.rtol, atol=exercise.atol) is None:
         raise NotMeasured(
             "The output of this problem does not depend on its inputs: a constant would pass.", retry=False
         )
 
 
-def _net(outcome: Outcome, echo: Outcome) -> int:
-    """Return the nanoseconds of a call without handing over."""
-    spent, handed = (
-        o.seconds if outcome.cpu_seconds is None or o.cpu_seconds is None else o.cpu_seconds for o in (outcome, echo)
-    )
-    return round(1e9 * max(spent - handed, _FLOOR * handed))
+def _timing(spent: Sequence[tuple[float, float]], handing: Sequence[float]) -> Timing:
+    """Compare reference and candidate, less what handing over takes; both were handed the same."""
+    handed = median(handing)
+    net = [
+        [round(1e9 * max(seconds - handed, _FLOOR * handed)) for seconds in side] for side in zip(*spent, strict=True)
+    ]
+    return compare(*net)
+
+
+def _seconds(outcome: Outcome) -> float:
+    return outcome.seconds if outcome.cpu_seconds is None else outcome.cpu_seconds
 
 
 def _died(outcome: Outcome, when: str) -> str:
