@@ -19,6 +19,7 @@ from tracebench_core.cli import (
     evaluate,
     export,
     fsck,
+    init,
     listing,
     plan,
     pythons,
@@ -97,6 +98,7 @@ app = typer.Typer(
 )
 MODULES = (
     listing, validate, plan, evaluate, run, replay, control, runs, show, compare, report, recap, export, config, fsck, doctor, pythons,
+    init,
 )  # fmt: skip
 for _module in MODULES:
     _module.register(app)

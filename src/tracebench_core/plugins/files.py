@@ -97,7 +97,7 @@ def import_file(path: str, digest: str | None = None) -> ImportedFile:
         if isinstance(err, ModuleNotFoundError):
             raise MissingRequirementError(
                 f"`{path}` imports `{err.name}`, which is not installed; a part in a file stands alone, without modules beside it.",
-                hint="pip install it, or make a package of several modules: trace-bench init suite NAME",
+                hint="install it, or make a package of several modules:  trace-bench init suite my_suite",
             ) from err
         raise PluginError(f"`{path}` cannot be imported: {type(err).__name__}: {err}{_place(err, module)}") from err
     return ImportedFile(f"{path}@{found}", module, whole)

@@ -13,7 +13,13 @@ from tracebench_core.contracts import Context, Environment, Guide, JobLogger, Op
 from tracebench_core.engine.evaluation import open_workbench
 from tracebench_core.engine.opening import build_optimizer, demand, open_task
 from tracebench_core.engine.settings import resolve_settings
-from tracebench_core.errors import BrokenTaskError, MissingRequirementError, TraceBenchError
+from tracebench_core.errors import (
+    BrokenTaskError,
+    MissingRequirementError,
+    NotApplicableError,
+    TraceBenchError,
+    UsageError,
+)
 from tracebench_core.plugins import Kind, load_ref
 from tracebench_core.specs import Budget, Component, EnvironmentSpec, Example, Values
 from tracebench_core.testing.answering import Answer
@@ -117,7 +123,9 @@ def check_proposals(plugin: PluginUnderTest) -> Found:
         toy = build_dials()
         asks = [Asks(), Asks()]
         trials = [_asked(ask, toy, Teacher(toy.lesson, improves=0.9, harms=0.0), build) for ask in asks]
-        if trials[0].error is not None:
+        if isinstance(trials[0].error, UsageError | NotApplicableError):
+            yield Skipped("TB411", str(trials[0].error), f"optimizer {name}")
+        elif trials[0].error is not None:
             yield Finding("TB411", f"raised {type(trials[0].error).__name__}: {trials[0].error}", f"optimizer {name}")
         elif asks[0].breaches:
             yield Finding("TB411", f"proposed values that break the bounds: {asks[0].breaches[0]}", f"optimizer {name}")
@@ -138,7 +146,9 @@ def check_proposer_takes_rubbish(plugin: PluginUnderTest) -> Found:
             continue
         ask = Asks()
         trial = _asked(ask, build_dials(), lambda _, call: REPLIES[call % len(REPLIES)], build)
-        if trial.error is not None:
+        if isinstance(trial.error, UsageError | NotApplicableError):
+            yield Skipped("TB412", str(trial.error), f"optimizer {name}")
+        elif trial.error is not None:
             yield Finding(
                 "TB412", f"raised {type(trial.error).__name__} on rubbish: {trial.error}", f"optimizer {name}"
             )

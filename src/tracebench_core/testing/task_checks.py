@@ -81,7 +81,8 @@ def check_repeats_elsewhere(plugin: PluginUnderTest) -> Found:
         if words := told[-1].get("error"):
             yield Finding("TB303", f"another process could not evaluate it: {words}", id_)
             continue
-        there = {line["example"]: line["feedback"] for line in told}
+        names = {plugin.tasks[id_].metric, *(o.metric for o in plugin.tasks[id_].objectives)}
+        there = {line["example"]: compared(line["feedback"], names) for line in told}
         if {e: f for e, f in here.items() if e in there} != there:
             yield Finding("TB303", f"another process scores differently: {_difference(here, there)}", id_)
 
@@ -263,7 +264,14 @@ def _feedbacks(plugin: PluginUnderTest, id_: str, *, workers: int = 1) -> dict[s
         results = measure(plugin, id_, {}, workers=workers)
     except TraceBenchError as err:
         return str(err)
-    return {r.example: r.feedback.model_dump(mode="json") for r in results}
+    told = {plugin.tasks[id_].metric, *(o.metric for o in plugin.tasks[id_].objectives)}
+    return {r.example: compared(r.feedback.model_dump(mode="json"), told) for r in results}
+
+
+def compared(feedback: Mapping[str, Any], told: set[str]) -> dict[str, Any]:
+    """Return what two evaluations have to agree on: status, score and the declared metrics."""
+    metrics = {name: value for name, value in feedback["metrics"].items() if name in told}
+    return {"status": feedback["status"], "score": feedback["score"], "metrics": metrics}
 
 
 def _difference(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]) -> str:
