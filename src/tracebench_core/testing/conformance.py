@@ -35,7 +35,7 @@ class Conformance:
 
     def demand(self, code: str) -> None:
         """Make one check and fail with what it finds; skip when nothing could be asked."""
-        subject = _subject(type(self))
+        subject = _subject(type(self))  # type: ignore[arg-type]  # classes can be hashed
         if not CHECKS[code].applies(subject):
             _skip(f"`{self.plugin}` offers no {CHECKS[code].about}")
         outcome = ask(CHECKS[code], subject)
