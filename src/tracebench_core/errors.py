@@ -18,6 +18,10 @@ class TraceBenchError(Exception):
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+        self.field: tuple[str | int, ...] = ()
+        """The field of a config that it is about."""
+        self.parts: tuple[TraceBenchError, ...] = ()
+        """The errors that it tells together, a line each."""
 
 
 class UsageError(TraceBenchError):

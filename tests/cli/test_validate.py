@@ -42,7 +42,7 @@ def test_a_good_config_is_ok_task_by_task(cli: Cli, config: Path) -> None:
 
 
 def test_strict_expands_the_matrix(cli: Cli, config: Path) -> None:
-    done = cli("validate", "--config", "c.yaml", "--strict", env=CORE_ONLY)
+    done = cli("validate", "--config", "c.yaml", "--strict", "--manifest", env=CORE_ONLY)
 
     assert done.returncode == 0
     assert "[OK] matrix: 8 jobs expanded deterministically" in done.stdout.splitlines()
@@ -50,6 +50,70 @@ def test_strict_expands_the_matrix(cli: Cli, config: Path) -> None:
     manifest = config.parent / done.stdout.splitlines()[-1].removeprefix("[OK] manifest written: ")
     assert json.loads(manifest.read_text())["run_id"] == manifest.parent.parent.name
     assert "8 ok" in cli("resume", str(manifest.parent.parent), env=CORE_ONLY).stderr
+
+
+MISTAKES = """runs_dir: runs
+executor: lcal
+plugins:
+  options:
+    intrnal: {a: 1}
+tasks:
+  - internal:numeric_parm
+  - id: internal:numeric_param
+    eval_kwargs: {nois: 1}
+trainers:
+  - NoOpp
+  - id: RandomSearch
+    logger: ConsolLogger
+    params_variants:
+      - num_step: 3
+  - id: SequentialRefine
+    optimizer: Reflectiv
+"""
+
+
+@pytest.mark.parametrize("command", [["validate", "--config"], ["run", "--config"]], ids=["validate", "run"])
+def test_all_mistakes_are_told_at_once_with_line_field_and_nearest_name(
+    cli: Cli, tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "bad.yaml").write_text(MISTAKES)
+
+    done = cli(*command, "bad.yaml", env=CORE_ONLY)
+
+    assert done.returncode == 2
+    for line, field, nearest in (
+        (2, "executor", "local"),
+        (5, "plugins.options.intrnal", "internal"),
+        (7, "tasks[0]", "internal:numeric_param"),
+        (9, "tasks[1].eval_kwargs", "noise"),
+        (11, "trainers[0]", "NoOp"),
+        (13, "trainers[1].logger", "ConsoleLogger"),
+        (14, "trainers[1].params_variants", "num_steps"),
+        (17, "trainers[2].optimizer", "Reflective"),
+    ):
+        told = [text for text in done.stderr.splitlines() if f"`bad.yaml`, line {line}: `{field}" in text]
+        assert len(told) == 1, (line, field, done.stderr)
+        assert f"Did you mean `{nearest}`?" in told[0]
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_mistake_of_an_override_names_the_override(cli: Cli, config: Path) -> None:
+    done = cli("plan", "c.yaml", "-o", "trainers=[NoOpp]", env=CORE_ONLY)
+
+    assert done.returncode == 2
+    assert "`-o trainers=[NoOpp]`: `trainers[0]`: No plugin offers a trainer `NoOpp`" in done.stderr
+
+
+def test_strict_leaves_nothing_behind_and_says_where_a_run_could_not_be_written(cli: Cli, config: Path) -> None:
+    before = sorted(config.parent.rglob("*"))
+    sound = cli("validate", "--config", "c.yaml", "--strict", env=CORE_ONLY)
+    (config.parent / "file").write_text("")
+    refused = cli("validate", "--config", "c.yaml", "--strict", "--runs-dir", "file", env=CORE_ONLY)
+
+    assert sound.returncode == 0
+    assert sorted(config.parent.rglob("*")) == sorted([*before, config.parent / "file"])
+    assert refused.returncode == 1
+    assert "[FAIL] runs_dir: `file` cannot be written to" in refused.stdout
 
 
 def test_a_task_without_parameters_is_expected_to_be_refused(cli: Cli, config: Path) -> None:
@@ -117,8 +181,9 @@ def test_a_missing_key_is_told_before_the_run_tells_it(cli: Cli, tmp_path: Path)
 
     done = cli("validate", "--config", "real.yaml", "--strict", env=CORE_ONLY | {"TRACE_LITELLM_MODEL": "gpt-4o-mini"})
 
-    assert done.returncode == 0
-    assert "[SKIP] run: Mode `real` needs `OPENAI_API_KEY`" in done.stdout
+    assert done.returncode == 1
+    assert not (tmp_path / "runs").exists()
+    assert "[FAIL] run: Mode `real` needs `OPENAI_API_KEY`" in done.stdout
 
 
 TROUBLESOME = """

@@ -12,7 +12,7 @@ from tracebench_core.contracts import Reporter
 from tracebench_core.engine.continuing import as_installed
 from tracebench_core.engine.control_resume import record_resume, refuse_unknown_error, with_run_budget
 from tracebench_core.engine.plan import Plan, make_plan
-from tracebench_core.engine.preflight import refuse_unready
+from tracebench_core.engine.preflight import note_unknown_names, refuse_unready
 from tracebench_core.engine.rundir import open_run_dir, reopen_run_dir, stored_plan
 from tracebench_core.engine.runner import Runner, RunSummary
 from tracebench_core.engine.surroundings import Surroundings
@@ -44,7 +44,7 @@ def run(
         TraceBenchError: before any job starts, when the run cannot work.
     """
     host = open_host(root=root, plugins=config.plugins)
-    full = make_plan(config, host, environ=provider_environ(), draw=True)
+    full = make_plan(config, host, environ=provider_environ(), draw=True, mistakes=note_unknown_names(config, host))
     chosen = full if limit is None else replace(full, jobs=full.jobs[:limit])
     refuse_unready(chosen, environ=provider_environ())
     with open_run_dir(chosen, host, root=root, environ=provider_environ(), extend=extend) as (layout, planned):

@@ -40,10 +40,12 @@ def plan(
     import json
 
     from tracebench_core import api
-    from tracebench_core.config import load_config
+    from tracebench_core.config import load_config, placing
 
     changes = [*(override or ()), *([f"runs_dir={json.dumps(runs_dir)}"] if runs_dir is not None else [])]
-    forecast = api.estimate(load_config(config, overrides=changes), root=root)
+    settings = load_config(config, overrides=changes)
+    with placing(config, overrides=changes):
+        forecast = api.estimate(settings, root=root)
     designs = [_design(forecast, task_id) for task_id in dict.fromkeys(j.task_id for j in forecast.plan.jobs)]
     warnings = _warnings(forecast, designs)
     if as_json:

@@ -86,27 +86,31 @@ def run(
 ) -> None:
     """Run every job of a config. The jobs are tasks x trainers x variants x seeds."""
     from tracebench_core import api
-    from tracebench_core.config import load_config
+    from tracebench_core.config import load_config, placing
 
     if detach:
         from tracebench_core.cli.detach import run_detached
 
         run_detached(sys.argv[1:], runs_dir=_runs_dir(config, override, runs_dir), as_json=as_json)
     flags = {"runs_dir": runs_dir, "max_workers": max_workers, "job_timeout": job_timeout, "resume": resume_mode}
-    changes = [f"{field}={json.dumps(value)}" for field, value in flags.items() if value is not None]
-    settings = load_config(config, overrides=[*(override or ()), *changes])
+    changes = [
+        *(override or ()),
+        *(f"{field}={json.dumps(value)}" for field, value in flags.items() if value is not None),
+    ]
+    settings = load_config(config, overrides=changes)
     if logger is not None:
         settings = with_logger(settings, logger)
     go_on_without_keys(settings)
-    summary = api.run(
-        settings,
-        root=root,
-        force=force,
-        limit=limit,
-        extend=extend,
-        reporter=reporter_name(as_json=as_json),
-        stream=sys.stdout if as_json else sys.stderr,
-    )
+    with placing(config, overrides=changes):
+        summary = api.run(
+            settings,
+            root=root,
+            force=force,
+            limit=limit,
+            extend=extend,
+            reporter=reporter_name(as_json=as_json),
+            stream=sys.stdout if as_json else sys.stderr,
+        )
     finish(summary, as_json=as_json)
 
 

@@ -30,7 +30,13 @@ def validate(
         bool,
         typer.Option(
             "--strict",
-            help="Open every task and measure its initial candidate once, check every setting, expand the matrix, write a manifest.",
+            help="Open every task and measure its initial candidate once, check every setting, expand the matrix: would it run?",
+        ),
+    ] = False,
+    manifest_wanted: Annotated[
+        bool,
+        typer.Option(
+            "--manifest", help="Make the run directory, which `resume` can run; nothing is left behind otherwise."
         ),
     ] = False,
     task_timeout: Annotated[
@@ -46,7 +52,7 @@ def validate(
     import json
 
     from tracebench_core import api
-    from tracebench_core.config import load_config
+    from tracebench_core.config import load_config, placing
 
     changes = [*(override or ()), *([f"runs_dir={json.dumps(runs_dir)}"] if runs_dir is not None else [])]
     settings = load_config(config, overrides=changes)
@@ -55,14 +61,15 @@ def validate(
         settings = _only(host, settings, suite_names(bench))
     failed = False
     checks = []
-    for check in api.validate(settings, root=root, host=host, strict=strict, task_timeout=task_timeout):
-        failed = failed or check.level == "FAIL"
-        if as_json:
-            checks.append({"level": check.level, "subject": check.subject, "message": check.message})
-        else:
-            reason = f": {check.message}" if check.message else ""
-            output.line(output.safe(f"[{check.level}] {check.subject}{reason}"))
-    manifest = str(_write_manifest(host, settings, root)) if strict and not failed else None
+    with placing(config, overrides=changes):
+        for check in api.validate(settings, root=root, host=host, strict=strict, task_timeout=task_timeout):
+            failed = failed or check.level == "FAIL"
+            if as_json:
+                checks.append({"level": check.level, "subject": check.subject, "message": check.message})
+            else:
+                reason = f": {check.message}" if check.message else ""
+                output.line(output.safe(f"[{check.level}] {check.subject}{reason}"))
+    manifest = str(_write_manifest(host, settings, root)) if manifest_wanted and not failed else None
     if as_json:
         output.document("validation", ok=not failed, checks=checks, manifest=manifest)
     elif manifest is not None:

@@ -109,16 +109,17 @@ def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Overri
     loc: Loc = tuple(error["loc"])
     if loc and loc[-1] == "[key]":
         text = describe({**error, "type": "extra_forbidden", "loc": loc[:-1]}, names_at(loc[:-2]))
-        return _placed(Problem(loc[:-1], text), form, changes)
+        return placed(Problem(loc[:-1], text), form, changes)
     text = describe(error, spellings(loc[:-1]))
-    return _placed(Problem(loc, text), form, changes)
+    return placed(Problem(loc, text), form, changes)
 
 
 def _from(problems: Iterable[Problem], form: Canonical, changes: Sequence[Override]) -> list[Problem]:
-    return [_placed(problem, form, changes) for problem in problems]
+    return [placed(problem, form, changes) for problem in problems]
 
 
-def _placed(problem: Problem, form: Canonical, changes: Sequence[Override]) -> Problem:
+def placed(problem: Problem, form: Canonical, changes: Sequence[Override]) -> Problem:
+    """Return a problem where the user wrote its field: under the name in the file, or in an override."""
     for change in reversed(changes):
         if problem.loc[: len(change.loc)] == change.loc:
             return replace(problem, override=change.text)

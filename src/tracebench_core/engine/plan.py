@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
 
+from tracebench_core.engine.mistakes import Mistakes
 from tracebench_core.engine.providers import settle_providers
 from tracebench_core.engine.salts import salt_name, settle_salts
 from tracebench_core.engine.settings import known_names, resolve_options, resolve_settings
@@ -80,10 +81,18 @@ class ModelChoice(NamedTuple):
     identity: dict[str, Any]
 
 
-def make_plan(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str], draw: bool = False) -> Plan:
+def make_plan(
+    config: RunConfig,
+    host: PluginHost,
+    *,
+    environ: Mapping[str, str],
+    draw: bool = False,
+    mistakes: Mistakes | None = None,
+) -> Plan:
     """Return the jobs that a config means, in the order tasks, trainers, their variants, variants of models, seeds.
 
-    With `draw`, salts are drawn where a task needs them and there are none; else nothing is written, and such jobs get other ids later.
+    `mistakes` holds what was found already, and is told together with what is found here. With `draw`, salts are drawn where a task
+    needs them and there are none; else nothing is written, and such jobs get other ids later.
 
     Raises:
         ConfigError: for what cannot be resolved, and for jobs that would be one and the same.
@@ -93,9 +102,13 @@ def make_plan(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str]
         raise NothingSelectedError("The config selects no task.", hint="trace-bench list-tasks")
     _refuse_twice("seed", config.seeds)
     config = settle_providers(config, host)
-    tasks = choose_tasks(config, host)
-    trainers = choose_trainers(config, host)
-    _refuse_unheard(config, tasks, trainers)
+    mistakes = mistakes or Mistakes()
+    tasks = choose_tasks(config, host, mistakes)
+    trainers = choose_trainers(config, host, mistakes)
+    if not mistakes:
+        with mistakes.at():
+            _refuse_unheard(config, tasks, trainers)
+    mistakes.tell()
     is_salted = any(task.spec.salted for task in tasks)
     salts = settle_salts(config, draw=draw) if is_salted else None
     return Plan(
@@ -107,7 +120,7 @@ def make_plan(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str]
     )
 
 
-def choose_tasks(config: RunConfig, host: PluginHost) -> list[TaskChoice]:
+def choose_tasks(config: RunConfig, host: PluginHost, mistakes: Mistakes) -> list[TaskChoice]:
     """Resolve the config's tasks: groups expanded, options validated; a task that a group and an entry both name is taken once."""
     chosen: dict[bytes, TaskChoice] = {}
     written: set[bytes] = set()
@@ -116,36 +129,44 @@ def choose_tasks(config: RunConfig, host: PluginHost) -> list[TaskChoice]:
         if mark in written:
             raise ConfigError(f"`tasks[{i}]` is written twice: `{entry.id}` with the same eval_kwargs.")
         written.add(mark)
-        for task_id in resolve_task_ids(host, entry.id):
-            spec = host.task(task_id)
-            options = resolve_options(
-                spec, shared=config.eval_kwargs, own=entry.eval_kwargs, where=f"`tasks[{i}].eval_kwargs`"
-            )
-            choice = TaskChoice(task_id, spec, options, host.version_of("task", task_id))
-            chosen.setdefault(canonical_json([task_id, options]), choice)
+        with mistakes.at("tasks", i):
+            for task_id in resolve_task_ids(host, entry.id):
+                spec = host.task(task_id)
+                with mistakes.at("tasks", i, "eval_kwargs"):
+                    options = resolve_options(
+                        spec, shared=config.eval_kwargs, own=entry.eval_kwargs, where=f"`tasks[{i}].eval_kwargs`"
+                    )
+                    choice = TaskChoice(task_id, spec, options, host.version_of("task", task_id))
+                    chosen.setdefault(canonical_json([task_id, options]), choice)
     return list(chosen.values())
 
 
-def choose_trainers(config: RunConfig, host: PluginHost) -> list[TrainerChoice]:
-    """Resolve the config's trainers and their variants.
-
-    Raises:
-        ConfigError: when two variants resolve to the same settings.
-    """
+def choose_trainers(config: RunConfig, host: PluginHost, mistakes: Mistakes) -> list[TrainerChoice]:
+    """Resolve the config's trainers and their variants; two variants that resolve to the same settings are a mistake."""
     chosen: dict[bytes, TrainerChoice] = {}
     for i, entry in enumerate(config.trainers):
-        spec = host.component("trainer", entry.id)
-        if not isinstance(spec, TrainerSpec):
-            raise ConfigError(f"`trainers[{i}]`: `{entry.id}` is no trainer.")
-        for variant, where in variants_of(entry, f"trainers[{i}]"):
-            choice = _choose_variant(config, host, entry=entry, spec=spec, variant=variant, where=f"`{where}`")
-            mark = canonical_json(
-                [choice.id, choice.settings, choice.optimizer, choice.optimizer_kwargs, entry.guide, entry.guide_kwargs]
-            )
-            if mark in chosen:
-                raise ConfigError(f"`{where}` resolves to the same settings of `{entry.id}` as another one.")
-            chosen[mark] = choice
+        _note_unknown_parts(entry, host, mistakes, i)
+        with mistakes.at("trainers", i):
+            spec = host.component("trainer", entry.id)
+            if not isinstance(spec, TrainerSpec):
+                raise ConfigError(f"`trainers[{i}]`: `{entry.id}` is no trainer.")
+            for variant, where in variants_of(entry, f"trainers[{i}]"):
+                with mistakes.at("trainers", i, "params_variants"):
+                    choice = _choose_variant(config, host, entry=entry, spec=spec, variant=variant, where=f"`{where}`")
+                    parts = [choice.id, choice.settings, choice.optimizer, choice.optimizer_kwargs]
+                    mark = canonical_json([*parts, entry.guide, entry.guide_kwargs])
+                    if mark in chosen:
+                        raise ConfigError(f"`{where}` resolves to the same settings of `{entry.id}` as another one.")
+                    chosen[mark] = choice
     return list(chosen.values())
+
+
+def _note_unknown_parts(entry: TrainerEntry, host: PluginHost, mistakes: Mistakes, i: int) -> None:
+    """Take a mistake for each part of an entry that nobody offers."""
+    for kind, name in (("optimizer", entry.optimizer), ("guide", entry.guide), ("logger", entry.logger)):
+        if name is not None and (kind != "logger" or name.casefold() not in NO_LOGGER):
+            with mistakes.at("trainers", i, kind):
+                host.component(kind, name)  # type: ignore[arg-type]  # one of the kinds above
 
 
 def variants_of(entry: TrainerEntry, where: str) -> Iterator[tuple[dict[str, Any], str]]:
@@ -186,6 +207,7 @@ def _choose_variant(
     where: str,
 ) -> TrainerChoice:
     own = {k: v for k, v in variant.items() if k != "optimizer_kwargs"}
+    settings = resolve_settings(spec, shared=config.trainer_kwargs, own=own, where=where)
     entry = _with_full_ids(entry, host)
     optimizer = entry.optimizer or spec.default_optimizer
     given = {**entry.optimizer_kwargs, **variant.get("optimizer_kwargs", {})}
@@ -202,7 +224,6 @@ def _choose_variant(
     logger = None if entry.logger is None or entry.logger.casefold() in NO_LOGGER else entry.logger
     if logger is not None:
         host.component("logger", logger)
-    settings = resolve_settings(spec, shared=config.trainer_kwargs, own=own, where=where)
     return TrainerChoice(spec.name, spec, dict(variant), settings, optimizer, optimizer_kwargs, entry, logger)
 
 

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tracebench_core.engine.mistakes import Mistakes
 from tracebench_core.engine.plan import Plan
 from tracebench_core.errors import ConfigError, MissingRequirementError
+from tracebench_core.ids import did_you_mean
 from tracebench_core.llm.models import missing_key, resolve_models
 from tracebench_core.llm.prices import unpriced_models
 from tracebench_core.llm.variants import llm_configs
-from tracebench_core.specs import TaskSpec, TrainerSpec
+from tracebench_core.plugins import PluginHost
+from tracebench_core.specs import RunConfig, TaskSpec, TrainerSpec
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import iter_jobs
 
@@ -60,6 +63,21 @@ def refuse_unrecorded(plan: Plan) -> None:
             f"`seeds`: {shown} were not recorded in `{config.replay_from}`; a replay of them would repeat the answers to other seeds.",
             hint=f"-o 'seeds={sorted(recorded)[:MOST_SHOWN]}', or record them: mode: stub or real, with llm.record: true",
         )
+
+
+def note_unknown_names(config: RunConfig, host: PluginHost) -> Mistakes:
+    """Return a mistake for an executor that nobody offers, and for options of a plugin that is not installed: a typo must not vanish."""
+    mistakes = Mistakes()
+    with mistakes.at("executor"):
+        host.component("executor", config.executor)
+    for name in config.plugins.options:
+        with mistakes.at("plugins", "options", name):
+            if name not in host.records:
+                raise ConfigError(
+                    f"`plugins.options.{name}`: no plugin `{name}` is installed.{did_you_mean(name, host.records)}",
+                    hint="trace-bench plugins",
+                )
+    return mistakes
 
 
 def refuse_unprotected(plan: Plan) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
-from tracebench_core.engine.plan import Plan, choose_tasks, make_plan
-from tracebench_core.engine.preflight import held, refuse_unpriced, refuse_unready
+from tracebench_core.engine.plan import Plan, TaskChoice, choose_tasks, make_plan
+from tracebench_core.engine.preflight import held, note_unknown_names, refuse_unpriced, refuse_unready
 from tracebench_core.engine.trial import Check, Trials
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
-from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.plugins import Catalog, PluginHost, load_ref
 from tracebench_core.specs import RunConfig, TaskSpec, TrainerSpec
 
 
@@ -19,13 +21,11 @@ def validate_config(
 
     With `trials` every task is opened, and its initial candidate measured on one example, in a process of its own.
     """
-    for choice in choose_tasks(config, host):
-        if reason := host.catalog().availability(choice.spec):
-            yield Check("SKIP", choice.id, reason)
-        elif trials is None:
-            yield Check("OK", choice.id)
-        else:
-            yield trials.try_task(choice.id, choice.options, trainable=choice.spec.trainable)
+    mistakes = note_unknown_names(config, host)
+    chosen = choose_tasks(config, host, mistakes)
+    if mistakes:
+        make_plan(config, host, environ=environ, mistakes=mistakes)  # tells these together with those of trainers
+    yield from _tried(chosen, trials)
     plan = make_plan(config, host, environ=environ)
     specs: list[TrainerSpec | TaskSpec] = [*plan.trainers.values(), *plan.tasks.values()]
     if any(spec.uses_model for spec in specs):
@@ -47,14 +47,33 @@ def validate_config(
         yield Check("OK", f"job {job.job_id}", f"{job.task_id} x {job.trainer_id} (seed={job.seed})")
 
 
+def _tried(chosen: Sequence[TaskChoice], trials: Trials | None) -> Iterator[Check]:
+    for choice in chosen:
+        if reason := Catalog.availability(choice.spec):
+            yield Check("SKIP", choice.id, reason)
+        elif trials is None:
+            yield Check("OK", choice.id)
+        else:
+            yield trials.try_task(choice.id, choice.options, trainable=choice.spec.trainable)
+
+
 def _lacks(plan: Plan, *, environ: Mapping[str, str]) -> Iterator[Check]:
-    """Say what would keep the whole run from starting on this machine; elsewhere it may be there."""
+    """Say what would keep the whole run from starting on this machine."""
     try:
         refuse_unready(plan, environ=environ)
     except MissingRequirementError as err:
-        yield Check("SKIP", "run", f"{err} {err.hint}".strip())
+        yield Check("FAIL", "run", f"{err} {err.hint}".strip())
+    if not _can_be_made(Path(plan.config.runs_dir)):
+        yield Check(
+            "FAIL", "runs_dir", f"`{plan.config.runs_dir}` cannot be written to: trace-bench run --runs-dir DIR"
+        )
     if held(plan) == "process":
         yield Check("OK", "isolation", "process: candidates of this config would run UNPROTECTED on this machine")
+
+
+def _can_be_made(folder: Path) -> bool:
+    there = next((p for p in (folder.absolute(), *folder.absolute().parents) if p.exists()), Path("/"))
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def _resolves(host: PluginHost, kind: str, name: str) -> Check:

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 S = TypeVar("S", bound=BaseModel)
+LISTINGS: Mapping[Kind, str] = {
+    "trainer": "trace-bench list-trainers --all", "optimizer": "trace-bench list-optimizers", "guide": "trace-bench list-guides",
+    "logger": "trace-bench list-loggers",
+}  # fmt: skip
+"""The command that shows what is offered of a kind."""
 FROM_FILES: Mapping[Kind, type[Component]] = {
     "trainer": TrainerSpec, "optimizer": OptimizerSpec, "guide": GuideSpec, "logger": LoggerSpec, "executor": ExecutorSpec,
 }  # fmt: skip
@@ -220,9 +225,9 @@ class PluginHost:
         if name not in offered:
             failed = [r.name for r in self.records.values() if r.status in {"failed", "incompatible"}]
             raise UsageError(
-                f"No plugin offers a {kind} `{name}`.{did_you_mean(name, offered)}"
+                f"No plugin offers {'an' if kind[0] in 'aeo' else 'a'} {kind} `{name}`.{did_you_mean(name, offered)}"
                 + (f" (Not loaded: {', '.join(failed)}; see `trace-bench plugins`.)" if failed else ""),
-                hint="trace-bench list-trainers --all" if kind == "trainer" else "trace-bench plugins",
+                hint=LISTINGS.get(kind, "trace-bench plugins"),
             )
         return offered[name]
 
