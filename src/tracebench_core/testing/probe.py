@@ -20,7 +20,8 @@ HEAVY = (
     "anthropic", "dspy", "opto", "PIL", "streamlit",
 )  # fmt: skip
 """Libraries that take long to import: a listing must not wait for them."""
-FREE_TO_READ = ("HOME", "PATH", "XDG_", "TRACEBENCH_", "PYTHON", "TMPDIR")
+FREE_TO_READ = ("HOME", "PATH", "XDG_", "TRACEBENCH_", "TRACE_BENCH_", "PYTHON", "TMPDIR")
+PLACES = ("_HOME", "_ROOT", "_DIR", "_PATH")
 """Variables that say where things lie."""
 SEVERAL = 3
 """Examples that a candidate meets in a probe."""
@@ -100,7 +101,7 @@ def _watch(own: str) -> list[str]:
 
     class Watched(type(os.environ)):  # type: ignore[misc]  # the class of one object
         def __getitem__(self, key: str) -> str:
-            if not key.startswith(FREE_TO_READ) and _asker().partition(".")[0] == own:
+            if not (key.startswith(FREE_TO_READ) or key.endswith(PLACES)) and _asker().partition(".")[0] == own:
                 reached.append(f"variable: {key}")
             value: str = super().__getitem__(key)
             return value
