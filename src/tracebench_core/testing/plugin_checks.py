@@ -114,8 +114,8 @@ def check_bounds(plugin: PluginUnderTest) -> Found:
 def check_keeps_to_itself(plugin: PluginUnderTest) -> Found:
     """Reach for nothing while loading: no network, no process, no file written, no variable read.
 
-    Where things lie may be asked (`HOME`, `XDG_…`, `TRACE_BENCH_…`, `…_ROOT`), and the user's cache folder may be written to. Mend: do it behind a
-    loader, or take what is needed from `tracebench_configure`.
+    Where things lie may be asked (`HOME`, `XDG_…`, `TRACE_BENCH_…`, `…_ROOT`), and the user's cache folder may be written to. Mend: do
+    it behind a loader, or take what is needed from `tracebench_configure`.
     """
     for reached in plugin.load_report.get("reached", ()):
         yield Finding("TB106", f"loading it reaches out: {reached}")
