@@ -75,6 +75,18 @@ def test_a_history_shows_other_candidates_to_the_proposer() -> None:
     assert any(prompt.partition("Tried before")[2].count("score") == 3 for prompt in shown)
 
 
+def test_a_full_buffer_keeps_the_best_arm() -> None:
+    toy = build_number()
+    settings = ucb_search.Settings(num_steps=10, max_buffer_size=2, ucb_exploration_factor=0.0)
+    trial = run_trial(ucb_search.build(settings), toy, answer=Teacher(toy.lesson, improves=0.5, harms=0.5, seed=3))
+    score = {e.candidate: e.score for e in trial.evaluations if e.score is not None}
+    known = ["c0"]
+    for candidate in trial.candidates[1:]:
+        assert score[candidate.parents[0]] == max(score[id_] for id_ in known)
+        known.append(candidate.id)
+    assert len({c.parents[0] for c in trial.candidates[1:]}) > 2
+
+
 def test_the_lowest_arm_leaves_a_full_buffer() -> None:
     toy = build_dials()
     settings = ucb_search.Settings(num_steps=20, max_buffer_size=1)
