@@ -34,7 +34,8 @@ from tracebench_core.store.trust import end_records
 VICTIMS = ("runner", "template", "job", "gateway", "sandbox")
 """Not the candidate: killed from outside, it is a candidate that crashed, and is measured as one."""
 TIMED_COLUMNS = {"run_id", "time_seconds", "started_at", "ended_at"}
-ORPHAN_SECONDS = 5.0
+ORPHAN_SECONDS = 60.0
+"""A process that is still importing notices the end of its runner when it is through."""
 MOST_ATTEMPTS = 60
 COMMAND = str(Path(sys.executable).parent / "trace-bench")
 
@@ -149,7 +150,9 @@ def derived(run_dir: Path) -> dict[str, Any]:
             {k: v for k, v in row.items() if k not in {*TIMED_COLUMNS, *SPENT}} for row in csv.DictReader(table)
         ]
     with run.layout.leaderboard_csv.open() as table:
-        found["leaderboard.csv"] = [{k: v for k, v in row.items() if k not in SPENT} for row in csv.DictReader(table)]
+        found["leaderboard.csv"] = [
+            {k: v for k, v in row.items() if k not in {*SPENT, "used_seconds"}} for row in csv.DictReader(table)
+        ]
     summary = json.loads(run.layout.summary.read_bytes())
     found["summary.json"] = {
         k: v for k, v in summary.items() if k not in {"run_id", "spent", "wall_seconds", "cpu_seconds"}
