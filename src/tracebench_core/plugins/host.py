@@ -28,6 +28,9 @@ from tracebench_core.plugins.files import (
     import_file,
     is_file_plugin,
 )
+from tracebench_core.plugins.installing import install_hint
+from tracebench_core.plugins.patience import patience
+from tracebench_core.plugins.tracing import trace_hooks
 from tracebench_core.specs import (
     Component,
     Exclusion,
@@ -74,6 +77,7 @@ class PluginHost:
         self._strict = strict
         self._pm = pluggy.PluginManager(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
+        trace_hooks(self._pm)
         self._catalog = Catalog()
         self._catalog.exclude(Exclusion(id=id_, reason="excluded by the config") for id_ in exclude)
         self._index: dict[str, list[str]] | None = None
@@ -101,12 +105,12 @@ class PluginHost:
         if record is None:
             raise UsageError(
                 f"No plugin `{name}` is installed.{did_you_mean(name, self.records)}",
-                hint=f"pip install tracebench-{name}   (installed: {', '.join(self.records) or 'none'})",
+                hint=install_hint(name),
             )
         if record.status != "found" or record.entry_point is None:
             return record
         try:
-            with redirect_stdout(sys.stderr):  # stdout is data
+            with redirect_stdout(sys.stderr), patience():  # stdout is data
                 module = record.entry_point.load()
                 self._reject_unknown_hooks(module)
                 self._pm.register(module, name=name)

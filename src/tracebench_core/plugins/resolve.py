@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from tracebench_core.errors import NothingSelectedError, PluginError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins.host import PluginHost
+from tracebench_core.plugins.installing import install_hint
 from tracebench_core.specs import TaskSpec
 
 
@@ -75,9 +76,7 @@ def _suite_by_alias(host: PluginHost, prefix: str) -> str:
     near = did_you_mean(prefix, known)
     raise UsageError(
         f"No plugin provides the suite `{prefix}`.{near}",
-        hint="trace-bench list-suites"
-        if near
-        else f"trace-bench plugins   (if it is missing: pip install tracebench-{prefix})",
+        hint="trace-bench list-suites" if near else install_hint(prefix),
     )
 
 

@@ -1,0 +1,60 @@
+"""Loading plugins: one that hangs is cut off, hook calls can be seen, and what is missing comes with a command that installs it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tracebench_core.plugins import PluginHost, discover
+from tracebench_core.plugins.discovery import core_version
+from tracebench_core.plugins.installing import install_hint
+
+ROOT = Path(__file__).parents[3]
+
+
+def write_plugin(site: Path, name: str, source: str) -> None:
+    info = site / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[tracebench]\n{name} = {name}\n")
+    (site / f"{name}.py").write_text(source)
+
+
+def test_an_import_that_hangs_is_cut_off_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_plugin(tmp_path, "hangs_on_import", "import time\ntime.sleep(600)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("TRACEBENCH_IMPORT_SECONDS", "0.2")
+    handler = signal.getsignal(signal.SIGALRM)
+
+    record = PluginHost(discover({"hangs_on_import"})).load("hangs_on_import")
+
+    assert record.status == "failed"
+    assert "cut off after 0.2 s" in record.error
+    assert "hangs_on_import" not in sys.modules
+    assert signal.getsignal(signal.SIGALRM) is handler
+
+
+def test_hook_calls_are_written_where_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_plugin(
+        tmp_path,
+        "traced_hooks",
+        "from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_tasks(): return []\n",
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("TRACEBENCH_TRACE_HOOKS", "1")
+
+    PluginHost(discover({"traced_hooks"})).load("traced_hooks")
+
+    assert "hook tracebench_tasks() of traced_hooks: [[]]" in capsys.readouterr().err
+
+
+def test_a_plugin_of_this_checkout_is_installed_from_it() -> None:
+    hint = install_hint("llm4ad")
+
+    assert hint in {f"pip install -e {ROOT / 'plugins' / 'tracebench_llm4ad'}", 'pip install "tracebench-core[llm4ad]"'}
+    assert core_version() == "0" or install_hint("nobody-offers-this") == "trace-bench plugins"
