@@ -31,6 +31,9 @@ class Job:
     workdir: Path
     seed: int = 0
 
+    def record(self, name: str, data: object) -> None:
+        """Keep nothing."""
+
 
 def measure(task: CodeTask, program: str, *, split: str, job: Job) -> dict[str, float]:
     """Return the mean metrics over a split, and the seconds that the program's runs took."""

@@ -61,6 +61,8 @@ def test_hostile_texts_are_shown_as_texts_in_every_place(browser: Any, runs_dir:
                 visitor.settle()
                 demand_harmless(visitor)
             visitor.page.get_by_role("tab", name="Model calls").click()
+            visitor.until("Click a call")
+            visitor.settle()
             visitor.page.locator("[data-testid=stDataFrame]:visible").last.wait_for()
             visitor.click_row(0, table=_last_visible(visitor), at=60)
             visitor.until("reply, call 0")

@@ -247,6 +247,8 @@ def _spec(row: Row) -> TaskSpec:
 
 SPECS: tuple[TaskSpec, ...] = tuple(map(_spec, ROWS))
 
+DIRECTIONS = {spec.name: spec.direction for spec in SPECS}
+
 
 def available_specs() -> tuple[TaskSpec, ...]:
     """Return the tasks with their source: generated cases, or, once a folder is named, their sub-folder of it, which they then need."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,12 +16,16 @@ from tracebench_core.errors import UsageError
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import Split
 from tracebench_core.specs.base import Spec
+from tracebench_llm4ad.cobench.best_known import best_known, share_of_best_known
+from tracebench_llm4ad.cobench.catalog import DIRECTIONS
 from tracebench_llm4ad.cobench.folder import GENERATED, data_folder, read_files
 from tracebench_llm4ad.code_task import PUBLIC, SPLITS, CodeTask
 from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import Heuristic, ListedEvaluator, Verdict, invalid
 from tracebench_llm4ad.returned import integers, shown
 
+SHARE = "co_bench"
+"""The metric that CO-Bench publishes: the share of the best value on file."""
 GENERATOR_SEED = 2024
 GENERATED_FILES = 12
 """For each task."""
@@ -116,7 +120,10 @@ class Problem(ListedEvaluator[Case]):
     def parsed(cls, text: str, *, name: str) -> list[Case]:
         """Return the cases of a file; a file that is not in the format is an error with its name."""
         try:
-            return list(cls.parse(text, name=name))
+            return [
+                case if case.known is not None else replace(case, known=best_known(cls.folder, name, k))
+                for k, case in enumerate(cls.parse(text, name=name))
+            ]
         except (ValueError, IndexError, KeyError, TypeError, StopIteration) as err:
             raise UsageError(
                 f"the file `{name}` of `{cls.folder}` is not in its format: {err or type(err).__name__}",
@@ -149,7 +156,10 @@ class Problem(ListedEvaluator[Case]):
         """Check the answer in full and value it; a value that the answer claims for itself is not looked at."""
         if not isinstance(solution, dict):
             raise invalid(f"The function must return a dictionary; it returned {shown(solution)}.")
-        return Verdict(value=self.value(instance, solution), note=self.size(instance))
+        value = self.value(instance, solution)
+        minimize = DIRECTIONS[self.name] == "minimize"
+        share = None if instance.known is None else share_of_best_known(value, instance.known, minimize=minimize)
+        return Verdict(value, self.size(instance), {} if share is None else {SHARE: share})
 
     def bound(self, instance: Case) -> float:
         """Return the best value on file, or the simple bound."""
