@@ -1,7 +1,8 @@
-"""A live table of a run for terminals: how many jobs ended how, per task and trainer, and the last ones."""
+"""A live view of a run for terminals: how many jobs ended how, how far each running one is, and the last that ended."""
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,11 +13,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from tracebench_core.builtin.progress import JobProgress, clock
 from tracebench_core.builtin.reporters import outcome, shown
 from tracebench_core.specs import JobResult, JobSpec
+from tracebench_core.store.layout import RunLayout
 
 LAST = 6
 MOST_ROWS = 25
+MOST_RUNNING = 16
 
 
 class LiveReporter:
@@ -27,7 +31,9 @@ class LiveReporter:
         self._title = ""
         self._jobs = 0
         self._done = 0
-        self._running = 0
+        self._running: dict[str, JobProgress] = {}
+        self._layout: RunLayout | None = None
+        self._began = time.monotonic()
         self._rows: dict[tuple[str, str], dict[str, int]] = {}
         self._best: dict[tuple[str, str], float] = {}
         self._last: deque[str] = deque(maxlen=LAST)
@@ -35,17 +41,19 @@ class LiveReporter:
 
     def run_started(self, run_dir: Path, jobs: int) -> None:
         """Begin to draw."""
-        self._title, self._jobs = str(run_dir), jobs
+        self._title, self._jobs, self._layout = str(run_dir), jobs, RunLayout(run_dir)
+        self._began = time.monotonic()
         self._live.start()
 
     def job_started(self, job: JobSpec) -> None:
-        """Count a job as running."""
-        self._running += 1
+        """Begin to follow a job."""
+        if self._layout is not None:
+            self._running[job.job_id] = JobProgress(job, self._layout.job(job.job_id).events)
         self._rows.setdefault((job.task_id, job.trainer_id), {})
 
     def job_finished(self, job: JobSpec, result: JobResult) -> None:
         """Count a job's end."""
-        self._running -= 1
+        self._running.pop(job.job_id, None)
         self._done += 1
         key = (job.task_id, job.trainer_id)
         row = self._rows.setdefault(key, {})
@@ -56,7 +64,7 @@ class LiveReporter:
 
     def run_finished(self, run_dir: Path, counts: Mapping[str, int]) -> None:
         """Draw for the last time."""
-        self._running = 0
+        self._running.clear()
         self._live.stop()
         self._console.print(f"{run_dir.name}: " + ", ".join(f"{n} {status}" for status, n in counts.items()))
 
@@ -67,5 +75,24 @@ class LiveReporter:
             table.add_row(
                 *key, str(row.get("ok", 0)), str(row.get("failed", 0)), str(other), shown(self._best.get(key))
             )
-        progress = Text(f"{self._done} of {self._jobs} jobs done, {self._running} running")
-        return Group(table, progress, *(Text(line, overflow="ellipsis", no_wrap=True) for line in self._last))
+        progress = Text(self._told())
+        return Group(
+            table, *self._under_way(), progress, *(Text(line, overflow="ellipsis", no_wrap=True) for line in self._last)
+        )
+
+    def _under_way(self) -> list[Table]:
+        running = [*self._running.values()][:MOST_RUNNING]
+        if not running:
+            return []
+        table = Table("running", "trainer", "seed", "budget", "best", "elapsed", "left", expand=True)
+        for job in running:
+            job.read()
+            times = (clock(job.elapsed), clock(job.left()))
+            table.add_row(job.job.task_id, job.job.trainer_id, str(job.job.seed), job.bar(), shown(job.best), *times)
+        return [table]
+
+    def _told(self) -> str:
+        elapsed = time.monotonic() - self._began
+        left = elapsed / self._done * (self._jobs - self._done) if self._done else None
+        words = f"{self._done} of {self._jobs} jobs done, {len(self._running)} running, {clock(elapsed)} elapsed"
+        return f"{words}, about {clock(left)} left" if left else words

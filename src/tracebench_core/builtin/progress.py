@@ -1,0 +1,90 @@
+"""How far a running job is, read from its events as they are written: budget, best so far, time."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from tracebench_core.specs import JobSpec
+
+BAR = 10
+MOST_READ = 4_000_000
+"""Bytes of new events that are read at a time."""
+TOLD = (b'"evaluation"', b'"llm_call"', b'"best"')
+
+
+class JobProgress:
+    """Follows one job's events file. Amounts are those of training, as far as events tell them."""
+
+    def __init__(self, job: JobSpec, events: Path) -> None:
+        self.job = job
+        self.best: float | None = None
+        self.used = {"evaluations": 0.0, "llm_calls": 0.0, "tokens": 0.0, "usd": 0.0}
+        self._events = events
+        self._offset = 0
+        self._began = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the job was started."""
+        return time.monotonic() - self._began
+
+    def read(self) -> None:
+        """Take what was written since the last time; a line that is not whole yet waits."""
+        try:
+            with self._events.open("rb") as file:
+                file.seek(self._offset)
+                new = file.read(MOST_READ)
+        except OSError:
+            return
+        whole = new[: new.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        for line in whole.splitlines():
+            if any(kind in line for kind in TOLD):
+                self._take(line)
+
+    def share(self) -> float | None:
+        """Return how much of the budget is used, from 0 to 1, on the axis that is furthest; None without a cap."""
+        caps = self.job.budget.caps()
+        used = {**self.used, "seconds": self.elapsed}
+        shares = [used[axis] / cap for axis, cap in caps.items() if cap]
+        return min(max(shares), 1.0) if shares else None
+
+    def left(self) -> float | None:
+        """Return the seconds that training goes on at this pace to reach its cap; None while nothing tells."""
+        share = self.share()
+        return None if not share else self.elapsed * (1 - share) / share
+
+    def bar(self) -> str:
+        """Return the budget as a bar and in numbers: `████░░░░░░ 16 of 40 evaluations`."""
+        share = self.share()
+        caps = {axis: cap for axis, cap in self.job.budget.caps().items() if axis in self.used}
+        words = [f"{self.used[axis]:.4g} of {cap:.4g} {axis.replace('_', ' ')}" for axis, cap in caps.items()]
+        words = words or [f"{self.used['evaluations']:.0f} evaluations"]
+        filled = round((share or 0.0) * BAR)
+        return (f"{'█' * filled}{'░' * (BAR - filled)} " if share is not None else "") + ", ".join(words)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            return
+        kind = event.get("kind")
+        if kind == "evaluation" and event.get("by") == "trainer" and not event.get("reused"):
+            self.used["evaluations"] += 1
+        elif kind == "llm_call" and event.get("phase") == "training" and event.get("status") == "ok":
+            self.used["llm_calls"] += 1
+            self.used["tokens"] += event.get("prompt_tokens", 0) + event.get("completion_tokens", 0)
+            self.used["usd"] += event.get("usd") or 0.0
+        elif kind == "best" and isinstance(event.get("score"), int | float):
+            self.best = float(event["score"])
+
+
+def clock(seconds: float | None) -> str:
+    """Return a time as `m:ss`, or `h:mm:ss` from an hour on; a hyphen when it is not known."""
+    if seconds is None:
+        return "-"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
