@@ -14,6 +14,7 @@ _HOME = {
     "load_config": "tracebench_core.api",
     "plan": "tracebench_core.api",
     "run": "tracebench_core.api",
+    "BenchRunner": "tracebench_core.api",
     "resume": "tracebench_core.api",
     "load_run": "tracebench_core.api",
     "evaluate_task": "tracebench_core.api",

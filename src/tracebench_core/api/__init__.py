@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tracebench_core.analysis.opened import open_run as load_run
     from tracebench_core.api.evaluating import evaluate_task
     from tracebench_core.api.planning import Forecast, estimate, plan, validate
-    from tracebench_core.api.running import resume, run
+    from tracebench_core.api.running import BenchRunner, resume, run
     from tracebench_core.builtin.hosting import open_host
     from tracebench_core.config import load_config
     from tracebench_core.engine.doctor import Diagnosis, diagnose
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tracebench_core.store.reader import Run
 
 __all__ = [
+    "BenchRunner",
     "Catalog",
     "Check",
     "Diagnosis",
@@ -56,7 +57,7 @@ _HOMES = {
     "analysis.opened": "load_run=open_run",
     "api.evaluating": "evaluate_task",
     "api.planning": "Forecast estimate plan validate",
-    "api.running": "resume run",
+    "api.running": "BenchRunner resume run",
     "builtin.hosting": "open_host",
     "config": "load_config",
     "engine.doctor": "Diagnosis diagnose",

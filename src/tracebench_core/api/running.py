@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.contracts import Reporter
@@ -50,6 +50,18 @@ def run(
     with open_run_dir(chosen, host, root=root, environ=provider_environ(), extend=extend) as (layout, planned):
         mode: Resume = "none" if force else config.resume
         return _run(planned, host, layout, root=root, mode=mode, reporter=_reporter(host, reporter, stream))
+
+
+class BenchRunner:
+    """Another name of `run`, for programs that hold a runner: `BenchRunner(config).run()`."""
+
+    def __init__(self, config: RunConfig, *, root: Path | None = None) -> None:
+        self.config = config
+        self.root = root
+
+    def run(self, **options: Any) -> RunSummary:
+        """Run the config to its end; `options` are those of `run`."""
+        return run(self.config, root=self.root, **options)
 
 
 def resume(
