@@ -119,7 +119,7 @@ def main(folder: Path, seeds: int) -> int:
     for (task, trainer), found in rows.items():
         means = [fmean(r[n] or 0.0 for r in found) for n in ("score_val_initial", "score_val_best", "score_test")]
         print(f"{task:14} {trainer:18} {len(found):4} {means[0]:8.3f} {means[1]:6.3f} {means[2]:6.3f}")
-    print(f"trace-bench replay {done.run_dir}")
+    print(f"TRACEBENCH_HF_SOURCE=sample trace-bench replay {done.run_dir}")
     return int(done.counts != {"ok": sum(map(len, rows.values()))})
 
 
