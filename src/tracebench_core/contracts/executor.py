@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from tracebench_core.specs import ExecutorSetting, JobResult, JobSpec
-from tracebench_core.specs.events import Event
 from tracebench_core.specs.order import JobOrder
+
+if TYPE_CHECKING:  # every plugin imports this package when it is listed; the events are for those who read them
+    from tracebench_core.specs.events import Event
 
 
 class JobLogger(Protocol):
