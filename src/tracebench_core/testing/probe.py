@@ -17,7 +17,7 @@ from tracebench_core.testing.hostile import hostile_values
 
 HEAVY = (
     "torch", "tensorflow", "jax", "numpy", "pandas", "scipy", "sklearn", "matplotlib", "transformers", "datasets", "litellm", "openai",
-    "anthropic", "dspy", "opto", "PIL", "streamlit",
+    "anthropic", "dspy", "PIL", "streamlit",
 )  # fmt: skip
 """Libraries that take long to import: a listing must not wait for them."""
 FREE_TO_READ = ("HOME", "PATH", "XDG_", "TRACEBENCH_", "TRACE_BENCH_", "PYTHON", "TMPDIR")
