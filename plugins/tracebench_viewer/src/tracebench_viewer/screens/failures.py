@@ -40,7 +40,7 @@ def draw() -> None:
             for run in group["runs"]
         ]
         st.caption("Run all of them again:")
-        st.code("\n".join(lines), language=None, wrap_lines=True)
+        st.code(parts.visible("\n".join(lines)), language=None, wrap_lines=True)
     if st.button("Open one of them", icon=":material/account_tree:"):
         parts.go("job", run=group["name"], job=group["job_id"])
 

@@ -126,7 +126,7 @@ def _error(job: JobView, run_name: str) -> None:
     st.error(parts.plain(f"{error.type}: {error.message[:600]}"), icon=":material/error:")
     folder = parts.settings().runs / run_name
     st.code(
-        f"trace-bench resume {shlex.quote(str(folder))} --failed --error-type {shlex.quote(error.type)}",
+        parts.words(f"trace-bench resume {shlex.quote(str(folder))} --failed --error-type {shlex.quote(error.type)}"),
         language=None,
         wrap_lines=True,
     )

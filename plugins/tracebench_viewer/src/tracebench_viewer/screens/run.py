@@ -24,7 +24,6 @@ def draw() -> None:
         return
     is_live = parts.shelf().live(run["name"]) is not None
     st.fragment(_progress, run_every=EVERY if is_live else None)(run["name"], was_live=is_live)
-    steering.draw(run)
     jobs, config, history = st.tabs(["Jobs", "Config", "History"])
     with jobs:
         _jobs(run)
@@ -66,6 +65,7 @@ def _progress(name: str, *, was_live: bool) -> None:
         )
     if run["budget"]:
         st.caption("Caps of a job: " + ", ".join(f"{value:g} {axis}" for axis, value in run["budget"].items()))
+    steering.draw(run)  # here, so that what can be done follows what the run does
 
 
 def _jobs(run: dict[str, Any]) -> None:
