@@ -13,10 +13,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
 
 from tracebench_core.contracts import Problem
 from tracebench_core.engine.door import Door
 from tracebench_core.errors import BudgetExhausted, ModelError, ProgramError
+from tracebench_core.sandbox.apart import ONLY
 
 APART = (
     *(sys.executable, "-I", "-S", "-c"),
@@ -25,6 +28,20 @@ APART = (
 """The command that keeps other processes out of a program's sight (see `sandbox.apart`); without `site`, it starts at once."""
 LOOK_SECONDS = 1.0
 """Longest pause between two questions to the gateway whether it turned the program away."""
+
+
+Network = Literal["open", "gateway"]
+
+
+def apart(problem: Problem, network: Network) -> tuple[str, ...]:
+    """Return the command that keeps other processes out of a program's sight, and, but for the gateway, the network out of its reach."""
+    if network == "open":
+        return APART
+    try:
+        address = urlsplit(problem.endpoint("optimizer").base_url).netloc
+    except ModelError:  # a job without models
+        address = ""
+    return (*APART, f"{ONLY}{address}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +54,8 @@ class Program:
     """Its environment, to which the variables that lead to door and models are added."""
     own: Mapping[str, str] = field(default_factory=dict)
     """Variables that stand above all others."""
+    network: Network = "open"
+    """`gateway`: of the network it reaches the run's models, and nothing else."""
     grace: float = 10.0
     """Seconds that the program may go on once a cap has turned it away; then it is ended."""
 
@@ -69,7 +88,10 @@ def _start(problem: Problem, door: Door, program: Program) -> subprocess.Popen[b
     try:
         started = find_program(program.argv[0], program.folder, path=environ.get("PATH", os.defpath))
         return subprocess.Popen(  # noqa: S603 - the config's own program
-            [*APART, started, *program.argv[1:]], cwd=program.folder, env=environ, process_group=0
+            [*apart(problem, program.network), started, *program.argv[1:]],
+            cwd=program.folder,
+            env=environ,
+            process_group=0,
         )
     except OSError as err:
         raise ProgramError(f"`{program.argv[0]}` cannot be started in `{program.folder}`: {err.strerror}.") from err

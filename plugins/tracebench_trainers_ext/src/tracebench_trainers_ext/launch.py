@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import BaseModel
 
@@ -18,6 +18,9 @@ from tracebench_core.errors import MissingRequirementError, ModelError, NotAppli
 from tracebench_trainers_ext.applicability import Rule
 from tracebench_trainers_ext.libraries import Library
 from tracebench_trainers_ext.surroundings import build_environ
+
+if TYPE_CHECKING:
+    from tracebench_core.api.programs import Network
 
 ADAPTERS = Path(__file__).with_name("foreign")
 """Holds the package that runs in the other interpreter."""
@@ -60,7 +63,8 @@ class ForeignTrainer:
         with tempfile.TemporaryDirectory(prefix="foreign-", dir=Path.cwd(), ignore_cleanup_errors=True) as folder:
             argv = (interpreter, "-m", "tracebench_adapters", self._adapter)
             own = build_environ(Path(folder), os.environ, adapters=ADAPTERS) | self._order(Path(folder))
-            program = Program(argv, folder=Path(folder), environ={}, own=own, grace=GRACE)
+            network: Network = getattr(self.settings, "network", "open")
+            program = Program(argv, folder=Path(folder), environ={}, own=own, network=network, grace=GRACE)
             code = run_program(problem, program)
             if problem.budget.refusal() is None:
                 self._judge(code, Path(folder) / REPORT)

@@ -15,7 +15,7 @@ from pathlib import Path
 from tracebench_autoresearch.edits.applying import Proposal
 from tracebench_autoresearch.edits.files import UnusableEdit
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
-from tracebench_core.api.programs import APART, find_program, model_variables, passed
+from tracebench_core.api.programs import apart, find_program, model_variables, passed
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import ProgramError
 
@@ -75,7 +75,7 @@ def _work(problem: Problem, settings: AutoresearchSettings, folder: Path, notes:
         try:
             started = find_program(filled[0], folder, path=environ.get("PATH", os.defpath))
             process = subprocess.Popen(  # noqa: S603 - the config's own program
-                [*APART, sys.executable if filled[0] == "python" else started, *filled[1:]],
+                [*apart(problem, settings.agent_network), sys.executable if filled[0] == "python" else started, *filled[1:]],
                 cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         except OSError as err:

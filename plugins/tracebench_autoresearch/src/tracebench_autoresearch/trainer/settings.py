@@ -33,6 +33,8 @@ class AutoresearchSettings(TrainerSettings):
     """The instruction, as `program.md` is in the original; one that comes with the plugin when empty."""
     agent: tuple[str, ...] = ()
     """A command that edits files instead of the model's replies: run in a folder that holds them, with `{prompt}` for a file of words."""
+    agent_network: Literal["gateway", "open"] = "gateway"
+    """Of the network the command reaches the run's models only (`gateway`), or all of it (`open`)."""
     agent_seconds: float = Field(default=600.0, gt=0)
     temperature: float | None = Field(default=None, ge=0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from tracebench_trainers_ext.settings.base import ForeignSettings
@@ -14,5 +16,7 @@ class AgentSettings(ForeignSettings):
     """The command; `{task}` in an argument becomes the task in words, which is also in `TASK.md`."""
     env: dict[str, str] = Field(default_factory=dict)
     """Variables for it, beside those that lead it to the gateway on both wires."""
+    network: Literal["gateway", "open"] = "gateway"
+    """Of the network it reaches the run's models only (`gateway`), or all of it (`open`)."""
     instructions: str = ""
     """Words of your own below the task."""
