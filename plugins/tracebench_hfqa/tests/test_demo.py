@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -22,7 +23,7 @@ def test_it_is_small_names_no_place_of_a_machine_and_holds_only_real_answers() -
             for name in archive.namelist()
             if name.endswith((".yaml", ".json", ".jsonl", ".log"))
         }
-    assert not [name for name, text in texts.items() if b"/work/" in text or b"/root/" in text or b"/tmp/" in text]
+    assert not [name for name, text in texts.items() if re.search(rb"[\"' ]/[a-z]+/[a-z]+/", text)]
     manifest = json.loads(texts["small-real/meta/manifest.json"])
     assert {job["mode"] for job in manifest["jobs"]} == {"real"}
     calls = [json.loads(line) for line in texts["small-real/llm/calls.jsonl"].splitlines()[1:]]

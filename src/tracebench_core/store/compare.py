@@ -14,10 +14,10 @@ IDENTITY = ("job_id", "mode")
 OF_THE_MACHINE = ("isolation",)
 """Of a result's versions, what the machine decides."""
 WHAT_IS_RUN = {
-    "task_id", "trainer_id", "settings", "optimizer", "optimizer_kwargs", "guide", "guide_kwargs", "eval_kwargs", "seed", "budget",
+    "task_id", "trainer_id", "params", "optimizer", "optimizer_kwargs", "guide", "guide_kwargs", "eval_kwargs", "seed", "budget",
     "llm_variant",
 }  # fmt: skip
-"""Of a job, what makes it the same one in another mode."""
+"""Of a job, what makes it the same one in another mode: settings as they were written, for a later version may know more of them."""
 
 
 class Difference(NamedTuple):
