@@ -38,7 +38,7 @@ def read_config(layout: RunLayout) -> RunConfig:
 
 
 def write_environment(layout: RunLayout, *, git: GitState, secrets: Iterable[str] = (), isolation: str = "") -> None:
-    """Write `env.json` and `git.json`; `secrets` are names of variables that are told as set or unset only.
+    """Write `env.json` and `git.json`; `secrets` are names of variables that hold keys, told as set only.
 
     `isolation` is how this machine holds untrusted code, empty for a run that has none.
     """

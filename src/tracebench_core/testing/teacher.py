@@ -1,6 +1,6 @@
 """The teacher: a rule-based stand-in for a model, for tasks whose solution it knows. It is no language model.
 
-It reads the current values from the prompt, in the format of `llm.answer_format`, and ignores everything else in it, feedback and
+It reads the current values from the prompt, in the format of `proposing.answer_format`, and ignores everything else in it, feedback and
 history included. With a set probability it improves one value, with another it harms one, and otherwise it changes nothing. So what a
 trainer reaches with it is owed to the trainer's choice of what to improve and what to keep, and to nothing else.
 """

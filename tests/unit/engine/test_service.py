@@ -248,7 +248,7 @@ def test_an_evaluation_that_cannot_be_interrupted_is_left_behind_and_shut_out(tm
                 time.sleep(0.01)
             except BaseException as err:  # noqa: BLE001 - that is what it does
                 refused.append(type(err).__name__)
-        let_go.wait(60)
+        let_go.wait(5)
         return 9.0
 
     tried = service(program, tmp_path, worst_score=-1.0, evaluation_timeout=0.2)
@@ -272,7 +272,7 @@ def test_a_task_that_minds_its_deadline_says_itself_what_became_of_the_evaluatio
 
 def test_an_initial_candidate_that_takes_too_long_is_not_measured(tmp_path: Path) -> None:
     def program(*_: Any) -> float:
-        time.sleep(60)
+        time.sleep(5)
         return 1.0
 
     assert measure(service(program, tmp_path, evaluation_timeout=0.1), INITIAL)[0].feedback.status == "not_measured"

@@ -48,7 +48,7 @@ def test_the_stub_is_free_and_a_budget_in_usd_can_be_kept_with_it() -> None:
 
 
 def test_prices_models_and_the_client_import_nothing_heavy() -> None:
-    modules = "prices", "models", "client", "gateway_process", "tokens", "credentials", "answer_format"
+    modules = "prices", "models", "client", "gateway_process", "tokens", "credentials"
     code = "import sys\n" + "\n".join(f"import tracebench_core.llm.{name}" for name in modules)
     code += "\nfrom tracebench_core.llm.prices import PriceTable\nfrom tracebench_core.specs import ModelIdentity"
     code += "\nassert PriceTable({}).price(ModelIdentity(provider='openai', model='gpt-4o-mini'))"

@@ -74,16 +74,18 @@ def test_the_config_snapshot_is_the_resolved_config(run):
 def test_secrets_are_told_as_set_or_unset_and_never_by_value(run, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     monkeypatch.setenv("MY_LAB_KEY", "also-secret")
+    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.setenv("OPENAI_API_BASE", "https://user:password@host:8/v1?tokens=3")
     monkeypatch.setenv("UNRELATED", "private")
-    write_environment(run, git=GitState(reason="none"), secrets=["MY_LAB_KEY", "NOT_THERE"])
+    write_environment(run, git=GitState(reason="none"), secrets=["MY_LAB_KEY", "LEFT_IN_A_PIPE"])
     text = run.env.read_text()
     for secret in ("sk-very-secret", "also-secret", "password", "private"):
         assert secret not in text
     variables = json.loads(text)["variables"]
     assert (variables["OPENAI_API_KEY"], variables["MY_LAB_KEY"]) == ("set", "set")
-    assert (variables["ANTHROPIC_API_KEY"], variables["NOT_THERE"]) == ("unset", "unset")
+    assert variables["LEFT_IN_A_PIPE"] == "set"
+    assert (variables["ANTHROPIC_API_KEY"], variables["MISTRAL_API_KEY"]) == ("unset", "unset")
     assert variables["OPENAI_API_BASE"] == "https://host:8/v1?tokens=3"
     assert "UNRELATED" not in variables
 
