@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracebench_hfqa.families import NAMES, find_family
-from tracebench_hfqa.families.family import Case, Option, within_reach
+from tracebench_hfqa.families.family import Case, Family, Option, within_reach
 
 ABCD = tuple(
     Option(label, text) for label, text in zip("ABCD", ("oak", "a pine tree", "elm", "ash and birch"), strict=True)
@@ -130,15 +130,26 @@ GOLDS: dict[str, Any] = {
     "qasper": st.lists(st.tuples(st.from_regex(r"\A[b-z]{2,9}\Z"), st.just("extractive")), min_size=1, max_size=3),
     "words": st.lists(st.from_regex(r"\A[b-z]{2,9}\Z"), min_size=1, max_size=2),
 }
-READ = sorted(set(NAMES) - {"code_exec"})
+GOLDS["small:f1"], GOLDS["small:word"] = GOLDS["hfqa"], GOLDS["words"]
+GOLDS["small:list"] = st.integers(1, 4).map(lambda n: ["\n".join(f"{i}. item" for i in range(1, n + 1))])
+READ = sorted((set(NAMES) - {"code_exec", "small"}) | {"small:f1", "small:word", "small:list"})
+"""Families, and the ways in which one of them scores its rows."""
+
+
+def find_case(name: str, gold: Any) -> tuple[Family, Case]:
+    """Return a family with a question of it whose answer is given."""
+    family, _, way = name.partition(":")
+    options = ABCD if family == "mcqa" else ()
+    return find_family(family), Case(
+        question="Which?", gold=gold, options=options, extra={"scored": way} if way else {}
+    )
 
 
 @pytest.mark.parametrize("name", READ)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_gold_replies_score_one_and_nothing_scores_zero(name: str, data: st.DataObject) -> None:
-    family = find_family(name)
-    case = Case(question="Which?", gold=data.draw(GOLDS[name]), options=ABCD if name == "mcqa" else ())
+    family, case = find_case(name, data.draw(GOLDS[name]))
     assert family.score(family.gold_reply(case), case).score == 1
     assert family.score("", case).score == 0
 
@@ -147,8 +158,8 @@ def test_gold_replies_score_one_and_nothing_scores_zero(name: str, data: st.Data
 @settings(max_examples=40, deadline=None)
 @given(reply=st.text(max_size=300), data=st.data())
 def test_any_reply_gets_a_score_between_zero_and_one(name: str, reply: str, data: st.DataObject) -> None:
-    case = Case(question="Which?", gold=data.draw(GOLDS[name]), options=ABCD if name == "mcqa" else ())
-    verdict = find_family(name).score(reply, case)
+    family, case = find_case(name, data.draw(GOLDS[name]))
+    verdict = family.score(reply, case)
     assert 0 <= verdict.score <= 1
     assert all(0 <= value <= 1 for value in verdict.metrics.values())
 
@@ -164,5 +175,5 @@ def test_a_reply_of_a_megabyte_is_scored(name: str, piece: str) -> None:
         "drop": [["word"]],
         "qasper": [["word", "extractive"]],
     }
-    case = Case(question="Which?", gold=gold.get(name, ["word"]), options=ABCD if name == "mcqa" else ())
-    assert find_family(name).score(within_reach(piece * (1_000_000 // len(piece))), case).score <= 1
+    family, case = find_case(name, gold.get(name, ["word"]))
+    assert family.score(within_reach(piece * (1_000_000 // len(piece))), case).score <= 1

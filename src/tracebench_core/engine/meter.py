@@ -16,6 +16,8 @@ from tracebench_core.specs import Axis, Budget, BudgetState, SharedLimits, Usage
 COUNTER_BYTES = 8
 MOST_REFUSALS = 1_000
 """Evaluations refused in one job, after which its trainer is taken to be deaf."""
+START_CAPS, SOONEST_START, LATEST_START = 10, 5.0, 60.0
+"""A job's clock starts at so many times its cap at the latest; that is no sooner than after the one and no later than after the other."""
 
 
 class ModelUsage(Protocol):
@@ -36,6 +38,11 @@ class ModelUsage(Protocol):
     def refusal(self) -> Refusal | None:
         """Return the cap that first turned a call away."""
         ...
+
+
+def _latest_start(cap: float) -> float:
+    """Return after how many seconds the clock of a job starts at the latest."""
+    return min(LATEST_START, max(SOONEST_START, START_CAPS * cap))
 
 
 class SharedCounter:
@@ -140,9 +147,19 @@ class Meter:
         self._stopped = self._clock()
 
     def seconds(self) -> float:
-        """Return the wall seconds since the first evaluation or model call: what a framework takes to import is not charged."""
+        """Return the wall seconds since the first evaluation or model call: what a framework takes to import is not charged.
+
+        The clock starts at ten times the cap, but no sooner than after 5 s and no later than after a minute, also for a trainer that has
+        asked for nothing yet.
+        """
         if self._started is None and self._models is not None:
             self._started = self._models.began()
+        if (
+            self._started is None
+            and self.caps.seconds is not None
+            and self.elapsed() >= _latest_start(self.caps.seconds)
+        ):
+            self._begin()
         now = self._clock() if self._stopped is None else self._stopped
         return 0.0 if self._started is None else max(0.0, now - self._started)
 

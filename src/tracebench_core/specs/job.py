@@ -23,7 +23,7 @@ class Budget(Spec):
     """Prompt and completion tokens together."""
     usd: float | None = Field(default=None, ge=0)
     seconds: float | None = Field(default=None, ge=0)
-    """Wall time of training from its first evaluation or model call on, without the engine's own scoring."""
+    """Wall time of training from its first evaluation or model call (or its first minute) on, without the engine's own scoring."""
 
     def caps(self) -> dict[Axis, float]:
         """Return the axes that are capped, with their caps."""

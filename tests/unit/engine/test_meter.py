@@ -105,9 +105,9 @@ def test_the_clock_runs_from_the_first_evaluation_or_model_call_and_set_up_is_no
     clock, models = Clock(), Asked()
     meter = Meter(Budget(seconds=5), clock=clock, models=models)
     meter.opened()
-    clock.now += 60
+    clock.now += 40
     meter.check_time()
-    assert (meter.seconds(), meter.elapsed(), meter.remaining("seconds")) == (0, 60, 5)
+    assert (meter.seconds(), meter.elapsed(), meter.remaining("seconds")) == (0, 40, 5)
     models.first = clock.now
     clock.now += 2
     assert meter.used().seconds == 2, "somebody has asked a model, past this process"
@@ -115,7 +115,19 @@ def test_the_clock_runs_from_the_first_evaluation_or_model_call_and_set_up_is_no
     clock.now += 3
     with pytest.raises(BudgetExhausted):
         meter.grant_evaluation()
-    assert meter.elapsed() == 65
+    assert meter.elapsed() == 45
+
+
+@pytest.mark.parametrize(("cap", "latest"), [(0.5, 5), (3, 30), (3600, 60)])
+def test_the_clock_of_a_trainer_that_asks_for_nothing_starts_at_last(cap: float, latest: float) -> None:
+    clock = Clock()
+    meter = Meter(Budget(seconds=cap), clock=clock)
+    meter.opened()
+    clock.now += latest
+    meter.check_time()
+    clock.now += cap
+    with pytest.raises(BudgetExhausted):
+        meter.check_time()
 
 
 def test_an_evaluation_starts_the_clock_of_calls_too() -> None:
