@@ -142,8 +142,8 @@ def test_a_job_that_the_kernel_kills_for_memory_costs_only_itself(lab: Lab, tmp_
         trainers=[{"id": "sleeps", "params": {"seconds": 60.0}}, "NoOp"],
         max_workers=1,
     )
-    job = wait_for(lambda: [pid for pid, kind in tree(process.pid).items() if kind == "job"])[0]
     wait_for(lambda: any('"best"' in p.read_text() for p in (tmp_path / "runs").glob("r/jobs/*/events.jsonl")))
+    job = wait_for(lambda: [pid for pid, kind in tree(process.pid).items() if kind == "job"])[0]
     os.kill(job, signal.SIGKILL)  # what the out-of-memory killer does
     told, _ = process.communicate(timeout=120)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,10 @@ class TensorboardLogger:
     def __init__(self, job_dir: Path, *, log_dir: str | None = None, verbose: bool = False, **_: Any) -> None:
         from tensorboardX import SummaryWriter  # noqa: PLC0415 - an extra
 
-        self._writer = SummaryWriter(logdir=str(Path(log_dir) if log_dir else job_dir / "tb"))
+        # A file is named by the second: that of the process which scores must not be that of the one which trains.
+        self._writer = SummaryWriter(
+            logdir=str(Path(log_dir) if log_dir else job_dir / "tb"), filename_suffix=f".{os.getpid()}"
+        )
 
     def __call__(self, event: Event, /) -> None:
         """Turn steps and metrics into scalars."""
