@@ -10,7 +10,7 @@ import contextvars
 import ctypes
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -33,33 +33,52 @@ class Overdue(Exception):  # noqa: N818 - says what happened to the evaluation
 
 
 class Gate:
-    """Keeps an evaluation that is over out of the engine, and its end away from the engine's own code."""
+    """Keeps an evaluation that is over out of the engine, and its end away from the engine's own code.
+
+    Its locks are bare ones: an event or a condition takes its lock in Python code, where the end of a thread could come
+    between taking it and the promise to give it back, and whoever waits for it would wait for ever.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
         self._closed = False
+        self._left = False
 
     @contextmanager
     def passed(self) -> Iterator[None]:
         """Hold while the evaluation asks the engine for something; raises OutOfTime before and after it when time is over."""
-        with self._lock:
+        with self.held():
             if self._closed:
                 raise OutOfTime
+            yield
+        if self._closed:
+            raise OutOfTime
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold while the evaluation gives something back, which it may also when its time is over."""
+        with self._lock:
             self._inside += 1
         try:
             yield
         finally:
             with self._lock:
                 self._inside -= 1
-        if self._closed:
-            raise OutOfTime
+
+    def leave(self) -> None:
+        """Say that the evaluation's thread is about to end: its number may then be another thread's."""
+        with self._lock:
+            self._left = True
 
     def close(self, thread: int) -> None:
-        """Let nothing through any more, and end the thread unless it is inside; then it ends when it comes out."""
+        """Let nothing through any more, and end the thread unless it is inside; then it ends when it comes out.
+
+        A traced thread (a debugger, a measurement of coverage) ends at the gate alone: it may be in the tracer, which has locks, too.
+        """
         with self._lock:
             self._closed = True
-            if not self._inside:
+            if not (self._inside or self._left) and threading.gettrace() is None:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))
 
 
@@ -70,7 +89,8 @@ def bounded(work: Callable[[], T], seconds: float, gate: Gate) -> T:
         Overdue: when it takes longer than `seconds` and the grace upon it.
     """
     outcome: list[Callable[[], T]] = []
-    over = threading.Event()
+    running = threading.Lock()
+    running.acquire()
     context = contextvars.copy_context()
 
     def run() -> None:
@@ -81,14 +101,18 @@ def bounded(work: Callable[[], T], seconds: float, gate: Gate) -> T:
             pass
         except BaseException as err:  # noqa: BLE001 - raised again in the thread that waits
             outcome.append(_raiser(err))
-        finally:
-            over.set()
+        gate.leave()
+        running.release()
 
-    thread = threading.Thread(target=run, name="bounded evaluation", daemon=True)
+    def quietly() -> None:
+        with suppress(OutOfTime):  # it may still come between the last two lines
+            run()
+
+    thread = threading.Thread(target=quietly, name="bounded evaluation", daemon=True)
     thread.start()
-    if not over.wait(seconds + max(LEAST_GRACE, GRACE_SHARE * seconds)):
+    if not running.acquire(timeout=seconds + max(LEAST_GRACE, GRACE_SHARE * seconds)):
         gate.close(thread.ident or 0)
-        over.wait(PARTING_SECONDS)
+        running.acquire(timeout=PARTING_SECONDS)
         raise Overdue(seconds)
     if not outcome:
         raise Overdue(seconds)

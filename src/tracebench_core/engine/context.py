@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_core.engine.bounded import Gate
+from tracebench_core.engine.gated import GatedSandbox
 from tracebench_core.engine.models import Models
 from tracebench_core.llm.access import Phase
 from tracebench_core.specs import Completion, Endpoint, Message, Role
@@ -116,7 +117,7 @@ class EvaluationContext:
     @property
     def sandbox(self) -> Sandbox:
         """Where untrusted code runs."""
-        return self._shared.sandbox
+        return GatedSandbox(self._shared.sandbox, self.gate)
 
     @property
     def workdir(self) -> Path:
