@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.api import open_host
-from tracebench_core.api.executors import ending, run_order
+from tracebench_core.api.executors import ending, lock_fds, run_order
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import ExecutorSetting, ExecutorSpec, JobOrder
 
@@ -118,6 +118,7 @@ class PoolExecutor:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                pass_fds=lock_fds(),
                 start_new_session=True,
             )
 

@@ -20,6 +20,7 @@ import yaml
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
+from tracebench_core.errors import RunDirError
 from tracebench_core.specs.events import EvaluationDone, LLMCall
 from tracebench_core.store.compare import without_times
 from tracebench_core.store.eventlog import read_events
@@ -205,6 +206,31 @@ def test_a_training_that_is_not_what_was_sealed_is_done_again(bench: Bench, dama
     assert (set(bench.measured()) >= TRAINED) is (damage != "tail")
     bench.run({**bench.config("reuse:moody"), "run_id": "calm"})
     assert bench.results() == bench.results("calm")
+
+
+def test_a_run_whose_runner_was_killed_is_nobody_elses_while_a_helper_lives(bench: Bench) -> None:
+    gate = bench.folder / "wait-a1"
+    gate.touch()
+    path = bench.folder / "config.yaml"
+    path.write_text(yaml.safe_dump(bench.config()))
+    process = subprocess.Popen([COMMAND, "run", "--config", str(path)], stdout=subprocess.DEVNULL)
+    while not bench.measured()["a1"]:
+        assert process.poll() is None, "the run ended"
+        time.sleep(0.02)
+    helpers = [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+    for pid in helpers:
+        os.kill(pid, signal.SIGSTOP)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+    assert holder_of(RunLayout(bench.run_dir)) == process.pid
+    with pytest.raises(RunDirError, match="held by helpers of a runner that is gone"):
+        bench.resume()
+
+    for pid in helpers:
+        os.kill(pid, signal.SIGCONT)
+    gate.unlink()
+    assert bench.resume().counts == {"ok": 1}
 
 
 def test_a_killed_training_takes_over_what_it_had_measured_and_measures_nothing_twice(bench: Bench) -> None:

@@ -23,6 +23,7 @@ from tracebench_core.llm.prices import prices_of
 from tracebench_core.llm.tokens import Claims, sign
 from tracebench_core.specs import Axis, Budget, BudgetState, LLMConfig, Mode, ModelIdentity, Role, StubFormatSpec
 from tracebench_core.specs.events import LLMCall
+from tracebench_core.store.lock import lock_fds
 
 START_SECONDS = 30.0
 END_SECONDS = 5.0
@@ -187,7 +188,7 @@ class GatewayHandle:
                 stdout=output,
                 stderr=output,
                 env=self._environ,
-                pass_fds=(self._listener.fileno(),),
+                pass_fds=(self._listener.fileno(), *lock_fds()),
                 start_new_session=True,
             )
         if process.stdin is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -13,7 +14,17 @@ from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.sharing import open_file
 
 PATIENCE = 5.0
-"""Seconds to wait for the leftovers of a holder that is dead: its children share the lock until they end."""
+"""Seconds to wait for the leftovers of a holder that is dead: its helpers share the lock until they end."""
+_held: set[int] = set()
+
+
+def lock_fds() -> tuple[int, ...]:
+    """Return the descriptors of the locks that this process holds.
+
+    A helper that writes into a run directory is started with them (`pass_fds`): when the runner is killed, the run is free
+    once the last of its helpers has ended, too.
+    """
+    return tuple(_held)
 
 
 class RunLock:
@@ -41,11 +52,15 @@ class RunLock:
             os.close(fd)
             raise
         self._fd = fd
+        _held.add(fd)
 
     def release(self) -> None:
-        """Give the lock back. Idempotent."""
+        """Give the lock back; a helper that is about to end keeps it until then, in nobody's name. Idempotent."""
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
+            _held.discard(fd)
+            with suppress(OSError):
+                os.ftruncate(fd, 0)
             os.close(fd)
 
     def __enter__(self) -> RunLock:
@@ -61,10 +76,14 @@ class RunLock:
         deadline = time.monotonic() + PATIENCE
         while not _try_lock(fd):
             pid = _holder(fd)
-            if time.monotonic() >= deadline or (pid is not None and _is_alive(pid)):
+            hint = f"trace-bench show {self._layout.path}"
+            if pid is not None and _is_alive(pid):
+                raise RunDirError(f"run `{self._layout.run_id}` is in use by process {pid}", hint=hint)
+            if time.monotonic() >= deadline:
                 raise RunDirError(
-                    f"run `{self._layout.run_id}` is in use by process {pid if pid is not None else 'unknown'}",
-                    hint=f"trace-bench show {self._layout.path}",
+                    f"run `{self._layout.run_id}` is held by helpers of a runner that is gone; they have not ended after"
+                    f" {PATIENCE:g} s",
+                    hint=hint,
                 )
             time.sleep(0.02)
 

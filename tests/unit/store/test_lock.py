@@ -67,7 +67,8 @@ def test_the_leftovers_of_a_dead_runner_are_waited_for(tmp_path):
 def test_leftovers_that_stay_are_not_waited_for_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(lock, "PATIENCE", 0.1)
     process = start(HOLD_IN_A_CHILD, tmp_path, 1.5)
-    with pytest.raises(RunDirError, match="in use"):
+    process.wait()
+    with pytest.raises(RunDirError, match="held by helpers"):
         RunLock(tmp_path).acquire()
     process.communicate()
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from tracebench_core.engine.wire import Wire
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.specs import ExecutorSetting, JobOrder
+from tracebench_core.store.lock import lock_fds
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +134,7 @@ class TemplateProcess:
         with Path(setting.run_dir, "template.log").open("ab") as sink:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 [sys.executable, "-m", entry, "--fd", str(theirs.fileno()), "--scoring-fd", str(twins.fileno())],
-                pass_fds=[theirs.fileno(), twins.fileno()],
+                pass_fds=[theirs.fileno(), twins.fileno(), *lock_fds()],
                 env=setting.environ,
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
