@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import sys
 import threading
 import venv
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,11 +22,11 @@ import pytest
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
-from tracebench_core.engine.door import CLIENT_FOLDER, Door
+from tracebench_core.engine.door import CLIENT_FOLDER, PROTOCOL, Door
 from tracebench_core.engine.foreign import tracebench_client
 from tracebench_core.specs import JobResult
 from tracebench_core.testing import run_trial
-from tracebench_core.testing.toys import build_number
+from tracebench_core.testing.toys import Toy, build_number
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "foreign_trainer" / "trainer.py"
 HEAD = "import tracebench_client, time, os, sys\nproblem = tracebench_client.connect()\n"
@@ -199,7 +201,7 @@ def test_the_example_runs_in_another_environment_with_another_numpy(program: Any
 
 
 @contextmanager
-def served() -> Iterator[Door]:
+def served(toy: Toy | None = None, *, workers: int = 1) -> Iterator[Door]:
     """Yield a door that another thread serves."""
     ready, done = threading.Event(), threading.Event()
     doors: list[Door] = []
@@ -211,7 +213,9 @@ def served() -> Iterator[Door]:
                 ready.set()
                 door.serve(until=done.is_set)
 
-    thread = threading.Thread(target=lambda: run_trial(Serve(), build_number(), answer=lambda *_: ""))
+    thread = threading.Thread(
+        target=lambda: run_trial(Serve(), toy or build_number(), answer=lambda *_: "", workers=workers)
+    )
     thread.start()
     try:
         assert ready.wait(10)
@@ -280,6 +284,104 @@ with concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_co
     assert (result.status, result.stop_reason, result.used.evaluations) == ("ok", "budget:evaluations", 9), said
     assert "refused: evaluations job" in said
     assert result.score_val_best == 0.0
+
+
+class Meeting:
+    """A task whose first runs end only when as many of them are under way as were invited."""
+
+    def __init__(self, guests: int) -> None:
+        self._task = build_number().task
+        self.barrier = threading.Barrier(guests)
+        self._have_met = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._task, name)
+
+    def run(self, values: Any, example: Any, context: Any) -> Any:
+        if not self._have_met:
+            self.barrier.wait(60)
+            self._have_met = True
+        return self._task.run(values, example, context)
+
+
+def ask(door: Door, x: float) -> tracebench_client.Evaluation:
+    """Measure a value on one example, over a connection of its own."""
+    problem = tracebench_client.connect(door.address)
+    try:
+        return problem.evaluate({"x": x}, problem.train[:1])
+    finally:
+        problem.close()
+
+
+def test_evaluations_that_several_programs_ask_for_run_at_a_time() -> None:
+    toy = dataclasses.replace(build_number(), task=Meeting(3))
+    with served(toy, workers=3) as door, ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(ask, [door] * 3, [1.0, 2.0, 3.0]))
+    assert [(e.status, e.score) for e in found] == [("ok", -2.0), ("ok", -1.0), ("ok", 0.0)]
+
+
+def test_what_takes_no_time_is_answered_while_an_evaluation_runs() -> None:
+    task = Meeting(2)
+    with served(dataclasses.replace(build_number(), task=task)) as door, ThreadPoolExecutor(1) as pool:
+        measuring = pool.submit(ask, door, 1.0)
+        quick = tracebench_client.connect(door.address)
+        while not task.barrier.n_waiting:
+            threading.Event().wait(0.01)
+        assert quick.budget()["used"]["evaluations"] == 1
+        assert quick.best().id == "c0"
+        assert not measuring.done()
+        quick.close()
+        task.barrier.wait(60)
+        assert measuring.result().score == -2.0
+
+
+def test_a_program_that_hurries_ahead_is_answered_in_its_order() -> None:
+    with served() as door:
+        path, _, token = door.address.partition("#")
+        lines = [
+            ["open", {"token": token, "protocol": PROTOCOL}],
+            ["evaluate", {"candidates": [{"x": 1.0}]}],
+            ["budget", {}],
+            ["evaluate", {"candidates": [{"x": 3.0}]}],
+            ["best", {}],
+        ]
+        with socket.socket(socket.AF_UNIX) as hasty, hasty.makefile("rb") as answers:
+            hasty.connect(path)
+            hasty.sendall(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+            told = [json.loads(answers.readline()) for _ in lines]
+    assert [kind for kind, _ in told] == ["ok"] * 5
+    assert told[2][1]["used"]["evaluations"] == len(told[1][1][0]["results"])
+    assert told[4][1]["values"] == {"x": 3.0}
+
+
+def test_children_of_children_reach_the_door_in_every_way_of_starting_them(program: Any, tmp_path: Path) -> None:
+    (tmp_path / "pooled.py").write_text(
+        """
+import subprocess, sys
+import tracebench_client
+
+def score(problem, x):
+    return problem.evaluate({"x": x}, problem.train[:1], origin="pool").score
+
+def grandchild(_):
+    code = "import tracebench_client as t; p = t.connect(); print(p.evaluate({'x': 2.5}, p.train[:1]).score)"
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+"""
+    )
+    result, folder = program(
+        f"""
+sys.path.insert(0, {str(tmp_path)!r})
+import concurrent.futures, functools, multiprocessing, pooled
+
+if __name__ == "__main__":
+    for way in ("fork", "spawn", "forkserver"):
+        with concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(way)) as pool:
+            assert list(pool.map(functools.partial(pooled.score, problem), [1.0, 2.0])) == [-2.0, -1.0]
+            assert list(pool.map(pooled.grandchild, [None])) == [-0.5]
+""",
+        eval_workers=2,
+    )
+    assert (result.status, result.used.evaluations) == ("ok", 9), (folder / "stdout.log").read_text()
 
 
 def test_a_program_learns_the_references_of_train_alone(program: Any) -> None:

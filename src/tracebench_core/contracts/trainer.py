@@ -116,6 +116,11 @@ class Problem(Protocol):
     @property
     def rng(self) -> random.Random: ...
     @property
+    def workers(self) -> int:
+        """How many evaluations run at a time; more that are asked for wait their turn."""
+        ...
+
+    @property
     def budget(self) -> BudgetView: ...
     @property
     def best(self) -> Candidate:

@@ -1,11 +1,13 @@
 """A job's problem for programs outside its process: JSON lines over a private Unix socket, one token a job.
 
-The door serves in the thread that trains, one request after another: evaluations run where they always do, a signal that ends the job
-ends the door, and no thread is left behind. `tracebench_client.py` is the other side.
+The thread that trains serves the door: a signal that ends the job ends the door. Evaluations run beside it, as many at a time as the run
+allows and in the order in which they were asked for; whatever else is asked meanwhile is answered at once. Every connection has one
+request under way, so that nobody who asks much makes the others wait. `tracebench_client.py` is the other side.
 """
 
 from __future__ import annotations
 
+import contextvars
 import hmac
 import json
 import os
@@ -15,7 +17,10 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from tracebench_core import temporary
@@ -32,6 +37,8 @@ LARGEST_REQUEST = 64 << 20
 READ_BYTES = 1 << 16
 SEND_SECONDS = 30.0
 """A program that does not take its answer for so long loses its connection."""
+EVALUATION = "evaluate"
+"""The one method that takes long."""
 TICK = 0.2
 """Seconds between looks at whether serving is over."""
 
@@ -51,6 +58,9 @@ class Door:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._lines: list[_Line] = []
+        self._bell, self._ring = socket.socketpair()
+        self._selector.register(self._bell, selectors.EVENT_READ, None)
+        self._measured: SimpleQueue[tuple[_Line, Future[bool]]] = SimpleQueue()
         self.refused_at: float | None = None
         """Monotonic seconds at which an evaluation was first refused."""
 
@@ -78,14 +88,23 @@ class Door:
         """
         if wake is not None:
             self._selector.register(wake, selectors.EVENT_READ, None)
+        evaluations = ThreadPoolExecutor(self._problem.workers, "door")
         try:
             while not until():
                 for key, _ in self._selector.select(TICK):
                     if key.fileobj is self._listener:
                         self._accept()
+                    elif key.fileobj is self._bell:
+                        self._listen_again(evaluations)
                     elif key.data is not None:
-                        self._read(key.data)
+                        self._read(key.data, evaluations)
+            evaluations.shutdown(cancel_futures=True)  # what has begun is paid for, and kept
+            while not self._measured.empty():
+                _, future = self._measured.get()
+                if not future.cancelled():
+                    future.result()
         finally:
+            evaluations.shutdown(wait=False, cancel_futures=True)
             if wake is not None:
                 self._selector.unregister(wake)
             self._calls.end_step()
@@ -96,6 +115,8 @@ class Door:
             self._hang_up(line)
         self._selector.close()
         self._listener.close()
+        self._bell.close()
+        self._ring.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _accept(self) -> None:
@@ -105,7 +126,7 @@ class Door:
         self._lines.append(line)
         self._selector.register(connection, selectors.EVENT_READ, line)
 
-    def _read(self, line: _Line) -> None:
+    def _read(self, line: _Line, evaluations: ThreadPoolExecutor) -> None:
         try:
             data = line.connection.recv(READ_BYTES)
         except OSError:
@@ -114,16 +135,58 @@ class Door:
         if not data or len(line.waiting) > LARGEST_REQUEST:
             self._hang_up(line)
             return
-        *requests, rest = line.waiting.split(b"\n") if b"\n" in data else [line.waiting]
-        line.waiting = bytearray(rest)
-        for request in requests:
-            if not self._reply(line, self._answer(line, bytes(request))):
+        if b"\n" in data:
+            self._go_on(line, evaluations)
+
+    def _go_on(self, line: _Line, evaluations: ThreadPoolExecutor) -> None:
+        """Answer what a connection has asked, up to an evaluation; what follows that waits until it is answered."""
+        while b"\n" in line.waiting:
+            request, _, line.waiting = line.waiting.partition(b"\n")
+            try:
+                method, params = json.loads(request)
+                is_evaluation = line.is_open and method == EVALUATION
+            except (ValueError, TypeError) as err:
+                if not self._reply(line, ["error", f"a request is `[method, params]` in JSON: {err}"]):
+                    return
+                continue
+            if is_evaluation:
+                self._begin(line, params, evaluations)
+                return
+            if not self._reply(line, self._answer(line, method, params)):
                 return
 
-    def _answer(self, line: _Line, request: bytes) -> list[Any]:
+    def _begin(self, line: _Line, params: Mapping[str, Any], evaluations: ThreadPoolExecutor) -> None:
+        """Have an evaluation measured; the connection is not listened to until it is answered."""
+        self._selector.unregister(line.connection)
+        line.is_waiting = True
+        step = contextvars.copy_context()  # what is measured belongs to the step that is open now
+        future = evaluations.submit(step.run, self._measure, line, params)
+        future.add_done_callback(lambda future: self._announce(line, future))
+
+    def _measure(self, line: _Line, params: Mapping[str, Any]) -> bool:
+        """Send one evaluation to whoever asked for it; tell whether they took it."""
+        return _send(line.connection, self._answer(line, EVALUATION, params))
+
+    def _announce(self, line: _Line, future: Future[bool]) -> None:
+        self._measured.put((line, future))
+        with suppress(OSError):  # the door was closed meanwhile
+            self._ring.send(b"!")
+
+    def _listen_again(self, evaluations: ThreadPoolExecutor) -> None:
+        """Hear what somebody asks next who was sent an evaluation."""
+        self._bell.recv(1)
+        line, future = self._measured.get()
+        is_there = future.result()
+        self._selector.register(line.connection, selectors.EVENT_READ, line)
+        line.is_waiting = False
+        if is_there:
+            self._go_on(line, evaluations)
+        else:
+            self._hang_up(line)
+
+    def _answer(self, line: _Line, method: str, params: Mapping[str, Any]) -> list[Any]:
         """Return `["ok", result]`, `["error", words]` or `["budget", [axis, scope]]`."""
         try:
-            method, params = json.loads(request)
             if method == "open":
                 return self._open(line, **params)
             if not line.is_open:
@@ -142,19 +205,14 @@ class Door:
         return ["ok", self._calls.describe()] if line.is_open else ["error", "this token is not this job's"]
 
     def _reply(self, line: _Line, answer: list[Any]) -> bool:
-        try:
-            text = json.dumps(answer, separators=(",", ":"), allow_nan=False, default=_plain)
-        except (TypeError, ValueError) as err:
-            text = json.dumps(["error", f"the answer is not JSON: {err}"])
-        try:
-            line.connection.sendall(text.encode() + b"\n")
-        except OSError:
+        if not _send(line.connection, answer):
             self._hang_up(line)
             return False
         return True
 
     def _hang_up(self, line: _Line) -> None:
-        self._selector.unregister(line.connection)
+        if not line.is_waiting:
+            self._selector.unregister(line.connection)
         line.connection.close()
         self._lines.remove(line)
         self._calls.hang_up(line)
@@ -167,6 +225,21 @@ class _Line:
         self.connection = connection
         self.waiting = bytearray()
         self.is_open = False
+        self.is_waiting = False
+        """For an evaluation; it is not listened to meanwhile."""
+
+
+def _send(connection: socket.socket, answer: list[Any]) -> bool:
+    """Send an answer; tell whether it was taken."""
+    try:
+        text = json.dumps(answer, separators=(",", ":"), allow_nan=False, default=_plain)
+    except (TypeError, ValueError) as err:
+        text = json.dumps(["error", f"the answer is not JSON: {err}"])
+    try:
+        connection.sendall(text.encode() + b"\n")
+    except OSError:
+        return False
+    return True
 
 
 def _plain(value: Any) -> Any:

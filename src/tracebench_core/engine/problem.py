@@ -119,7 +119,13 @@ class MeteredProblem:
         self.last_failure = ""
         self._steps = 0
         self._tickets: deque[PendingEvaluation] = deque()
+        self._askers = 0
         self._lock = threading.RLock()
+
+    @property
+    def workers(self) -> int:
+        """How many evaluations run at a time."""
+        return self._setup.service.workers
 
     @property
     def best(self) -> Candidate:
@@ -166,16 +172,30 @@ class MeteredProblem:
     ) -> list[Evaluation]:
         """Evaluate candidates on one batch; results and events come in the order given, however many workers there are."""
         ids, batch = _ids(parents), self._batch(examples)
+        with self._asked_alone():
+            with self._lock:
+                admitted = [self._admit(values, ids, origin) for values in candidates]
+            if self._is_lazy:
+                return [self._finish(self._begin(candidate, batch, repeat=repeat)) for candidate in admitted]
+            started: list[PendingEvaluation] = []
+            for candidate in admitted:
+                started.append(self._begin(candidate, batch, repeat=repeat))
+                if started[-1].spent is not None:
+                    break
+            return [self._finish(pending) for pending in started]
+
+    @contextmanager
+    def _asked_alone(self) -> Iterator[None]:
+        """Flag the job where another thread is being served already: the order of its events is that of arrival."""
         with self._lock:
-            admitted = [self._admit(values, ids, origin) for values in candidates]
-        if self._is_lazy:
-            return [self._finish(self._begin(candidate, batch, repeat=repeat)) for candidate in admitted]
-        started: list[PendingEvaluation] = []
-        for candidate in admitted:
-            started.append(self._begin(candidate, batch, repeat=repeat))
-            if started[-1].spent is not None:
-                break
-        return [self._finish(pending) for pending in started]
+            self._askers += 1
+            if self._askers > 1:
+                self._recorder.flag("order-dependent", "evaluations were asked for side by side")
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._askers -= 1
 
     def submit(
         self,

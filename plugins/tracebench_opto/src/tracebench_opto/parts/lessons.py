@@ -76,6 +76,7 @@ class Stage:
         self.validation: Sequence[Example] = problem.validation
         self.seed: int = problem.seed
         self.rng: random.Random = problem.rng
+        self.workers: int = problem.workers
         self.budget: BudgetView = problem.budget
 
     @property
