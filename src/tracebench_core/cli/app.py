@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from importlib.metadata import EntryPoint, entry_points, version
+from importlib.metadata import entry_points, version
 from typing import Annotated, Any
 
 import typer
@@ -31,8 +31,9 @@ from tracebench_core.cli import (
     show,
     validate,
 )
+from tracebench_core.cli.announced import announce, announce_plugin
 from tracebench_core.cli.keyless import begin
-from tracebench_core.errors import UNWRITABLE, PluginError, TraceBenchError, UsageError
+from tracebench_core.errors import UNWRITABLE, TraceBenchError, UsageError
 
 COMMANDS = "tracebench.commands"
 """Entry-point group of commands that plugins add: each entry is a `typer.Typer`."""
@@ -47,8 +48,16 @@ GOLDEN_PATH = """Start here:
 """
 
 
+pending = typer.Typer(rich_markup_mode=None)
+"""Our own commands; each is built when it is called."""
+
+
 class LazyGroup(TyperGroup):
-    """Lists plugins' commands from installed metadata; imports one only when it is called."""
+    """Builds a command of ours, and imports a plugin's, only when it is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings["commands"] = {command.name: command for command in announce(pending)}
+        super().__init__(**settings)
 
     def list_commands(self, ctx: Any) -> list[str]:  # the context's class is private to typer
         """Return our commands in the order of use, then the plugins' by name."""
@@ -60,31 +69,7 @@ class LazyGroup(TyperGroup):
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
         found = next(iter(entry_points(group=COMMANDS, name=cmd_name)), None)
-        return None if found is None else PluginCommand(found)
-
-
-class PluginCommand(TyperGroup):
-    """Stands in for a plugin's command in `--help`; becomes it when called."""
-
-    def __init__(self, entry_point: EntryPoint) -> None:
-        self._owner = entry_point.dist.name if entry_point.dist else "an unnamed distribution"
-        self._entry_point = entry_point
-        super().__init__(name=entry_point.name, help=f"Provided by {self._owner}.")
-
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Load the real command and let it parse the arguments.
-
-        Raises:
-            PluginError: it cannot be loaded.
-        """
-        try:
-            command = typer.main.get_command(self._entry_point.load())
-        except (Exception, SystemExit) as err:
-            raise PluginError(
-                f"Command `{self.name}` of `{self._owner}` failed to load: {type(err).__name__}: {err}",
-                hint=f"pip install --upgrade {self._owner}",
-            ) from err
-        return command.make_context(info_name, args, parent=parent, **extra)
+        return None if found is None else announce_plugin(found)
 
 
 app = typer.Typer(
@@ -101,7 +86,7 @@ MODULES = (
     init,
 )  # fmt: skip
 for _module in MODULES:
-    _module.register(app)
+    _module.register(pending)
 
 
 def _print_version(wanted: bool | None) -> None:  # noqa: FBT001 - typer calls it with the flag

@@ -1,0 +1,66 @@
+"""Commands that are listed before they are built: typer reads the type of every option to build one, and a call needs one of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command_name, solve_typer_info_defaults, solve_typer_info_help
+
+from tracebench_core.errors import PluginError
+
+Build = Callable[[], Any]
+"""Returns the command itself, whose class is private to typer."""
+
+
+class Announced(TyperGroup):
+    """Stands in for a command in `--help`; becomes it when called."""
+
+    def __init__(self, name: str, help_text: str, build: Build) -> None:
+        self.build = build
+        super().__init__(name=name, help=help_text)
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Build the real command and let it parse the arguments."""
+        return self.build().make_context(info_name, args, parent=parent, **extra)
+
+
+def announce(pending: typer.Typer) -> Iterator[Announced]:
+    """Yield a stand-in for each command and group of an app, in its order, groups last."""
+    for info in pending.registered_commands:
+        if info.callback is None:
+            continue
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.registered_commands.append(info)
+        name = info.name or get_command_name(info.callback.__name__)
+        help_text = info.help or inspect.getdoc(info.callback) or ""
+        yield Announced(name, help_text, lambda alone=alone: typer.main.get_command(alone))
+    for group in pending.registered_groups:
+        whole = typer.Typer(add_completion=False, rich_markup_mode=None)
+        whole.registered_groups.append(group)
+        name = solve_typer_info_defaults(group).name or ""
+        yield Announced(
+            name,
+            solve_typer_info_help(group),
+            lambda whole=whole, name=name: typer.main.get_group(whole).commands[name],
+        )
+
+
+def announce_plugin(found: EntryPoint) -> Announced:
+    """Return a stand-in for a command that a plugin adds; calling it raises `PluginError` where it cannot be loaded."""
+    owner = found.dist.name if found.dist else "an unnamed distribution"
+
+    def load() -> Any:
+        try:
+            return typer.main.get_command(found.load())
+        except (Exception, SystemExit) as err:
+            raise PluginError(
+                f"Command `{found.name}` of `{owner}` failed to load: {type(err).__name__}: {err}",
+                hint=f"pip install --upgrade {owner}",
+            ) from err
+
+    return Announced(found.name, f"Provided by {owner}.", load)
