@@ -132,7 +132,9 @@ def test_the_command_reference_names_every_command_and_option() -> None:
     for name, command in group.commands.items():  # type: ignore[attr-defined]  # typer's group
         section = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         assert section, name
-        options = {option for parameter in command.build().params for option in parameter.opts if option.startswith("--")}
+        options = {
+            option for parameter in command.build().params for option in parameter.opts if option.startswith("--")
+        }
         missing = [option for option in options if f"`{option}" not in text and option not in section]
         assert not missing, f"{name}: {missing}"
 

@@ -1,7 +1,7 @@
 """The public Python API: plan, run, resume, look at runs, and evaluate a task without a trainer.
 
 A name is imported at its first use. What only some programs need stands in modules of its own: `api.records` and `api.analysis` (runs
-that exist), `api.programs` (processes and interpreters), `api.sandboxes`, `api.codec`, and `api.console` (a plugin's own command).
+that exist), `api.programs` (processes), `api.interpreters`, `api.sandboxes`, `api.codec`, and `api.console` (a plugin's own command).
 """
 
 from __future__ import annotations

@@ -6,12 +6,15 @@ import os
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import PluginHost, discover, load_ref
 from tracebench_core.specs import PluginsConfig
-from tracebench_core.store.ranking import Aggregate, mean
+
+if TYPE_CHECKING:
+    from tracebench_core.store.ranking import Aggregate
 
 BUILTIN = {
     "core": "tracebench_core.builtin.parts",
@@ -24,6 +27,8 @@ BUILTIN = {
 @cache
 def find_aggregate(name: str) -> Aggregate | None:
     """Return how the scores of a batch become one, by name; None when no installed plugin offers it. Plugins are looked for once."""
+    from tracebench_core.store.ranking import mean  # noqa: PLC0415 - listing ranks nothing
+
     if name == "mean":
         return mean
     spec = open_host().catalog().components["aggregate"].get(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -38,16 +39,16 @@ def announce(pending: typer.Typer) -> Iterator[Announced]:
         alone.registered_commands.append(info)
         name = info.name or get_command_name(info.callback.__name__)
         help_text = info.help or inspect.getdoc(info.callback) or ""
-        yield Announced(name, help_text, lambda alone=alone: typer.main.get_command(alone))
+        yield Announced(name, help_text, partial(typer.main.get_command, alone))
     for group in pending.registered_groups:
         whole = typer.Typer(add_completion=False, rich_markup_mode=None)
         whole.registered_groups.append(group)
         name = solve_typer_info_defaults(group).name or ""
-        yield Announced(
-            name,
-            solve_typer_info_help(group),
-            lambda whole=whole, name=name: typer.main.get_group(whole).commands[name],
-        )
+        yield Announced(name, solve_typer_info_help(group), partial(_group, whole, name))
+
+
+def _group(whole: typer.Typer, name: str) -> Any:
+    return typer.main.get_group(whole).commands[name]
 
 
 def announce_plugin(found: EntryPoint) -> Announced:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Usage,
     )
     from tracebench_core.specs.llm import Completion, Endpoint, Message
+    from tracebench_core.specs.named import PluginsConfig, Price
     from tracebench_core.specs.order import ExecutorSetting, JobOrder, Sealed, SharedLimits
     from tracebench_core.specs.parts import (
         AggregateSpec,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
         LLMConfig,
         LLMVariant,
         ModelConfig,
-        PluginsConfig,
-        Price,
         Resume,
         RetriesConfig,
         RoleConfig,
@@ -159,9 +158,10 @@ _HOMES = {
     "feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus",
     "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts StepResult Usage",
     "llm": "Completion Endpoint Message",
+    "named": "PluginsConfig Price",
     "order": "ExecutorSetting JobOrder Sealed SharedLimits",
     "run": (
-        "LLMConfig LLMVariant ListedModel ModelConfig PluginsConfig Price Resume "
+        "LLMConfig LLMVariant ListedModel ModelConfig Resume "
         "RetriesConfig RoleConfig RunConfig SandboxConfig SweepRange TaskEntry TrainerEntry"
     ),
     "salts": "PUBLIC Salts",

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from tracebench_core.specs.base import Role, Spec, Split
 from tracebench_core.specs.job import Budget, JobSpec
-from tracebench_core.specs.run import PluginsConfig, SandboxConfig
+from tracebench_core.specs.named import PluginsConfig
+from tracebench_core.specs.run import SandboxConfig
 
 
 class SharedLimits(Spec):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from tracebench_core.specs.base import Role
-from tracebench_core.specs.run import Price
+from tracebench_core.specs.named import Price
 from tracebench_core.specs.trainer import Component
 
 Scope = Literal["run", "job", "evaluation"]

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, JsonValue, field_validator, model_valida
 
 from tracebench_core.specs.base import Mode, Role, Spec
 from tracebench_core.specs.job import Budget
+from tracebench_core.specs.named import PluginsConfig, Price
 from tracebench_core.specs.salts import PUBLIC
 
 Resume = Literal["auto", "failed", "none"]
@@ -94,17 +95,6 @@ class TrainerEntry(Spec):
         return variants or ({},)
 
 
-class Price(Spec):
-    """USD per million tokens."""
-
-    prompt: float = Field(ge=0)
-    completion: float = Field(ge=0)
-    cached: float | None = Field(default=None, ge=0)
-    """For prompt tokens read from the provider's cache; the prompt price when None."""
-    written: float | None = Field(default=None, ge=0)
-    """For prompt tokens written to the provider's cache; the prompt price when None."""
-
-
 class ModelConfig(Spec):
     """How one role's model is reached."""
 
@@ -181,15 +171,6 @@ class LLMVariant(ModelConfig):
     """What tables call it; made of its fields when None."""
     roles: dict[Role, RoleConfig] = {}
     """What differs for single roles."""
-
-
-class PluginsConfig(Spec):
-    """Which plugins may be used, and what they are told."""
-
-    exclude: tuple[str, ...] = ()
-    """Ids that discovery must not offer in this run."""
-    options: dict[str, dict[str, Any]] = {}
-    """By plugin name, handed to its `tracebench_configure`."""
 
 
 class SandboxConfig(Spec):

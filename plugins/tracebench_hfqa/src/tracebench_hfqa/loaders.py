@@ -19,6 +19,8 @@ def attribute_of(name: str, what: str = "build") -> str:
 
 
 def __getattr__(attribute: str) -> Callable[..., Any]:
+    if not attribute.startswith(("build_", "sizes_")):  # `from … import` asks for `__path__`, too
+        raise AttributeError(attribute)
     from tracebench_hfqa import task  # noqa: PLC0415 - listing tasks builds none
 
     for name, (entry, subtask) in {**named(), **TOKENS}.items():

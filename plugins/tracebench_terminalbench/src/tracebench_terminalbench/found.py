@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracebench_core.api.programs import find_python, has_python
+from tracebench_core.api.interpreters import find_python, has_python
 from tracebench_core.errors import MissingRequirementError
 
 VARIABLE = "TRACE_BENCH_HARBOR"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tracebench_terminalbench.options import Options
+if TYPE_CHECKING:
+    from tracebench_terminalbench.options import Options
 
 LOCAL = "tracebench_harbor.environment:LocalEnvironment"
 TERMINUS = "tracebench_harbor.agent:TemplateTerminus2"

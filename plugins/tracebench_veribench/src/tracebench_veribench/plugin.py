@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import EnvironmentSpec, Requirement, SuiteSpec, TaskSizes, TaskSpec
 from tracebench_veribench.discovery.catalog import configure, find_problems
 from tracebench_veribench.lean.places import readable_places
-from tracebench_veribench.lean.problem import LeanProblem
+
+if TYPE_CHECKING:
+    from tracebench_veribench.lean.problem import LeanProblem
 
 _INSTALL = "install Lean with elan (https://lean-lang.org/install), or set LEAN_PROJECT or KIMINA_URL"
 _CITATION = (

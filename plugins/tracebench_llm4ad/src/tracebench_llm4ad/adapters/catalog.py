@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracebench_core.specs import Objective, Requirement, TaskSpec, TaskVersion
 from tracebench_llm4ad.adapters.known import CONVERSES_TOO_MUCH, CORRECTED, VECTORS
-from tracebench_llm4ad.adapters.tree import INSTALLED, Found, find_tasks
 from tracebench_llm4ad.cobench.folder import requirement
+
+if TYPE_CHECKING:
+    from tracebench_llm4ad.adapters.tree import Found
 
 SUFFIX = "@root"
 EXTRAS = {"gymnasium": "gym", "pymoo": "pymoo", "sympy": "sympy", "numba": "numba"}
@@ -22,7 +24,11 @@ def configure(settings: Mapping[str, Any]) -> bool:
     """Take the plugin's settings (`root`, or its option `root`); return whether tasks were found there."""
     _configured.clear()
     place = settings.get("root") or (settings.get("options") or {}).get("root")
-    for found in find_tasks(place) if place else []:
+    if not place:
+        return False
+    from tracebench_llm4ad.adapters.tree import find_tasks  # noqa: PLC0415 - most listings have no root
+
+    for found in find_tasks(place):
         name = re.sub(r"\W", "_", found.key)
         _configured[f"task_{name}" if f"task_{name}" not in _configured else f"task_{name}_{len(_configured)}"] = found
     return bool(_configured)
@@ -108,4 +114,4 @@ def digest(found: Found) -> str:
     return total.hexdigest()[:16]
 
 
-__all__ = ["INSTALLED", "configure", "digest", "found_as", "place_of_evaluation", "rooted_specs"]
+__all__ = ["configure", "digest", "found_as", "place_of_evaluation", "rooted_specs"]

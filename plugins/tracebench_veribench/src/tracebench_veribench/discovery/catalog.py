@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tracebench_veribench.discovery import entrypoint, human_eval, rows, verina
-from tracebench_veribench.lean.problem import LeanProblem
+if TYPE_CHECKING:
+    from tracebench_veribench.lean.problem import LeanProblem
 
 ROOT_VARIABLES = ("VERIBENCH_ROOT", "TRACE_BENCH_VERIBENCH_ROOT")
 ENTRYPOINT_VARIABLE = "TRACE_BENCH_VERIBENCH_ENTRYPOINT"
@@ -63,6 +63,8 @@ def _search(root: Path, module: str) -> Found:
 
 def _places(root: Path, module: str) -> Iterator[tuple[str, Callable[[], list[LeanProblem]]]]:
     """Yield what may hold problems, each with a name for when it cannot be read."""
+    from tracebench_veribench.discovery import entrypoint, human_eval, rows, verina  # noqa: PLC0415 - most listings have no root
+
     if module:
         yield "entrypoint", lambda: rows.build_problems(entrypoint.read_rows(root, module), source="entrypoint")
     if not root.is_dir():
@@ -77,6 +79,8 @@ def _places(root: Path, module: str) -> Iterator[tuple[str, Callable[[], list[Le
 
 
 def _read_rows(path: Path, gold_folder: Path) -> list[LeanProblem]:
+    from tracebench_veribench.discovery import rows  # noqa: PLC0415 - as above
+
     return rows.build_problems(rows.read_rows(path), source="hub", gold=rows.read_gold(gold_folder))
 
 
