@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _NAME = re.compile(r"trace-bench-(?:[a-z]+-)?p(?P<pid>\d+)-.+")
@@ -20,6 +20,13 @@ def prefix(kind: str = "") -> str:
 def make_folder(kind: str = "") -> Path:
     """Make a temporary folder of this process, for this user alone."""
     return Path(tempfile.mkdtemp(prefix=prefix(kind)))
+
+
+@contextmanager
+def scratch_folder(kind: str = "") -> Iterator[Path]:
+    """Make a temporary folder that is removed at the end; when this process is killed, by the next run or `doctor`."""
+    with tempfile.TemporaryDirectory(prefix=prefix(kind)) as name:
+        yield Path(name)
 
 
 def leftovers() -> Iterator[Path]:

@@ -182,6 +182,30 @@ OUTCOMES = (
         "not followed",
         "tests/llm/test_wires.py::test_a_redirect_is_not_followed",
     ),
+    Outcome(
+        "work moved to a thread between timed calls, where seconds are an objective",
+        "free",
+        "the processor time of the whole process counts",
+        "plugins/tracebench_llm4ad/tests/design/test_hostile.py::test_work_moved_to_the_background_counts_as_the_programs_own",
+    ),
+    Outcome(
+        "answers of 10**4000, arrays without axes",
+        "some judges raised, and the job had an error to tell",
+        "refused with words, at any place of any answer",
+        "plugins/tracebench_llm4ad/tests/cobench/test_problems.py::test_something_else_in_place_of_any_part_of_the_answer_is_refused_or_earns_nothing_more",
+    ),
+    Outcome(
+        "control characters in what candidates and models say",
+        "raw in `events.jsonl`, acted on a terminal",
+        "spelled out in every file of JSON",
+        "tests/unit/store/test_writer.py::test_what_would_act_on_a_terminal_is_spelled_out_in_every_file",
+    ),
+    Outcome(
+        "`kill -9`",
+        "left an empty folder among the temporary ones",
+        "swept by the next run and by `doctor`",
+        "tests/engine/test_looked_after.py::test_folders_of_dead_processes_are_swept_and_no_others",
+    ),
     Outcome("a body of 200 MB, `n: true`, huge numbers", "taken", "400 or 413 with words", GATEWAY),
     Outcome(
         "a forged frame on the result channel",

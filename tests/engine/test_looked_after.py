@@ -161,8 +161,13 @@ def test_the_first_tells_what_the_others_cost() -> None:
 
 
 def test_folders_of_dead_processes_are_swept_and_no_others() -> None:
-    make = "from tracebench_core import temporary; print(temporary.make_folder('door'))"
-    dead = Path(subprocess.run([sys.executable, "-c", make], capture_output=True, text=True, check=True).stdout.strip())
+    make = (
+        "import os; from tracebench_core.api.programs import scratch_folder\n"
+        "with scratch_folder('door') as folder: print(folder, flush=True); os.kill(os.getpid(), 9)"
+    )
+    dead = Path(
+        subprocess.run([sys.executable, "-c", make], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    )
     mine = temporary.make_folder()
     strange = Path(tempfile.mkdtemp(prefix="trace-bench-"))
     try:

@@ -1,4 +1,4 @@
-"""Programs as trainers, and the interpreters that other libraries live in."""
+"""Programs as trainers, the interpreters that other libraries live in, and folders for both."""
 
 from tracebench_core.builtin.command import passed
 from tracebench_core.engine.program import (
@@ -12,6 +12,7 @@ from tracebench_core.engine.program import (
     run_program,
 )
 from tracebench_core.plugins.interpreters import find_python, has_python
+from tracebench_core.temporary import scratch_folder
 
 __all__ = [
     "APART",
@@ -25,4 +26,5 @@ __all__ = [
     "model_variables",
     "passed",
     "run_program",
+    "scratch_folder",
 ]

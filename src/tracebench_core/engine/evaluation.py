@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -94,8 +93,7 @@ def open_workbench(
     sandbox = LazySandbox(
         SandboxConfig(), address=None, preload=opened.spec.sandbox or (), readable=opened.spec.readable
     )
-    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as name:
-        folder = Path(name)
+    with temporary.scratch_folder() as folder:
         try:
             with _environments(opened.spec, full_id, folder, seed=seed) as environments:
                 shared = Shared(

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobSpec
 from tracebench_core.store import files
+from tracebench_core.store.inert import inert
 from tracebench_core.store.layout import RunLayout
 
 FORMAT_VERSION = 1
@@ -26,7 +27,7 @@ def write_manifest(
     `head` is JSON data: `config_hash`, `created_at`, `versions` (core, plugins), `tasks` (versions and data hashes), `prices`,
     `features`, and whatever else holds for the whole run.
     """
-    write_manifest_lines(layout, head, (job.model_dump_json().encode() for job in jobs), durable=durable)
+    write_manifest_lines(layout, head, (inert(job.model_dump_json()).encode() for job in jobs), durable=durable)
 
 
 def update_manifest(layout: RunLayout, changes: Mapping[str, Any]) -> None:
@@ -116,7 +117,7 @@ def _sharing(job: JobSpec, before: JobSpec | None) -> JobSpec:
 
 
 def _chunks(head: Mapping[str, Any], lines: Iterable[bytes]) -> Iterator[bytes]:
-    fields = ["{"] + [f"  {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}," for k, v in head.items()]
+    fields = ["{"] + [f"  {json.dumps(k)}: {inert(json.dumps(v, ensure_ascii=False))}," for k, v in head.items()]
     buffer = [("\n".join(fields) + "\n").encode(), _OPEN]
     separator = b"    "
     for line in lines:

@@ -10,6 +10,7 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobResult
 from tracebench_core.store import files
+from tracebench_core.store.inert import inert
 from tracebench_core.store.layout import JobLayout
 
 
@@ -22,8 +23,8 @@ class StoredResult:
 
 
 def result_bytes(result: JobResult) -> bytes:
-    """Return the one text of a result: fields in declared order, two spaces of indent, a final newline."""
-    return result.model_dump_json(indent=2).encode() + b"\n"
+    """Return the one text of a result: fields in declared order, two spaces of indent, a final newline; it is `inert`."""
+    return inert(result.model_dump_json(indent=2)).encode() + b"\n"
 
 
 def write_result(layout: JobLayout, result: JobResult, *, durable: bool = True) -> StoredResult:

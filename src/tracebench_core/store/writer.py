@@ -16,6 +16,7 @@ from tracebench_core.specs.events import EVENTS_VERSION, CandidateSeen, Event
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.clock import timestamp, utc_now
 from tracebench_core.store.files import AppendLog, read_lines
+from tracebench_core.store.inert import inert
 from tracebench_core.store.layout import JobLayout
 
 E = TypeVar("E", bound=Event)
@@ -89,10 +90,10 @@ class EventWriter:
 def _encode(event: E) -> tuple[bytes, E]:
     """Return an event's line, and the event as that line reads back."""
     try:
-        return event.model_dump_json().encode(), event
+        return inert(event.model_dump_json()).encode(), event
     except PydanticSerializationError:  # a lone surrogate, which no UTF-8 text can hold
         printable = type(event).model_validate(_printable(event.model_dump()))
-        return printable.model_dump_json().encode(), printable
+        return inert(printable.model_dump_json()).encode(), printable
 
 
 def _printable(value: JsonValue) -> JsonValue:

@@ -14,6 +14,7 @@ BODIES = {
     "exits": "import os; os._exit(0)",
     "returns-nothing": "return None",
     "returns-nan": "return float('nan')",
+    "returns-a-huge-number": "return 10**4000",
     "returns-rubbish": "return {'rubbish': ['x' * 1000] * 10}",
     "recurses": "return {name}(*args, **kwargs)",
     "prints": "print('x' * 100000)",

@@ -9,6 +9,9 @@ from tests.unit.store.samples import candidate, evaluation, started, whole_job
 from tracebench_core.specs.events import CandidateSeen, JobFinished, MetricLogged
 from tracebench_core.store.eventlog import EventLog, read_events
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.manifest import read_head, write_manifest
+from tracebench_core.store.reduce import reduce_job
+from tracebench_core.store.results import read_result, write_result
 from tracebench_core.store.writer import EventWriter
 
 
@@ -110,6 +113,25 @@ def test_text_that_no_encoding_can_hold_is_spelled_out(tmp_path):
     (event,) = read_events(writer.layout).events
     assert isinstance(event, CandidateSeen)
     assert event.values["x"] == "a\\ud800b"
+
+
+ACTING = "".join(map(chr, (0, 7, 27, 0x7F, 0x85, 0x9B, 0x2028, 0x202E, 0x2066)))
+
+
+def test_what_would_act_on_a_terminal_is_spelled_out_in_every_file(tmp_path):
+    writer = open_writer(tmp_path)
+    values = {"x": f"é{ACTING}[2J", ACTING: "\ud800\x9b"}
+    written = writer.write(candidate(values=values))
+    writer.close()
+    write_result(writer.layout, reduce_job(whole_job()).model_copy(update={"stop_reason": f"é{ACTING}"}))
+    write_manifest(RunLayout(tmp_path), {"name": ACTING}, [])
+
+    for path in (writer.layout.events, writer.layout.results, RunLayout(tmp_path).manifest):
+        assert not {*path.read_text(encoding="utf-8")} & {*ACTING}
+    assert read_events(writer.layout).events == (written,)
+    assert written.values["x"] == values["x"]
+    assert read_result(writer.layout).result.stop_reason == f"é{ACTING}"
+    assert read_head(RunLayout(tmp_path))["name"] == ACTING
 
 
 def test_threads_share_one_gap_free_log(tmp_path):

@@ -32,7 +32,8 @@ ADVICE: dict[OutcomeStatus, str] = {
 class SandboxedHeuristic:
     """A candidate in a session of the sandbox: every call is answered, or ends the evaluation with words.
 
-    Its seconds are measured by the session, on this side, where a candidate cannot reach the clock; they include the transport.
+    Its seconds are the processor time of its whole process, as the operating system counts it, so that work moved to the background, into
+    the time between calls or behind a patched clock counts the same; where that cannot be told, they are the seconds on the clock.
     """
 
     def __init__(self, session: Session) -> None:
@@ -42,7 +43,7 @@ class SandboxedHeuristic:
     def __call__(self, *args: Any) -> Any:
         """Call the candidate with copies of `args`."""
         outcome = self._session.call(*args)
-        self.seconds += outcome.seconds
+        self.seconds += spent(outcome)
         if outcome.status != "ok":
             raise EvaluationFailed(explain(outcome))
         return outcome.value
@@ -58,10 +59,15 @@ class TrustedHeuristic:
     def __call__(self, *args: Any) -> Any:
         """Call the function with copies of `args`."""
         copies = copy.deepcopy(args)
-        started = time.perf_counter()
+        started = time.process_time()
         value = self._function(*copies)
-        self.seconds += time.perf_counter() - started
+        self.seconds += time.process_time() - started
         return value
+
+
+def spent(outcome: Outcome) -> float:
+    """Return the seconds that count for one call: of processors where they can be told, else on the clock."""
+    return outcome.seconds if outcome.cpu_seconds is None else outcome.cpu_seconds
 
 
 def load_trusted(source: str, entry: str, *, prelude: str = "") -> TrustedHeuristic:

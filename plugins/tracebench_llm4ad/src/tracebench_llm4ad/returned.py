@@ -90,10 +90,11 @@ def pair(value: Any, *, what: str) -> tuple[Any, Any]:
     return value[0], value[1]
 
 
-def integers(value: Any, *, length: int, what: str) -> list[int]:
-    """Return a list of exactly `length` integers."""
+def integers(value: Any, *, what: str, length: int | None = None) -> list[int]:
+    """Return a list of integers; of exactly `length` where that is given."""
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
-    if not isinstance(value, list | tuple) or len(value) != length:
-        raise invalid(f"The function must return {what}, {length} integers; it returned {shown(value)}.")
+    if not isinstance(value, list | tuple) or length not in {None, len(value)}:
+        count = "a list of" if length is None else length
+        raise invalid(f"The function must return {what}, {count} integers; it returned {shown(value)}.")
     return [whole(part, what=what) for part in value]

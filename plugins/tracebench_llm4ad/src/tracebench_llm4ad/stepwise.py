@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from tracebench_core.contracts import EvaluationFailed, Session
 from tracebench_llm4ad.evaluator import Heuristic, Rules, invalid
-from tracebench_llm4ad.heuristic import explain
+from tracebench_llm4ad.heuristic import explain, spent
 from tracebench_llm4ad.returned import shown
 
 Instance = TypeVar("Instance")
 
 
 class Answer(NamedTuple):
-    """What the function returned, and the seconds that it took; of a call for several instances, an equal share."""
+    """What the function returned, and the seconds that count for it; of a call for several instances, an equal share."""
 
     value: Any
     seconds: float
@@ -88,7 +88,7 @@ def solve_side_by_side(
         if not isinstance(values, list) or len(values) != len(asked):
             raise invalid(f"The program must not touch `{ENTRY}`; it returned {shown(values)}.")
         for place, value in zip(asked, values, strict=True):
-            go_on(place, Answer(value, outcome.seconds / len(asked)))
+            go_on(place, Answer(value, spent(outcome) / len(asked)))
     return solutions
 
 

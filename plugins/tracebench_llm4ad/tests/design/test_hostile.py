@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracebench_core.contracts import EvaluationFailed
-from tracebench_core.specs import Feedback
+from tracebench_core.sandbox import open_sandbox
+from tracebench_core.specs import Feedback, Limits
 from tracebench_llm4ad.code_task import CodeTask
-from tracebench_llm4ad.heuristic import TrustedHeuristic
+from tracebench_llm4ad.heuristic import SandboxedHeuristic, TrustedHeuristic
 
 Evaluate = Callable[..., Feedback]
 
@@ -21,6 +23,8 @@ RETURNS = {
     "nan": "float('nan')",
     "infinity": "float('inf')",
     "a huge integer": "10**400",
+    "an integer that no text can hold": "10**4000",
+    "an array without axes": "np.array(1)",
     "a negative index": "-1",
     "a large index": "10**9",
     "a bool": "True",
@@ -36,7 +40,7 @@ RETURNS = {
     "its first argument": "args[0]",
     "all arguments": "list(args)",
 }
-RANKS = {("optimization/admissible_set", body) for body in ("-1", "10**9")}
+RANKS = {("optimization/admissible_set", body) for body in ("-1", "10**9", "np.array(1)")}
 """What is a proper answer after all: any finite number ranks a vector, equal ones included."""
 BREAKS = {
     "no such function": "answer = 42",
@@ -118,6 +122,36 @@ def test_an_endless_loop_ends_at_the_deadline(build: Any, evaluate: Evaluate) ->
     feedback = evaluate(task, "def select_next_node(*args):\n    while True:\n        pass\n")
     assert feedback.status == "timeout"
     assert "cheaper" in feedback.text
+
+
+IDLE = """
+import threading, time
+time.process_time = time.perf_counter = time.monotonic = lambda: 0.0
+def work():
+    total = 0
+    for number in range(3_000_000):
+        total += number
+def at_once():
+    work()
+def later():
+    threading.Thread(target=work).start()
+"""
+
+
+def test_work_moved_to_the_background_counts_as_the_programs_own() -> None:
+    def counted(entry: str) -> float:
+        with sandbox.session(IDLE, entry, limits=Limits(seconds=60)) as session:
+            heuristic = SandboxedHeuristic(session)
+            heuristic()
+            time.sleep(1)  # while no call is under way
+            heuristic()
+            return heuristic.seconds
+
+    with open_sandbox() as sandbox:
+        with sandbox.session(IDLE, "work") as session:
+            if session.call().cpu_seconds is None:
+                pytest.skip("a candidate's processor time cannot be told here: it lives in namespaces")
+        assert counted("later") > 0.25 * counted("at_once")
 
 
 def test_an_exception_is_shown_with_its_line(build: Any, evaluate: Evaluate) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
+from tracebench_core.api.programs import scratch_folder
 from tracebench_terminalbench.found import find_harbor
 from tracebench_terminalbench.job_config import Case, backend_of, grace, job_config
 from tracebench_terminalbench.launch import harbor_environ, run_job
@@ -29,8 +28,7 @@ def broken_invariants(options: Options, cases: Sequence[Case]) -> Iterator[str]:
         return
     harbor = find_harbor(options.harbor_command)
     for agent, expected in EXPECTED.items():
-        with tempfile.TemporaryDirectory(prefix="trace-bench-") as name:
-            folder = Path(name)
+        with scratch_folder("harbor") as folder:
             agreed = options.model_copy(update={"agent": agent, "attempts": 1})
             config = job_config(
                 agreed, cases, name=f"harbor-{uuid.uuid4().hex[:12]}", folder=folder, subject={}, model=None

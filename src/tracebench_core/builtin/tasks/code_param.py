@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tracebench_core.builtin.tasks.simple import SimpleTask
@@ -32,12 +33,15 @@ def build() -> SimpleTask:
                 status="invalid",
                 text=f"transform({example.input}) must return a number, not {output!r:.80}.",
             )
-        off = abs(output - example.reference)
+        try:
+            off = abs(float(output) - example.reference)
+        except OverflowError:  # an integer of hundreds of digits
+            off = math.inf
         if off == 0:
             return Feedback(
                 score=1.0, text=f"transform({example.input}) = {output} is right.", metrics={"correct": 1.0}
             )
-        text = f"transform({example.input}) returned {output}, expected {example.reference}."
+        text = f"transform({example.input}) returned {output!r:.80}, expected {example.reference}."
         return Feedback(score=1.0 / (1.0 + off), text=text, metrics={"correct": 0.0})
 
     return SimpleTask(

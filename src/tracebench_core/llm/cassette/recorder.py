@@ -12,6 +12,7 @@ from tracebench_core.ids import canonical_json
 from tracebench_core.llm.cassette.blobs import Blobs
 from tracebench_core.llm.exchange import ChatRequest, Metered, ProviderError, Reply
 from tracebench_core.store.files import make_dir
+from tracebench_core.store.inert import inert
 from tracebench_core.store.sharing import open_file
 
 CALLS_FILE, BLOBS_FOLDER = "calls.jsonl", "blobs"
@@ -52,7 +53,7 @@ class Recorder:
         return line
 
     def _write(self, line: dict[str, object]) -> None:
-        os.write(self._fd, json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
+        os.write(self._fd, inert(json.dumps(line, separators=(",", ":"), ensure_ascii=False)).encode() + b"\n")
 
 
 def _cut_torn_line(fd: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tracebench_core.llm.gateway.accounts import Accounts
 from tracebench_core.store.files import make_dir
+from tracebench_core.store.inert import inert
 from tracebench_core.store.sharing import open_file
 
 LEDGER_VERSION = 1
@@ -31,7 +32,7 @@ class Ledger:
         """Write one line; it survives the death of this process."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = {"v": LEDGER_VERSION, "kind": kind, "t": now, "job_id": job_id, "attempt": attempt, **fields}
-        os.write(self._fd, json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
+        os.write(self._fd, inert(json.dumps(line, separators=(",", ":"), ensure_ascii=False)).encode() + b"\n")
 
     def restore(self, accounts: Accounts) -> None:
         """Bring accounts to where the ledger left them. Lines torn by a crash are skipped."""

@@ -18,7 +18,7 @@ from typing import IO, Literal
 from tracebench_autoresearch.evaluation.box import OUTPUT_BYTES, Ran, filled, variables
 from tracebench_autoresearch.experiment import Command
 from tracebench_autoresearch.sources.snapshot import Snapshot, write_files
-from tracebench_core.api.programs import APART, passed
+from tracebench_core.api.programs import APART, passed, scratch_folder
 
 _LOOK_SECONDS = 0.5
 
@@ -27,8 +27,8 @@ def run_outside(
     command: Command, files: Snapshot, *, stdin: str, seed: int, seconds: float, check: Callable[[], None]
 ) -> Ran:
     """Run a command on `files`; `check` is asked twice a second and raises to end it. The folder is gone when it returns."""
-    with tempfile.TemporaryDirectory(prefix="trace-bench-experiment-") as scratch:
-        folder = Path(scratch).resolve() / "files"
+    with scratch_folder("experiment") as scratch:
+        folder = scratch.resolve() / "files"
         folder.mkdir()
         write_files(files, folder)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as given:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tracebench_autoresearch.edits.applying import Proposal
 from tracebench_autoresearch.edits.files import UnusableEdit
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
-from tracebench_core.api.programs import apart, find_program, model_variables, passed
+from tracebench_core.api.programs import apart, find_program, model_variables, passed, scratch_folder
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import ProgramError
 
@@ -33,8 +33,8 @@ def run_agent(problem: Problem, settings: AutoresearchSettings, words: str, file
         UnusableEdit: when it failed, took too long, changed nothing, or left something that is no text file.
         BudgetExhausted: when the time of the job is over.
     """
-    with tempfile.TemporaryDirectory(prefix="trace-bench-agent-") as scratch:
-        folder, notes = Path(scratch, "files"), Path(scratch, "notes")
+    with scratch_folder("agent") as scratch:
+        folder, notes = scratch / "files", scratch / "notes"
         notes.mkdir()
         for path, text in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)

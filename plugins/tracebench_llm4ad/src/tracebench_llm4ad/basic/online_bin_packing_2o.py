@@ -12,11 +12,11 @@ class TwoObjectiveBinPackingEvaluator(OnlineBinPackingEvaluator):
 
     name = "optimization/online_bin_packing_2O"
     objective = f"""{OBJECTIVE.strip()}
-Second objective: the seconds that all calls for one sequence take, transport included; fewer is better.
+Second objective: the processor seconds of the program over all calls for one sequence, its other threads included; fewer is better.
 """
 
     def extra_metrics(self, packing: Packing) -> dict[str, float]:
-        """Return the seconds, measured outside the sandbox."""
+        """Return the seconds, counted outside of the sandbox."""
         return {"seconds": packing.seconds}
 
 

@@ -40,8 +40,8 @@ configured otherwise); symmetric, zero diagonal.
 - `edge_n_used` (int array, shape (n, n)): how often you have made each edge longer than its true distance so far; symmetric.
 Return a float array of shape (n, n), the distorted distances, with no entry beyond 1e6 in absolute value; the mean of it and its \
 transpose is used, and its diagonal is ignored.
-Score: the mean true length of the shortest tour found; shorter is better. Second objective: the seconds that all calls for one \
-instance take; fewer is better.
+Score: the mean true length of the shortest tour found; shorter is better. Second objective: the processor \
+seconds of the program over all calls for one instance, its other threads included; fewer is better.
 """
 
 

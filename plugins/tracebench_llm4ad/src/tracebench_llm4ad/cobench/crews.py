@@ -123,11 +123,11 @@ Score: minus the total cost of all transitions, averaged over cases.
         given = case.arguments
         tasks = given["tasks"]
         crews = part(answer, "crews")
-        if not isinstance(crews, list | tuple) or not all(isinstance(c, list | tuple | np.ndarray) for c in crews):
+        if not isinstance(crews, list | tuple):
             raise invalid(f"`crews` must be a list of lists of tasks; it is {shown(crews)}.")
         if len(crews) > given["K"]:
             raise invalid(f"There are {len(crews)} crews, more than K = {given['K']}.")
-        duties = [integers(duty, length=len(duty), what="crews") for duty in crews]
+        duties = [integers(duty, what="crews") for duty in crews]
         seen: set[int] = set()
         for k, duty in enumerate(duties, start=1):
             for task in duty:

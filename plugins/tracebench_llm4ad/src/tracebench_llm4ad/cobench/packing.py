@@ -93,11 +93,11 @@ Score: minus the number of bins that hold an item, averaged over cases.
         """Return the number of bins in use."""
         items, capacity = case.arguments["items"], case.arguments["bin_capacity"]
         bins = part(answer, "bins")
-        if not isinstance(bins, list | tuple) or not all(isinstance(b, list | tuple | np.ndarray) for b in bins):
+        if not isinstance(bins, list | tuple):
             raise invalid(f"`bins` must be a list of lists of item numbers; it is {shown(bins)}.")
         seen: set[int] = set()
         for number, content in enumerate(bins, start=1):
-            inside = integers(content, length=len(content), what="bins")
+            inside = integers(content, what="bins")
             for item in inside:
                 if item in seen or not 1 <= item <= len(items):
                     raise invalid(

@@ -168,7 +168,7 @@ Score: minus the Euclidean length of all tours of all days, averaged over cases.
     @staticmethod
     def _day(given: Mapping[str, Any], customers: Mapping[int, Any], tours: Any, day: int, *, due: set[int]) -> float:
         """Check one day's tours and return their length."""
-        if not isinstance(tours, list | tuple) or not all(isinstance(t, list | tuple | np.ndarray) for t in tours):
+        if not isinstance(tours, list | tuple):
             raise invalid(f"The tours of day {day} must be a list of lists; they are {shown(tours)}.")
         if len(tours) > given["vehicles_per_day"][day - 1]:
             raise invalid(f"Day {day} has {len(tours)} tours and {given['vehicles_per_day'][day - 1]} vehicles.")
@@ -176,7 +176,7 @@ Score: minus the Euclidean length of all tours of all days, averaged over cases.
         seen: set[int] = set()
         total = 0.0
         for entry in tours:
-            tour = integers(entry, length=len(entry), what="tours")
+            tour = integers(entry, what="tours")
             inner = tour[1:-1]
             if not inner or tour[0] != 0 or tour[-1] != 0:
                 raise invalid(f"A tour of day {day} must lead from 0 over customers to 0; it is {tour[:20]}.")

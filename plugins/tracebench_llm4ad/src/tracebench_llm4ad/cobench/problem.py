@@ -156,7 +156,10 @@ class Problem(ListedEvaluator[Case]):
         """Check the answer in full and value it; a value that the answer claims for itself is not looked at."""
         if not isinstance(solution, dict):
             raise invalid(f"The function must return a dictionary; it returned {shown(solution)}.")
-        value = self.value(instance, solution)
+        try:
+            value = self.value(instance, solution)
+        except OverflowError:  # an integer of hundreds of digits
+            raise invalid("The answer holds a number that is too large to compute with.") from None
         minimize = DIRECTIONS[self.name] == "minimize"
         share = None if instance.known is None else share_of_best_known(value, instance.known, minimize=minimize)
         return Verdict(value, self.size(instance), {} if share is None else {SHARE: share})
@@ -262,8 +265,7 @@ def permutation(value: Any, *, first: int, count: int, what: str) -> list[int]:
 
 def distinct(value: Any, *, allowed: range, what: str) -> list[int]:
     """Return a list of different integers, all of them in `allowed`."""
-    length = len(value) if isinstance(value, list | tuple | np.ndarray) else 0
-    chosen = integers(value, length=length, what=what)
+    chosen = integers(value, what=what)
     for number in chosen:
         if number not in allowed:
             raise invalid(f"`{what}` must hold numbers from {allowed.start} to {allowed.stop - 1}; it holds {number}.")

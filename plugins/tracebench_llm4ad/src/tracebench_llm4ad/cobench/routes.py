@@ -86,7 +86,7 @@ Score: minus the total cost, averaged over cases.
         """Return the cost of the path."""
         given = case.arguments
         value = part(answer, "path")
-        path = integers(value, length=len(value) if isinstance(value, list | tuple | np.ndarray) else 0, what="path")
+        path = integers(value, what="path")
         if len(path) < 2 or path[0] != 1 or path[-1] != given["n"]:  # noqa: PLR2004 - two ends
             raise invalid(f"`path` must lead from 1 to {given['n']}; it is {path[:20]}.")
         if len(set(path)) != len(path):
@@ -166,7 +166,7 @@ Score: 1 - length of the tree / length of the tree without added points, average
         """Return the share by which the tree becomes shorter."""
         given = np.array(case.arguments["points"])
         value = part(answer, "steiner_points")
-        count = len(value) if isinstance(value, list | tuple | np.ndarray) else -1
+        count = len(value) if isinstance(value, list | tuple) or np.ndim(value) else -1
         if not 0 <= count <= len(given):
             raise invalid(f"`steiner_points` must be a list of at most {len(given)} points.")
         added = array(value, shape=(count, 2), what="steiner_points") if count else np.zeros((0, 2))

@@ -78,9 +78,7 @@ class SetCoverEvaluator(Evaluator[Cover]):
         uncovered = set(range(instance.elements))
         while uncovered:
             answer = heuristic(selected, remaining, sorted(uncovered))
-            if not isinstance(answer, list | tuple | np.ndarray):
-                raise invalid(f"The function must return one of `remaining_subsets`; it returned {shown(answer)}.")
-            subset = sorted(integers(answer, length=len(answer), what="one of `remaining_subsets`"))
+            subset = sorted(integers(answer, what="one of `remaining_subsets`"))
             if subset not in remaining:
                 raise invalid(f"The function must return one of `remaining_subsets`; {shown(subset)} is none of them.")
             remaining.remove(subset)

@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from tracebench_core.api.programs import scratch_folder
 
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 
@@ -33,8 +34,8 @@ def run(module: str, *arguments: str, seconds: float, opto: Path | None = None) 
         TookTooLong: when it did.
         ProgramFailed: when it ended without an answer.
     """
-    with tempfile.TemporaryDirectory(prefix="trace-bench-") as folder:
-        answer, errors = Path(folder, "answer"), Path(folder, "errors")
+    with scratch_folder("opto") as folder:
+        answer, errors = folder / "answer", folder / "errors"
         with errors.open("wb") as stderr:
             process = subprocess.Popen(  # noqa: S603 - our own module, by this interpreter
                 [sys.executable, "-m", module, *arguments, str(answer)],
