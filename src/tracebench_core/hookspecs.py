@@ -73,6 +73,15 @@ def tracebench_trainers() -> Iterable[TrainerSpec]:
 
 
 @hookspec
+def tracebench_find_trainers(name: str | None) -> Iterable[TrainerSpec]:
+    """Return trainers that cost more to find than loading may take: the one of this name, or all with None; those known already, too.
+
+    Called when an id begins with this plugin's name and a colon and `tracebench_trainers` offers none, and with None when trainers are
+    listed whole. `tracebench_exclusions` is asked again afterwards.
+    """
+
+
+@hookspec
 def tracebench_optimizers() -> Iterable[OptimizerSpec]:
     """Return the proposers this plugin offers. Collected once per process."""
 

@@ -94,7 +94,7 @@ def list_trainers(
         spec = open_host().component("trainer", trainer)
         _show(component_document(spec.name, spec), settings_go_into=_SETTINGS["trainer"], as_json=as_json)
         return
-    catalog = open_host().catalog()
+    catalog = open_host().find_trainers() if every else open_host().catalog()
     reasons = {name: catalog.availability(spec) for name, spec in catalog.trainers.items()}
     reasons |= {
         name: f"excluded: {catalog.excluded[name]}"

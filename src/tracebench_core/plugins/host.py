@@ -224,6 +224,8 @@ class PluginHost:
         if name not in offered:
             self.catalog()
             name = self._catalog.other_names.get((kind, name), name)
+        if kind == "trainer" and name not in offered and name.partition(":")[0] in self.records:
+            self.find_trainers(name)
         if reason := self._catalog.excluded.get(name):
             raise UsageError(f"The {kind} `{name}` is excluded: {reason}.")
         if name not in offered:
@@ -234,6 +236,24 @@ class PluginHost:
                 hint=LISTINGS.get(kind, "trace-bench plugins"),
             )
         return offered[name]
+
+    def find_trainers(self, name: str | None = None) -> Catalog:
+        """Have plugins look for trainers that are not known by loading alone: one by its name, or all; return what is offered then."""
+        plugins = [*self.records] if name is None else [name.partition(":")[0]]
+        for plugin in plugins:
+            if self.load(plugin).status != "loaded":
+                continue
+            try:
+                with redirect_stdout(sys.stderr):
+                    answers = self._only("tracebench_find_trainers", plugin)(name=name)
+                specs = [s for found in answers for s in _all_of(TrainerSpec, found, hook="tracebench_find_trainers")]
+            except Exception as err:  # noqa: BLE001 - a plugin that fails here costs only what it would have found
+                log.warning("plugin %s failed to look for trainers: %s: %s", plugin, type(err).__name__, err)
+                continue
+            known = self._catalog.components["trainer"]
+            self._catalog.add_components("trainer", plugin, [s for s in specs if s.name not in known])
+            self._exclude(plugin)
+        return self._catalog
 
     def offered_with(self, kind: Kind, users: Iterable[tuple[str, str]]) -> list[Component]:
         """Return what is offered of one kind by the plugins that offer `users`, each a kind and an id; by name."""
@@ -327,6 +347,9 @@ class PluginHost:
             for components in self._only(f"tracebench_{kind}s", name)():
                 specs = _all_of(Component, components, hook=f"tracebench_{kind}s")
                 self._catalog.add_components(kind, name, specs)
+        self._exclude(name)
+
+    def _exclude(self, name: str) -> None:
         for exclusions in self._only("tracebench_exclusions", name)():
             self._catalog.exclude(_all_of(Exclusion, exclusions, hook="tracebench_exclusions"))
 

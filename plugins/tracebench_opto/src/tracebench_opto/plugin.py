@@ -1,27 +1,45 @@
-"""The plugin's hooks: specs only. Where the installed opto has trainers of its own, they are found and tried out in other processes."""
+"""The plugin's hooks: specs only. Loading it starts nothing: the installed opto's own trainers are looked for when they are listed, and
+tried out, each alone and in another process, when it is named."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import Exclusion, OptimizerSpec, StubFormatSpec, TrainerSpec
+from tracebench_core.specs import Exclusion, OptimizerSpec, StubFormatSpec, SuiteSpec, TaskSpec, TrainerSpec
 from tracebench_opto.bridge import features
 from tracebench_opto.discovery.records import Discovered
 from tracebench_opto.discovery.specs import exclusions, trainer_specs
 from tracebench_opto.proposers.specs import optimizer_specs
+from tracebench_opto.tasks.specs import TASK_SPECS
 from tracebench_opto.trainers.specs import REFUSED, TRAINER_SPECS
 
+if TYPE_CHECKING:
+    from tracebench_opto.discovery.catalogue import Effort
+
 _EXCLUDED: set[str] = set()
+_KNOWN: dict[str, Discovered] = {}
+"""What this process knows of the installed opto's own trainers, by id."""
 
 
 @hookimpl
 def tracebench_configure(settings: Mapping[str, Any]) -> None:
     """Take the option `excluded`: class names that discovery is not to try."""
     _EXCLUDED.update(settings.get("options", {}).get("excluded", ()))
-    _discovered.cache_clear()
+    _KNOWN.clear()
+
+
+@hookimpl
+def tracebench_suite() -> SuiteSpec:
+    """Describe the suite."""
+    return SuiteSpec(title="Traced examples", description="Trace's first examples, with their graphs.", licence="MIT")
+
+
+@hookimpl
+def tracebench_tasks() -> Iterable[TaskSpec]:
+    """Offer the traced examples."""
+    return TASK_SPECS
 
 
 @hookimpl
@@ -32,8 +50,14 @@ def tracebench_optimizers() -> Iterable[OptimizerSpec]:
 
 @hookimpl
 def tracebench_trainers() -> Iterable[TrainerSpec]:
-    """Offer our search trainers, and those of the installed opto."""
-    return [*TRAINER_SPECS, *trainer_specs(_discovered())]
+    """Offer our search trainers, and those of the installed opto that were tried out before."""
+    return [*TRAINER_SPECS, *trainer_specs(_look("remember"))]
+
+
+@hookimpl
+def tracebench_find_trainers(name: str | None) -> Iterable[TrainerSpec]:
+    """List the installed opto's own trainers, or try out the one of this name."""
+    return trainer_specs(_look("list") if name is None else _look("try", only=name))
 
 
 @hookimpl
@@ -50,13 +74,14 @@ def tracebench_stub_formats() -> Iterable[StubFormatSpec]:
 @hookimpl
 def tracebench_exclusions() -> Iterable[Exclusion]:
     """Name what users know from OpenTrace and is not offered, and the classes of the installed opto that are not."""
-    return [*(Exclusion(id=name, reason=why) for name, why in REFUSED.items()), *exclusions(_discovered())]
+    return [*(Exclusion(id=name, reason=why) for name, why in REFUSED.items()), *exclusions([*_KNOWN.values()])]
 
 
-@cache
-def _discovered() -> list[Discovered]:
+def _look(effort: Effort, *, only: str | None = None) -> list[Discovered]:
     if not features.has_trainers():
         return []
     from tracebench_opto.discovery.catalogue import discover  # noqa: PLC0415 - only where there is something to find
 
-    return discover(excluded=_EXCLUDED)
+    found = discover(excluded=_EXCLUDED, effort=effort, only=only)
+    _KNOWN.update({d.id: d for d in found})
+    return found

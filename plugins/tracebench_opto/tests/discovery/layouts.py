@@ -216,7 +216,9 @@ EXPERIMENTAL = SHARED | {
     """,
     "trainer/algorithms/leaves.py": "raise SystemExit('bye')\n",
     "optimizers/optoprime_v2.py": '''
+        from opto.optimizers import optoprime
         from opto.optimizers.optoprime import OptoPrime
+        from opto.utils.llm import LLM
 
         class Symbols:
             pass
@@ -225,7 +227,9 @@ EXPERIMENTAL = SHARED | {
             """Answers in XML, shows variables as tags, sends blocks; suggestions lie under `variables`."""
 
             def __init__(self, *args, optimizer_prompt_symbol_set=None, **kwargs):
+                model = kwargs.pop("llm", None)
                 super().__init__(*args, **kwargs)
+                self.llm = model or LLM()
                 self.optimizer_prompt_symbol_set = optimizer_prompt_symbol_set or Symbols()
 
             def repr_node_value(self, node_dict):

@@ -88,6 +88,24 @@ def test_verdicts_are_remembered_until_the_source_changes(tmp_path: Path, monkey
     assert verdicts(discover(opto=folder, cache=cache))["opto:AggregatedUpdate"] == "broken: ValueError: another"
 
 
+def test_remembering_starts_nothing_and_listing_tries_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = layouts.plant(tmp_path, layouts.V0139)
+    cache = tmp_path / "cache"
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.executable", "/nowhere/python")
+        assert discover(opto=folder, cache=cache, effort="remember") == []
+    listed = {d.id: d.verdict.status for d in discover(opto=folder, cache=cache, effort="list")}
+    assert listed["opto:MinibatchAlgorithm"] == "untried"
+    assert listed["opto:AlgorithmBase"] == "excluded"
+    [tried] = discover(opto=folder, cache=cache, only="opto:MinibatchAlgorithm")
+    assert tried.verdict.status == "ok"
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.executable", "/nowhere/python")
+        known = {d.id: d.verdict.status for d in discover(opto=folder, cache=cache, effort="remember")}
+    assert known["opto:MinibatchAlgorithm"] == "ok"
+    assert "opto:AggregatedUpdate" not in known
+
+
 def test_an_excluded_class_is_not_tried_and_one_that_is_asked_for_alone_is(tmp_path: Path) -> None:
     folder = layouts.plant(tmp_path, layouts.V0139)
     cache = tmp_path / "cache"

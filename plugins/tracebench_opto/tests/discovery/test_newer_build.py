@@ -70,14 +70,28 @@ def in_newer_opto(trees: Trees, layout: str, script: str, *, options: dict[str, 
 
 def test_the_catalog_lists_running_broken_needing_and_excluded_trainers(trees: Trees) -> None:
     script = """
-        catalog = host.catalog()
+        from tracebench_core.errors import UsageError
+        loaded = [t for t in host.catalog().trainers if t.startswith("opto:")]
+        listed = {t: s.title for t, s in host.find_trainers().trainers.items() if t.startswith("opto:")}
+        host = PluginHost({}, options={"opto": json.loads(sys.argv[1])})
+        host.register(plugin, "opto")
+        for name in listed:
+            host.component("trainer", name)
+        try:
+            host.component("trainer", "opto:Minibatch")
+        except UsageError as err:
+            refused = str(err)
+        catalog = host.find_trainers()
         print(json.dumps({
             "trainers": [t for t in catalog.trainers if t.startswith("opto:")],
             "problems": {k: v for k, v in catalog.problems.items() if k.startswith("opto:")},
-            "excluded": catalog.excluded,
+            "excluded": catalog.excluded, "loaded": loaded, "listed": listed, "refused": refused,
         }))
     """
     found = in_newer_opto(trees, "V0139", script, options={"excluded": ["BasicSearchAlgorithm"]})
+    assert found["loaded"] == []
+    assert "not tried out yet" in found["listed"]["opto:MinibatchAlgorithm"]
+    assert "is excluded: abstract" in found["refused"]
     assert found["trainers"] == ["opto:AggregatedUpdate", "opto:MinibatchAlgorithm"]
     assert list(found["problems"]) == ["opto:AggregatedUpdate"]
     assert found["problems"]["opto:AggregatedUpdate"].startswith("broken: TypeError")
@@ -159,6 +173,47 @@ def test_a_traced_task_keeps_its_graph_under_a_discovered_trainer(trees: Trees) 
     found = in_newer_opto(trees, "V020_ALPHA", script)
     assert found["best"] == {"shift": 1.0}
     assert re.search(r"add\d+ = add\(x=\w+, y=shift0\)", found["prompt"])
+
+
+def test_a_class_goes_on_to_the_cap_unless_it_is_told_how_long(trees: Trees) -> None:
+    script = """
+        from tracebench_core.specs import Budget
+        cap = Budget(evaluations=60, llm_calls=100)
+        free, told = (
+            run("opto:PrioritySearch", settings, builders.optoprime, budget=cap) for settings in ({}, {"num_steps": 2}))
+        print(json.dumps({"free": free.spent, "told": told.spent, "steps": len(told.steps),
+                          "errors": [repr(t.error) for t in (free, told)]}))
+    """
+    found = in_newer_opto(trees, "V020_ALPHA", script)
+    assert found["errors"] == ["None"] * 2
+    assert found["free"] == "evaluations"
+    assert found["told"] is None
+    assert found["steps"] == 2
+
+
+def test_a_parameter_that_is_an_object_can_be_a_key(trees: Trees) -> None:
+    script = """
+        from tracebench_core.builtin.tasks.examples import build_greeting
+        from tracebench_core.testing import Toy
+        from tracebench_core.testing.teacher import Lesson
+        from tracebench_opto.discovery.agents import build_agent
+        kept = {}
+        class Trainer:
+            def train(self, problem):
+                agent = build_agent(problem)
+                nodes = agent.parameters()
+                kept["hash"] = isinstance(hash(nodes[0].data), int)
+                values = agent.bench.values(nodes)
+                kept["plain"] = type(values["greetings"]).__name__
+                typed = agent.bench.typed(nodes, {nodes[0]: {"English": "Hello"}})
+                kept["typed"] = [isinstance(hash(v), int) for v in typed.values()]
+                problem.evaluate(values)
+        toy = Toy("greeting", build_greeting(), Lesson(lambda v, _: v, lambda v, _: v), target=1)
+        trial = run_trial(Trainer(), toy, answer=_answer)
+        assert trial.error is None, trial.error
+        print(json.dumps(kept))
+    """
+    assert in_newer_opto(trees, "V020_ALPHA", script) == {"hash": True, "plain": "dict", "typed": [True]}
 
 
 def test_a_candidate_that_fails_never_looks_better_than_one_that_does_not(trees: Trees) -> None:
@@ -269,6 +324,7 @@ def test_an_optimizer_that_speaks_xml_is_offered_and_guarded(trees: Trees) -> No
             return replies[call]
         trial = run_trial(Trainer(), build_dials(parameters=2), answer=answer)
         assert trial.error is None, trial.error
+        assert not {"litellm", "openai"} & {*sys.modules}, "opto's default model was built"
         print(json.dumps({"found": found, "prompt": prompts[0], "calls": trial.used.llm_calls,
                           "absent": [s.name for s in plugin.tracebench_optimizers()]}))
     """

@@ -52,7 +52,8 @@ def flat(
 def traced(problem: Problem, values: Values, evaluation: Evaluation | None) -> Graph | None:
     """Return the graph of the task's own module, run forward on the evaluated examples under `values`; None where there is none.
 
-    Nothing is scored again, so no evaluation is charged; models that the module calls are asked again, and charged.
+    Nothing is scored again, so no evaluation is charged. A module with `recall(values, example)` is told before each pass what it is
+    about, to repeat what it heard in the scored run; models that any other module calls are asked again, and charged.
     None also when no example gets through a traced operator, so that no parameter would hear the feedback.
     """
     trace = library.load("opto.trace")
@@ -63,7 +64,7 @@ def traced(problem: Problem, values: Values, evaluation: Evaluation | None) -> G
     nodes = module_nodes(module, problem.parameters)
     for name, node in nodes.items():
         node._set(values[name])  # noqa: SLF001 - opto's own way to set data untraced
-    outputs = [out for e in examples_of(problem, evaluation) if (out := _forward(trace, module, e)) is not None]
+    outputs = [out for e in examples_of(problem, evaluation) if (out := _forward(trace, module, e, values)) is not None]
     heard = {id(p) for out in outputs for p in out.parameter_dependencies}
     if not any(id(node) in heard for node in nodes.values()):
         return None
@@ -78,7 +79,7 @@ def module_nodes(module: Any, parameters: Sequence[Parameter]) -> dict[str, Any]
     Raises:
         PluginError: when a parameter has no node; the task breaks its contract.
     """
-    known = _paths(module)
+    known = trainable_nodes(module)
     if missing := [p.name for p in parameters if p.name not in known]:
         raise PluginError(
             f"The traced module has no trainable node at `{missing[0]}`, only at {', '.join(f'`{k}`' for k in known)}."
@@ -138,8 +139,10 @@ def message(value: Any, parents: Mapping[str, Any], operator: str, does: str) ->
     )
 
 
-def _forward(trace: Any, module: Any, example: Example) -> Any:
+def _forward(trace: Any, module: Any, example: Example, values: Values) -> Any:
     """Return the output node, or the node of the error that a traced operator raised, or None."""
+    if callable(recall := getattr(module, "recall", None)):
+        recall(values, example)
     try:
         out = module(example.input)
     except trace.ExecutionError as err:
@@ -149,11 +152,12 @@ def _forward(trace: Any, module: Any, example: Example) -> Any:
     return out if isinstance(out, trace.Node) else None
 
 
-def _paths(container: Any, prefix: str = "") -> dict[str, Any]:
+def trainable_nodes(container: Any, prefix: str = "") -> dict[str, Any]:
+    """Return the trainable nodes of a module and of the modules in it, by attribute path."""
     found: dict[str, Any] = {}
     for name, part in container.parameters_dict().items():
         if hasattr(part, "parameters_dict") and not hasattr(part, "data"):
-            found.update(_paths(part, f"{prefix}{name}."))
+            found.update(trainable_nodes(part, f"{prefix}{name}."))
         elif part.trainable:
             found[f"{prefix}{name}"] = part
     return found

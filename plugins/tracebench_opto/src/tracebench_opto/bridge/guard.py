@@ -7,7 +7,9 @@ opto converts suggested values by calling the old value's type (which makes `"Fa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -27,7 +29,8 @@ class _Guard:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.unreadable = []
-        super().__init__(*args, **kwargs)
+        with _only_model(type(self), kwargs.get("llm")):
+            super().__init__(*args, **kwargs)
 
     @property
     def trace_graph(self) -> Any:
@@ -92,6 +95,23 @@ def guarded(optimizer: Any) -> Any:
     """Return a subclass of an optimizer class of opto that keeps its name and adds the guards."""
     mixin = _GraphGuard if hasattr(optimizer, "construct_update_dict") else _TextGuard
     return type(optimizer.__name__, (mixin, optimizer), {"__module__": optimizer.__module__})
+
+
+@contextmanager
+def _only_model(optimizer: type, model: Any) -> Iterator[None]:
+    """While an optimizer is built, have `LLM` in the modules of its classes mean `model`.
+
+    Newer ones build opto's default model first, only to drop it for the one that they were given: seconds of importing model libraries.
+    """
+    modules = {sys.modules[c.__module__] for c in optimizer.__mro__ if hasattr(sys.modules[c.__module__], "LLM")}
+    kept = {module: module.LLM for module in modules if model is not None}
+    for module in kept:
+        module.LLM = lambda *_, **__: model  # type: ignore[attr-defined]  # hasattr said so
+    try:
+        yield
+    finally:
+        for module, default in kept.items():
+            module.LLM = default  # type: ignore[attr-defined]
 
 
 def _as_parameter(node: Any) -> Parameter:

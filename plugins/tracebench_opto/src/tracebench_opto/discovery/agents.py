@@ -8,6 +8,7 @@ from tracebench_core.contracts import Problem
 from tracebench_core.proposing.rendering import as_text
 from tracebench_opto.bridge import graph, library
 from tracebench_opto.discovery.bench import Bench, Submission
+from tracebench_opto.discovery.hashable import hashable
 
 
 class _Program:
@@ -60,11 +61,14 @@ def build_agent(problem: Problem) -> Any:
         agent = type("Program", (_Program, trace.Module), {})()
         for i, parameter in enumerate(problem.parameters):
             node = graph.parameter_node(parameter, parameter.initial, code_names=False)
+            node._set(hashable(node.data))  # noqa: SLF001 - opto's own way to set data untraced
             setattr(agent, f"parameter_{i:04d}", node)
         agent.bench = Bench(problem, [p.name for p in problem.parameters])
         return agent
     agent = type("TracedProgram", (_Traced, trace.Module), {})()
     agent.inner = inner
+    for node in inner.parameters():
+        node._set(hashable(node.data))  # noqa: SLF001 - as above
     by_node = {id(node): name for name, node in graph.module_nodes(inner, problem.parameters).items()}
     agent.bench = Bench(problem, [by_node.get(id(node)) for node in agent.parameters()])
     return agent

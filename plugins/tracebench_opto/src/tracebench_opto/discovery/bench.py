@@ -14,9 +14,16 @@ from typing import Any, Self
 from tracebench_core.contracts import Problem
 from tracebench_core.proposing.intake import Intake
 from tracebench_core.specs import Example, Values
+from tracebench_opto.discovery.hashable import hashable, plain
 
+IDLE_PROPOSALS = 20
+"""Proposals in a row that spend nothing of what the budget caps after which a class that runs to the cap is ended."""
 UNKNOWN = -1e9
 """The score of a failure before anything was measured."""
+
+
+class Idle(BaseException):
+    """A class goes on without spending what the budget caps. Like a spent budget it must pass through every `except Exception`."""
 
 
 class Shared:
@@ -62,6 +69,8 @@ class Bench(Shared):
         self._intake = Intake(problem)
         self._examples = {e.id: e for e in (*problem.validation, *problem.train)}
         self._step = contextlib.ExitStack()
+        self._spent: tuple[float | None, ...] = ()
+        self._idle = 0
 
     def example(self, id_: str) -> Example:
         """Return an example by id."""
@@ -69,7 +78,7 @@ class Bench(Shared):
 
     def values(self, nodes: Sequence[Any]) -> Values:
         """Return the values that the agent's parameters hold."""
-        held = {name: node._data for name, node in zip(self.names, nodes, strict=True) if name}  # noqa: SLF001 - untraced
+        held = {name: plain(node._data) for name, node in zip(self.names, nodes, strict=True) if name}  # noqa: SLF001 - untraced
         return {p.name: held[p.name] for p in self.problem.parameters}
 
     def typed(self, nodes: Sequence[Any], written: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -77,7 +86,7 @@ class Bench(Shared):
         base = self.values(nodes)
         named = [(name, node) for name, node in zip(self.names, nodes, strict=True) if name and node in written]
         values = self._intake.take(base, {name: written[node] for name, node in named}) or base
-        return {node: values[name] for name, node in named if values[name] != base[name]}
+        return {node: hashable(values[name]) for name, node in named if values[name] != base[name]}
 
     def report(self, complaints: Sequence[str]) -> None:
         """Record replies that could not be read."""
@@ -85,8 +94,18 @@ class Bench(Shared):
             self._intake.malformed("; ".join(dict.fromkeys(complaints)))
 
     def next_step(self) -> None:
-        """End the current step and begin another: one for each proposal."""
+        """End the current step and begin another: one for each proposal.
+
+        Raises:
+            Idle: when the job has caps, and nothing of what they cap was spent for long.
+        """
         self.end_step()
+        used, caps = self.problem.budget.used(), self.problem.budget.caps.caps()
+        spent = tuple(getattr(used, axis) for axis in caps)
+        self._idle = self._idle + 1 if spent == self._spent else 0
+        self._spent = spent
+        if caps and self._idle >= IDLE_PROPOSALS:
+            raise Idle
         self._step.enter_context(self.problem.step())
 
     def end_step(self) -> None:

@@ -11,19 +11,22 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
 from tracebench_opto.bridge import features
 from tracebench_opto.discovery.process import ProgramFailed, TookTooLong, run
-from tracebench_opto.discovery.records import Discovered, FoundClass, Verdict
+from tracebench_opto.discovery.records import UNTRIED, Discovered, FoundClass, Verdict
 from tracebench_opto.discovery.vocabulary import ABSTRACT
 
 log = logging.getLogger(__name__)
 
 PREFIX = "opto:"
+Effort = Literal["remember", "list", "try"]
+"""How far to go: read what is remembered and start nothing, list the classes too, or also try out those that nobody tried."""
 SECONDS_TO_SCAN = 60.0
-SECONDS_TO_PROBE = 40.0
+SECONDS_TO_PROBE = 90.0
 PROBES_AT_A_TIME = 2
 _PACKAGE = Path(__file__).parents[1]
 _HERE = "tracebench_opto.discovery"
@@ -33,14 +36,19 @@ def discover(
     *,
     excluded: Collection[str] = (),
     only: str | None = None,
+    effort: Effort = "try",
     opto: Path | None = None,
     cache: Path | None = None,
 ) -> list[Discovered]:
     """Return every trainer class of an opto, in order of id; nothing when it has no `opto.trainer`.
 
+    Listing imports opto in another process (seconds); trying out takes up to `SECONDS_TO_PROBE` for a class. By `list`, a class that nobody
+    tried is `untried`; by `remember` it is left out.
+
     Args:
         excluded: class names or ids that are not to be tried, over and above those that are abstract.
-        only: the identifier of a single class; the others are neither tried nor returned.
+        only: the id or the identifier of a single class; the others are neither tried nor returned.
+        effort: how far to go.
         opto: the package folder; the installed one when None.
         cache: a folder for what was found; `cache_folder()` when None.
     """
@@ -48,12 +56,16 @@ def discover(
     if folder is None or not (folder / "trainer").is_dir():
         return []
     memory = _Memory((cache or cache_folder()) / f"{_state_of(folder)}.json")
-    found = memory.found if memory.found is not None else _scan(opto, memory)
+    found = memory.found
+    if found is None:
+        found = [] if effort == "remember" else _scan(opto, memory)
     ids = _ids(found)
-    found = [c for c in found if only in {None, c.identifier}]
+    found = [c for c in found if only in {None, c.identifier, ids[c.key]}]
     refused = {c.key: why for c in found if (why := _refusal(c, ids[c.key], excluded))}
-    _probe_missing([c for c in found if c.key not in refused and not c.unimportable], memory, opto)
-    return sorted((_verdict(c, ids[c.key], refused, memory) for c in found), key=lambda d: d.id)
+    if effort == "try":
+        _probe_missing([c for c in found if c.key not in refused and not c.unimportable], memory, opto)
+    every = sorted((_verdict(c, ids[c.key], refused, memory) for c in found), key=lambda d: d.id)
+    return [d for d in every if effort != "remember" or d.verdict.status != "untried"]
 
 
 def cache_folder() -> Path:
@@ -136,7 +148,7 @@ def _verdict(found: FoundClass, id_: str, refused: dict[str, str], memory: _Memo
     elif found.unimportable:
         verdict = Verdict(status="broken", reason=f"its module cannot be imported: {found.unimportable}")
     else:
-        verdict = memory.verdicts[found.key]
+        verdict = memory.verdicts.get(found.key, UNTRIED)
     return Discovered(id=id_, found=found, verdict=verdict)
 
 

@@ -45,7 +45,11 @@ def _verdict(found: FoundClass, settings: Mapping[str, Any]) -> Verdict:
     for parameters in (1, 2):
         toy = build_dials(parameters=parameters, train=4, validation=4)
         trial = run_trial(
-            DiscoveredTrainer(found, settings), toy, answer=_answer, budget=BUDGET, optimizer=_newest_optimizer()
+            DiscoveredTrainer(found, settings, to_the_cap=False),
+            toy,
+            answer=_answer,
+            budget=BUDGET,
+            optimizer=_newest_optimizer(),
         )
         verdict = _judge(trial, parameters)
         if verdict.status != "ok":

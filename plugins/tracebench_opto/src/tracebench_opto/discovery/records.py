@@ -10,7 +10,7 @@ from tracebench_core.errors import TraceBenchError
 from tracebench_core.specs import Requirement
 from tracebench_core.specs.base import Spec
 
-Status = Literal["ok", "broken", "needs", "excluded"]
+Status = Literal["ok", "broken", "needs", "excluded", "untried"]
 
 
 class FoundClass(Spec):
@@ -49,6 +49,9 @@ class Verdict(Spec):
 
     def __str__(self) -> str:
         return f"{self.status}: {self.reason}" if self.reason else self.status
+
+
+UNTRIED = Verdict(status="untried", reason="not tried out yet: that happens when a config or a command names it")
 
 
 class Discovered(Spec):

@@ -29,7 +29,8 @@ def _spec(discovered: Discovered) -> TrainerSpec:
         loader=f"{LOADERS}:build_{found.identifier}",
         settings=f"{LOADERS}:Settings_{found.identifier}",
         setting_aliases=aliases_of(settings_of(found.constructor, found.train)),
-        title=f"{found.qualname} of the installed opto",
+        title=f"{found.qualname} of the installed opto"
+        + (", not tried out yet" if verdict.status == "untried" else ""),
         description=f"Runs {verdict.reason}." if verdict.status == "ok" and verdict.reason else "",
         requires=verdict.requires,
         broken=verdict.reason if verdict.status == "broken" else "",

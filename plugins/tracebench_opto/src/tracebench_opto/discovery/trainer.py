@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 from collections.abc import Mapping, Sequence
@@ -9,26 +10,33 @@ from typing import Any
 
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import ModelError, UsageError
+from tracebench_core.proposing.schedule import MOST_STEPS
 from tracebench_core.specs import Example, Values
 from tracebench_opto.bridge import library
 from tracebench_opto.bridge.model import ModelFailure, TraceModel
 from tracebench_opto.discovery import vocabulary
 from tracebench_opto.discovery.agents import build_agent
-from tracebench_opto.discovery.bench import Bench
+from tracebench_opto.discovery.bench import Bench, Idle
 from tracebench_opto.discovery.records import FoundClass
 from tracebench_opto.discovery.scoring import build_guide, build_logger
 from tracebench_opto.discovery.updating import typed
 from tracebench_opto.proposers.proposer import TraceProposer
+
+log = logging.getLogger(__name__)
 
 CANDIDATES_KEPT = 3
 """How many of the best candidates are measured whole at the end, besides the one that the trainer left."""
 
 
 class DiscoveredTrainer:
-    """Trains by a class of opto. Settings are the class's own; what the adapters give is not among them."""
+    """Trains by a class of opto. Settings are the class's own; what the adapters give is not among them.
 
-    def __init__(self, found: FoundClass, settings: Mapping[str, Any]) -> None:
+    Where the job's budget caps something and no number of steps was set, the class goes on until the cap ends it, as every trainer does.
+    """
+
+    def __init__(self, found: FoundClass, settings: Mapping[str, Any], *, to_the_cap: bool = True) -> None:
         self._found = found
+        self._goes_on = to_the_cap
         self._settings = dict(settings)
 
     def train(self, problem: Problem) -> None:
@@ -48,6 +56,8 @@ class DiscoveredTrainer:
             trainer.train(**self._arguments(problem, bench))
         except ModelFailure as failure:
             raise failure.error from failure
+        except Idle:
+            log.warning("nothing of what the budget caps was spent for long: the training ends")
         finally:
             bench.end_step()
         _measure(problem, bench, bench.values(agent.parameters()))
@@ -71,7 +81,7 @@ class DiscoveredTrainer:
             "rng_seed": problem.seed,
             "seed": problem.seed,
         }
-        return self._chosen(given, self._found.constructor)
+        return self._chosen(given | self._to_the_cap(problem), self._found.constructor)
 
     def _arguments(self, problem: Problem, bench: Bench) -> dict[str, Any]:
         validation = _dataset(problem.validation or problem.train)
@@ -83,9 +93,17 @@ class DiscoveredTrainer:
             "llm": TraceModel(problem),
             **dict.fromkeys(vocabulary.VALIDATION, validation),
             **dict.fromkeys(vocabulary.TEST, _dataset(problem.train[:1])),
+            **self._to_the_cap(problem),
         }
         chosen = self._chosen(given, self._found.train)
         return {**chosen, "guide": guide, "train_dataset": _dataset(problem.train)}
+
+    def _to_the_cap(self, problem: Problem) -> dict[str, int]:
+        """Return what keeps the class going until a cap ends it; nothing when the user said how long, or no cap would."""
+        known = {**self._found.constructor, **self._found.train}
+        lengths = [name for name in vocabulary.LENGTHS if name in known]
+        told = any(name in self._settings and self._settings[name] != known[name] for name in lengths)
+        return {} if told or not self._goes_on or not problem.budget.caps.caps() else dict.fromkeys(lengths, MOST_STEPS)
 
     def _chosen(self, given: Mapping[str, Any], accepted: Mapping[str, Any]) -> dict[str, Any]:
         own = {k: v for k, v in self._settings.items() if k in accepted and v != accepted[k]}

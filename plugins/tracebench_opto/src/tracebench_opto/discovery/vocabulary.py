@@ -15,6 +15,9 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 """Our word, and what a class may call it, the likeliest first."""
 
+LENGTHS = (*SYNONYMS["num_steps"], "num_epochs", "epochs")
+"""What sets how long a class goes on."""
+
 VALIDATION = ("validate_dataset", "validation_dataset")
 TEST = ("test_dataset",)
 ADAPTED = frozenset(
