@@ -66,6 +66,8 @@ class Answer(BaseHTTPRequestHandler):
         match path.strip("/").split("/"):
             case ["api", "datasets", owner, name, *rest] if self.server.repository(f"{owner}/{name}"):
                 self.describe(f"{owner}/{name}", rest)
+            case ["datasets", _, _, "resolve", revision, *_] if revision != COMMIT:
+                self.say(404, {"error": "no such revision"}, **{"X-Error-Code": "RevisionNotFound"})
             case ["datasets", owner, name, "resolve", _, *parts]:
                 self.give(self.server.root / owner / name / "/".join(parts))
             case _:
@@ -75,12 +77,12 @@ class Answer(BaseHTTPRequestHandler):
         folder = self.server.root / name
         files = [str(path.relative_to(folder)) for path in self.server.repository(name)]
         match rest:
+            case ["revision" | "tree", revision, *_] if revision != COMMIT:
+                self.say(404, {"error": "no such revision"}, **{"X-Error-Code": "RevisionNotFound"})
             case ["tree", _, *below]:
                 folders = {str(Path(file).parent) for file in files} - {"."}
                 entries = [self.listed(folder, file) for file in files if file.startswith("/".join(below))]
                 self.say(200, [*entries, *({"type": "directory", "path": path, "oid": "0" * 40} for path in folders)])
-            case ["revision", revision] if revision not in {COMMIT, "main"}:
-                self.say(404, {"error": "no such revision"}, **{"X-Error-Code": "RevisionNotFound"})
             case _:
                 self.say(200, {"id": name, "sha": COMMIT, "siblings": [{"rfilename": file} for file in files]})
 
