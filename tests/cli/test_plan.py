@@ -10,6 +10,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from tests.whole import cells
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -49,7 +50,12 @@ def planned(cli: Cli, *arguments: str, env: Mapping[str, str] = CORE_ONLY) -> di
     return document
 
 
-@pytest.mark.parametrize("budget", ["{evaluations: 30}", "{evaluations: 10}", "{tokens: 6000}", "{}"])
+@pytest.mark.parametrize(
+    "budget",
+    cells(
+        [("{evaluations: 30}",), ("{evaluations: 10}",), ("{tokens: 6000}",), ("{}",)], always=[("{evaluations: 10}",)]
+    ),
+)
 def test_the_plan_holds_what_the_run_then_uses(cli: Cli, config: Path, tmp_path: Path, budget: str) -> None:
     config.write_text(CONFIG.replace("{evaluations: 30}", budget))
     before = planned(cli)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.store.samples import job_spec
+from tests.whole import cells
 
 from tracebench_core.specs import BudgetState, JobSpec
 from tracebench_core.specs.events import (
@@ -368,7 +369,7 @@ def root(tmp_path) -> Iterator[Path]:
         yield Path(folder, "root")
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", cells(zip(MODES, strict=True), always=[("names lost",)]))
 def test_a_crash_at_any_operation_loses_and_repeats_nothing_that_was_declared_finished(root, mode):
     outcome = _crash_everywhere(root, modes=(mode,))
     print(f"{outcome.points} crash points, {len(outcome.failures)} failures")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 from pydantic import BaseModel
+from tests.whole import HEAVY
 
 from tracebench_core.api import plan
 from tracebench_core.cli.app import app
@@ -52,6 +53,7 @@ def commands(page: Path) -> list[str]:
     ]
 
 
+@HEAVY
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
 def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "configs", tmp_path / "configs")

@@ -6,11 +6,13 @@ import io
 import json
 import shutil
 from collections.abc import Callable
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmarks.caps import CAPS, LOOPS, Row, measure, trainers
+from tests.whole import cells
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
@@ -19,6 +21,7 @@ from tracebench_core.specs import Axis
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
 AXES: tuple[Axis, ...] = tuple(CAPS)
+CLIENTS = ("PrioritySearch", *LOOPS)
 IN_FLIGHT = 4  # calls of one search at once
 REPLY = json.dumps({"reasoning": "closer", "values": {"x": 2.5}})
 
@@ -34,8 +37,10 @@ def row(folder: Path, client: str, axis: Axis) -> Row:
     return measure(folder, axis, client=client, trainer=dict(trainers(folder, search=True))[client])
 
 
-@pytest.mark.parametrize("axis", AXES)
-@pytest.mark.parametrize("client", ["PrioritySearch", *LOOPS])
+@pytest.mark.parametrize(
+    ("client", "axis"),
+    cells(product(CLIENTS, AXES), always=zip(CLIENTS, cycle(AXES), strict=False)),
+)
 def test_a_cap_ends_the_job_well_and_is_passed_by_calls_under_way_alone(
     tmp_path: Path, client: str, axis: Axis
 ) -> None:

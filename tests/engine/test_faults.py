@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from tests.crash.processes import tree
+from tests.whole import HEAVY, cells
 
 from tracebench_core import api
 from tracebench_core.errors import RunDirError
@@ -64,6 +66,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
+@HEAVY
 def test_a_full_disk_stops_the_run_with_words_and_loses_nothing_that_was_declared(
     lab: Lab, small_disk: Path, tmp_path: Path
 ) -> None:
@@ -171,8 +174,13 @@ def test_a_template_that_is_ended_hands_its_jobs_to_the_next_one(lab: Lab, tmp_p
     assert {r.status for r in api.load_run(tmp_path / "runs" / "r").results.values()} == {"ok"}
 
 
-@pytest.mark.parametrize("helper", ["gateway", "sandbox"])
-@pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("helper", "sig"),
+    cells(
+        product(("gateway", "sandbox"), (signal.SIGKILL, signal.SIGTERM)),
+        always=[("gateway", signal.SIGTERM), ("sandbox", signal.SIGKILL)],
+    ),
+)
 def test_a_gateway_or_sandbox_server_that_is_ended_is_started_again(
     tmp_path: Path, helper: str, sig: signal.Signals
 ) -> None:

@@ -7,11 +7,13 @@ import json
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from tests.llm.conftest import Door, Open, say
+from tests.whole import cells
 
 from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.specs import Axis, Budget
@@ -49,8 +51,10 @@ def crowd(door: Door, *, callers: int = CALLERS, **fields: Any) -> list[int]:
         return list(pool.map(lambda number: ask(door, number, **fields), range(callers)))
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("axis", CAPS)
+@pytest.mark.parametrize(
+    ("axis", "stream"),
+    cells(product(CAPS, (False, True)), always=[("llm_calls", False), ("tokens", True)]),
+)
 def test_a_crowd_spends_no_more_than_the_cap(open_door: Open, axis: Axis, stream: bool) -> None:
     with FakeOpenAI(reply=long_answer, delay=0.01) as server:
         caps = Budget.model_validate({axis: CAPS[axis]})

@@ -1,0 +1,18 @@
+"""Matrices of tests: a part of the cells runs always, the others where `TRACEBENCH_HEAVY=whole` is set, as `.ci/run` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+HEAVY = pytest.mark.heavy("whole")
+
+
+def cells(every: Iterable[tuple[Any, ...]], *, always: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Return the cells of a matrix as parameters; those that are not among `always` are marked as heavy."""
+    kept, left = [*always], [*every]
+    unknown = [cell for cell in kept if cell not in left]
+    assert not unknown, unknown
+    return [pytest.param(*cell, marks=() if cell in kept else (HEAVY,)) for cell in left]
