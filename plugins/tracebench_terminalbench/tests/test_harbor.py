@@ -20,7 +20,7 @@ from tracebench_terminalbench.subject import write_subject
 from tracebench_terminalbench.trials import Trial, read_trials
 
 pytestmark = pytest.mark.heavy("harbor")
-ALL = [Case(folder.name, str(folder)) for folder in sorted(TOYS.iterdir())]
+ALL = [Case(folder.name, folder) for folder in sorted(TOYS.iterdir())]
 LOCAL = {"harbor_env": "local"}
 
 
@@ -86,7 +86,7 @@ def test_every_fault_of_a_task_is_told_apart_from_a_zero(
         write_task("build-fails", "true", dockerfile="RUN exit 3\n"),
     ]
 
-    ended = job(harbor, tmp_path / "job", [Case(f.name, str(f)) for f in folders], options={"agent": "oracle", **LOCAL})
+    ended = job(harbor, tmp_path / "job", [Case(f.name, f) for f in folders], options={"agent": "oracle", **LOCAL})
 
     trials = {trial.slug: trial for trial in read_trials(ended.folder)}
     assert trials["zero"].reward == 0.0
@@ -134,7 +134,7 @@ def test_an_agent_that_never_ends_is_verified_when_its_time_is_over(
     folder = write_task("endless", "echo 0.5 > /logs/verifier/reward.txt", agent_seconds=4.0)
     waits = json.dumps({"analysis": "", "plan": "", "commands": [{"keystrokes": "", "duration": 0.5}]})
     with FakeOpenAI(reply=lambda _: waits) as server:
-        ended = job(harbor, tmp_path / "job", [Case("endless", str(folder))], options=LOCAL, server=server)
+        ended = job(harbor, tmp_path / "job", [Case("endless", folder)], options=LOCAL, server=server)
 
     (trial,) = read_trials(ended.folder)
     assert (trial.reward, trial.timed_out) == (0.5, True)
@@ -152,7 +152,7 @@ def test_a_job_out_of_time_leaves_nothing_running(harbor: Harbor, tmp_path: Path
 
 
 def test_what_harbor_refuses_is_said_in_its_words(harbor: Harbor, tmp_path: Path) -> None:
-    ended = job(harbor, tmp_path / "job", [Case("x", str(tmp_path / "nowhere"))], options={"agent": "nop", **LOCAL})
+    ended = job(harbor, tmp_path / "job", [Case("x", tmp_path / "nowhere")], options={"agent": "nop", **LOCAL})
 
     assert not read_trials(ended.folder)
     assert "nowhere" in ended.said

@@ -9,7 +9,7 @@ from tracebench_terminalbench.job_config import LOCAL, TOYS, Case, Model, datase
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.stub import answer
 
-TOY = Case("hello-file", str(TOYS / "hello-file"))
+TOY = Case("hello-file", TOYS / "hello-file")
 MODEL = Model("http://127.0.0.1:1/v1", "m")
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from tracebench_core.analysis.entrants import models_of
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import canonical_json
-from tracebench_core.specs import Axis, JobSpec
+from tracebench_core.specs import Axis, JobSpec, Split, SplitData
 from tracebench_core.store.reader import Run
 
-FORBIDDING_TASK_FIELDS = ("comparability", "source", "salt", "split", "splits", "data", "data_hash", "aggregate")
+FORBIDDING_TASK_FIELDS = ("comparability", "source", "salt", "aggregate")
 """Of a task's entry in the manifest: scores that differ in one of these measure different things."""
 TOLD_RUN_FIELDS = {
     "prices": "prices",
@@ -21,6 +21,7 @@ TOLD_RUN_FIELDS = {
     "versions": "versions",
 }
 """Of the manifest: what may differ, but is told."""
+_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Finding:
 
 def pooling_findings(runs: Sequence[Run], *, axis: Axis | None = None) -> list[Finding]:
     """Return in what the runs differ that are to be compared, what forbids it first; prices forbid a comparison by USD."""
-    found = [*_of_tasks(runs), *_of_heads(runs, axis=axis), *_of_jobs(runs)]
+    found = [*_of_tasks(runs), *_of_data(runs), *_of_heads(runs, axis=axis), *_of_jobs(runs)]
     return sorted(found, key=lambda finding: not finding.forbids)
 
 
@@ -68,6 +69,38 @@ def _of_tasks(runs: Sequence[Run]) -> Iterator[Finding]:
             values = _by_value((run_id, entry[name]) for run_id, entry in found if name in entry)
             if len(values) > 1:
                 yield Finding(f"`{name}` of task `{task_id}`", values, forbids=True)
+
+
+def _of_data(runs: Sequence[Run]) -> Iterator[Finding]:
+    """Compare what the jobs of a task found in its splits; runs of before this was told say nothing of it."""
+    found: dict[tuple[str, str], dict[str, set[tuple[Split, SplitData]]]] = {}
+    for run in runs:
+        for job in run.planned:
+            result = run.results[job.job_id]
+            if result.data or result.status == "ok":
+                options = canonical_json([job.eval_kwargs, job.guide, job.guide_kwargs]).decode()
+                by_run = found.setdefault((job.task_id, options), {})
+                by_run.setdefault(run.run_id, set()).update(result.data.items())
+    for (task_id, _), by_run in found.items():
+        for split in get_args(Split):
+            data = {run_id: {one for name, one in told if name == split} for run_id, told in by_run.items()}
+            values = _by_value((run_id, _words(data[run_id], told=bool(by_run[run_id]))) for run_id in by_run)
+            if len(values) > 1:
+                differs = any(
+                    len(told) > 1
+                    for told in (
+                        {one.examples for ones in data.values() for one in ones},
+                        {one.sha256 for ones in data.values() for one in ones} - {None},
+                    )
+                )
+                yield Finding(
+                    f"data of split `{split}` of task `{task_id}`", values, forbids=differs and split != "train"
+                )
+
+
+def _words(data: set[SplitData], *, told: bool) -> str:
+    each = (f"{one.examples} examples {(one.sha256 or 'of unknown content')[:_DIGITS]}" for one in data)
+    return "; ".join(sorted(each)) or ("none" if told else "not told")
 
 
 def _of_heads(runs: Sequence[Run], *, axis: Axis | None) -> Iterator[Finding]:

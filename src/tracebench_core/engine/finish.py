@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tracebench_core.engine.content import data_of
 from tracebench_core.engine.job import JobContext, open_job_task, open_service, record_error
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.scoring import Scorer
@@ -19,6 +20,7 @@ from tracebench_core.specs import (
 from tracebench_core.specs.events import (
     BudgetReached,
     CandidateSeen,
+    DataKnown,
     EvaluationDone,
     Event,
     JobFinished,
@@ -72,7 +74,7 @@ class JobSoFar:
                 self._final = event.candidate
                 self._meter.add_evaluation(event)
                 self.anything = self.anything or event.status != "not_measured"
-            case Scored() | EvaluationDone(split="test"):
+            case Scored() | DataKnown() | EvaluationDone(split="test"):
                 self.is_forged = True
             case LLMCall():
                 self.last_call = max(self.last_call, event.call)
@@ -140,6 +142,7 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
 def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> None:
     opened = open_job_task(order, context.host)
     try:
+        context.recorder.data(data_of(opened))
         initial = so_far.candidate("c0", blobs)
         service = open_service(order, context, opened, initial=initial)
         try:

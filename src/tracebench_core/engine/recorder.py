@@ -22,6 +22,7 @@ from tracebench_core.specs import (
     ProposalCounts,
     Role,
     Split,
+    SplitData,
     TaskSpec,
 )
 from tracebench_core.specs.events import (
@@ -30,6 +31,7 @@ from tracebench_core.specs.events import (
     BudgetReached,
     CandidateSeen,
     ComparisonSet,
+    DataKnown,
     Decision,
     EnvironmentUsed,
     ErrorRaised,
@@ -230,6 +232,10 @@ class Recorder:
         if name not in self._flags:
             self._flags.add(name)
             self._write(Flagged(name=name, reason=reason))
+
+    def data(self, splits: Mapping[Split, SplitData]) -> None:
+        """The engine is about to score on this data."""
+        self._write(DataKnown(splits=dict(splits)))
 
     def activity(self, doing: str, done: int | None = None, total: int | None = None) -> None:
         """The job is doing something that takes a while."""

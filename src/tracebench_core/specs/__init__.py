@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         JobStatus,
         ModelIdentity,
         ProposalCounts,
+        SplitData,
         StepResult,
         Usage,
     )
@@ -137,6 +138,7 @@ __all__ = [
     "Source",
     "Spec",
     "Split",
+    "SplitData",
     "StepResult",
     "StubFormatSpec",
     "SuiteSpec",
@@ -156,7 +158,7 @@ __all__ = [
 _HOMES = {
     "base": "Axis Mode Ref Role Spec Split Values",
     "feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus",
-    "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts StepResult Usage",
+    "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts SplitData StepResult Usage",
     "llm": "Completion Endpoint Message",
     "named": "PluginsConfig Price",
     "order": "ExecutorSetting JobOrder Sealed SharedLimits",

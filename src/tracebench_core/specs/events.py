@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Discriminator, JsonValue, Tag
 
 from tracebench_core.specs.base import Axis, Mode, Role, Spec, Split
 from tracebench_core.specs.feedback import FeedbackStatus
-from tracebench_core.specs.job import Budget, BudgetState, JobStatus
+from tracebench_core.specs.job import Budget, BudgetState, JobStatus, SplitData
 from tracebench_core.specs.task import Objective
 
 EVENTS_VERSION = 1
@@ -185,6 +185,13 @@ class ExamplesKnown(Event):
     validation: tuple[str, ...]
 
 
+class DataKnown(Event):
+    """The data that the process which scores has before it."""
+
+    kind: Literal["data"] = "data"
+    splits: dict[Split, SplitData]
+
+
 class ComparisonSet(Event):
     """From now on candidates are compared on these examples."""
 
@@ -285,8 +292,8 @@ class UnknownEvent(Event):
 
 _KNOWN: tuple[type[Event], ...] = (
     JobStarted, StepStarted, StepFinished, CandidateSeen, EvaluationDone, LLMCall, Decision, BestChanged, MetricLogged,
-    Activity, SuiteRecord, ExamplesKnown, ComparisonSet, Proposals, Flagged, EnvironmentUsed, TrainingEnded, ErrorRaised, BudgetReached,
-    Scored, JobFinished,
+    Activity, SuiteRecord, ExamplesKnown, DataKnown, ComparisonSet, Proposals, Flagged, EnvironmentUsed, TrainingEnded, ErrorRaised,
+    BudgetReached, Scored, JobFinished,
 )  # fmt: skip
 _KINDS = frozenset(str(kind.model_fields["kind"].default) for kind in _KNOWN)
 
@@ -313,6 +320,7 @@ AnyEvent = Annotated[
     | Annotated[Activity, Tag("activity")]
     | Annotated[SuiteRecord, Tag("record")]
     | Annotated[ExamplesKnown, Tag("examples")]
+    | Annotated[DataKnown, Tag("data")]
     | Annotated[ComparisonSet, Tag("comparison_set")]
     | Annotated[Proposals, Tag("proposals")]
     | Annotated[Flagged, Tag("flag")]

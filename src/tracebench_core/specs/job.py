@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue
 
 from tracebench_core.ids import suite_of
-from tracebench_core.specs.base import Axis, Mode, Role, Spec
+from tracebench_core.specs.base import Axis, Mode, Role, Spec, Split
 from tracebench_core.specs.task import TaskVersion
 
 JobStatus = Literal["ok", "failed", "timeout", "cancelled", "skipped", "not_run"]
@@ -157,6 +157,14 @@ class ProposalCounts(Spec):
     """It could not be read, or held no value that may be evaluated."""
 
 
+class SplitData(Spec):
+    """The data of one split of a task, as a job found it."""
+
+    examples: int
+    sha256: str | None = None
+    """Of the examples' ids, inputs and references; None where they are no data that can be told apart by its text."""
+
+
 class JobResult(Spec):
     """The reduction of one job's events: `results.json`."""
 
@@ -202,5 +210,7 @@ class JobResult(Spec):
     feedback: str = ""
     error: ErrorInfo | None = None
     versions: dict[str, JsonValue] = {}
+    data: dict[Split, SplitData] = {}
+    """What was measured on, by split; empty where the job was not scored, and in runs of before this was told."""
     started_at: str | None = None
     ended_at: str | None = None

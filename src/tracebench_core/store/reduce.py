@@ -8,10 +8,22 @@ from typing import Any
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import suite_of
-from tracebench_core.specs import Axis, Budget, BudgetState, ErrorInfo, JobResult, JobSpec, ProposalCounts, StepResult
+from tracebench_core.specs import (
+    Axis,
+    Budget,
+    BudgetState,
+    ErrorInfo,
+    JobResult,
+    JobSpec,
+    ProposalCounts,
+    Split,
+    SplitData,
+    StepResult,
+)
 from tracebench_core.specs.events import (
     BestChanged,
     CandidateSeen,
+    DataKnown,
     ErrorRaised,
     EvaluationDone,
     Event,
@@ -52,6 +64,7 @@ class Reducer:
         self._trained: TrainingEnded | None = None
         self._proposals = dict.fromkeys(ProposalCounts.model_fields, 0)
         self._flags: dict[str, str] = {}
+        self._data: dict[Split, SplitData] = {}
         self._meter = Meter()
         self._front = Front(())
 
@@ -96,6 +109,8 @@ class Reducer:
                 self._flags[event.name] = event.reason
             case TrainingEnded():
                 self._trained = event
+            case DataKnown():
+                self._data = event.splits
 
     def result(self) -> JobResult:
         """Reduce what was taken so far.
@@ -136,6 +151,7 @@ class Reducer:
             feedback=last_line(error),
             error=error,
             versions=dict(sorted(start.versions.items())),
+            data=self._data,
             started_at=start.t or None,
             ended_at=max(self._last.t, start.t) or None if self._last is not None else None,  # a clock may be set back
         )

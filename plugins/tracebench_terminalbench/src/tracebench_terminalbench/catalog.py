@@ -65,7 +65,7 @@ def cases_of(name: str) -> dict[Split, list[Case]]:
     if name.startswith(TOY):
         return {"train": [_toy(name.removeprefix(TOY))]}
     if Local.root is not None and (Local.root / name / "task.toml").is_file():
-        return {"train": [Case(name, str(Local.root / name))]}
+        return {"train": [Case(name, Local.root / name)]}
     return {"train": [Case(name)]}
 
 
@@ -117,7 +117,7 @@ def _sizes(name: str) -> TaskSizes:
 
 
 def _toy(slug: str) -> Case:
-    return Case(slug, str(TOYS / slug))
+    return Case(slug, TOYS / slug)
 
 
 def _folders(root: Path | None) -> list[Path]:

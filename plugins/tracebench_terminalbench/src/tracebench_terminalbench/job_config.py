@@ -20,7 +20,7 @@ class Case(NamedTuple):
     """What one example runs: a slug of the dataset, or a task's folder on disk."""
 
     slug: str
-    path: str | None = None
+    path: Path | None = None
 
 
 class Model(NamedTuple):
@@ -55,7 +55,7 @@ def job_config(
 
 def backend_of(options: Options, cases: Sequence[Case]) -> str:
     """Return where sandboxes run: as configured, else here for tasks of ours, which need no image, and in Docker for others."""
-    ours = all(case.path is not None and Path(case.path).is_relative_to(TOYS) for case in cases)
+    ours = all(case.path is not None and case.path.is_relative_to(TOYS) for case in cases)
     return options.harbor_env or ("local" if ours else "docker")
 
 
@@ -95,7 +95,7 @@ def _agent(options: Options, subject: Mapping[str, Any], model: Model | None) ->
 
 
 def _sources(options: Options, cases: Sequence[Case]) -> dict[str, Any]:
-    paths = [{"path": case.path} for case in cases if case.path is not None]
+    paths = [{"path": str(case.path)} for case in cases if case.path is not None]
     slugs = [case.slug for case in cases if case.path is None]
     return {"tasks": paths, "datasets": [{**dataset(options.harbor_dataset), "task_names": slugs}] if slugs else []}
 

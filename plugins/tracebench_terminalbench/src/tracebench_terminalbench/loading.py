@@ -42,4 +42,4 @@ def _on_disk(case: Case, written: str) -> Case:
         raise UsageError(
             f"`harbor_task_path` is `{written}`, and there is no `{case.slug}/task.toml` in it.", hint=f"ls {written}"
         )
-    return Case(folder.name, str(folder))
+    return Case(folder.name, folder)
