@@ -14,7 +14,7 @@ from tracebench_core.analysis.floor import noise_floor, resolution_of
 from tracebench_core.analysis.intervals import mean_of_means
 from tracebench_core.analysis.multiplicity import RankComparison, compare_ranks, holm
 from tracebench_core.analysis.outcomes import ENDED, FailurePolicy, Outcome, Outcomes, read_outcomes
-from tracebench_core.analysis.pooling import pooling_findings, refuse_unpoolable
+from tracebench_core.analysis.pooling import pooling_findings, refuse_demonstrations, refuse_unpoolable
 from tracebench_core.analysis.sequential import FIRST_LOOK, Looks, decide, plan_looks
 from tracebench_core.analysis.verdicts import ALPHA, Change, Comparison, PairVerdict, Standing, Summary, TaskComparison
 from tracebench_core.errors import UsageError
@@ -44,8 +44,9 @@ def compare_runs(
     `find` tells how a task makes one score of many.
 
     Raises:
-        UsageError: when the runs cannot be pooled, hold no job that ended, or the baseline is none of them.
+        UsageError: when the runs cannot be pooled, only demonstrate their tasks, hold no job that ended, or the baseline is none of them.
     """
+    refuse_demonstrations(runs)
     findings = pooling_findings(runs, axis=axis)
     refuse_unpoolable(findings)
     by_run = baseline is not None and len(runs) > 1 and any(run.run_id == baseline for run in runs)

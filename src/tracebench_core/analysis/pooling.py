@@ -15,6 +15,8 @@ from tracebench_core.store.reader import Run
 
 FORBIDDING_TASK_FIELDS = ("comparability", "source", "salt", "aggregate")
 """Of a task's entry in the manifest: scores that differ in one of these measure different things."""
+DEMONSTRATOR = "stub-with-answers"
+"""The model of `llm.stub: answers`."""
 TOLD_RUN_FIELDS = {
     "prices": "prices",
     "sandbox": "protection level",
@@ -36,6 +38,26 @@ class Finding:
     def __str__(self) -> str:
         each = "; ".join(f"{_short(value)} in {', '.join(runs)}" for value, runs in self.values.items())
         return f"{self.field} differs: {each}"
+
+
+def is_demonstration(run: Run) -> bool:
+    """Tell whether any of the run's jobs was answered by the stub that shows shipped answers."""
+    return any(identity.model == DEMONSTRATOR for job in run.planned for identity in job.models.values())
+
+
+def refuse_demonstrations(runs: Sequence[Run]) -> None:
+    """Refuse runs whose model showed the answers that tasks ship: which trainer met them first is chance.
+
+    Raises:
+        UsageError: naming the first such run.
+    """
+    for run in runs:
+        if is_demonstration(run):
+            raise UsageError(
+                f"Run `{run.run_id}` was answered by `{DEMONSTRATOR}`, which shows answers that its tasks ship: it demonstrates the "
+                "tasks, and compares nothing.",
+                hint=f"trace-bench show {run.layout.path}",
+            )
 
 
 def pooling_findings(runs: Sequence[Run], *, axis: Axis | None = None) -> list[Finding]:

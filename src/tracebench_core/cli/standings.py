@@ -32,10 +32,14 @@ def leaderboard(run: Run) -> None:
     """Print a run's leaderboard and, on a terminal, a small curve per trainer; nothing for a run without an ended job."""
     from tracebench_core.analysis.comparison import compare_runs
     from tracebench_core.analysis.outcomes import ENDED
+    from tracebench_core.analysis.pooling import DEMONSTRATOR, is_demonstration
     from tracebench_core.analysis.sentences import unequal_use
     from tracebench_core.builtin.hosting import find_aggregate
 
     if not any(result.status in ENDED for result in run.results.values()):
+        return
+    if is_demonstration(run):
+        output.note(f"A demonstration: `{DEMONSTRATOR}` shows answers that the tasks ship, so that no trainer is ranked.")
         return
     found = compare_runs([run], find=find_aggregate)
     summary_table(found)

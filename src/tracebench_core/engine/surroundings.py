@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from tracebench_core.engine.meter import SharedCounter
 from tracebench_core.engine.outage import OutageWatch
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.providers import addressed, base_url, served
+from tracebench_core.ids import canonical_json
 from tracebench_core.llm.credentials import without_secrets
 from tracebench_core.llm.models import every_model
 from tracebench_core.llm.variants import llm_configs
@@ -42,6 +44,7 @@ from tracebench_core.store.layout import RunLayout
 if TYPE_CHECKING:
     from tracebench_core.engine.environments.client import EnvironmentProcess
     from tracebench_core.engine.replay import RecordedJobs
+    from tracebench_core.llm.gateway.settings import ShippedAnswers
     from tracebench_core.llm.gateway_process import GatewayHandle
 
 JOB_MODULES = (
@@ -147,6 +150,7 @@ class Surroundings:
                 models=self._models(job),
                 variant=job.llm_variant,
                 recorded=self._recorded.find(job) if self._recorded is not None else "",
+                hints={"answers": name} if (name := _answers_of(job)) in self._shipped else None,
                 attempt=trained.attempt if trained is not None else "",
             )
         salts = self._plan.salts.by_split if self._plan.salts is not None and job.salt is not None else {}
@@ -254,6 +258,20 @@ class Surroundings:
         found = self._host.offered_with("stub_format", users) if self._plan.config.mode == "stub" else []
         return [spec for spec in found if isinstance(spec, StubFormatSpec)]
 
+    @cached_property
+    def _shipped(self) -> dict[str, ShippedAnswers]:
+        """What the tasks of this run ship for the stub that shows it, by task and options."""
+        from tracebench_core.llm.gateway.settings import ShippedAnswers  # noqa: PLC0415 - runs without a model need none
+
+        config = self._plan.config
+        if config.mode != "stub" or config.llm.stub != "answers":
+            return {}
+        return {
+            _answers_of(job): ShippedAnswers(task_id=job.task_id, loader=loader, options=job.eval_kwargs)
+            for job in self._plan.jobs
+            if (loader := self._plan.tasks[job.task_id].answers) is not None
+        }
+
     def _open_sandboxes(self, private: Path) -> None:
         needed = {_held(spec) for spec in self._plan.tasks.values() if spec.sandbox is not None}
         for i, (modules, readable) in enumerate(sorted(needed)):
@@ -317,8 +335,13 @@ class Surroundings:
             replay_from=replay,
             reuse=self._reuse,
             stub_formats=self._stub_formats(),
+            stub_answers=self._shipped,
         )
         self._stack.callback(self._gateway.close)
+
+
+def _answers_of(job: JobSpec) -> str:
+    return f"{job.task_id} {canonical_json(job.eval_kwargs).decode()}"
 
 
 def _held(spec: TaskSpec) -> _Held:

@@ -17,7 +17,7 @@ from typing import Any
 from tracebench_core.errors import ModelError
 from tracebench_core.llm.access import PHASES, JobAccess, Phase
 from tracebench_core.llm.credentials import provider_environ, secret_environ, without_secrets
-from tracebench_core.llm.gateway.settings import GatewaySettings
+from tracebench_core.llm.gateway.settings import GatewaySettings, ShippedAnswers
 from tracebench_core.llm.models import resolve_models
 from tracebench_core.llm.prices import prices_of
 from tracebench_core.llm.tokens import Claims, sign
@@ -83,7 +83,7 @@ class GatewayHandle:
             variant: which of the run's variants of models the job belongs to.
             recorded: in a replay, the job of the recording that this one repeats.
             attempt: an earlier one that goes on with what the ledger tells of it.
-            hints: what the stub model may know of the job: `{"parameters": [Parameter as JSON, ...]}`.
+            hints: what the stub model may know of the job: `{"parameters": [Parameter as JSON, ...], "answers": name}`.
         """
         attempt = self._attempts[job_id] = attempt or secrets.token_hex(4)
 
@@ -255,6 +255,7 @@ def start_gateway(
     replay_from: Path | None = None,
     reuse: bool = True,
     stub_formats: Sequence[StubFormatSpec] = (),
+    stub_answers: Mapping[str, ShippedAnswers] | None = None,
     seed: int = 0,
     environ: Mapping[str, str] | None = None,
 ) -> GatewayHandle:
@@ -264,6 +265,7 @@ def start_gateway(
         variants: by name, what holds for the jobs of a variant instead of `llm`.
         reuse: of a recorded run, answer a job that runs again with what its earlier attempts were answered.
         stub_formats: what the stub model learns.
+        stub_answers: by the name in a job's hints, the answers that its task ships.
         environ: where provider keys are taken from; this process's own environment, and what it holds beside it, by default.
 
     Raises:
@@ -293,6 +295,7 @@ def start_gateway(
         replay_from=replay_from.absolute() if replay_from else None,
         reuse=reuse,
         stub_formats=tuple((spec.role, spec.loader) for spec in stub_formats),
+        stub_answers=dict(stub_answers or {}),
         seed=seed,
         token_secret=secrets.token_hex(32),
         admin_token=secrets.token_hex(32),

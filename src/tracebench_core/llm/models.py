@@ -12,6 +12,8 @@ from tracebench_core.specs import LLMConfig, Mode, ModelConfig, ModelIdentity, R
 
 ROLES: tuple[Role, ...] = get_args(Role)
 STUB = ModelIdentity(provider="stub", model="stub")
+STUB_WITH_ANSWERS = ModelIdentity(provider="stub", model="stub-with-answers")
+"""The stub that shows the answers that tasks ship: by its name in every table, and in a job's id, it is told from the other."""
 DEFAULT_MODEL = "gpt-4o-mini"
 DEFAULT_OPENROUTER_MODEL = "openai/gpt-4o-mini"
 FAMILIES = (
@@ -85,15 +87,15 @@ def resolve_models(
         RunDirError: when `replay_from` holds no recording that can be read.
     """
     if mode == "stub":
-        return {role: STUB.model_copy(update={"others": _listed(llm, role, lambda _: STUB)}) for role in ROLES}
+        return _stubs(llm, STUB_WITH_ANSWERS if llm.stub == "answers" else STUB)
     resolved = {role: _with_list(llm, role, environ) for role in ROLES}
     if mode == "replay" and replay_from is not None:
         from tracebench_core.llm.cassette.player import recorded_models  # noqa: PLC0415 - for replays alone
 
         found = recorded_models(Path(replay_from))
         for role, model in found.items():
-            if model == STUB:
-                resolved[role] = STUB.model_copy(update={"others": _listed(llm, role, lambda _: STUB)})
+            if model in {STUB, STUB_WITH_ANSWERS}:
+                resolved[role] = _stubs(llm, model)[role]
             elif role_config(llm, role).model is None:
                 resolved[role] = model
     return resolved
@@ -120,6 +122,10 @@ def key_variable(config: ModelConfig, identity: ModelIdentity) -> str | None:
     if identity.base_url and urlsplit(identity.base_url).hostname in LOOPBACK:
         return None
     return KEY_VARIABLES.get(identity.provider)
+
+
+def _stubs(llm: LLMConfig, stub: ModelIdentity) -> dict[Role, ModelIdentity]:
+    return {role: stub.model_copy(update={"others": _listed(llm, role, lambda _: stub)}) for role in ROLES}
 
 
 def _over(default: ModelConfig, own: ModelConfig) -> ModelConfig:

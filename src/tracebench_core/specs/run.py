@@ -144,8 +144,9 @@ class LLMConfig(ModelConfig):
 
     roles: dict[Role, RoleConfig] = {}
     """What differs for single roles."""
-    stub: Literal["mutate", "empty"] = "mutate"
-    """`mutate` perturbs the current values by the seed; `empty` proposes nothing. Neither is a language model."""
+    stub: Literal["mutate", "empty", "answers"] = "mutate"
+    """`mutate` perturbs the current values by the seed; `answers` now and then shows the next better answer that the task ships, so that a
+    demonstration rises; `empty` proposes nothing. None of them is a language model, and a run with `answers` is never compared."""
     timeout: float = Field(default=120.0, gt=0)
     """Seconds for one attempt."""
     max_retries: int = Field(default=4, ge=0)

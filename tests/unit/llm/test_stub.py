@@ -122,3 +122,35 @@ def test_a_mutation_keeps_the_type(value: Any, seed: int) -> None:
 @given(values=st.dictionaries(st.text(min_size=1, max_size=10), Json, max_size=3))
 def test_shown_values_are_read_back(values: dict[str, Any]) -> None:
     assert shown_values(f"before\n{render_values(values)}\nafter") == values
+
+
+LADDER = [{"x": 1.0}, {"x": 2.0}, {"x": 3.0}]
+
+
+def test_a_shipped_answer_is_followed_by_the_next_better_one_and_by_mutations() -> None:
+    prompt = f"{ANSWER_FORMAT}\n{render_values({'x': 2.0, 'y': 0})}"
+    given = [json.loads(answer(request(prompt, seed=s), mode="answers", ladder=LADDER))["values"] for s in range(60)]
+
+    climbed = [values for values in given if values == {"x": 3.0}]
+    assert 10 <= len(climbed) <= 30
+    assert {"x": 1.0} not in given
+
+
+def test_values_that_no_answer_has_are_followed_by_any_answer_and_the_last_by_mutations_alone() -> None:
+    elsewhere, top = (f"{ANSWER_FORMAT}\n{render_values({'x': x})}" for x in (-7.5, 3.0))
+    asked = [answer(request(elsewhere, seed=s), mode="answers", ladder=LADDER) for s in range(60)]
+    assert {json.loads(text)["values"]["x"] for text in asked} >= {1.0, 2.0, 3.0}
+    mutated = [answer(request(top, seed=s), mode="mutate") for s in range(20)]
+    moved = [answer(request(top, seed=s), mode="answers", ladder=LADDER) for s in range(20)]
+    assert all(json.loads(text)["values"]["x"] not in {1.0, 2.0} for text in moved)
+    assert len({*mutated, *moved}) > 20
+
+
+def test_a_value_shown_under_another_name_is_matched_and_answers_that_do_not_fit_are_left_out() -> None:
+    code = "def f(x):\n    return x + 1"
+    ladder = [{"program": "def f(x):\n    return 2 * x"}]
+    fenced = [answer(request(f"```python\n{code}\n```", seed=s), mode="answers", ladder=ladder) for s in range(30)]
+    assert any("return 2 * x" in text for text in fenced)
+    prompt = f"{ANSWER_FORMAT}\n{render_values({'n': 5})}"
+    numbers = [answer(request(prompt, seed=s), mode="answers", ladder=ladder) for s in range(30)]
+    assert all(isinstance(json.loads(text)["values"]["n"], int) for text in numbers)

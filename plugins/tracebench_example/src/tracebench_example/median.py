@@ -49,3 +49,13 @@ class Median:
 def build() -> Median:
     """Build the task; a task with options takes them here as keywords."""
     return Median()
+
+
+def answers(_options: Mapping[str, Any]) -> list[Values]:
+    """Return programs of known quality, the worst first: the demonstration with `llm.stub: answers` climbs them."""
+    upper = "def middle(numbers):\n    return sorted(numbers)[len(numbers) // 2]\n"
+    right = (
+        "def middle(numbers):\n    low, high = (sorted(numbers)[i] for i in ((len(numbers) - 1) // 2, len(numbers) // 2))\n"
+        "    return (low + high) / 2\n"
+    )
+    return [{"code": upper}, {"code": right}]

@@ -20,6 +20,7 @@ def tracebench_tasks() -> list[TaskSpec]:
             name="median",
             title="Write a function that returns the median",
             loader="tracebench_example.median:build",
+            answers="tracebench_example.median:answers",
             metric="off",
             direction="minimize",
             target=1.0,

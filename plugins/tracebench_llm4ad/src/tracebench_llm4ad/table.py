@@ -40,8 +40,11 @@ def row(
     sandbox: tuple[str, ...] = ("math", "random", "numpy"),
     comparability: int = 2,
     salted: bool = True,
+    answered: bool = True,
 ) -> TaskSpec:
     """Build the spec of the task that `tracebench_llm4ad.<module>:build` loads.
+
+    `answered`: the known heuristic beats the starting program, so that the task ships it as an answer.
 
     `module` and `options` are relative to this package: `constructive.tsp`, `constructive.options:TspOptions`.
     """
@@ -61,6 +64,7 @@ def row(
         objectives=objectives,
         target=target,
         requires=requires,
+        answers=f"{__package__}.baselines:answers_of_{name.rpartition('/')[2].lower()}" if answered else None,
         preload=("numpy", *preload),
         sandbox=sandbox,
         licence="MIT",

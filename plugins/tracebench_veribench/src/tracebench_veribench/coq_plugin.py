@@ -61,9 +61,9 @@ def _prompt_spec(entry: Entry) -> TaskSpec:
 
 def _file_spec(entry: Entry) -> TaskSpec:
     sizes = TaskSizes(parameters=1, train=1)
-    return _spec(
-        f"file/{entry.name}", f"{entry.title}: a file that proves it", f"file_{entry.name}", sizes, groups=("file",)
-    )
+    title = f"{entry.title}: a file that proves it"
+    spec = _spec(f"file/{entry.name}", title, f"file_{entry.name}", sizes, groups=("file",))
+    return spec.model_copy(update={"answers": f"{_LOADING}:answers_{entry.name}"})
 
 
 def _spec(

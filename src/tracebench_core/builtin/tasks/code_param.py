@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from tracebench_core.builtin.tasks.simple import SimpleTask
@@ -60,3 +61,8 @@ def build() -> SimpleTask:
         guide=guide,
         splits={s: tuple(Example(id=f"{s}-{x}", input=x, reference=2 * x + 1) for x in xs) for s, xs in INPUTS.items()},
     )
+
+
+def answers(_options: Mapping[str, Any]) -> list[Values]:
+    """Return programs of known quality, the worst first."""
+    return [{"code": f"def transform(x):\n    return {formula}\n"} for formula in ("2 * x - 1", "2 * x", "2 * x + 1")]

@@ -7,6 +7,7 @@ The camel function f(x, y) = (4 - 2.1 x^2 + x^4 / 3) x^2 + x y + (4 y^2 - 4) y^2
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -62,3 +63,8 @@ def build(*, seed: int | None = None, objective_mode: str = "weighted") -> Simpl
         program=program,
         guide=guide,
     )
+
+
+def answers(_options: Mapping[str, Any]) -> list[Values]:
+    """Return points on the way to the least sum of both losses, which lies near (0.08, -0.61)."""
+    return [{"x": 0.5, "y": -0.2}, {"x": 0.1, "y": -0.4}, {"x": 0.08, "y": -0.61}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -75,3 +76,15 @@ def build_single_node() -> SimpleTask:
         program=program,
         guide=guide,
     )
+
+
+def greetings_answers(_options: Mapping[str, Any]) -> list[Values]:
+    """Return tables with one right greeting more each."""
+    words = GREETINGS["train"]
+    known = [dict(list(words.items())[:n]) for n in range(1, len(words) + 1)]
+    return [{"greetings": {**dict.fromkeys(words, "Hi"), **some}} for some in known]
+
+
+def single_node_answers(_options: Mapping[str, Any]) -> list[Values]:
+    """Return words with more letters of the wanted one."""
+    return [{"text": "hell"}, {"text": WANTED}]

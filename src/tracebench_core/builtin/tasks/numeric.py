@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -79,3 +80,14 @@ def _feedback(value: float, *, target: float, what: str, noise: float) -> Feedba
     verdict = "exactly right" if distance == 0 else "too low" if value < target else "too high"
     text = f"{what} = {value:g} is {verdict}."
     return Feedback(score=noise - distance, text=text, metrics={"distance": distance})
+
+
+def answers_of_one(options: Mapping[str, Any]) -> list[Values]:
+    """Return numbers that halve the distance again and again, and the target."""
+    asked = NumericOptions(**options)
+    return [{"x": asked.initial + part * (asked.target - asked.initial)} for part in (0.5, 0.75, 1.0)]
+
+
+def answers_of_two(_options: Mapping[str, Any]) -> list[Values]:
+    """Return pairs that come nearer to the wanted sum."""
+    return [{"a": 1.0, "b": b} for b in (1.5, 1.75, TARGET - 1.0)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from tracebench_core.llm.cassette.cache import CallCache
@@ -13,7 +14,8 @@ from tracebench_core.llm.gateway.providers.real import RealProvider
 from tracebench_core.llm.gateway.providers.replay import ReplayProvider
 from tracebench_core.llm.gateway.providers.stub import StubProvider
 from tracebench_core.llm.gateway.service import Service
-from tracebench_core.llm.gateway.settings import GatewaySettings
+from tracebench_core.llm.gateway.settings import GatewaySettings, ShippedAnswers
+from tracebench_core.llm.stub.answers import Ladder
 from tracebench_core.plugins import load_ref
 
 LLM_FOLDER = "llm"
@@ -40,12 +42,17 @@ def _provider(settings: GatewaySettings) -> Provider:
         formats = [
             (role, load_ref(loader, owner="the stub's answer formats")) for role, loader in settings.stub_formats
         ]
-        return StubProvider(settings.llm.stub, formats)
+        ladders = {name: partial(_ladder, shipped) for name, shipped in settings.stub_answers.items()}
+        return StubProvider(settings.llm.stub, formats, ladders)
     if settings.mode == "replay":
         if settings.replay_from is None:
             raise ValueError("mode `replay` needs `replay_from`")
         return ReplayProvider(settings.replay_from / LLM_FOLDER)
     return RealProvider(settings.llm, variants=settings.variants, environ=settings.environ)
+
+
+def _ladder(shipped: ShippedAnswers) -> Ladder:
+    return [dict(values) for values in load_ref(shipped.loader, owner=shipped.task_id)(dict(shipped.options))]
 
 
 def _cache(settings: GatewaySettings, folder: Path) -> CallCache | None:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
 from tracebench_core.specs import Budget, LLMConfig, Mode, Price, Role
 from tracebench_core.specs.base import Ref, Spec
+
+
+class ShippedAnswers(Spec):
+    """Where the answers of one task are, under one set of options."""
+
+    task_id: str
+    loader: Ref
+    options: dict[str, Any] = Field(default_factory=dict)
 
 
 class GatewaySettings(Spec):
@@ -26,6 +35,8 @@ class GatewaySettings(Spec):
     """The config's, by model, those of models on a role's list included."""
     stub_formats: tuple[tuple[Role, Ref], ...] = ()
     """Of the plugins that the run uses: whose prompts each answers, and the `StubFormat`."""
+    stub_answers: dict[str, ShippedAnswers] = Field(default_factory=dict)
+    """By the name that a job's keys give: the answers that its task ships, for the stub that shows them."""
     seed: int
     token_secret: str
     """Hex; signs the jobs' keys."""

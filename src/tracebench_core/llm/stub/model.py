@@ -9,19 +9,23 @@ from typing import Any, Literal
 from tracebench_core.contracts import StubFormat
 from tracebench_core.ids import derive_seed
 from tracebench_core.llm.exchange import ChatRequest
+from tracebench_core.llm.stub.answers import Ladder, next_rung
 from tracebench_core.llm.stub.formats import current_values, fenced_code
 from tracebench_core.llm.stub.mutate import mutate
 from tracebench_core.specs import Message, Role
 
-StubMode = Literal["mutate", "empty"]
+StubMode = Literal["mutate", "empty", "answers"]
 WORDS_IN_AN_ANSWER = 12
 
 
-def answer(request: ChatRequest, *, mode: StubMode, formats: Sequence[tuple[Role, StubFormat]] = ()) -> str:
+def answer(
+    request: ChatRequest, *, mode: StubMode, formats: Sequence[tuple[Role, StubFormat]] = (), ladder: Ladder = ()
+) -> str:
     """Return the stub's answer: the same for the same seed, role, request and n-th time of asking, whatever runs beside it.
 
     Args:
         formats: those of plugins, with the role whose prompts each answers; asked after our own, and before what any fenced code gets.
+        ladder: the answers that the job's task ships, the worst first; some proposals are the next of them.
     """
     purpose = ("stub", request.role, request.digest, request.occurrence)
     rng = random.Random(derive_seed(request.seed, *purpose))  # noqa: S311 - reproducible, not secret
@@ -31,6 +35,8 @@ def answer(request: ChatRequest, *, mode: StubMode, formats: Sequence[tuple[Role
     def propose(values: Mapping[str, Any], hints: Mapping[str, Mapping[str, Any]] | None = None, /) -> dict[str, Any]:
         if mode == "empty":
             return {}
+        if shipped := next_rung(ladder, values, rng):
+            return shipped
         return _propose(
             values, rng, hints={name: {**(hints or {}).get(name, {}), **known.get(name, {})} for name in values}
         )

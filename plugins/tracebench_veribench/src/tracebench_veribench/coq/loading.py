@@ -1,8 +1,8 @@
-"""The loaders that specs name: `prompt_<problem>`, `file_<problem>` and `suite`."""
+"""The loaders that specs name: `prompt_<problem>`, `file_<problem>`, `answers_<problem>` and `suite`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,8 @@ def __getattr__(name: str) -> Callable[..., Any]:
         return partial(_prompt_task, problem)
     if kind == "file":
         return partial(_file_task, problem)
+    if kind == "answers":
+        return partial(_answers, problem)
     raise AttributeError(name)
 
 
@@ -42,6 +44,10 @@ def _prompt_task(problem: str, **options: Any) -> PromptTask:
 def _file_task(problem: str, **options: Any) -> FileTask:
     chosen = FileOptions(**options)
     return FileTask(COQ, _assignments((problem,), chosen)[0], chosen)
+
+
+def _answers(problem: str, _options: Mapping[str, Any]) -> list[dict[str, str]]:
+    return [{"file": load_problem(problem).gold}]
 
 
 def _assignments(names: Sequence[str], options: FileOptions) -> tuple[Assignment, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tracebench_core.contracts import StubFormat
@@ -11,6 +11,7 @@ from tracebench_core.ids import content_hash
 from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply
 from tracebench_core.llm.gateway.meter import CHARACTERS_PER_TOKEN, text_of
 from tracebench_core.llm.gateway.providers.pieces import send_in_pieces
+from tracebench_core.llm.stub.answers import Ladder
 from tracebench_core.llm.stub.model import StubMode, answer
 from tracebench_core.specs import Role
 
@@ -20,22 +21,31 @@ VECTOR_SIZE = 64
 class StubProvider:
     """Answers by seed. Its tokens are estimates, and marked so."""
 
-    def __init__(self, mode: StubMode, formats: Sequence[tuple[Role, StubFormat]] = ()) -> None:
+    def __init__(
+        self,
+        mode: StubMode,
+        formats: Sequence[tuple[Role, StubFormat]] = (),
+        ladders: Mapping[str, Callable[[], Ladder]] | None = None,
+    ) -> None:
+        """`ladders`: by name, how the answers that a task ships are loaded, once and at first use."""
         self._mode = mode
         self._formats = formats
+        self._ladders = dict(ladders or {})
+        self._loaded: dict[str, Ladder] = {}
 
     async def ask(self, request: ChatRequest, *, on_delta: OnDelta | None = None) -> Reply:
         """Return the stub's answer.
 
         Raises:
-            ProviderError: a plugin's format failed.
+            ProviderError: a plugin's format, or its function of answers, failed.
         """
         if request.kind == "embedding":
             size = request.sampling.get("dimensions", VECTOR_SIZE)
             vectors = [_vector(text_of(m) or str(m.get("tokens")), size) for m in request.messages]
             return Reply(message={"embeddings": vectors}, finish_reason="stop")
         try:
-            said = answer(request, mode=self._mode, formats=self._formats)
+            ladder = self._ladder(request.hints.get("answers"))
+            said = answer(request, mode=self._mode, formats=self._formats, ladder=ladder)
         except Exception as err:
             raise ProviderError(f"the stub cannot answer: {type(err).__name__}: {err}", kind="request") from err
         text, whole = _cut(said, request.sent())
@@ -43,6 +53,13 @@ class StubProvider:
         if on_delta is not None:
             await send_in_pieces(message, on_delta)
         return Reply(message=message, finish_reason="stop" if whole else "length")
+
+    def _ladder(self, name: str | None) -> Ladder:
+        if name is None or name not in self._ladders:
+            return ()
+        if name not in self._loaded:
+            self._loaded[name] = self._ladders[name]()
+        return self._loaded[name]
 
 
 def _cut(text: str, sent: Mapping[str, Any]) -> tuple[str, bool]:
