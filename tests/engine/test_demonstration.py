@@ -42,7 +42,7 @@ def test_every_task_that_ships_answers_rises_and_the_run_is_no_comparison(tmp_pa
         compare_runs([other, shown])
 
 
-ONE_TASK = '''
+ONE_TASK = """
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import TaskSpec
 
@@ -50,7 +50,7 @@ from tracebench_core.specs import TaskSpec
 def tracebench_tasks():
     loader = "tracebench_core.builtin.tasks.numeric:build_one"
     return [TaskSpec(name="odd", title="Odd", loader=loader, metric="distance", answers="odd_answers:broken")]
-'''
+"""
 
 
 def test_answers_that_cannot_be_loaded_are_a_fault_with_words(

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import PluginHost, discover, load_ref
 from tracebench_core.specs import PluginsConfig
@@ -45,6 +45,7 @@ def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None)
 
     Raises:
         UsageError: when `TRACEBENCH_PLUGINS` names what is not installed.
+        PluginError: when a plugin that the config gives options to cannot be loaded.
     """
     limited = os.environ.get("TRACEBENCH_PLUGINS")
     enabled = None if limited is None else {name.strip() for name in limited.split(",") if name.strip()}
@@ -65,4 +66,11 @@ def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None)
     )
     for name, module in BUILTIN.items():
         host.register(import_module(module), name)
+    for name in config.options:
+        if (
+            name in host.records and (record := host.load(name)).error
+        ):  # one that only watches or wraps jobs has no other use
+            raise PluginError(
+                f"`plugins.options` names `{name}`, which is not loaded: {record.error}", hint="trace-bench plugins"
+            )
     return host

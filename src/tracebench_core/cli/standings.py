@@ -39,7 +39,9 @@ def leaderboard(run: Run) -> None:
     if not any(result.status in ENDED for result in run.results.values()):
         return
     if is_demonstration(run):
-        output.note(f"A demonstration: `{DEMONSTRATOR}` shows answers that the tasks ship, so that no trainer is ranked.")
+        output.note(
+            f"A demonstration: `{DEMONSTRATOR}` shows answers that the tasks ship, so that no trainer is ranked."
+        )
         return
     found = compare_runs([run], find=find_aggregate)
     summary_table(found)

@@ -1,4 +1,4 @@
-"""The answers of known quality that a task ships, as rungs of a ladder that the stub climbs. They show a task; they say nothing of a trainer."""
+"""The answers of known quality that a task ships: rungs of a ladder that the stub climbs. They show a task, and judge no trainer."""
 
 from __future__ import annotations
 

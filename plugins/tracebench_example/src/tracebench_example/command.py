@@ -1,0 +1,47 @@
+"""`trace-bench result-cache`: what the cache of results holds, and how to empty it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracebench_core.api.console import output
+from tracebench_core.errors import UsageError
+
+app = typer.Typer(help="Look into a folder of cached results.", no_args_is_help=True)
+Folder = Annotated[Path, typer.Argument(help="As the config names it in `plugins.options.result_cache.folder`.")]
+
+
+@app.command("list")
+def show(folder: Folder) -> None:
+    """List the jobs that are kept."""
+    rows = [(d.name, d.parent.name, f"{_size(d) / 1e6:.2f}") for d in _kept(folder)]
+    output.table(("job", "versions", "megabytes"), rows)
+
+
+@app.command()
+def clear(folder: Folder) -> None:
+    """Remove what is kept."""
+    kept = list(_kept(folder))
+    for one in kept:
+        shutil.rmtree(one)
+    output.note(f"{len(kept)} kept results removed.")
+
+
+def _kept(folder: Path) -> Iterator[Path]:
+    """Yield the folders of jobs; nothing else that lies there is touched.
+
+    Raises:
+        UsageError: when there is no such folder.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder `{folder}`.", hint="ls")
+    yield from sorted(file.parent for file in folder.glob("*-core-*/*/results.json"))
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
