@@ -12,7 +12,7 @@ import typer
 from tracebench_core.api.console import output
 from tracebench_core.errors import UsageError
 
-app = typer.Typer(help="Look into a folder of cached results.", no_args_is_help=True)
+app = typer.Typer(help="Look into a folder of cached results.", no_args_is_help=True, rich_markup_mode=None)
 Folder = Annotated[Path, typer.Argument(help="As the config names it in `plugins.options.result_cache.folder`.")]
 
 
