@@ -1,8 +1,8 @@
 """What the suite adds to Harbor, what a cap lets through, and what a kill leaves; on a toy task that runs without Docker.
 
-    TRACE_BENCH_HARBOR=… python benchmarks/terminal_bench.py speed --rounds 3   # baseline: `harbor run` of the same job, in turns
-    TRACE_BENCH_HARBOR=… python benchmarks/terminal_bench.py caps               # beside the log of the model's own server
-    TRACE_BENCH_HARBOR=… python benchmarks/terminal_bench.py kills              # seconds until no process and no mount is left
+    TRACE_BENCH_HARBOR=… PYTHONPATH=. python benchmarks/terminal_bench.py speed --rounds 3   # baseline: `harbor run` of the same job
+    TRACE_BENCH_HARBOR=… PYTHONPATH=. python benchmarks/terminal_bench.py caps               # beside the log of the model's own server
+    TRACE_BENCH_HARBOR=… PYTHONPATH=. python benchmarks/terminal_bench.py kills              # seconds until no process and no mount is left
 
 For `speed` the agent is each task's own solution, and no model is asked; else it is Terminus-2 with a stand-in for a model that only waits.
 """
@@ -15,12 +15,13 @@ import os
 import signal
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
 from datetime import datetime
 from pathlib import Path
+
+from plugins.tracebench_terminalbench.tests.whole_runs import left, run_command
 
 from tracebench_core import api
 from tracebench_core.testing.fake_openai import FakeOpenAI
@@ -103,7 +104,7 @@ def caps() -> None:
     for axis, cap in CAPS:
         with tempfile.TemporaryDirectory() as name, FakeOpenAI(reply=lambda _: WAITS) as server:
             folder = Path(name)
-            command = run_command(folder, server.base_url, TASK, f"{{{axis}: {cap}}}")
+            command = run_command(folder, config(server.base_url, TASK, f"{{{axis}: {cap}}}"))
             started = time.perf_counter()
             subprocess.run(command, check=False, capture_output=True)
             seconds = time.perf_counter() - started
@@ -130,7 +131,7 @@ def kills() -> None:
     ):
         with tempfile.TemporaryDirectory() as name, FakeOpenAI(reply=lambda _: SLEEPS) as server:
             folder = Path(name)
-            command = run_command(folder, server.base_url, "toys", "{}")
+            command = run_command(folder, config(server.base_url, "toys", "{}"))
             runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while sum(".sandbox-" in words for _, words in left(folder)) < 3 or not server.log.requests:
                 time.sleep(0.1)
@@ -152,34 +153,9 @@ def kills() -> None:
                 time.sleep(0.1)
 
 
-def run_command(folder: Path, url: str, task: str, budget: str) -> list[str]:
-    """Return the command that runs a task under a budget, with everything in a folder."""
-    config = folder / "run.yaml"
-    config.write_text(CONFIG.format(budget=budget, url=url, task=task, prices=json.dumps(PRICES)))
-    return [
-        sys.executable,
-        "-m",
-        "tracebench_core.cli",
-        "run",
-        "--config",
-        str(config),
-        "--runs-dir",
-        str(folder / "runs"),
-    ]
-
-
-def left(folder: Path) -> list[tuple[int, str]]:
-    """Return the processes that name a folder or run in it, with their words, and as number 0 the mounts below it."""
-    found = [(0, line) for line in Path("/proc/self/mounts").read_text().splitlines() if str(folder) in line]
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            place = str((process / "cwd").readlink())
-        except OSError:
-            continue
-        if words and (str(folder) in words or str(folder) in place):
-            found.append((int(process.name), words))
-    return found
+def config(url: str, task: str, budget: str) -> str:
+    """Return a config that runs a task under a budget."""
+    return CONFIG.format(budget=budget, url=url, task=task, prices=json.dumps(PRICES))
 
 
 def _parent(pid: int) -> int:

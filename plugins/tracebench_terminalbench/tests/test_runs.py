@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plugins.tracebench_terminalbench.tests.whole_runs import left, run_command
 
 from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_terminalbench import rules
@@ -31,38 +31,9 @@ trainers: [{trainer}]
 SLOW = json.dumps({"analysis": "", "plan": "", "commands": [{"keystrokes": "sleep 999\n", "duration": 30}]})
 
 
-def command(folder: Path, **filled: str) -> list[str]:
-    config = folder / "run.yaml"
-    config.write_text(CONFIG.format(**filled))
-    return [
-        sys.executable,
-        "-m",
-        "tracebench_core.cli",
-        "run",
-        "--config",
-        str(config),
-        "--runs-dir",
-        str(folder / "runs"),
-    ]
-
-
 def events(folder: Path) -> Iterator[dict[str, Any]]:
     for path in folder.glob("runs/*/jobs/*/events.jsonl"):
         yield from map(json.loads, path.read_text().splitlines())
-
-
-def left(folder: Path) -> list[str]:
-    """Return the processes that name the folder, or run in it, and the mounts below it."""
-    found = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(folder) in line]
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            place = str((process / "cwd").readlink())
-        except OSError:
-            continue
-        if words and (str(folder) in words or str(folder) in place) and int(process.name) != os.getpid():
-            found.append(words)
-    return found
 
 
 def test_a_strict_validation_tries_each_task_with_its_solution_and_with_nothing(
@@ -99,7 +70,7 @@ def test_a_trainer_finds_the_advice_that_solves_the_tasks(harbor: Harbor, tmp_pa
     with FakeOpenAI(reply=rules.answer) as server:
         trainer = "{id: SequentialRefine, params_variants: [{num_steps: 2}]}"
         done = subprocess.run(
-            command(tmp_path, url=server.base_url, task="toys", trainer=trainer, budget="{}"),
+            run_command(tmp_path, CONFIG.format(url=server.base_url, task="toys", trainer=trainer, budget="{}")),
             check=False, capture_output=True, text=True,
         )  # fmt: skip
 
@@ -134,7 +105,7 @@ def test_a_cap_ends_harbor_and_leaves_nothing(harbor: Harbor, tmp_path: Path, ca
     waits = json.dumps({"analysis": "", "plan": "", "commands": [{"keystrokes": "", "duration": 0.5}]})
     with FakeOpenAI(reply=lambda _: waits) as server:
         done = subprocess.run(
-            command(tmp_path, url=server.base_url, task="toy/hello-file", trainer="NoOp", budget=cap),
+            run_command(tmp_path, CONFIG.format(url=server.base_url, task="toy/hello-file", trainer="NoOp", budget=cap)),
             check=False, capture_output=True, text=True,
         )  # fmt: skip
 
@@ -147,7 +118,9 @@ def test_a_cap_ends_harbor_and_leaves_nothing(harbor: Harbor, tmp_path: Path, ca
 def test_a_model_that_goes_away_in_the_middle_is_nothing_measured(harbor: Harbor, tmp_path: Path) -> None:
     waits = json.dumps({"analysis": "", "plan": "", "commands": [{"keystrokes": "", "duration": 0.5}]})
     with FakeOpenAI(reply=lambda _: waits, script=[None, None], rates={"drop": 1.0}) as server:
-        words = command(tmp_path, url=server.base_url, task="toy/hello-file", trainer="NoOp", budget="{}")
+        words = run_command(
+            tmp_path, CONFIG.format(url=server.base_url, task="toy/hello-file", trainer="NoOp", budget="{}")
+        )
         done = subprocess.run(
             [*words, "-o", "llm.outage_limit=0", "-o", "evaluation_retries=0"],
             check=False,
@@ -170,11 +143,11 @@ def test_a_run_that_is_killed_leaves_no_process_and_no_mount(
 ) -> None:
     with FakeOpenAI(reply=lambda _: SLOW) as server:
         runner = subprocess.Popen(
-            command(tmp_path, url=server.base_url, task="toys", trainer="NoOp", budget="{}"),
+            run_command(tmp_path, CONFIG.format(url=server.base_url, task="toys", trainer="NoOp", budget="{}")),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         deadline = time.monotonic() + 300
-        while len([words for words in left(tmp_path) if ".sandbox-" in words]) < 3 or not server.log.requests:
+        while len([words for _, words in left(tmp_path) if ".sandbox-" in words]) < 3 or not server.log.requests:
             assert time.monotonic() < deadline, "the sandboxes did not start"
             assert runner.poll() is None
             time.sleep(0.2)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from plugins.tracebench_viewer.tests.visiting import browsing
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
@@ -20,6 +23,13 @@ CONFIG = {
     "tasks": ["internal:numeric_param", "internal:non_trainable"],
     "trainers": [{"id": "BestOfN", "params": {"n": 4}}],
 }
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium; for tests marked `IN_A_BROWSER`."""
+    with browsing() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -5,35 +5,20 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from plugins.tracebench_viewer.tests.visiting import BROWSER, browsing, command, served, visiting
+from plugins.tracebench_viewer.tests.visiting import IN_A_BROWSER, command, served, visiting
 
 from tracebench_viewer.look import number
 
-MISSING = next((name for name in ("streamlit", "playwright") if find_spec(name) is None), None)
-pytestmark = [
-    pytest.mark.heavy("browser"),
-    pytest.mark.skipif(BROWSER is None, reason="There is no Chromium: apt-get install chromium"),
-    pytest.mark.skipif(MISSING is not None, reason=f"`{MISSING}` is not installed: pip install {MISSING}"),
-    pytest.mark.filterwarnings("ignore"),
-    pytest.mark.timeout(900),
-]
+pytestmark = [*IN_A_BROWSER, pytest.mark.timeout(900)]
 PAGES = {
     "": "Runs", "run": "Run", "job": "Job", "compare": "Compare", "failures": "Failures", "launch": "Launch",
     "installed": "Tasks and trainers",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsing() as found:
-        yield found
 
 
 def asked(page: Any) -> dict[str, str]:

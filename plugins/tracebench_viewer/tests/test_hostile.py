@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from plugins.tracebench_viewer.tests.hostile import TEXTS, make_hostile, make_odd
-from plugins.tracebench_viewer.tests.visiting import BROWSER, Visitor, browsing, served, visiting
+from plugins.tracebench_viewer.tests.visiting import IN_A_BROWSER, Visitor, served, visiting
 
-MISSING = next((name for name in ("streamlit", "playwright") if find_spec(name) is None), None)
-pytestmark = [
-    pytest.mark.heavy("browser"),
-    pytest.mark.skipif(BROWSER is None, reason="There is no Chromium: apt-get install chromium"),
-    pytest.mark.skipif(MISSING is not None, reason=f"`{MISSING}` is not installed: pip install {MISSING}"),
-    pytest.mark.filterwarnings("ignore"),
-    pytest.mark.timeout(1800),
-]
+pytestmark = [*IN_A_BROWSER, pytest.mark.timeout(1800)]
 PLANTED = "#hacked, iframe[src*=evil], [src*='evil.example'], [href^='javascript:'], a[href*='evil.example'], [onerror], [onload]"
 DRIVING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsing() as found:
-        yield found
 
 
 def demand_harmless(visitor: Visitor) -> None:

@@ -11,11 +11,22 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 BROWSER = shutil.which("chromium")
+MISSING = next((name for name in ("streamlit", "playwright") if find_spec(name) is None), None)
+IN_A_BROWSER = [
+    pytest.mark.heavy("browser"),
+    pytest.mark.skipif(BROWSER is None, reason="There is no Chromium: apt-get install chromium"),
+    pytest.mark.skipif(MISSING is not None, reason=f"`{MISSING}` is not installed: pip install {MISSING}"),
+    pytest.mark.filterwarnings("ignore"),
+]
+"""Marks of the tests that need one."""
 PATIENCE = 90_000
 """Milliseconds that anything may take on a machine that is busy with other things."""
 ROW = 35

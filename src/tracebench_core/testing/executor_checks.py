@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tracebench_core.plugins import Catalog
@@ -61,15 +61,14 @@ def check_same_results(plugin: PluginUnderTest) -> Found:
 
     Four small jobs run on both. Where jobs run may change nothing but time. Mend: hand a job's order over whole, and keep its environment.
     """
-    for name, skip in _executors(plugin, "TB441"):
-        if skip:
-            yield skip
-            continue
-        ours, theirs = (_run(SAME, executor) for executor in ("local", name))
+
+    def fault(executor: str) -> str:
+        ours, theirs = (_run(SAME, name) for name in ("local", executor))
         if isinstance(theirs, str) or isinstance(ours, str):
-            yield Finding("TB441", f"a run of four small jobs fails: {theirs}", f"executor {name}")
-        elif ours != theirs:
-            yield Finding("TB441", f"its results differ: {theirs}, not {ours}", f"executor {name}")
+            return f"a run of four small jobs fails: {theirs}"
+        return "" if ours == theirs else f"its results differ: {theirs}, not {ours}"
+
+    yield from _each(plugin, "TB441", fault)
 
 
 def check_dead_jobs(plugin: PluginUnderTest) -> Found:
@@ -77,14 +76,13 @@ def check_dead_jobs(plugin: PluginUnderTest) -> Found:
 
     Two of four jobs end by SIGKILL; they have failed, and the others are ok. Mend: tell the end as `died`, with what is known, and go on.
     """
-    for name, skip in _executors(plugin, "TB442"):
-        if skip:
-            yield skip
-            continue
-        found = _run(DIES, name)
-        states = sorted(state for state, _ in found.values()) if isinstance(found, dict) else found
-        if states != ["failed", "failed", "ok", "ok"]:
-            yield Finding("TB442", f"two jobs that die and two that do not end as {states}", f"executor {name}")
+
+    def fault(executor: str) -> str:
+        states = _states(DIES, executor)
+        right = states == ["failed", "failed", "ok", "ok"]
+        return "" if right else f"two jobs that die and two that do not end as {states}"
+
+    yield from _each(plugin, "TB442", fault)
 
 
 def check_timeout(plugin: PluginUnderTest) -> Found:
@@ -92,20 +90,26 @@ def check_timeout(plugin: PluginUnderTest) -> Found:
 
     A trainer that sleeps for ten minutes has `job_timeout: 1`. Mend: `JobOrder.time_limit` says how long a process may take.
     """
-    for name, skip in _executors(plugin, "TB443"):
-        if skip:
-            yield skip
-            continue
-        found = _run(TIMES_OUT, name)
-        states = sorted(state for state, _ in found.values()) if isinstance(found, dict) else found
-        if states != ["timeout"]:
-            yield Finding("TB443", f"a job that outlives its time ends as {states}", f"executor {name}")
+
+    def fault(executor: str) -> str:
+        states = _states(TIMES_OUT, executor)
+        return "" if states == ["timeout"] else f"a job that outlives its time ends as {states}"
+
+    yield from _each(plugin, "TB443", fault)
 
 
-def _executors(plugin: PluginUnderTest, code: str) -> Iterator[tuple[str, Skipped | None]]:
+def _each(plugin: PluginUnderTest, code: str, fault: Callable[[str], str]) -> Found:
+    """Yield what a check finds with each executor that can run here; no words, no fault."""
     for name, spec in plugin.parts("executor").items():
-        why = Catalog.availability(spec)
-        yield name, Skipped(code, why, f"executor {name}") if why else None
+        if why := Catalog.availability(spec):
+            yield Skipped(code, why, f"executor {name}")
+        elif words := fault(name):
+            yield Finding(code, words, f"executor {name}")
+
+
+def _states(config: str, executor: str) -> list[str] | str:
+    found = _run(config, executor)
+    return sorted(state for state, _ in found.values()) if isinstance(found, dict) else found
 
 
 def _run(config: str, executor: str) -> dict[str, tuple[str, str]] | str:
