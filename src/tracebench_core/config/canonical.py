@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from tracebench_core.config.problems import Loc, Problem, dotted
 from tracebench_core.config.shape import names_at
+from tracebench_core.ids import nearest
 
 Level: TypeAlias = Literal["run", "task", "trainer", "model"]
 
@@ -48,6 +49,17 @@ def knob_prefixes() -> tuple[str, ...]:
 def is_knob(name: str) -> bool:
     """Tell whether a field is a trainer setting written a level too high."""
     return name in KNOBS or name.startswith(knob_prefixes())
+
+
+def is_bare_setting(name: str, loc: Loc) -> bool:
+    """Tell whether a name that no field at `loc` has, nor one that is much like it, is to be taken for a trainer's setting.
+
+    Whether a trainer knows it is told when trainers are chosen.
+    """
+    if level_of(loc) not in {"run", "trainer"}:
+        return False
+    known = spellings(loc)
+    return is_knob(name) or (name not in known and name.isidentifier() and nearest(name, known) is None)
 
 
 def level_of(loc: Loc) -> Level | None:
@@ -93,7 +105,7 @@ class Canonical:
 
     def _run(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         data = self._fields(raw, loc=())
-        knobs = {name: data.pop(name) for name in [*data] if is_knob(name)}
+        knobs = self._bare_settings(data, ())
         shared = data.get("trainer_kwargs", {})
         if knobs and isinstance(shared, dict):
             self._move({("trainer_kwargs", name): (name,) for name in knobs})
@@ -111,6 +123,11 @@ class Canonical:
             if isinstance(data.get(name), list):
                 data[name] = [entry(item, (name, i)) for i, item in enumerate(data[name])]
         return data
+
+    @staticmethod
+    def _bare_settings(data: dict[str, Any], loc: Loc) -> dict[str, Any]:
+        """Take the settings of trainers out of the fields of a mapping."""
+        return {name: data.pop(name) for name in [*data] if data[name] is not None and is_bare_setting(name, loc)}
 
     def _lower_shared(self, data: dict[str, Any]) -> None:
         """Take `optimizer_kwargs` and `eval_kwargs` out of `trainer_kwargs`: they are fields of their own."""
@@ -148,7 +165,7 @@ class Canonical:
         if not isinstance(raw, dict):
             return self._task(raw, loc)
         data = self._fields(raw, loc=loc)
-        knobs = {name: data.pop(name) for name in [*data] if is_knob(name)}
+        knobs = self._bare_settings(data, loc)
         variants = data.get("params_variants")
         if isinstance(variants, list) or (variants is None and knobs):
             variants = [_variant(variant) for variant in variants or [{}]]

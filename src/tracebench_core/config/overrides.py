@@ -93,7 +93,7 @@ def _resolve(steps: Loc, value: Any, text: str) -> tuple[Loc, Any]:
             spelling = step.replace("-", "_")
             level = canonical.level_of(loc)
             name = canonical.ALIASES[level].get(spelling, spelling) if level else spelling
-            if level == "run" and canonical.is_knob(name):
+            if level == "run" and canonical.is_bare_setting(name, ()):
                 loc = (*loc, "trainer_kwargs")
             loc = (*loc, name)
             if name != spelling and spelling in canonical.ONE_OF_A_LIST:

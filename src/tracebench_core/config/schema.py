@@ -39,7 +39,7 @@ MODELS: tuple[type[BaseModel], ...] = (
 
 
 def config_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of what `load_config` accepts, dashes for underscores aside."""
+    """Return the JSON Schema (2020-12) of what `load_config` accepts, dashes for underscores and bare settings of trainers aside."""
     schema = RunConfig.model_json_schema()
     definitions = schema["$defs"]
     _describe(schema, RunConfig)

@@ -160,6 +160,20 @@ def test_variants_that_cannot_be_told_apart_are_refused(host: PluginHost) -> Non
         planned(host, llm_variants=[{"modell": "a"}])
 
 
+def test_a_bare_setting_reaches_the_trainers_that_know_it_and_no_typo_vanishes(host: PluginHost) -> None:
+    plan = planned(host, trainers=["NoOp", {"id": "RandomSearch", "num_proposals": 2}], num_steps=7)
+    settings = {job.trainer_id: job.settings for job in plan.jobs}
+    assert {name: settings["RandomSearch"][name] for name in ("num_steps", "num_proposals")} == {
+        "num_steps": 7,
+        "num_proposals": 2,
+    }
+    assert "num_steps" not in settings["NoOp"]
+    with pytest.raises(ConfigError, match=r"`RandomSearch` has no setting `num_stps`\. Did you mean `num_steps`"):
+        planned(host, trainers=[{"id": "RandomSearch", "num_stps": 7}])
+    with pytest.raises(ConfigError, match=r"nothing chosen knows it\. Did you mean `num_steps`"):
+        planned(host, trainers=["NoOp", "RandomSearch"], num_stps=7)
+
+
 def test_swept_settings_make_every_combination(host: PluginHost) -> None:
     sweep = {"num_proposals": {"low": 1, "high": 5, "step": 2}, "num_steps": [7, 9]}
     plan = planned(host, trainers=[{"id": "RandomSearch", "sweep": sweep}])
