@@ -21,9 +21,9 @@ from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, V
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.drawings.view import RECORD
 from tracebench_llm4ad.evaluator import Rules, Verdict
-from tracebench_llm4ad.heuristic import SandboxedHeuristic, load_trusted
+from tracebench_llm4ad.heuristic import SandboxedHeuristic, load_trusted, side_by_side_source
 from tracebench_llm4ad.seclusion import SECLUSION
-from tracebench_llm4ad.stepwise import StepwiseRules, side_by_side_source, solve_side_by_side
+from tracebench_llm4ad.stepwise import StepwiseRules, solve_side_by_side
 
 SPLITS: frozenset[Split] = frozenset(get_args(Split))
 PUBLIC: Mapping[Split, str] = MappingProxyType({})
@@ -98,11 +98,9 @@ class CodeTask:
     def run(self, values: Values, example: Example, context: Context) -> list[Any]:
         """Return one solution per case of the example; one session of the sandbox serves the whole batch."""
         limits = Limits(seconds=self.evaluator.timeout_seconds)
-        prelude = f"{SECLUSION}{self._prelude}{seeding(context.seed, numpy=self.evaluator.needs_numpy)}"
-        code = str(values[PARAMETER])
         evaluator = self.evaluator
-        if isinstance(evaluator, StepwiseRules):
-            prelude += side_by_side_source(evaluator.entry)
+        prelude = f"{SECLUSION}{self._prelude}{seeding(context.seed, numpy=evaluator.needs_numpy)}{side_by_side_source(evaluator.entry)}"
+        code = str(values[PARAMETER])
         with context.sandbox.session(code, self.evaluator.entry, limits=limits, prelude=prelude) as session:
             if isinstance(evaluator, StepwiseRules):
                 cases: Sequence[Case] = example.input

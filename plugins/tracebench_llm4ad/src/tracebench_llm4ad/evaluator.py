@@ -31,6 +31,10 @@ class Heuristic(Protocol):
         """
         ...
 
+    def many(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return the function's values for calls that do not depend on each other."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

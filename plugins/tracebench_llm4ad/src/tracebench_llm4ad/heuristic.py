@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracebench_core.contracts import EvaluationFailed, Session
@@ -29,6 +29,14 @@ ADVICE: dict[OutcomeStatus, str] = {
 }
 
 
+SIDE_BY_SIDE = "_side_by_side"
+
+
+def side_by_side_source(entry: str) -> str:
+    """Return source of the function that answers several questions by calls of `entry`, so that one round trip serves them all."""
+    return f"\ndef {SIDE_BY_SIDE}(calls):\n    return [{entry}(*arguments) for arguments in calls]\n\n"
+
+
 class SandboxedHeuristic:
     """A candidate in a session of the sandbox: every call is answered, or ends the evaluation with words.
 
@@ -42,7 +50,17 @@ class SandboxedHeuristic:
 
     def __call__(self, *args: Any) -> Any:
         """Call the candidate with copies of `args`."""
-        outcome = self._session.call(*args)
+        return self._value(self._session.call(*args))
+
+    def many(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call the candidate once for each tuple of arguments, in one round trip."""
+        values = self._value(self._session.call([*calls], entry=SIDE_BY_SIDE))
+        if not isinstance(values, list) or len(values) != len(calls):
+            text = f"The program must not touch `{SIDE_BY_SIDE}`."
+            raise EvaluationFailed(Feedback(score=0.0, status="invalid", text=text))
+        return values
+
+    def _value(self, outcome: Outcome) -> Any:
         self.seconds += spent(outcome)
         if outcome.status != "ok":
             raise EvaluationFailed(explain(outcome))
@@ -63,6 +81,10 @@ class TrustedHeuristic:
         value = self._function(*copies)
         self.seconds += time.process_time() - started
         return value
+
+    def many(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call the function once for each tuple of arguments."""
+        return [self(*arguments) for arguments in calls]
 
 
 def spent(outcome: Outcome) -> float:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from tracebench_core.contracts import EvaluationFailed, Session
 from tracebench_llm4ad.evaluator import Heuristic, Rules, invalid
-from tracebench_llm4ad.heuristic import explain, spent
+from tracebench_llm4ad.heuristic import SIDE_BY_SIDE, explain, spent
 from tracebench_llm4ad.returned import shown
 
 Instance = TypeVar("Instance")
@@ -28,13 +28,6 @@ class Answer(NamedTuple):
 
 Steps: TypeAlias = Generator[tuple[Any, ...], Answer, Any]
 """Yields the arguments of a call, is sent its `Answer`, and returns the solution."""
-
-ENTRY = "_side_by_side"
-
-
-def side_by_side_source(entry: str) -> str:
-    """Return source of the function that answers the questions of several instances by calls of `entry`."""
-    return f"\ndef {ENTRY}(calls):\n    return [{entry}(*arguments) for arguments in calls]\n\n"
 
 
 class StepwiseRules(Rules[Instance]):
@@ -80,13 +73,13 @@ def solve_side_by_side(
         go_on(place, None)
     while questions:
         asked, questions = questions, {}
-        outcome = session.call([*asked.values()], entry=ENTRY)
+        outcome = session.call([*asked.values()], entry=SIDE_BY_SIDE)
         if outcome.status != "ok":
             _blame(asked, session, named=named)
             raise EvaluationFailed(explain(outcome))
         values = outcome.value
         if not isinstance(values, list) or len(values) != len(asked):
-            raise invalid(f"The program must not touch `{ENTRY}`; it returned {shown(values)}.")
+            raise invalid(f"The program must not touch `{SIDE_BY_SIDE}`; it returned {shown(values)}.")
         for place, value in zip(asked, values, strict=True):
             go_on(place, Answer(value, spent(outcome) / len(asked)))
     return solutions

@@ -25,6 +25,8 @@ from tracebench_llm4ad.returned import number
 BLOCKS = ((0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 2), (0, 2, 1), (1, 1, 1), (2, 2, 2))
 """One vector of each symbol's orbit. The orbits of 011, 022, 112 and 122 are no admissible sets themselves and never occur."""
 WEIGHTS = np.array([sum(value != 0 for value in block) for block in BLOCKS])
+AT_ONCE = 1000
+"""Vectors that are ranked in one round trip to the candidate."""
 ROTATIONS = np.array([len({block[k:] + block[:k] for k in range(3)}) for block in BLOCKS])
 
 PROGRAM = '''
@@ -67,14 +69,12 @@ class AdmissibleSetEvaluator(ListedEvaluator[tuple[int, int]]):
         n, w = instance
         words = all_words(n, w)
         blocks = np.array(BLOCKS)
-        ranks = np.array([number(heuristic(blocks[word].ravel().tolist(), n, w), what="a priority") for word in words])
-        taken: list[int] = []
-        queue = np.argsort(-ranks, kind="stable")
-        while len(queue):
-            queue, first = queue[1:], int(queue[0])
-            queue = queue[surviving(words[queue], words[first], words[taken])]
-            taken.append(first)
-        return [tuple(int(symbol) for symbol in words[index]) for index in taken]
+        ranks: list[float] = []
+        for start in range(0, len(words), AT_ONCE):
+            vectors = blocks[words[start : start + AT_ONCE]].reshape(-1, n).tolist()
+            ranks += [number(rank, what="a priority") for rank in heuristic.many([(el, n, w) for el in vectors])]
+        order = np.argsort(-np.array(ranks), kind="stable")
+        return grow(words[order])
 
     def judge(self, instance: tuple[int, int], solution: Any) -> Verdict:
         """Check every pair and triple of words; count the vectors of their orbits."""
@@ -106,9 +106,38 @@ class AdmissibleSetEvaluator(ListedEvaluator[tuple[int, int]]):
 
 def all_words(n: int, w: int) -> Words:
     """Return all words of n / 3 symbols with weight w, in lexicographic order, shape (words, n / 3)."""
-    words = np.array(list(itertools.product(range(len(BLOCKS)), repeat=n // 3)), dtype=np.int64)
-    fitting: Words = words[WEIGHTS[words].sum(axis=1) == w]
-    return fitting
+    weights: Words = np.zeros(1, dtype=np.int64)
+    for _ in range(n // 3):
+        weights = np.add.outer(weights, WEIGHTS).ravel()
+    fitting = np.flatnonzero(weights == w)
+    return np.stack(np.unravel_index(fitting, (len(BLOCKS),) * (n // 3)), axis=1)
+
+
+def grow(words: Words) -> list[tuple[int, ...]]:
+    """Take words greedily in their order, each with all that it and one taken before forbid.
+
+    What two words forbid is a product over blocks, so it is struck out in a table of all words without a look at those still left.
+    """
+    width = words.shape[1]
+    digits = len(BLOCKS) ** np.arange(width)[::-1]
+    forbidden = np.zeros(len(BLOCKS) ** width, dtype=bool)
+    taken: list[tuple[int, ...]] = []
+    for word, place in zip(words.tolist(), (words @ digits).tolist(), strict=True):
+        if forbidden[place]:
+            continue
+        _strike(forbidden, [SAME_WEIGHT[s] for s in word], digits)
+        for other in taken:
+            _strike(forbidden, [BAD[s][t] for s, t in zip(word, other, strict=True)], digits)
+        taken.append(tuple(word))
+    return taken
+
+
+def _strike(forbidden: npt.NDArray[np.bool_], symbols: list[Words], digits: Words) -> None:
+    """Forbid every word with one of the listed symbols in each block."""
+    places: Words = np.zeros(1, dtype=np.int64)
+    for allowed, digit in zip(symbols, digits, strict=True):
+        places = np.add.outer(places, allowed * digit).ravel()
+    forbidden[places] = True
 
 
 def surviving(words: Words, new: npt.NDArray[np.int64], taken: Words) -> npt.NDArray[np.bool_]:
@@ -134,6 +163,10 @@ def _always_good(symbols: tuple[int, ...]) -> bool:
 
 GOOD = np.array([_always_good(symbols) for symbols in itertools.product(range(7), repeat=3)]).reshape(7, 7, 7)
 """Entry [s, t, u]: any rotations of the three symbols have a good coordinate."""
+BAD = [[np.flatnonzero(~GOOD[s, t]) for t in range(7)] for s in range(7)]
+"""Entry [s][t]: the symbols that have no good coordinate with the two."""
+SAME_WEIGHT = [np.flatnonzero(weight == WEIGHTS) for weight in WEIGHTS]
+"""Entry [s]: the symbols of the weight of s, which share its support once all blocks do."""
 
 
 build = loader(AdmissibleSetEvaluator, AdmissibleSetOptions)

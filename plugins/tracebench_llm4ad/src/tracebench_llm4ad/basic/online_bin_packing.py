@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_llm4ad.basic.options import LocalBinPackingOptions, OnlineBinPackingOptions
+from tracebench_llm4ad.basic.options import OnlineBinPackingOptions
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
@@ -16,6 +16,7 @@ from tracebench_llm4ad.packing_bound import martello_toth
 from tracebench_llm4ad.returned import array
 from tracebench_llm4ad.stepwise import Steps, StepwiseRules
 
+WEIBULL_WORDS = "Sizes follow a Weibull distribution with shape 3 and scale 45."
 PROGRAM = '''
 import numpy as np
 
@@ -25,11 +26,11 @@ def priority(item: int, bins: np.ndarray) -> np.ndarray:
     return np.zeros(len(bins))
 '''
 
-OBJECTIVE = """
+OBJECTIVE = f"""
 Design a priority function for online bin packing. Items arrive one at a time and are packed at once, for good; later items are unknown.
 `priority(item, bins)` is called once per item; several sequences are packed side by side, so calls for different sequences alternate.
-- `item` (int): the size of the item, at least 1 and at most the capacity of a bin (100 unless configured otherwise). Sizes follow a \
-Weibull distribution with shape 3 and scale 45.
+- `item` (int): the size of the item, at least 1 and at most the capacity of a bin (100 unless configured otherwise). \
+{WEIBULL_WORDS}
 - `bins` (int array, shape (k,), k >= 1): the free space of every bin that can take the item: the open bins in the order in which they \
 were opened, and last one bin that is still empty.
 Return an array of shape (k,) with one number per bin. The item goes into the bin of the highest priority; of equal ones, the first.
@@ -38,6 +39,7 @@ Score: the mean number of bins used for a sequence; fewer is better. NaN is refu
 
 WEIBULL_SHAPE = 3.0
 WEIBULL_SCALE = 45.0
+UNIFORM = (20, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,18 @@ class OnlineBinPackingEvaluator(Evaluator[Sequence], StepwiseRules[Sequence]):
     program = PROGRAM
     objective = OBJECTIVE
     bound_source = "the Martello-Toth lower bound of the offline problem"
+    options: OnlineBinPackingOptions
 
-    def __init__(self, options: OnlineBinPackingOptions | LocalBinPackingOptions) -> None:
+    def __init__(self, options: OnlineBinPackingOptions) -> None:
         super().__init__(options)
         self.size, self.capacity = options.items, options.capacity
+        if options.sizes == "uniform":
+            self.objective = self.objective.replace(WEIBULL_WORDS, "Sizes are uniform from 20 to 100.")
 
     def generate(self, rng: np.random.Generator) -> Sequence:
-        """Draw sizes from Weibull(3, 45), rounded, and cut to 1 and the capacity (Romera-Paredes et al. 2023)."""
+        """Draw sizes from Weibull(3, 45), rounded, and cut to 1 and the capacity (Romera-Paredes et al. 2023), or uniformly."""
+        if self.options.sizes == "uniform":
+            return Sequence(tuple(int(s) for s in rng.integers(*UNIFORM, self.size, endpoint=True)), self.capacity)
         sizes = np.rint(WEIBULL_SCALE * rng.weibull(WEIBULL_SHAPE, self.size)).astype(np.int64)
         return Sequence(tuple(int(s) for s in np.clip(sizes, 1, self.capacity)), self.capacity)
 
@@ -104,7 +111,7 @@ class OnlineBinPackingEvaluator(Evaluator[Sequence], StepwiseRules[Sequence]):
         return Verdict(
             float(len(used)),
             f"{small} of its {len(used)} bins are less than 80% full, the emptiest holds {used.min():.0f} of {instance.capacity}.",
-            self.extra_metrics(packing),
+            {"excess_percent": 100 * (len(used) / bins_at_least(instance) - 1), **self.extra_metrics(packing)},
         )
 
     def extra_metrics(self, packing: Packing) -> dict[str, float]:
@@ -119,6 +126,11 @@ class OnlineBinPackingEvaluator(Evaluator[Sequence], StepwiseRules[Sequence]):
     def bound(self, instance: Sequence) -> float:
         """Return bound L2 for the items as if they were all known."""
         return float(martello_toth(instance.items, instance.capacity))
+
+
+def bins_at_least(sequence: Sequence) -> int:
+    """Return the bins that the items fill when nothing is lost: what published excesses are measured against."""
+    return -(-sum(sequence.items) // sequence.capacity)
 
 
 build = loader(OnlineBinPackingEvaluator, OnlineBinPackingOptions)

@@ -32,7 +32,7 @@ class ListedOptions(Spec):
 
 
 Circles = Annotated[int, Field(ge=1, le=400)]
-Dimension = Annotated[int, Field(ge=3, le=18, multiple_of=3)]
+Dimension = Annotated[int, Field(ge=3, le=24, multiple_of=3)]
 
 
 class CirclePackingOptions(ListedOptions):
@@ -72,6 +72,8 @@ class OnlineBinPackingOptions(TaskOptions):
     n_items: int | None = Field(default=None, ge=10, le=20_000)
     """Items of a sequence; None goes by `size`."""
     capacity: int = Field(default=100, ge=100, le=100_000)
+    sizes: Literal["weibull", "uniform"] = "weibull"
+    """`weibull` has shape 3 and scale 45; `uniform`, from 20 to 100, with a capacity of 150 is OR-Library's class `u`."""
     timeout_seconds: float = Field(default=120.0, gt=0, le=3600)
 
     @property
@@ -103,3 +105,8 @@ class GlsOptions(TaskOptions):
     problem_size: int = Field(default=50, ge=8, le=200)
     perturbations: int = Field(default=20, ge=1, le=1000)
     """Calls of the heuristic for one instance."""
+    search: Literal["descent", "penalties"] = "descent"
+    """`descent` searches on under the returned distances; `penalties` is the published search (Liu et al. 2024), which moves only the
+    ends of the edges that the function lengthens most, and counts these as penalised."""
+    penalised: int = Field(default=30, ge=1, le=1000)
+    """Edges that `penalties` penalises after each call."""

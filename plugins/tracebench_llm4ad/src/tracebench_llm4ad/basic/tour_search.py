@@ -37,6 +37,27 @@ def descend(tour: Tour, distance: Floats) -> Tour:
     return tour
 
 
+def improve_around(tour: Tour, city: int, distance: Floats) -> Tour:
+    """Return the tour after the best move that involves one city, if any shortens it: a reversal that begins with it, or its relocation."""
+    size = len(tour)
+    turned: Tour = np.roll(tour, -int(np.flatnonzero(tour == city)[0]))
+    last, after = int(turned[-1]), int(turned[1])
+    to_city, to_last = distance[city, turned], distance[last, turned]
+    legs = distance[turned, np.roll(turned, -1)]
+    following = np.roll(turned, -1)
+    reversal = to_last + distance[city, following] - distance[last, city] - legs
+    reversal[[0, size - 2, size - 1]] = np.inf
+    removed = distance[last, after] - distance[last, city] - distance[city, after]
+    relocation = removed + to_city + distance[city, following] - legs
+    relocation[[0, size - 1]] = np.inf
+    j, p = int(reversal.argmin()), int(relocation.argmin())
+    if min(reversal[j], relocation[p]) >= -GAIN:
+        return tour
+    if reversal[j] <= relocation[p]:
+        return np.concatenate([turned[j::-1], turned[j + 1 :]])
+    return np.concatenate([turned[1 : p + 1], turned[:1], turned[p + 1 :]])
+
+
 def _reversals(matrix: Floats, legs: Floats) -> Floats:
     """Return the change of length when positions i + 1 to j are reversed; infinite unless i < j - 1."""
     change: Floats = matrix + np.roll(np.roll(matrix, -1, axis=0), -1, axis=1) - legs[:, None] - legs[None, :]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracebench_llm4ad.basic.options import GlsOptions
-from tracebench_llm4ad.basic.tour_search import descend, tour_length
+from tracebench_llm4ad.basic.tour_search import Tour, descend, improve_around, tour_length
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.plane import Floats, distances, held_karp_bound
 from tracebench_llm4ad.drawings import kinds
@@ -45,6 +45,22 @@ seconds of the program over all calls for one instance, its other threads includ
 """
 
 
+PENALTIES_OBJECTIVE = """
+Design how guided local search leaves local optima of the travelling salesman problem. A local search (2-opt and moving single cities) \
+first finds a locally shortest tour. Then, again and again: your function returns a distorted distance matrix; the {penalised} edges \
+that it lengthens most are counted as penalised, and for each end of such an edge the best single move that involves it is made under \
+the distorted distances; the local search then goes on under the true ones to a new locally shortest tour.
+`update_edge_distance(edge_distance, local_opt_tour, edge_n_used)` is called once for each round.
+- `edge_distance` (float array, shape (n, n)): the true Euclidean distances of cities uniform in the unit square; symmetric, zero diagonal.
+- `local_opt_tour` (int array, shape (n,)): the present locally shortest tour, as a permutation of the cities.
+- `edge_n_used` (int array, shape (n, n)): how often each edge was penalised so far; symmetric.
+Return a float array of shape (n, n), the distorted distances, with no entry beyond 1e6 in absolute value; the mean of it and its \
+transpose is used, and its diagonal is ignored.
+Score: the mean true length of the shortest tour found; shorter is better. Second objective: the seconds that all calls for one \
+instance take; fewer is better.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Cities:
     """The distance matrix, shape (n, n)."""
@@ -69,10 +85,13 @@ class GlsEvaluator(Evaluator[Cities]):
     program = PROGRAM
     objective = OBJECTIVE
     bound_source = "the Held-Karp lower bound"
+    options: GlsOptions
 
     def __init__(self, options: GlsOptions) -> None:
         super().__init__(options)
         self.size, self.perturbations = options.problem_size, options.perturbations
+        if options.search == "penalties":
+            self.objective = PENALTIES_OBJECTIVE.format(penalised=options.penalised)
 
     def generate(self, rng: np.random.Generator) -> Cities:
         """Draw `problem_size` points uniformly from the unit square."""
@@ -91,12 +110,28 @@ class GlsEvaluator(Evaluator[Cities]):
                 raise invalid(f"A returned distance is {np.abs(answer).max():.3g}; at most {LARGEST:g} is allowed.")
             distorted = (answer + answer.T) / 2
             np.fill_diagonal(distorted, 0.0)
-            used += distorted > true + 1e-12
-            tour = descend(descend(tour, distorted), true)
+            if self.options.search == "penalties":
+                tour = descend(self._penalise(tour, distorted, true, used), true)
+            else:
+                used += distorted > true + 1e-12
+                tour = descend(descend(tour, distorted), true)
             lengths.append(tour_length(tour, true))
             if lengths[-1] <= min(lengths):
                 best = tour
         return Found(best, tuple(lengths), heuristic.seconds - before)
+
+    def _penalise(self, tour: Tour, distorted: Floats, true: Floats, used: npt.NDArray[np.int64]) -> Tour:
+        """Count the edges that are lengthened most as penalised, and move their ends as the distorted distances have it."""
+        longer = np.triu(distorted - true, 1)
+        for edge in np.argsort(-longer, axis=None, kind="stable")[: self.options.penalised]:
+            ends = np.unravel_index(int(edge), longer.shape)
+            if longer[ends] <= 0:
+                break
+            used[ends] += 1
+            used[ends[::-1]] += 1
+            for city in ends:
+                tour = improve_around(tour, int(city), distorted)
+        return tour
 
     def judge(self, instance: Cities, solution: Any) -> Verdict:
         """Value the best tour anew."""

@@ -27,6 +27,8 @@ from tracebench_llm4ad.returned import integers, shown
 SHARE = "co_bench"
 """The metric that CO-Bench publishes: the share of the best value on file."""
 GENERATOR_SEED = 2024
+FILES, PUBLISHED = "files", "published seeds"
+"""What results call the other two sources."""
 GENERATED_FILES = 12
 """For each task."""
 
@@ -34,8 +36,9 @@ GENERATED_FILES = 12
 class CoBenchOptions(Spec):
     """Options of a task of CO-Bench: which cases are used, and how long a case may take."""
 
-    data: Literal["any", "real", "generated"] = "any"
-    """`any`: the files of the configured folder, else generated cases; `real` refuses the latter, `generated` takes no files."""
+    data: Literal["any", "real", "generated", "published"] = "any"
+    """`any`: the files of the configured folder, else generated cases; `real` refuses the latter, `generated` takes no files, and
+    `published` is the literature's instances whose seeds are published (flow shop, job shop)."""
     seed: int = Field(default=2024, ge=0)
     """Of the order in which cases are dealt to the splits. Generated cases are always the same."""
     n_train: int = Field(default=4, ge=1, le=1000)
@@ -69,8 +72,12 @@ class Problem(ListedEvaluator[Case]):
 
     def __init__(self, options: CoBenchOptions) -> None:
         self.options = options
-        self.source = "files" if options.data == "real" or (options.data == "any" and data_folder()) else GENERATED
-        files = self.files() if self.source == "files" else self.generated(GENERATOR_SEED)
+        self.source = source_of(options.data)
+        files = {
+            FILES: self.files,
+            PUBLISHED: self.published,
+            GENERATED: lambda: self.generated(GENERATOR_SEED),
+        }[self.source]()
         super().__init__(self._dealt(files, options), timeout_seconds=options.timeout_seconds)
 
     def batches(self, split: Split, salt: str = "") -> Iterator[Sequence[Case]]:
@@ -104,6 +111,18 @@ class Problem(ListedEvaluator[Case]):
         """Return `GENERATED_FILES` files of random cases by name, the same for the same seed."""
         drawn = (np.random.default_rng(derive_seed(seed, cls.name, k)) for k in range(GENERATED_FILES))
         return {cls.file_name(k): cls.write(rng).rstrip("\n") for k, rng in enumerate(drawn)}
+
+    @classmethod
+    def published(cls) -> dict[str, str]:
+        """Return the literature's files that can be drawn again from published seeds, by name.
+
+        Raises:
+            UsageError: where no seeds are published.
+        """
+        raise UsageError(
+            f"no seeds are published of the instances of `{cls.folder}`",
+            hint="leave `data` out of `eval_kwargs`; flow_shop_scheduling and job_shop_scheduling have `data: published`",
+        )
 
     @classmethod
     def file_name(cls, number: int) -> str:
@@ -180,6 +199,13 @@ class Problem(ListedEvaluator[Case]):
         """Describe the size of a case by its whole-number arguments."""
         numbers = (f"{k} = {v}" for k, v in case.arguments.items() if isinstance(v, int))
         return f"Case: {', '.join(numbers)}."
+
+
+def source_of(data: str) -> str:
+    """Return where the cases of a task come from by its option `data`."""
+    if data == "published":
+        return PUBLISHED
+    return FILES if data == "real" or (data == "any" and data_folder()) else GENERATED
 
 
 def deal(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, part, permutation, rows
+from tracebench_llm4ad.cobench.taillard import FLOW_SHOPS_20_5, JOB_SHOPS_15_15, flow_shop, job_shop
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import BOUND, Drawing
 from tracebench_llm4ad.evaluator import invalid
@@ -113,6 +114,18 @@ Score: minus the makespan (the time at which the last job leaves the last machin
         return "\n".join(
             f"{head}\n12 5 0 0 {flow_bound(table.T.tolist())}\nprocessing times :\n{rows(table)}" for table in tables
         )
+
+    @classmethod
+    def published(cls) -> dict[str, str]:
+        """Return Taillard's ten instances of 20 jobs and 5 machines."""
+        head = "number of jobs, number of machines, initial seed, upper bound and lower bound :"
+        cases = []
+        for seed, optimum in FLOW_SHOPS_20_5:
+            table = flow_shop(seed, jobs=20, machines=5)
+            cases.append(
+                f"{head}\n20 5 {seed} {optimum} {flow_bound(list(zip(*table, strict=True)))}\nprocessing times :\n{rows(table)}"
+            )
+        return {"tai20_5.txt": "\n".join(cases)}
 
     def value(self, case: Case, answer: Mapping[str, Any]) -> float:
         """Return the makespan."""
@@ -260,6 +273,20 @@ machine works on one job at a time. Write `solve(n_jobs, n_machines, times, mach
 Score: minus the makespan (the time at which the last operation ends), averaged over cases. An overlap, or an operation before the end \
 of the one listed before it, is refused.
 """
+
+    @classmethod
+    def published(cls) -> dict[str, str]:
+        """Return Taillard's ten instances of 15 jobs and 15 machines."""
+        head, before_times, before_machines = cls.captions
+        cases = []
+        for time_seed, machine_seed, optimum in JOB_SHOPS_15_15:
+            times, machines = job_shop(time_seed, machine_seed, jobs=15, machines=15)
+            bound = makespan_bound(times, machines)
+            cases.append(
+                f"{head}\n15 15 {time_seed} {machine_seed} {optimum} {bound}\n{before_times}\n{rows(times)}\n"
+                f"{before_machines}\n{rows(machines)}"
+            )
+        return {"tai15_15.txt": "\n".join(cases)}
 
 
 class CommonDueDate(Problem):

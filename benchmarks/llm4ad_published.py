@@ -1,0 +1,138 @@
+"""Print published heuristics' published figures beside what they reach here: do the evaluators measure what the papers measure?
+
+    python benchmarks/llm4ad_published.py [--slow] [--only bin_packing] > table.md
+
+The rows are `configs/published/llm4ad.yaml`; the programs beside it are written from their papers' descriptions. Exits 1 when a figure
+disagrees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+from tsp_optimum import optimal_length
+
+from tracebench_core import api
+from tracebench_core.specs import Feedback, Split
+from tracebench_llm4ad.baselines import load_baseline
+from tracebench_llm4ad.catalog import BY_NAME
+
+FOLDER = Path(__file__).resolve().parent.parent / "configs" / "published"
+
+
+class Row(BaseModel):
+    """One published heuristic on one set of instances."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    heuristic: str
+    instances: str
+    task: str
+    program: str = ""
+    split: Split = "test"
+    eval_kwargs: dict[str, Any] = {}
+    metric: str
+    against: str = ""
+    """`optimum`: the figure is the percentage by which tours are longer than the shortest ones."""
+    published: float
+    within: float = 0.0
+    at_most: bool = False
+    at_least: bool = False
+    source: str
+    slow: bool = False
+
+    @property
+    def name(self) -> str:
+        """The task's name in the catalogue."""
+        return self.task.partition(":")[2]
+
+    def source_text(self) -> str:
+        """Return the program."""
+        return (FOLDER / self.program).read_text(encoding="utf-8") if self.program else load_baseline(self.name)
+
+    def agrees(self, ours: float) -> bool:
+        """Say whether a figure agrees with the published one."""
+        if self.at_most:
+            return ours <= self.published
+        if self.at_least:
+            return ours >= self.published
+        return abs(ours - self.published) <= self.within + 1e-9
+
+    def measure(self) -> float:
+        """Return the figure here."""
+        feedbacks = api.evaluate_task(
+            self.task, {"program": self.source_text()}, split=self.split, eval_kwargs=self.eval_kwargs
+        )
+        if failed := [feedback for feedback in feedbacks if feedback.status != "ok"]:
+            raise SystemExit(f"{self.heuristic} on {self.instances}: {failed[0].text}")
+        value = mean_metric(feedbacks, self.metric)
+        return 100 * (value / self.optimum() - 1) if self.against else value
+
+    def optimum(self) -> float:
+        """Return the mean length of the shortest tours."""
+        load = api.load_ref(BY_NAME[self.name].loader, owner=self.name)
+        examples = load(splits=frozenset({self.split}), **self.eval_kwargs).splits[self.split]
+        return fmean(optimal_length(case.instance.distance) for example in examples for case in example.input)
+
+
+def mean_metric(feedbacks: Sequence[Feedback], metric: str) -> float:
+    """Return the mean of a metric over examples."""
+    return fmean(feedback.metrics[metric] for feedback in feedbacks)
+
+
+def read_rows(path: Path = FOLDER / "llm4ad.yaml") -> list[Row]:
+    """Return the rows of the file."""
+    return [Row(**row) for row in yaml.safe_load(path.read_text(encoding="utf-8"))]
+
+
+def print_table(rows: Sequence[Row], *, show: Callable[[str], None]) -> bool:
+    """Measure and show each row; return whether all agree."""
+    show("| heuristic | instances | figure | published | ours | asked | agrees | seconds | source |")
+    show("|---|---|---|---|---|---|---|---|---|")
+    agreed = True
+    for row in rows:
+        started = time.perf_counter()
+        ours = row.measure()
+        agreed &= row.agrees(ours)
+        figure = f"{row.metric}, % over the optimum" if row.against else row.metric
+        rule = "at most" if row.at_most else "at least" if row.at_least else ""
+        told = "yes" if row.agrees(ours) else "**no**"
+        rule = rule or (f"± {row.within:g}" if row.within else "equal")
+        seconds = f"{time.perf_counter() - started:.1f}"
+        cells = [
+            row.heuristic,
+            row.instances,
+            figure,
+            f"{row.published:.6g}",
+            f"{ours:.6g}",
+            rule,
+            told,
+            seconds,
+            row.source,
+        ]
+        show(f"| {' | '.join(cells)} |")
+    return agreed
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--slow", action="store_true", help="also the rows that take minutes")
+    parser.add_argument("--only", default="", help="only rows whose task or heuristic contains this")
+    wanted = parser.parse_args()
+    rows = [row for row in read_rows() if wanted.slow or not row.slow]
+    chosen = [row for row in rows if wanted.only.casefold() in f"{row.task} {row.heuristic} {row.instances}".casefold()]
+    if not print_table(chosen, show=lambda line: print(line, flush=True)):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
