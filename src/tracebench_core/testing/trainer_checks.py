@@ -16,12 +16,14 @@
 | TB212 | marks its steps |
 | TB213 | does the same whether evaluations run in parallel or not |
 | TB214 | ends when every evaluation fails, without raising |
+| TB215 | goes on with what measured better, where that decides what it finds |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 from tracebench_core.contracts import Context, NotMeasured, Trainer
@@ -29,6 +31,7 @@ from tracebench_core.errors import ModelError
 from tracebench_core.specs import Budget, Example, Feedback
 from tracebench_core.testing.answering import Answer
 from tracebench_core.testing.findings import Finding
+from tracebench_core.testing.selection import SHOWN, build_field, reached
 from tracebench_core.testing.teacher import Teacher
 from tracebench_core.testing.toys import Toy, build_code, build_dials, build_number
 from tracebench_core.testing.trials import BuildOptimizer, Trial, run_trial
@@ -36,6 +39,9 @@ from tracebench_core.testing.trials import BuildOptimizer, Trial, run_trial
 TOY_BUDGET = Budget(evaluations=60)
 AMPLE = Budget(evaluations=400, llm_calls=400)
 SEEDS = (0, 1, 2)
+FIELD_BUDGET = Budget(evaluations=200, llm_calls=200)
+ONE_TURN = 0.25
+"""What one turn of one of four dials is worth on the field of selection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +193,31 @@ def check_failing_task(subject: Subject) -> list[Finding]:
     return _unexpected_end("TB214", trial, "when every evaluation fails")
 
 
+def check_selection(subject: Subject) -> list[Finding]:
+    """TB215: goes on with what measured better, where that decides what it finds.
+
+    True scores must lead it no lower than reversed or shuffled ones.
+    """
+    if not subject.improves:
+        return []
+    led: dict[str, float] = {}
+    for shown in SHOWN:
+        toy = build_field(shown)
+        trials = (
+            subject.on(toy, answer=Teacher(toy.lesson, 0.45, 0.45, seed), budget=FIELD_BUDGET, seed=seed)
+            for seed in SEEDS
+        )
+        means = [mean for trial in trials if (mean := reached(trial)) is not None]
+        if not means:
+            return []
+        led[shown] = fmean(means)
+    return [
+        Finding("TB215", f"got to {led['true']:.3g} led by true scores, and to {led[shown]:.3g} led by {shown} ones")
+        for shown in ("reversed", "shuffled")
+        if led[shown] > led["true"] + ONE_TURN
+    ]
+
+
 TRAINER_CHECKS: dict[str, Check] = {
     "TB201": check_budget,
     "TB202": check_test_split,
@@ -202,6 +233,7 @@ TRAINER_CHECKS: dict[str, Check] = {
     "TB212": check_steps,
     "TB213": check_parallel,
     "TB214": check_failing_task,
+    "TB215": check_selection,
 }
 
 

@@ -119,6 +119,15 @@ class NeedsScores(Sound):
         return super().choose(problem, best, proposals, examples)
 
 
+class KeepsTheWorst(Sound):
+    def choose(self, problem: Problem, best: Evaluation, proposals: list, examples: object) -> Evaluation:
+        for values in proposals:
+            found = problem.evaluate(values, examples)  # type: ignore[arg-type]
+            if found.score is not None and (best.score is None or found.score < best.score):
+                best = found
+        return best
+
+
 def test_a_sound_trainer_passes_every_check() -> None:
     assert list(check_trainer(Subject(Sound))) == []
 
@@ -144,6 +153,7 @@ COUNT = itertools.count()
         ("TB212", Unmarked),
         ("TB213", Racing),
         ("TB214", NeedsScores),
+        ("TB215", KeepsTheWorst),
     ],
 )
 def test_a_faulty_trainer_is_found_out(code: str, faulty: type[Trainer]) -> None:
