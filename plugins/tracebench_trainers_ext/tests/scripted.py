@@ -20,6 +20,7 @@ from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_trainers_ext.specs import TRAINER_SPECS
 
 STAGES = ("return x + 1", "return 2 * x", "return 2 * x + 1")
+SOLVED = f"def transform(x):\n    {STAGES[-1]}"
 KEY = "sk-test-0123456789abcdef"
 
 
@@ -44,6 +45,8 @@ def improve(messages: Sequence[dict[str, Any]]) -> str:
     code = f"def transform(x):\n    {stage}\n"
     if "<IMPROVED_VARIABLE>" in prompt:
         return f"<IMPROVED_VARIABLE>{code}</IMPROVED_VARIABLE>"
+    if "<proposed_variable>" in prompt:
+        return f"<response><reasoning>r</reasoning><method>m</method><proposed_variable>{SOLVED}</proposed_variable></response>"
     if "Respond with a JSON object" in prompt:
         return json.dumps(
             dict.fromkeys(re.findall(r"`(\w+)`", prompt.rpartition("Respond with a JSON object")[2]), code)

@@ -8,9 +8,11 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import pytest
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, needs, run, said
@@ -30,18 +32,44 @@ class Case(NamedTuple):
     trainer: str
     module: str
     script: str
-    params: dict[str, Any]
-    budget: dict[str, int]
-    ordered: bool = True
-    """False where several completions of one request arrive in any order."""
+    params: Mapping[str, Any] = MappingProxyType({})
+    budget: Mapping[str, int] = MappingProxyType({})
+    task: str = "internal:code_param"
+    order: Literal["same", "any"] = "same"
+    """`any` where several completions of one request arrive in any order."""
+    model: Literal["walk", "list"] = "walk"
+    """`list` for a library whose prompts differ from run to run: the model answers with one function after another."""
+    arguments: tuple[str, ...] = ()
 
 
+NUMBER = "internal:numeric_param"
 CASES = [
     pytest.param(case, marks=needs(case.trainer), id=case.trainer)
     for case in (
-        Case("gepa-optimize", "gepa", "gepa_optimize", {}, {"evaluations": 60}),
-        Case("DSPy-COPRO", "dspy", "dspy_copro", {"breadth": 3, "depth": 3}, {}, ordered=False),
-        Case("TextGrad", "textgrad", "textgrad_loop", {"num_steps": 8}, {}),
+        Case("gepa-optimize", "gepa", "gepa_optimize", budget={"evaluations": 60}),
+        Case("gepa-anything", "gepa", "gepa_anything", budget={"evaluations": 60}),
+        Case("DSPy-COPRO", "dspy", "dspy_copro", {"breadth": 3, "depth": 3}, order="any"),
+        Case("TextGrad", "textgrad", "textgrad_loop", {"num_steps": 8}),
+        Case("AdalFlow", "adalflow", "adalflow_fit", {"max_steps": 4}),
+        Case("OpenEvolve", "openevolve", "openevolve_run", {"iterations": 6}, model="list"),
+        Case(
+            "SkyDiscover-BestOfN",
+            "skydiscover",
+            "skydiscover_run",
+            {"iterations": 6},
+            model="list",
+            arguments=("best_of_n",),
+        ),
+        Case(
+            "SkyDiscover-AdaEvolve",
+            "skydiscover",
+            "skydiscover_run",
+            {"iterations": 6},
+            model="list",
+            arguments=("adaevolve",),
+        ),
+        Case("Optuna", "optuna", "optuna_search", {"n_trials": 30}, task=NUMBER),
+        Case("Nevergrad", "nevergrad", "nevergrad_search", {"n_trials": 30}, task=NUMBER),
     )
 ]
 
@@ -54,40 +82,57 @@ class Script:
 
     def __call__(self, messages: list[dict[str, Any]]) -> str:
         prompt = "\n\n".join(str(m.get("content") or "") for m in messages)
+        if "<OBJECTIVE_INSTRUCTION>" in prompt:  # AdalFlow's question for a gradient
+            return "It is too far off."
         found = re.findall(r"return (?:(-?\d+) \* )?x \+ (-?\d+)", prompt)
         place = (int(found[-1][0] or 1), int(found[-1][1])) if found else (1, 1)
         step = MOVES[self._shown[place] % len(MOVES)]
         self._shown[place] += 1
-        code = f"def transform(x):\n    return {place[0] + step[0]} * x + {place[1] + step[1]}\n"
-        if "<IMPROVED_VARIABLE>" in prompt:
-            return f"<IMPROVED_VARIABLE>{code}</IMPROVED_VARIABLE>"
-        if fields := list(dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", prompt))):
-            return "\n\n".join(f"[[ ## {f} ## ]]\n{'' if f == 'completed' else code}" for f in fields)
-        return f"```python\n{code}```"
+        return answered(prompt, place[0] + step[0], place[1] + step[1])
 
 
-def by_hand(module: str, script: str) -> list[str]:
+class Row:
+    """A model that answers with one function after another, whatever it is asked."""
+
+    def __init__(self) -> None:
+        self._given = 0
+
+    def __call__(self, messages: list[dict[str, Any]]) -> str:
+        self._given += 1
+        return answered(str(messages), 1 + self._given // 2, 1 - self._given % 2)
+
+
+MODELS = {"walk": Script, "list": Row}
+
+
+def answered(prompt: str, slope: int, shift: int) -> str:
+    """Write a function down in the form that the prompt asks for."""
+    code = f"def transform(x):\n    return {slope} * x + {shift}\n"
+    if "<proposed_variable>" in prompt:
+        return f"<response><reasoning>r</reasoning><method>m</method><proposed_variable>{code}</proposed_variable></response>"
+    if "<IMPROVED_VARIABLE>" in prompt:
+        return f"<IMPROVED_VARIABLE>{code}</IMPROVED_VARIABLE>"
+    if fields := list(dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", prompt))):
+        return "\n\n".join(f"[[ ## {f} ## ]]\n{'' if f == 'completed' else code}" for f in fields)
+    return f"```python\n{code}```"
+
+
+def by_hand(case: Case, folder: Path) -> list[Any]:
     """Run a library without Trace-Bench; return the candidates that it visits, in order."""
-    python = sys.executable if find_spec(module) else find_python("ext")
+    python = sys.executable if find_spec(case.module) else find_python("ext")
     splits = {s: [e.input for e in examples] for s, examples in code_param.build().splits.items()}
     environ = {
         "PATH": os.environ["PATH"],
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "TQDM_DISABLE": "1",
-        "HOME": "/nowhere",
+        "HOME": str(folder),
     }
-    with FakeOpenAI(reply=Script()) as server:
-        argv = [
-            python,
-            BARE / f"{script}.py",
-            server.base_url,
-            "7",
-            json.dumps(splits["train"]),
-            json.dumps(splits["validation"]),
-        ]
-        done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=300, check=False, cwd="/tmp")
+    data = [json.dumps(splits["train"]), json.dumps(splits["validation"])]
+    with FakeOpenAI(reply=MODELS[case.model]()) as server:
+        argv = [python, BARE / f"{case.script}.py", server.base_url, "7", *data, *case.arguments]
+        done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=300, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr[-3000:]
-    visited: list[str] = json.loads(done.stdout.splitlines()[-1])
+    visited: list[Any] = json.loads(done.stdout.splitlines()[-1])
     return visited
 
 
@@ -96,14 +141,24 @@ def test_the_library_by_hand_visits_the_same_candidates(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_KEY", KEY)
-    with FakeOpenAI(reply=Script()) as server:
-        trainer = {"id": case.trainer, "params": case.params}
-        results, run_dir = run(tmp_path, server, [trainer], budget=case.budget)
+    with FakeOpenAI(reply=MODELS[case.model]()) as server:
+        trainer = {"id": case.trainer, "params": dict(case.params)}
+        results, run_dir = run(tmp_path / "runs", server, [trainer], budget=dict(case.budget), tasks=[case.task])
     job_id = results[case.trainer].job_id
-    ours = [c["values"]["code"].strip() for c in candidates(run_dir, job_id)]
-    initial, *ours = ours  # recorded first, whenever the library measures it
-    theirs = [code for code in by_hand(case.module, case.script) if code != initial]
+    assert results[case.trainer].status == "ok", said(run_dir, job_id)[-3000:]
+    initial, *ours = [
+        visited(c["values"]) for c in candidates(run_dir, job_id)
+    ]  # recorded first, whenever it is measured
+    hand = tmp_path / "hand"
+    hand.mkdir()
+    theirs = [found for found in dict.fromkeys(by_hand(case, hand)) if found != initial]
     shared = min(len(ours), len(theirs)) if case.budget else len(theirs)
     assert shared > 3
-    arranged = list if case.ordered else sorted
+    arranged = list if case.order == "same" else sorted
     assert arranged(ours[:shared]) == arranged(theirs[:shared]), said(run_dir, job_id)[-2000:]
+
+
+def visited(values: dict[str, Any]) -> Any:
+    """Return a candidate of one parameter as the programs by hand print it."""
+    (value,) = values.values()
+    return value.strip() if isinstance(value, str) else value

@@ -20,6 +20,7 @@ ASKING = (
     "DSPy-MIPROv2",
     "DSPy-GEPA",
     "TextGrad",
+    "AdalFlow",
     "OpenEvolve",
     "SkyDiscover-AdaEvolve",
     "SkyDiscover-BestOfN",

@@ -13,6 +13,7 @@ from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.llm.models import missing_key, resolve_models
 from tracebench_core.llm.prices import unpriced_models
+from tracebench_core.llm.routing import INSTALL, lacks_litellm
 from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import RunConfig, TaskSpec, TrainerSpec
@@ -31,13 +32,17 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
     """Raise when the run cannot work on this machine at all; a task that lacks something of its own is skipped later.
 
     Raises:
-        MissingRequirementError: for a missing key, or a sandbox weaker than the config demands.
+        MissingRequirementError: for a missing key or client, or a sandbox weaker than the config demands.
         ConfigError: for a cap in USD on a model without a price, and for a replay of seeds that were not recorded.
     """
     config = plan.config
     specs: list[TrainerSpec | TaskSpec] = [*plan.trainers.values(), *plan.tasks.values()]
     if any(spec.uses_model for spec in specs):
         for llm in llm_configs(config).values():
+            if provider := lacks_litellm(llm, mode=config.mode, environ=environ):
+                raise MissingRequirementError(
+                    f"Models of `{provider}` are asked through litellm, and it is not installed.", hint=INSTALL
+                )
             missing = missing_key(llm, mode=config.mode, environ=environ)
             if missing is None:
                 continue

@@ -36,13 +36,14 @@ TEXTGRAD = Library("textgrad", "textgrad", "textgrad", "0.1.8", "0.2")
 OPENEVOLVE = Library("openevolve", "openevolve", "openevolve", "0.4", "0.5")
 SKYDISCOVER = Library("skydiscover", "skydiscover", "skydiscover", "0.1", "0.2")
 OPTUNA = Library("optuna", "optuna", "optuna", "4", "6")
+ADALFLOW = Library("adalflow", "adalflow", "adalflow", "1.1.3", "1.2")
 NEVERGRAD = Library("nevergrad", "nevergrad", "nevergrad", "1.0.12", "2")
 SHINKA = Library("shinka", "shinka", "shinka-evolve", "0.0.7", "0.1", python="shinka")
 
 PYTHONS = (
     PythonSpec(
         name="ext",
-        title="gepa, DSPy, TextGrad, OpenEvolve, SkyDiscover, Optuna, Nevergrad",
+        title="gepa, DSPy, TextGrad, OpenEvolve, SkyDiscover, AdalFlow, Optuna, Nevergrad",
         python=">=3.11,<3.14",
         requirements=(
             "gepa>=0.1.4,<0.2",
@@ -51,6 +52,8 @@ PYTHONS = (
             "openevolve>=0.4,<0.5",
             "skydiscover>=0.1,<0.2",
             "litellm>=1.80,<1.107",
+            "adalflow>=1.1.3,<1.2",
+            "openai>=1.97.1,<3",
             "optuna>=4,<6",
             "nevergrad>=1.0.12,<2",
         ),

@@ -111,6 +111,14 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         aliases=("TextGradTrainer",),
     ),
     _spec(
+        "AdalFlow",
+        "adalflow",
+        "adalflow:AdalFlowSettings",
+        library=libraries.ADALFLOW,
+        title="AdalFlow's textual gradient descent, with its tests of every proposal",
+        citation="LLM-AutoDiff: Auto-Differentiate Any LLM Workflow, arXiv 2501.16673; https://github.com/SylphAI-Inc/AdalFlow",
+    ),
+    _spec(
         "OpenEvolve",
         "openevolve",
         "evolution:OpenEvolveSettings",

@@ -63,6 +63,11 @@ def textgrad(settings: BaseModel) -> ForeignTrainer:
     return ForeignTrainer("textgrad_loop", libraries.TEXTGRAD, settings)
 
 
+def adalflow(settings: BaseModel) -> ForeignTrainer:
+    """Return `AdalFlow`."""
+    return ForeignTrainer("adalflow_fit", libraries.ADALFLOW, settings)
+
+
 def openevolve(settings: BaseModel) -> ForeignTrainer:
     """Return `OpenEvolve`."""
     return ForeignTrainer("openevolve_run", libraries.OPENEVOLVE, settings)

@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import uvicorn
@@ -48,7 +49,9 @@ def main() -> None:
         backlog=1024,
     )
     server = uvicorn.Server(config)
-    if settings.mode == "real" and _needs_litellm(settings):  # the first call should not wait for it
+    if (
+        settings.mode == "real" and find_spec("litellm") is not None and _needs_litellm(settings)
+    ):  # the first call should not wait for it
         threading.Thread(target=import_module, args=("litellm",), daemon=True).start()
     threading.Thread(target=_wait_for_end, args=(server,), daemon=True).start()
     listener = socket.socket(fileno=settings.socket_fd)

@@ -14,28 +14,16 @@ from tracebench_core.llm.gateway.providers.failures import LONGEST_MESSAGE, retr
 from tracebench_core.llm.gateway.providers.keys import provider_key
 from tracebench_core.llm.gateway.providers.pieces import StreamedMessage
 from tracebench_core.llm.gateway.providers.usage import read_usage
-from tracebench_core.llm.models import LOOPBACK, PREFIXES
-from tracebench_core.specs import LLMConfig, ModelIdentity
+from tracebench_core.llm.models import LOOPBACK
+from tracebench_core.llm.routing import direct_address
+from tracebench_core.specs import LLMConfig
 
 if TYPE_CHECKING:
     import aiohttp
 
-SPEAKING = frozenset({"openai", "openrouter", "hosted_vllm", "vllm", "lm_studio", "llamafile", "ollama", "ollama_chat"})
-"""Providers whose address, where it ends in `/v1`, is OpenAI's API and nothing more; so is that of a provider that a plugin offers."""
-OPENROUTER = "https://openrouter.ai/api/v1"
-OPENAI_HOST = "api.openai.com"
-"""Left to litellm, which knows how parameters are called for each of its models."""
 OK, TOO_MANY = 200, 429
 KINDS = {401: "auth", 403: "auth", 408: "timeout", TOO_MANY: "rate_limited"}
 DONE = b"[DONE]"
-
-
-def direct_address(identity: ModelIdentity) -> str | None:
-    """Return the address at which a model is asked directly, or None where litellm must ask."""
-    if identity.provider in PREFIXES and identity.provider not in SPEAKING:
-        return None
-    url = (identity.base_url or (OPENROUTER if identity.provider == "openrouter" else "")).rstrip("/")
-    return url if url.endswith("/v1") and urlsplit(url).hostname != OPENAI_HOST else None
 
 
 class DirectProvider:

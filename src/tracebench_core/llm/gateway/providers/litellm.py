@@ -13,6 +13,7 @@ from tracebench_core.llm.gateway.providers.failures import as_provider_error
 from tracebench_core.llm.gateway.providers.keys import provider_key
 from tracebench_core.llm.gateway.providers.pieces import StreamedMessage, kept_message
 from tracebench_core.llm.gateway.providers.usage import read_usage
+from tracebench_core.llm.routing import INSTALL
 from tracebench_core.specs import LLMConfig
 
 
@@ -100,8 +101,12 @@ class LiteLLMProvider:
 
     async def _import(self) -> None:
         """Import litellm beside the event loop, and not on an attempt's time."""
-        if "_litellm" not in vars(self):
+        if "_litellm" in vars(self):
+            return
+        try:
             await asyncio.to_thread(lambda: self._litellm)
+        except ImportError as err:
+            raise ProviderError(f"litellm cannot be imported: {err}. {INSTALL}", kind="auth") from err
 
 
 def _tokens(usage: Any) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tracebench_core.llm.exchange import ChatRequest, OnDelta, Reply
-from tracebench_core.llm.gateway.providers.direct import DirectProvider, direct_address
+from tracebench_core.llm.gateway.providers.direct import DirectProvider
 from tracebench_core.llm.gateway.providers.litellm import LiteLLMProvider
+from tracebench_core.llm.routing import direct_address
 from tracebench_core.specs import LLMConfig
 
 

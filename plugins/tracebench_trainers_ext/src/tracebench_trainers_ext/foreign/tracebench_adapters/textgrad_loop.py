@@ -8,20 +8,10 @@ from textgrad.engine import EngineLM
 from textgrad.optimizer import optimizer as tgd_module
 
 from .model import Model
+from .ordered import OrderedSet
 from .task import mean, settings_of, shown
 
 PURPOSE = "Run the program with these values, and say how well it does and what to improve"
-
-
-class OrderedSet(dict):
-    """A set that keeps its order: the library's own are ordered by address, so that equal runs send different prompts."""
-
-    def __init__(self, items=()):
-        super().__init__((item, None) for item in items)
-
-    def add(self, item):
-        """Add an item at the end."""
-        self[item] = None
 
 
 class Variable(textgrad.Variable):

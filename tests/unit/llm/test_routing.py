@@ -1,0 +1,38 @@
+"""Who asks a model: the gateway itself, or litellm, which may not be installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracebench_core.llm import routing
+from tracebench_core.specs import LLMConfig
+
+KEY = {"OPENAI_API_KEY": "sk-test"}
+
+
+@pytest.mark.parametrize(
+    ("config", "lacking"),
+    [
+        ({"model": "anthropic/claude-sonnet-4"}, "anthropic"),
+        ({"model": "gpt-4o-mini"}, "openai"),
+        ({"model": "m", "base_url": "http://127.0.0.1:9/v1"}, None),
+        ({"model": "openrouter/openai/gpt-4o-mini"}, None),
+        ({"model": "m", "provider": "of_a_plugin"}, None),
+        (
+            {"model": "m", "base_url": "http://127.0.0.1:9/v1", "roles": {"judge": {"model": "gemini/gemini-2.5-pro"}}},
+            "gemini",
+        ),
+    ],
+)
+def test_a_run_that_needs_litellm_is_told_by_the_provider(
+    config: dict[str, object], lacking: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routing, "find_spec", lambda _name: None)
+    llm = LLMConfig.model_validate(config)
+    assert routing.lacks_litellm(llm, mode="real", environ=KEY) == lacking
+    assert routing.lacks_litellm(llm, mode="stub", environ=KEY) is None
+
+
+def test_nothing_is_lacking_where_litellm_is_installed() -> None:
+    pytest.importorskip("litellm")
+    assert routing.lacks_litellm(LLMConfig(model="gpt-4o-mini"), mode="real", environ=KEY) is None
