@@ -37,7 +37,7 @@ class Charts:
         self._color = self._alt.Color(
             "trainer:N",
             scale=self._alt.Scale(domain=[*entrants], range=colors),
-            legend=self._alt.Legend(title=None, symbolOpacity=1, orient="bottom", columns=3),
+            legend=self._alt.Legend(title=None, symbolOpacity=1, orient="bottom", columns=2),
         )
 
     def leaderboard(self, rows: Sequence[Row], *, floor: float | None) -> Any:

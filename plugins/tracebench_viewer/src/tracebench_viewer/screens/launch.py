@@ -65,7 +65,7 @@ def _form() -> str | None:
         help="As in `openai/gpt-5-mini`; empty: the stub, which is no language model.",
     )
     record = boxes[3].checkbox(
-        "Record words",
+        "Record",
         value=True,
         key="record",
         help="Record prompts and replies, for the page of a job and for replays.",
