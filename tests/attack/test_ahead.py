@@ -82,15 +82,62 @@ def test_the_process_that_waits_is_the_one_that_runs_and_is_held_like_any_other(
     ahead = sandbox.call(LOOK.replace('"leads"', '"pid": os.getpid(), "leads"'), "f", limits=LIMITS).value
 
     assert ahead.pop("pid") == before
-    here = ahead.pop("here")
+    ahead_here = ahead.pop("here")
     with open_sandbox(preload=["numpy"], require="strong") as alone:
         fresh = alone.call(LOOK, "f", limits=LIMITS).value
-    assert here != fresh.pop("here")
+    assert ahead_here != fresh.pop("here")
     assert ahead == fresh
     assert ahead["fds"] == [0, 1, 2, 3]
     assert ahead["files"] == []
     assert all(ahead[what] for what in ("home", "leads", "fork", "signal", "read", "caps"))
-    eventually(lambda: not Path(here).exists())
+
+
+MARKS = {
+    "a file": "open('mark', 'w').close()",
+    "a folder": "os.mkdir('mark')",
+    "a link": "os.symlink('x', 'mark')",
+    "a size": "[(os.mkdir(f'{n:0200}'), os.rmdir(f'{n:0200}')) for n in range(60)]; [open(f'{n:0200}', 'w') for n in range(60)];"
+    " [os.unlink(f'{n:0200}') for n in range(60)]",
+    "a mode": "os.chmod('.', 0o500)",
+    "no mode": "os.chmod('.', 0)",
+    "a time": "os.utime('.', (12345, 67890))",
+    "an attribute": "os.setxattr('.', 'user.mark', b'1')",
+    "a flag": "import fcntl, struct; fcntl.ioctl(os.open('.', os.O_RDONLY), 0x40086602, struct.pack('@l', 0x40))",
+    "another folder in its place": "here = os.getcwd(); os.rename(here, here + 'x'); os.mkdir(here)",
+}
+TELLS = """
+import os
+def f():
+    here, fd = os.stat("."), os.open(".", os.O_RDONLY)
+    found = [here.st_mode, here.st_nlink, here.st_size, here.st_mtime_ns, os.listdir(), os.environ["HOME"] == os.getcwd()]
+    try: found.append(os.listxattr("."))
+    except OSError as err: found.append(err.errno)
+    try:
+        import fcntl
+        found.append(fcntl.ioctl(fd, 0x80086601, bytes(8)))
+    except OSError as err: found.append(err.errno)
+    return found
+"""
+
+
+@pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
+def test_no_candidate_learns_from_its_folder_of_one_before(sandbox: LocalSandbox, busy: Session, mark: str) -> None:
+    pristine = sandbox.call(TELLS, "f").value
+    for _ in range(3):
+        sandbox.call(f"import os\ndef f():\n    {mark}\n", "f", limits=LIMITS)
+        assert [sandbox.call(TELLS, "f").value for _ in range(2)] == [pristine] * 2
+
+
+def test_a_folder_that_nobody_touched_serves_again_and_a_touched_one_is_gone(
+    sandbox: LocalSandbox, busy: Session
+) -> None:
+    where = "import os\ndef f():\n    return os.getcwd()\n"
+    touch = "import os\ndef f():\n    open('mark', 'w').close()\n    return os.getcwd()\n"
+
+    assert len({sandbox.call(where, "f").value for _ in range(12)}) < 12
+    touched = {sandbox.call(touch, "f").value for _ in range(3)}
+    assert len(touched) == 3
+    eventually(lambda: not any(Path(folder).exists() for folder in touched))
 
 
 @pytest.mark.parametrize(("code", "status"), [(EATS, "memory"), (WRITES, "error")], ids=["memory", "file"])

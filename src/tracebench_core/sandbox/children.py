@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import linecache
 import os
 import random
@@ -28,11 +29,14 @@ class Children:
     Descriptor 0 of the template is `/dev/null`, and so is a candidate's.
     """
 
-    def __init__(self, lockdown: Lockdown, *, apart: bool, cell: Cell | None = None) -> None:
-        """`apart`: commands can have namespaces of their own. `cell`: all have them, for want of Landlock or seccomp."""
+    def __init__(self, lockdown: Lockdown, *, apart: bool, cell: Cell | None = None, alone: bool = False) -> None:
+        """`apart`: commands can have namespaces of their own. `cell`: all have them, for want of Landlock or seccomp. `alone`: this
+        process has one thread, so that a fork leaves no lock taken and nothing has to be settled after it.
+        """
         self._lockdown = lockdown
         self._cell = cell
         self._apart = apart
+        self._fork = _bare_fork if alone else os.fork
         self._runner = Runner()
         self._me = os.getpid()
 
@@ -55,7 +59,7 @@ class Children:
 
     def fork_candidate(self, box: Box, request: Request, fds: list[int]) -> int:
         """Fork a candidate's process, whose answers go over the first descriptor and whose output goes to the second."""
-        pid = os.fork()
+        pid = self._fork()
         if pid == 0:
             try:
                 self._become_candidate(box, request, *fds)
@@ -87,7 +91,7 @@ class Children:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:
-                pid = os.fork()
+                pid = self._fork()
             except OSError:
                 ours.close()
                 raise
@@ -130,3 +134,18 @@ class Children:
         os.close(output)
         os.close(channel)
         commands.run(order, box=box.path, lockdown=self._lockdown, request=request, apart=self._apart, cell=self._cell)
+
+
+_libc_fork = ctypes.PyDLL(None, use_errno=True).fork
+
+
+def _bare_fork() -> int:
+    """Fork as the C library does, without what Python and its modules settle around a fork, which writes to a hundred more pages.
+
+    That is for locks of other threads, of which there are none, and for the generator of `random`, which a candidate's process seeds.
+    """
+    pid = int(_libc_fork())
+    if pid < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return pid

@@ -110,12 +110,13 @@ class Server:
 
     def _patience(self) -> float | None:
         """Return for how many milliseconds there is nothing to do but wait."""
-        return _WATCH * 1000 if self._children or self._ahead.pids or self._boxes.removers or self._inspection else None
+        return _WATCH * 1000 if self._children or self._ahead.pids or self._boxes.busy or self._inspection else None
 
     def _rest(self) -> None:
         """Keep no process for callers that have asked for nothing for a while."""
         if not self._children and time.monotonic() - self._busy > _WATCH:
             self._ahead.close()
+            self._boxes.forget()
 
     def _handle(self, fd: int) -> None:
         if self._inspection is not None and fd == self._inspection.fd:
@@ -308,7 +309,7 @@ def main(order: dict[str, Any]) -> None:
     threads = len(list(Path("/proc/self/task").iterdir()))
     apart = namespaces.available()
     cell = _open_cell(order, lockdown) if apart and threads == 1 and not lockdown.strong else None
-    children = Children(lockdown, apart=apart, cell=cell)
+    children = Children(lockdown, apart=apart, cell=cell, alone=threads == 1)
     boxes = Boxes(Path(order["boxes"]), lockdown=lockdown)
     ahead = Ahead(children, boxes, lockdown)
     server = Server(listener, children, boxes=boxes, ahead=ahead, sweeping=not lockdown.seccomp)
