@@ -42,6 +42,24 @@ bench:
 formats:
     .venv/bin/python -c "from pathlib import Path; from tracebench_core.store.published import write; write(Path('src/tracebench_core/store/schemas'), Path('docs/reference/run-directory.md'))"
 
+# wheel and source distribution of the core and of each plugin, in dist/
+build:
+    rm -rf dist
+    uv build --quiet --all-packages --out-dir dist
+    ls dist
+
+# the docs as a site, in site/; a warning is an error
+docs:
+    uv run --quiet --isolated --only-group docs mkdocs build --strict
+
+# write the register of plugins
+register:
+    {{bin}}/python docs/register/render.py
+
+# install the core alone, and with each plugin alone, from the wheels in dist/, and run a config of each
+distributions *names: build
+    bash .ci/distributions "$@"
+
 # write the reference page of the conformance checks
 checks-page:
     {{bin}}/python -c "from pathlib import Path; from tracebench_core.testing.kit import reference; Path('docs/reference/checks.md').write_text(reference())"

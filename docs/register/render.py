@@ -1,0 +1,104 @@
+"""Write the register of plugins, `docs/reference/register.md`: our own from their packages, others from their entries here."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "reference" / "register.md"
+FIELDS = ("name", "distribution", "summary", "kinds", "licence", "home")
+KINDS = (
+    "suite",
+    "trainer",
+    "optimizer",
+    "guide",
+    "logger",
+    "executor",
+    "environment",
+    "provider",
+    "view",
+    "command",
+    "hook",
+)
+HEAD = """# Register of plugins
+
+`python docs/register/render.py` writes this page. How to enter a plugin: [Publish a plugin](../how-to/publish.md).
+
+## Of this repository
+
+| distribution | plugins | |
+|---|---|---|
+"""
+OTHERS = """
+## Of others
+
+An entry says that a plugin exists, not that anybody vouches for it: a plugin runs with the rights of who installs it.
+
+"""
+
+
+def own_rows(root: Path = ROOT) -> Iterable[str]:
+    """Yield a row for each package of the repository."""
+    for file in sorted(root.glob("plugins/*/pyproject.toml")):
+        project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        points = project["entry-points"]
+        plugins = ", ".join(f"`{name}`" for name in points.get("tracebench", {}))
+        plugins = plugins or ", ".join(f"the command `{name}`" for name in points["tracebench.commands"])
+        yield f"| `{project['name']}` | {plugins} | {project['description']} |\n"
+
+
+def entry(file: Path) -> Mapping[str, Any]:
+    """Read one entry.
+
+    Raises:
+        ValueError: naming the file and what is wrong with it.
+    """
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as err:
+        raise ValueError(f"{file.name}: {err}") from err
+    if set(found) != set(FIELDS):
+        raise ValueError(f"{file.name}: an entry has the fields {', '.join(FIELDS)}, not {', '.join(found)}")
+    kinds = found["kinds"]
+    if not isinstance(kinds, list) or not kinds or not set(kinds) <= set(KINDS):
+        raise ValueError(f"{file.name}: `kinds` is a list of {', '.join(KINDS)}")
+    for field in set(FIELDS) - {"kinds"}:
+        if not isinstance(found[field], str) or not found[field].strip() or set(found[field]) & set("|\n<>"):
+            raise ValueError(f"{file.name}: `{field}` is one line of plain text")
+    if not found["home"].startswith("https://"):
+        raise ValueError(f"{file.name}: `home` begins with https://")
+    if file.stem != found["distribution"]:
+        raise ValueError(f"{file.name}: the file is named after its distribution, `{found['distribution']}.toml`")
+    return found
+
+
+def page(folder: Path = HERE, root: Path = ROOT) -> str:
+    """Return the whole page.
+
+    Raises:
+        ValueError: an entry is wrong, or two have one name.
+    """
+    entries = [entry(file) for file in sorted(folder.glob("*.toml"))]
+    names = [found["name"] for found in entries]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ValueError(
+            f"two entries have the name {', '.join(sorted(twice))}: plugins of one name switch each other off"
+        )
+    table = "| distribution | plugin | offers | licence | |\n|---|---|---|---|---|\n" if entries else "None yet.\n"
+    rows = (
+        f"| [`{e['distribution']}`]({e['home']}) | `{e['name']}` | {', '.join(e['kinds'])} | {e['licence']} | {e['summary']} |\n"
+        for e in entries
+    )
+    return HEAD + "".join(own_rows(root)) + OTHERS + table + "".join(rows)
+
+
+if __name__ == "__main__":
+    try:
+        PAGE.write_text(page(), encoding="utf-8")
+    except ValueError as err:
+        sys.exit(str(err))

@@ -1,0 +1,69 @@
+"""The register of plugins: its page is current, a good entry is rendered, and a bad one is refused by name."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GOOD = """
+name = "letters"
+distribution = "tracebench-letters"
+summary = "Sort, count and compare letters."
+kinds = ["suite"]
+licence = "MIT"
+home = "https://example.org/tracebench-letters"
+"""
+
+
+@pytest.fixture(scope="module")
+def render() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("render", ROOT / "docs/register/render.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_current(render: ModuleType) -> None:
+    assert (ROOT / "docs/reference/register.md").read_text() == render.page(), "just register"
+
+
+def test_the_entry_that_the_page_on_publishing_shows_is_rendered(render: ModuleType, tmp_path: Path) -> None:
+    assert GOOD in (ROOT / "docs/how-to/publish.md").read_text()
+    (tmp_path / "tracebench-letters.toml").write_text(GOOD)
+
+    assert (
+        "| [`tracebench-letters`](https://example.org/tracebench-letters) | `letters` | suite | MIT |"
+        in render.page(tmp_path)
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('licence = "MIT"\n', "", "has the fields"),
+        ('["suite"]', '["bench"]', "`kinds` is a list of"),
+        ('"https:', '"javascript:', "`home` begins with"),
+        ("Sort, count", "<script>|", "`summary` is one line of plain text"),
+        ('"tracebench-letters"', '"other"', "named after its distribution"),
+        ('name = "letters"', "name = letters", "tracebench-letters.toml: "),
+    ],
+)
+def test_a_bad_entry_is_refused_by_name(render: ModuleType, tmp_path: Path, old: str, new: str, words: str) -> None:
+    (tmp_path / "tracebench-letters.toml").write_text(GOOD.replace(old, new, 1))
+
+    with pytest.raises(ValueError, match=words):
+        render.page(tmp_path)
+
+
+def test_two_plugins_of_one_name_are_refused(render: ModuleType, tmp_path: Path) -> None:
+    for distribution in ("tracebench-letters", "letters-bench"):
+        (tmp_path / f"{distribution}.toml").write_text(GOOD.replace('"tracebench-letters"', f'"{distribution}"'))
+
+    with pytest.raises(ValueError, match="switch each other off"):
+        render.page(tmp_path)
