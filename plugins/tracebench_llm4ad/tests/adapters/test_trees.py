@@ -343,6 +343,22 @@ def test_a_task_that_would_fetch_its_data_reads_them_from_the_folder(
     task.close()
 
 
+def test_a_task_on_graphs_gets_them_from_the_folder_without_an_unpickler(
+    checkout: Path, tmp_path: Path, evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "Maximal independent set"
+    place.mkdir()
+    (place / "er-1.json").write_text('{"nodes": 4, "edges": [[0, 1]]}')
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    task = build(checkout, "optimization/co_bench/maximal_independent_set_co_bench@root")
+
+    assert evaluate(task).score == 2
+    greedy = "def solve(graph):\n    return {'mis_nodes': [0, 2, 3]}\n"
+    assert evaluate(task, greedy).score == 3
+    assert evaluate(task, greedy.replace("0, 2", "0, 1")).status == "invalid"
+    task.close()
+
+
 @pytest.mark.parametrize("text", [CUT, '"', "('a'", ""])
 def test_a_cut_description_is_noticed_and_the_docstring_takes_over(text: str) -> None:
     described = describe([text], program=NEAREST, entry="choose")

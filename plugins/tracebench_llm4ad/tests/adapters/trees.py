@@ -228,6 +228,29 @@ class Counting(Evaluation):
 """
 
 
+GRAPHS = """
+from llm4ad.base import Evaluation
+from llm4ad.task.optimization.co_bench.utils import load_subdir_as_pickle
+
+template_program = "def solve(graph):\\n    return {'mis_nodes': [v for v in graph if not graph[v]]}\\n"
+
+
+class Choosing(Evaluation):
+    def __init__(self, timeout_seconds=30, **kwargs):
+        super().__init__(template_program=template_program, task_description="Choose.", timeout_seconds=timeout_seconds)
+        self.graphs = load_subdir_as_pickle("CO-Bench/CO-Bench", "Maximal independent set", include_subdirs=("er_test",))["er_test"]
+
+    def evaluate_program(self, program_str, callable_func):
+        total = 0
+        for graph in self.graphs.values():
+            chosen = callable_func(graph)["mis_nodes"]
+            if any(v not in set(graph.nodes()) or any(graph.has_edge(v, u) for u in chosen) for v in chosen):
+                return None
+            total += len(chosen)
+        return float(total)
+"""
+
+
 def write_checkout(top: Path) -> Path:
     """Write an LLM4AD checkout whose packages must not be imported whole; `llm4ad.base` is there and cannot be imported."""
     checkout_task(top, "sum_construct", body="return float(self.numbers[eva(list(self.numbers), used)])")
@@ -240,7 +263,10 @@ def write_checkout(top: Path) -> Path:
     fetching = top / "llm4ad" / "task" / "optimization" / "co_bench" / "set_covering_co_bench"
     fetching.mkdir(parents=True)
     (fetching / "evaluation.py").write_text(FETCHING)
-    (fetching.parent / "utils.py").write_text(HUB)
+    (fetching.parent / "utils.py").write_text(HUB + HUB[HUB.index("def ") :].replace("as_text", "as_pickle"))
+    choosing = fetching.parent / "maximal_independent_set_co_bench"
+    choosing.mkdir()
+    (choosing / "evaluation.py").write_text(GRAPHS)
     (top / "example" / "circle_packing").mkdir(parents=True)
     (top / "example" / "circle_packing" / "evaluation.py").write_text("class Nothing:\n    pass\n")
     return top

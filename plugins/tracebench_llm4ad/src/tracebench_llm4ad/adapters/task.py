@@ -18,6 +18,7 @@ from tracebench_llm4ad.adapters.process import Overdue, Pool
 from tracebench_llm4ad.adapters.together import evaluate_together
 from tracebench_llm4ad.adapters.tree import Found
 from tracebench_llm4ad.cobench.folder import data_folder
+from tracebench_llm4ad.cobench.independent import IndependentSet
 from tracebench_llm4ad.code_task import NUMPY_PRELUDE, PARAMETER, seeding, signature_of
 from tracebench_llm4ad.heuristic import explain
 from tracebench_llm4ad.seclusion import SECLUSION, seclude
@@ -62,6 +63,7 @@ class ForeignTask:
             "kwargs": kwargs,
             "data": str(data_folder()) if data_folder() else None,
             "renamed": RENAMED.get(found.short, {}),
+            "graphs": IndependentSet.files() if found.fetches == IndependentSet.folder else None,
         }
         self._pool = Pool(self._order, key=found.key)
         with self._pool.borrowed() as process:

@@ -73,12 +73,7 @@ class Problem(ListedEvaluator[Case]):
     def __init__(self, options: CoBenchOptions) -> None:
         self.options = options
         self.source = source_of(options.data)
-        files = {
-            FILES: self.files,
-            PUBLISHED: self.published,
-            GENERATED: lambda: self.generated(GENERATOR_SEED),
-        }[self.source]()
-        super().__init__(self._dealt(files, options), timeout_seconds=options.timeout_seconds)
+        super().__init__(self._dealt(self._files(), options), timeout_seconds=options.timeout_seconds)
 
     def batches(self, split: Split, salt: str = "") -> Iterator[Sequence[Case]]:
         """Yield the cases of a split one by one; generated ones of a split with a salt come from files of its own."""
@@ -89,6 +84,11 @@ class Problem(ListedEvaluator[Case]):
         files = self.generated(derive_seed(GENERATOR_SEED, split, salt))
         for case in self._dealt(files, self.options.model_copy(update=alone))[split]:
             yield [case]
+
+    def _files(self) -> Mapping[str, str]:
+        if self.source == FILES:
+            return self.files()
+        return self.published() if self.source == PUBLISHED else self.generated(GENERATOR_SEED)
 
     def _dealt(self, files: Mapping[str, str], options: CoBenchOptions) -> dict[Split, list[Case]]:
         cases = [case for name, text in files.items() for case in self.parsed(text, name=name)]

@@ -13,10 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import results, shims
+from . import graphs, results, shims
 
 Order = Mapping[str, Any]
-"""`layout` (`bench` or `llm4ad`), `root`, `folder`, `module` (dotted), `class`, `kwargs`, `data` (folder of CO-Bench, or None)."""
+"""`layout` (`bench` or `llm4ad`), `root`, `folder`, `module` (dotted), `class`, `kwargs`, `data` (folder of CO-Bench, or None),
+`graphs` (JSON texts by path, for a task whose data are graphs)."""
 TEXT_SUFFIXES = {"", ".txt", ".col", ".tsp", ".dat"}
 
 
@@ -62,7 +63,7 @@ def load(order: Order) -> Foreign:
     """Install the stand-ins and load the task that the order names; raises whatever its modules raise."""
     shims.install(
         read_rows=lambda _repo, folder, **_: read_rows(order["data"], folder),
-        read_graphs=lambda _repo, folder, **_: _no_graphs(folder),
+        read_graphs=lambda _repo, folder, **_: read_graphs(order, folder),
     )
     foreign = _load_bench(order) if order["layout"] == "bench" else _load_llm4ad(order)
     foreign.rename(order.get("renamed") or {})
@@ -148,7 +149,7 @@ def _redirect_data(order: Order) -> None:
         if "load_subdir_as_text" in vars(module):
             module.load_subdir_as_text = lambda _repo, folder, **_: read_rows(order["data"], folder)  # type: ignore[attr-defined]
         if "load_subdir_as_pickle" in vars(module):
-            module.load_subdir_as_pickle = lambda _repo, folder, **_: _no_graphs(folder)  # type: ignore[attr-defined]
+            module.load_subdir_as_pickle = lambda _repo, folder, **_: read_graphs(order, folder)  # type: ignore[attr-defined]
 
 
 def read_rows(data: str | None, task_folder: str) -> dict[str, list[dict[str, str]]]:
@@ -162,8 +163,11 @@ def read_rows(data: str | None, task_folder: str) -> dict[str, list[dict[str, st
     return {p.name: [{"text": line} for line in p.read_text(errors="replace").splitlines()] for p in files}
 
 
-def _no_graphs(task_folder: str) -> Any:
-    raise RuntimeError(f"the data of `{task_folder}` are pickles, and foreign pickles are never loaded")
+def read_graphs(order: Order, task_folder: str) -> dict[str, dict[str, graphs.Graph]]:
+    """Return the graphs that came with the order; foreign pickles are never loaded here."""
+    if not order.get("graphs"):
+        raise RuntimeError(f"there are no graphs for `{task_folder}` (TRACEBENCH_COBENCH_DATA)")
+    return graphs.read_graphs(order["graphs"])
 
 
 def first_function(program: str) -> str:
