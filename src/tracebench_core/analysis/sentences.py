@@ -27,10 +27,12 @@ def verdict_sentence(comparison: Comparison) -> str:
         pair = comparison.pair(leader, other)
         (beaten if pair is not None and pair.verdict == "better" else open_).append(other)
     where = _where(comparison)
-    if not open_:
-        runner_up = comparison.pair(leader, entrants[1])
-        margin = f" ahead of {entrants[1]} by {_amount(runner_up)}" if runner_up is not None else ""
-        return f"{leader} is better than {'each of the others' if len(beaten) > 1 else beaten[0]}{margin}, {where}."
+    nearest = comparison.pair(leader, entrants[1])
+    if not open_ and nearest is not None:
+        margin = f"by {_amount(nearest)}"
+        if len(beaten) == 1:
+            return f"{leader} is better than {beaten[0]} {margin}, {where}."
+        return f"{leader} is better than each of the others, ahead of {entrants[1]} {margin}, {where}."
     if not beaten:
         return f"Not resolved: {leader} leads, but no difference from the others is clear, {where}."
     return f"{leader} is better than {_list(beaten)}; against {_list(open_)} it is not resolved, {where}."

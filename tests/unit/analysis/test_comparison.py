@@ -37,7 +37,7 @@ def test_a_clear_winner_is_named_with_interval_and_n(tmp_path: Path) -> None:
     assert pair.difference.interval.low is not None
     assert 0 < pair.difference.interval.low < pair.difference.interval.estimate
     assert [task.winner for task in found.tasks] == ["A", "A"]
-    assert verdict_sentence(found).startswith("A is better than B ahead of B by")
+    assert verdict_sentence(found).startswith("A is better than B by")
     assert verdict_sentence(found).endswith("on 2 tasks with 10 seeds.")
     assert next_step(found) is None
 
