@@ -10,8 +10,9 @@ from __future__ import annotations
 import argparse
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -29,6 +30,8 @@ from tracebench_opto.trainers.specs import TRAINER_SPECS
 
 RESAMPLES = 2000
 MANY = 10_000
+CALLS = {"number": 20, "valley": 60, "exam": 60}
+"""Model calls of the second budget, by field; 100 where none are named."""
 TEN = 10.0
 """Means from here on are printed without decimals."""
 
@@ -144,10 +147,16 @@ def first_hit(field: Field, trial: Trial, *, target: float) -> int:
     return field.budget.evaluations or 0
 
 
-def level_field(seeds: int) -> Iterator[str]:
-    """Yield the table of final scores."""
-    all_fields = fields()
+def by_calls(field: Field) -> Field:
+    """Return the same field with its model calls capped alone, and so many evaluations that they do not bind."""
+    return replace(field, budget=Budget(llm_calls=CALLS.get(field.title, 100)))
+
+
+def level_field(seeds: int, *, only: Collection[str] = (), calls: bool = False) -> Iterator[str]:
+    """Yield the table of final scores, of all trainers or of those in `only`, at equal evaluations or at equal calls."""
+    all_fields = [by_calls(f) for f in fields()] if calls else fields()
     trainers = baselines() | {s.name: builder(s.name) for s in TRAINER_SPECS}
+    trainers = {name: build for name, build in trainers.items() if not only or name in only}
     yield "| trainer | " + " | ".join(f"{f.title}" for f in all_fields) + " |"
     yield "|---|" + "---|" * len(all_fields)
     for name, build in trainers.items():
@@ -211,13 +220,20 @@ def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
-    seeds = parser.parse_args().seeds
-    tables = {
-        "Final score at equal budget": level_field,
+    parser.add_argument(
+        "--only", nargs="*", default=[], metavar="TRAINER", help="Rows of the first two tables; no others are printed."
+    )
+    given = parser.parse_args()
+    seeds = given.seeds
+    tables: dict[str, Callable[[int], Iterator[str]]] = {
+        "Final score at equal budget": partial(level_field, only=given.only),
+        "Final score at equal model calls": partial(level_field, only=given.only, calls=True),
         "UCB under noise": noise,
         "GEPA's minibatch test": acceptance,
         "PrioritySearch on internal:numeric_param": ten_copies,
     }
+    if given.only:
+        tables = {title: table for title, table in tables.items() if title.startswith("Final score")}
     for title, table in tables.items():
         print(f"\n## {title} ({seeds} seeds, mean and 95 % interval)\n")
         for line in table(seeds):

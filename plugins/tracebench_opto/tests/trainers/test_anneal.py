@@ -4,37 +4,15 @@ from __future__ import annotations
 
 import random
 
-from tracebench_core.builtin.tasks.simple import SimpleTask
-from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
+from tracebench_core.specs import Budget
 from tracebench_core.specs.events import Decision
 from tracebench_core.testing import Teacher, Trial, run_trial
-from tracebench_core.testing.teacher import Lesson
-from tracebench_core.testing.toys import Toy
+from tracebench_core.testing.toys import build_hills
 from tracebench_opto.trainers import anneal, basic_search
-
-HILLS = {0.0: 0.5, 1.0: 0.4, 2.0: 0.4, 3.0: 1.0}
-"""A low hill at the start, a shallow valley, and a high hill."""
-
-
-def field() -> Toy:
-    def guide(_example: Example, value: object, _context: object) -> Feedback:
-        return Feedback(score=HILLS[float(str(value))], text="")
-
-    def move(values: Values, by: float) -> Values:
-        return values | {"x": min(3.0, max(0.0, float(str(values["x"])) + by))}
-
-    task = SimpleTask(
-        parameters=[Parameter(name="x", initial=0.0, kind="number", minimum=0, maximum=3)],
-        objective="Climb.",
-        program=lambda values, _example, _context: values["x"],
-        guide=guide,
-    )
-    lesson = Lesson(improve=lambda values, _rng: move(values, 1.0), harm=lambda values, _rng: move(values, -1.0))
-    return Toy("hills", task, lesson, target=1.0)
 
 
 def run(seed: int, *, temperature: float = 2.0, steps: int = 30) -> Trial:
-    toy = field()
+    toy = build_hills()
     trainer = anneal.build(anneal.Settings(temperature=temperature, num_steps=steps))
     return run_trial(trainer, toy, answer=Teacher(toy.lesson, improves=0.5, harms=0.3, seed=seed), seed=seed)
 
@@ -51,7 +29,7 @@ def taken_though_worse(trial: Trial) -> list[int]:
 
 def test_a_valley_is_crossed_that_a_climber_stays_before() -> None:
     assert sum(run(seed).best.values["x"] == 3.0 for seed in range(8)) >= 6
-    toy = field()
+    toy = build_hills()
     for seed in range(8):
         climber = basic_search.build(basic_search.Settings(num_steps=30, num_proposals=1))
         trial = run_trial(climber, toy, answer=Teacher(toy.lesson, improves=0.5, harms=0.3, seed=seed), seed=seed)
@@ -70,7 +48,7 @@ def test_every_move_is_on_record_with_its_probability() -> None:
 
 
 def test_a_budget_ends_it_like_any_search() -> None:
-    toy = field()
+    toy = build_hills()
     trainer = anneal.build(anneal.Settings())
     trial = run_trial(
         trainer, toy, answer=Teacher(toy.lesson, seed=random.Random(1).randrange(99)), budget=Budget(evaluations=12)

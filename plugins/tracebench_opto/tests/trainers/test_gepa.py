@@ -4,13 +4,15 @@ import pytest
 
 from tracebench_core.contracts import Problem
 from tracebench_core.proposing.answer_format import shown_values
-from tracebench_core.specs import Budget
+from tracebench_core.specs import Budget, Candidate, Evaluation, Example, ExampleResult, Feedback, Objective
 from tracebench_core.specs.events import Decision
 from tracebench_core.testing import Teacher, Trial, run_trial
-from tracebench_core.testing.toys import Toy, build_dials
+from tracebench_core.testing.toys import Toy, build_dials, build_trade_off
+from tracebench_opto.parts.archive import Archive
+from tracebench_opto.parts.contests import _by_objective
 from tracebench_opto.parts.evolution import EvolutionSettings
 from tracebench_opto.parts.evolution import evolve as evolve_pool
-from tracebench_opto.trainers import gepa_base, gepa_beam, gepa_merge, gepa_ucb
+from tracebench_opto.trainers import anneal, gepa_base, gepa_beam, gepa_merge, gepa_ucb
 
 
 def evolve(
@@ -143,3 +145,50 @@ def test_only_the_parameter_whose_turn_it_is_is_asked_for() -> None:
 def test_merging_is_a_trainer_of_its_own() -> None:
     assert gepa_base.Settings().merge_every == 0
     assert gepa_merge.Settings().merge_every == 5
+
+
+def test_a_parent_is_measured_again_on_its_minibatch_unless_results_are_kept() -> None:
+    measured = [evolve(build_dials(), num_steps=12, cache_evaluation=kept).used.evaluations for kept in (False, True)]
+    assert measured[0] > measured[1]
+
+
+@pytest.mark.parametrize("kind", ["objective", "hybrid", "cartesian"])
+def test_a_frontier_may_be_of_objectives(kind: str) -> None:
+    trial = evolve(build_trade_off(), num_steps=8, frontier_type=kind, one_parameter=False)
+    assert trial.error is None
+    assert trial.used.llm_calls == 8
+
+
+def test_contests_follow_the_kind_and_the_direction() -> None:
+    examples = (Example(id="a"), Example(id="b"))
+    results = tuple(
+        ExampleResult(
+            example=e, split="train", seconds=0.0, feedback=Feedback(score=s, metrics={"good": s, "cost": 2 * s})
+        )
+        for e, s in (("a", 1.0), ("b", 3.0))
+    )
+    entry = Archive().add(Evaluation(candidate=Candidate(id="c", values={}), results=results, score=2.0))
+    objectives = (Objective(metric="good", direction="maximize"), Objective(metric="cost", direction="minimize"))
+
+    def of(kind: str) -> dict[str, float]:
+        return _by_objective(entry, examples, kind=kind, objectives=objectives)  # type: ignore[arg-type]
+
+    assert of("objective") == {"good": 2.0, "cost": -4.0}
+    assert of("hybrid") == {"a": 1.0, "b": 3.0, "good": 2.0, "cost": -4.0}
+    assert of("cartesian") == {"a good": 1.0, "b good": 3.0, "a cost": -2.0, "b cost": -6.0}
+
+
+def test_failed_children_are_shown_when_they_are_asked_for() -> None:
+    shown: list[int] = []
+    toy = build_dials(stride=0.5)
+
+    def answer(prompt: str, call: int) -> str:
+        shown.append(prompt.partition("# Tried before")[2].count("- score"))
+        return Teacher(toy.lesson, improves=0.0, harms=1.0)(prompt, call)
+
+    for asked in (0, 2):
+        trainer = anneal.build(anneal.Settings(num_steps=6, show_failed=asked, temperature=1e-9))
+        run_trial(trainer, toy, answer=answer)
+    assert shown[:6] == [0] * 6
+    assert shown[6:] == sorted(shown[6:])
+    assert shown[-1] == 2

@@ -1,6 +1,7 @@
 import inspect
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,8 @@ from tracebench_core.plugins import load_ref
 from tracebench_core.specs import Budget, TaskShape, TrainerSpec
 from tracebench_core.testing import Teacher, run_trial
 from tracebench_core.testing.toys import build_dials
+from tracebench_opto.parts import relay
+from tracebench_opto.trainers import portfolio, sequence
 from tracebench_opto.trainers.specs import TRAINER_SPECS
 
 BY_NAME = pytest.mark.parametrize("spec", TRAINER_SPECS, ids=lambda spec: spec.name)
@@ -49,7 +52,9 @@ def test_every_module_says_its_source_and_what_differs(spec: TrainerSpec) -> Non
 @pytest.mark.parametrize("steps", [1, 4])
 def test_a_job_uses_no_more_than_its_cost_model_says(spec: TrainerSpec, steps: int) -> None:
     model = load_ref(spec.settings, owner=spec.name)
-    if "num_steps" not in model.model_fields:
+    if spec.name in WRAPPERS:
+        settings = wrapped(spec.name, steps)
+    elif "num_steps" not in model.model_fields:
         settings = model(num_stages=1, trainer_params={"num_steps": steps, "num_candidates": 1, "num_proposals": 1})
     else:
         settings = model(num_steps=steps)
@@ -62,6 +67,19 @@ def test_a_job_uses_no_more_than_its_cost_model_says(spec: TrainerSpec, steps: i
     assert cost.evaluations.low <= trial.used.evaluations
 
 
+WRAPPERS = {"Sequence", "Portfolio"}
+
+
+def wrapped(name: str, steps: int) -> Any:
+    """Return settings of a trainer that wraps one which asks for one proposal a step."""
+    if name == "Sequence":
+        return sequence.Settings(
+            legs=(sequence.Leg(trainer="BasicSearch", params={"num_steps": steps, "num_proposals": 1}),)
+        )
+    member = relay.Member(trainer="BasicSearch", params={"num_proposals": 1})
+    return portfolio.Settings(members=(member,), num_turns=1, turn_steps=steps)
+
+
 def slack(spec: TrainerSpec, steps: int) -> int:
     """An estimate of accepted proposals may be passed where all are accepted, and a streaming search confirms its leader."""
     if spec.name.startswith("GEPA"):
@@ -72,7 +90,7 @@ def slack(spec: TrainerSpec, steps: int) -> int:
 @BY_NAME
 def test_one_step_is_enough_to_try_a_candidate(spec: TrainerSpec) -> None:
     model = load_ref(spec.settings, owner=spec.name)
-    settings = model(num_steps=1) if "num_steps" in model.model_fields else model(num_stages=1)
+    settings = model(num_steps=1) if "num_steps" in model.model_fields else model()
     toy = build_dials(parameters=1)
     trial = run_trial(
         load_ref(spec.loader, owner=spec.name)(settings),

@@ -15,6 +15,7 @@ from tracebench_core.proposing.sampling import draw_subset
 from tracebench_core.specs import CostEstimate, Evaluation, TaskShape, Values
 from tracebench_opto.parts.acceptance import accept, improves
 from tracebench_opto.parts.archive import Entry
+from tracebench_opto.parts.contests import FrontierType, contests_of
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.merge import Pair, merge, mergeable_pairs
 from tracebench_opto.parts.search import Request, Search, SearchSettings
@@ -40,6 +41,12 @@ class EvolutionSettings(SearchSettings):
     one_parameter: bool = True
     """Mutate one parameter at a time, in the turn of each lineage. A proposer that can be told is asked for that one alone; of any other's
     proposal the first change is kept, counted from the one whose turn it is."""
+    cache_evaluation: bool = True
+    """Take a parent's earlier results on the examples of a minibatch instead of measuring it there again. gepa always
+    measures it again: fewer proposals, and fewer model calls, for as many evaluations."""
+    frontier_type: FrontierType = "instance"
+    """What a candidate may be best at, to be on the frontier: an `instance` (example), an `objective` (the mean of one metric), either of
+    them (`hybrid`), or an objective on an instance (`cartesian`)."""
     skip_perfect_score: bool = True
     """Ask no model where every example of the minibatch has `perfect_score` already."""
     perfect_score: float = 1.0
@@ -59,7 +66,7 @@ def evolve(problem: Problem, settings: EvolutionSettings, *, choose: Choose) -> 
     for index in search.schedule():
         with problem.step():
             pool = pool or [search.seed()]
-            pairs = _pairs(search, pool, merged) if _is_merge_due(settings, index) else []
+            pairs = _pairs(search, pool, merged, settings) if _is_merge_due(settings, index) else []
             if pairs:
                 pair = problem.rng.choice(pairs)
                 merged.add((pair.one.index, pair.other.index))
@@ -93,7 +100,7 @@ def _mutate(
     """Return the child when it was accepted."""
     batch = search.batches.draw()
     spent = len(parent.evaluations)
-    before = search.measure(parent, batch)
+    before = search.measure(parent, batch, again=not settings.cache_evaluation)
     if settings.skip_perfect_score and _is_perfect(before, settings.perfect_score):
         search.tried += len(parent.evaluations) > spent
         return []
@@ -133,9 +140,10 @@ def _narrow(search: Search, parent: Entry, values: Values, *, pool: Sequence[Ent
     return narrowed if search.fresh([narrowed], known=pool) else values
 
 
-def _pairs(search: Search, pool: list[Entry], merged: set[tuple[int, int]]) -> list[Pair]:
+def _pairs(search: Search, pool: list[Entry], merged: set[tuple[int, int]], settings: EvolutionSettings) -> list[Pair]:
     """Return pairs of the frontier that were not merged before."""
-    members = frontier(pool, search.archive.goal, search.selection)
+    contests = contests_of(settings.frontier_type, search)
+    members = frontier(pool, search.archive.goal, search.selection, contests=contests)
     return [p for p in mergeable_pairs(members) if (p.one.index, p.other.index) not in merged]
 
 

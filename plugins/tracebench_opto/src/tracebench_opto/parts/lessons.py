@@ -63,7 +63,11 @@ class Stage:
         difficulty: Difficulty,
         steps: int | None = None,
         evaluations: int | None = None,
+        over: Callable[[], bool] | None = None,
     ) -> None:
+        """`steps`, `evaluations` and `over`, which is asked at each step but the first, end the stage."""
+        self._over = over
+        self._begun = False
         self._problem = problem
         self._difficulty = difficulty
         self._steps = steps
@@ -164,8 +168,11 @@ class Stage:
         """Mark a step of the real problem.
 
         Raises:
-            StageOver: when the stage has had its steps.
+            StageOver: when the stage has had its steps, or is over.
         """
+        if self._begun and self._over is not None and self._over():
+            raise StageOver
+        self._begun = True
         if self._steps is not None:
             if self._steps <= 0:
                 raise StageOver

@@ -44,10 +44,12 @@ class Request:
     history: Sequence[Evaluation] | None = None
     """The last evaluation of each ancestor when None."""
 
-    def lineage(self) -> list[Evaluation]:
-        """Return the evaluations that the proposer sees."""
-        past = [e.evaluations[-1] for e in self.entry.lineage()[:-1]] if self.history is None else self.history
-        return [*past, self.evaluation]
+    def lineage(self, failed: Sequence[Entry] = ()) -> list[Evaluation]:
+        """Return the evaluations that the proposer sees; `failed` stand between the ancestors and the candidate."""
+        if self.history is not None:
+            return [*self.history, self.evaluation]
+        past = [*self.entry.lineage()[:-1], *failed]
+        return [*(e.evaluations[-1] for e in past), self.evaluation]
 
 
 class SearchSettings(Spec):
@@ -67,6 +69,9 @@ class SearchSettings(Spec):
     validation_size: int | None = Field(default=None, ge=1)
     """Examples of validation, or of train where there is none, on which candidates are compared. When None: all of them, or as many as
     cost a tenth of the budget of evaluations where that is less."""
+    show_failed: int = Field(default=0, ge=0)
+    """Children of a candidate that did no better than it and are shown to the proposer after the ancestors, the
+    latest ones. OptoPrime shows them as far as its `memory_size` goes."""
     verbose: bool = False
     """Log every step at level INFO instead of DEBUG."""
     objective_config: ObjectiveConfig = ObjectiveConfig()
@@ -233,13 +238,20 @@ class Search:
 
         `only` names the parameters that may change, for proposers that can be told; `Problem.check` is left to `fresh`.
         """
-        lineages = [request.lineage() for request in requests]
+        lineages = [request.lineage(self._failed(request.entry)) for request in requests]
         most = self.settings.num_threads or SIDE_BY_SIDE
         if isinstance(self.proposer, _Batches):
             batches = self.proposer
             found = self._survive(lambda: batches.propose_many(lineages, n=n, most=most, only=only))
             return found or [[] for _ in requests]
         return [self._survive(partial(self.proposer.propose, lineage, n=n)) for lineage in lineages]
+
+    def _failed(self, entry: Entry) -> list[Entry]:
+        """Return the latest children of a candidate that did no better than it, on the examples that both were measured on."""
+        if not self.settings.show_failed:
+            return []
+        children = [e for e in self.archive if e.parent is entry]
+        return [e for e in children if not _ahead_of(e, entry)][-self.settings.show_failed :]
 
     def ask(self, messages: Sequence[Message]) -> list[str]:
         """Return the model's reply, or nothing when the call failed."""
@@ -277,3 +289,10 @@ class Search:
             if cap is not None:
                 size = min(size, max(cap // SELECTION_SHARE, self.settings.train_batch_size))
         return draw_subset(pool, size, rng=self.problem.rng)
+
+
+def _ahead_of(child: Entry, parent: Entry) -> bool:
+    """Return whether a candidate did better than another on the examples that count for both."""
+    one, other = child.example_means(), parent.example_means()
+    shared = one.keys() & other.keys()
+    return bool(shared) and sum(one[e] - other[e] for e in sorted(shared)) > 0

@@ -19,6 +19,7 @@ from tracebench_core.proposing.sampling import draw_subset
 from tracebench_core.specs import CostEstimate, Spec, TaskShape
 from tracebench_opto.parts.cost import estimate_steps
 from tracebench_opto.parts.lessons import Difficulty, Stage, StageOver
+from tracebench_opto.parts.relay import WRAPPERS
 
 
 class Settings(Spec):
@@ -40,8 +41,8 @@ class Settings(Spec):
     @field_validator("trainer")
     @classmethod
     def _not_itself(cls, trainer: str) -> str:
-        if trainer == "Curriculum":
-            raise ValueError("a curriculum cannot wrap a curriculum")
+        if trainer in WRAPPERS:
+            raise ValueError(f"a curriculum cannot wrap a trainer that wraps others, as `{trainer}` does")
         return trainer
 
 

@@ -116,6 +116,18 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         "Move on to worse candidates, too, less and less",
         citation="Kirkpatrick, Gelatt, Vecchi: Optimization by Simulated Annealing, Science 220, 1983",
     ),
+    _spec(
+        "MapElites",
+        "map_elites",
+        "Keep the best of every kind, on islands",
+        citation="Mouret, Clune: Illuminating search spaces by mapping elites, arXiv 1504.04909",
+    ),
+    _spec(
+        "Novelty",
+        "novelty",
+        "Breed from what is unlike the rest, refuse what is not new",
+        citation="Lehman, Stanley: Evolving a Diversity of Virtual Creatures through Novelty Search and Local Competition, GECCO 2011",
+    ),
     _spec("AggregatedUpdate", "aggregated_update", "Merge one proposal per example by a second model call"),
     _spec(
         "POLCA",
@@ -133,6 +145,14 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         "curriculum",
         "Any other trainer, easy examples first",
         citation="Bengio, Louradour, Collobert, Weston: Curriculum Learning, 2009",
+        aliases={},
+    ),
+    _spec("Sequence", "sequence", "One trainer after another, each from the best so far", citation="", aliases={}),
+    _spec(
+        "Portfolio",
+        "portfolio",
+        "Several trainers in turns, by what they find",
+        citation="Auer, Cesa-Bianchi, Fischer: Finite-time Analysis of the Multiarmed Bandit Problem, 2002",
         aliases={},
     ),
 )
