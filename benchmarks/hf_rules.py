@@ -53,7 +53,7 @@ class Rules:
         """Return the reply to a prompt."""
         prompt = "\n".join(str(m["content"]) for m in messages)
         values = shown_values(prompt)
-        return self._propose(prompt, values) if values is not None else self._answer(prompt)
+        return self._propose(prompt, values) if values is not None else self.answer(prompt)
 
     def _propose(self, prompt: str, values: dict[str, Any]) -> str:
         self._met[prompt] += 1
@@ -67,7 +67,8 @@ class Rules:
         better = text.replace(f" {phrase}", "") if phrase in text or rng.random() < 0.3 else f"{text} {phrase}"
         return json.dumps({"reasoning": "A rule, not a thought.", "values": {**values, name: better}})
 
-    def _answer(self, prompt: str) -> str:
+    def answer(self, prompt: str) -> str:
+        """Return the reply of the model that the task's program asks."""
         for question, number in SUMS.items():
             if question in prompt:
                 is_easy = (

@@ -107,6 +107,20 @@ def test_a_library_that_swallows_refused_calls_is_ended(fake: Any, budget: dict[
     assert result.used.llm_calls <= budget.get("llm_calls", result.used.llm_calls)
 
 
+FAILING = """
+found = given["adapter"].evaluate(given["trainset"], {"code": "def transform(x:"})
+right = given["adapter"].evaluate(given["trainset"], {"code": "def transform(x):\\n    return x + 1\\n"})
+print("below:", max(found.scores) < min(right.scores), flush=True)
+"""
+
+
+def test_a_library_whose_every_candidate_fails_keeps_the_initial_one(fake: Any) -> None:
+    result, words, _ = fake(FAILING)
+    assert result.status == "ok", words
+    assert "below: True" in words
+    assert result.score_val_best == result.score_val_initial
+
+
 def test_what_a_library_writes_stays_in_the_jobs_folder_and_no_key_reaches_it(
     fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
