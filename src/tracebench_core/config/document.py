@@ -18,8 +18,14 @@ from tracebench_core.ids import nearest
 
 MAX_VALUES = 1_000_000
 MAX_DEPTH = 100
+MOST_BYTES = 64 * 2**20
+"""A file without end, such as `/dev/zero`, is read so far."""
 MERGE_TAG = "tag:yaml.org,2002:merge"
 # `1e-3` is a number to everybody but YAML 1.1.
+INTEGER = re.compile(r"^[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$")
+DECIMAL = re.compile(
+    r"^([-+]?([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
+)
 EXPONENT = re.compile(r"^[-+]?[0-9]+[eE][-+]?[0-9]+$")
 
 Node: TypeAlias = yaml.nodes.Node
@@ -28,7 +34,7 @@ _Writer: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class Loader(_Reader):  # type: ignore[misc]  # one of two classes, known at run time
-    """Reads what JSON can hold: dates stay text."""
+    """Reads what JSON can hold: dates stay text, and so do `010` and `1:30`, which YAML 1.1 takes for 8 and 90."""
 
 
 class Dumper(_Writer):  # type: ignore[misc]  # as above
@@ -40,9 +46,11 @@ class Dumper(_Writer):  # type: ignore[misc]  # as above
 
 
 Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in {"timestamp", "int", "float"}]
     for first, resolvers in _Reader.yaml_implicit_resolvers.items()
 }
+Loader.add_implicit_resolver("tag:yaml.org,2002:int", INTEGER, list("-+0123456789"))
+Loader.add_implicit_resolver("tag:yaml.org,2002:float", DECIMAL, list("-+0123456789."))
 for _class in (Loader, Dumper):
     _class.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+0123456789"))
 
@@ -81,7 +89,11 @@ def read(path: Path) -> Document:
         ConfigError: it cannot be read, is neither YAML nor JSON, or holds something that JSON cannot.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            whole = file.read(MOST_BYTES + 1)
+        if len(whole) > MOST_BYTES:
+            raise ConfigError(f"`{path}` is longer than {MOST_BYTES // 2**20} MB: that is no run config.")
+        text = whole.decode("utf-8-sig")
     except FileNotFoundError as err:
         beside = [p.name for p in path.parent.glob("*") if p.suffix in {".yaml", ".yml", ".json"}]
         match = nearest(path.name, beside)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.config import load_config, parse_config
+from tracebench_core.config.document import parse
 from tracebench_core.errors import ConfigError
 
 
@@ -160,3 +161,35 @@ def test_a_run_id_is_one_plain_folder_name(tmp_path: Path, run_id: str) -> None:
 
     assert "`run_id` is refused" in said
     assert "\x1b" not in said
+
+
+def test_a_file_without_end_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"is longer than 64 MB: that is no run config"):
+        load_config(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("number", ["010", "1:30", "0b11", "0o17", "1:30.5"])
+def test_a_number_that_only_yaml_1_1_knows_is_told_and_not_guessed(number: str) -> None:
+    with pytest.raises(ConfigError, match=f"text `{number}`"):
+        parse_config(parse(f"max_workers: {number}", origin="FILE").data, origin="FILE")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("-7", -7),
+        ("10_000", 10000),
+        ("0x1F", 31),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("1e-3", 1e-3),
+        ("2.", 2.0),
+        ("1.5e3", 1500.0),
+        ("00.5", 0.5),
+    ],
+)
+def test_plain_numbers_are_numbers(text: str, number: float) -> None:
+    found = parse(f"x: {text}", origin="FILE").data["x"]
+    assert found == number
+    assert type(found) is type(number)
