@@ -34,3 +34,10 @@ def test_several_files_are_json() -> None:
     parameter = SimpleNamespace(kind="files", initial=files)
 
     assert codec.from_text(parameter, codec.to_text(parameter, files)) == files
+
+
+def test_worked_examples_are_named_as_the_task_names_them() -> None:
+    fields_of = texts().fields_of
+    assert fields_of([{"q": 1, "a": 2}], "") == ("q", "a")
+    assert fields_of([], 'Worked questions: [{"question": "…", "answer": "…"}, …].') == ("question", "answer")
+    assert fields_of([], "Worked questions.") == ("input", "output")

@@ -6,6 +6,7 @@ import dspy
 
 from .dspy_optimizers import opened
 from .task import shown
+from .texts import fields_of
 
 
 class Demonstrated(dspy.Module):
@@ -28,8 +29,7 @@ class Shots:
         self._task = task
         self._name = name
         self._initial = json.loads(task.initial[name])
-        shape = self._initial[0] if self._initial and isinstance(self._initial[0], dict) else {"input": 0, "output": 0}
-        self._keys = (*shape, "output")[:2]
+        self._keys = fields_of(self._initial, task.parameters[name].description)
 
     def texts(self, module):
         """Return the task's texts with the module's demonstrations."""

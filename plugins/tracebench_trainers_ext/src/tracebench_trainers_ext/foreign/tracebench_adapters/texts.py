@@ -67,3 +67,11 @@ def split(file, like):
         if name.strip() in found:
             found[name.strip()] = text[:-1] if text.endswith("\n") else text
     return found
+
+
+def fields_of(initial, description):
+    """Return the names of a worked example's question and answer: those of the initial list, else of an object in the description."""
+    if initial and isinstance(initial[0], dict):
+        return (*initial[0], "output")[:2]
+    described = re.search(r'\{\s*"(\w+)":[^{}]*?,\s*"(\w+)":', description or "")
+    return described.groups() if described else ("input", "output")
