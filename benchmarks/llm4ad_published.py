@@ -18,12 +18,10 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict
-from tsp_optimum import optimal_length
 
 from tracebench_core import api
-from tracebench_core.specs import Feedback, Split
+from tracebench_core.specs import Split
 from tracebench_llm4ad.baselines import load_baseline
-from tracebench_llm4ad.catalog import BY_NAME
 
 FOLDER = Path(__file__).resolve().parent.parent / "configs" / "published"
 
@@ -40,8 +38,6 @@ class Row(BaseModel):
     split: Split = "test"
     eval_kwargs: dict[str, Any] = {}
     metric: str
-    against: str = ""
-    """`optimum`: the figure is the percentage by which tours are longer than the shortest ones."""
     published: float
     within: float = 0.0
     at_most: bool = False
@@ -73,19 +69,7 @@ class Row(BaseModel):
         )
         if failed := [feedback for feedback in feedbacks if feedback.status != "ok"]:
             raise SystemExit(f"{self.heuristic} on {self.instances}: {failed[0].text}")
-        value = mean_metric(feedbacks, self.metric)
-        return 100 * (value / self.optimum() - 1) if self.against else value
-
-    def optimum(self) -> float:
-        """Return the mean length of the shortest tours."""
-        load = api.load_ref(BY_NAME[self.name].loader, owner=self.name)
-        examples = load(splits=frozenset({self.split}), **self.eval_kwargs).splits[self.split]
-        return fmean(optimal_length(case.instance.distance) for example in examples for case in example.input)
-
-
-def mean_metric(feedbacks: Sequence[Feedback], metric: str) -> float:
-    """Return the mean of a metric over examples."""
-    return fmean(feedback.metrics[metric] for feedback in feedbacks)
+        return fmean(feedback.metrics[self.metric] for feedback in feedbacks)
 
 
 def read_rows(path: Path = FOLDER / "llm4ad.yaml") -> list[Row]:
@@ -102,7 +86,6 @@ def print_table(rows: Sequence[Row], *, show: Callable[[str], None]) -> bool:
         started = time.perf_counter()
         ours = row.measure()
         agreed &= row.agrees(ours)
-        figure = f"{row.metric}, % over the optimum" if row.against else row.metric
         rule = "at most" if row.at_most else "at least" if row.at_least else ""
         told = "yes" if row.agrees(ours) else "**no**"
         rule = rule or (f"± {row.within:g}" if row.within else "equal")
@@ -110,7 +93,7 @@ def print_table(rows: Sequence[Row], *, show: Callable[[str], None]) -> bool:
         cells = [
             row.heuristic,
             row.instances,
-            figure,
+            row.metric,
             f"{row.published:.6g}",
             f"{ours:.6g}",
             rule,
