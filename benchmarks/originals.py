@@ -31,7 +31,7 @@ from tracebench_core.testing.toys import build_dials, build_number
 from tracebench_core.testing.trials import Trial, run_trial
 
 MINIBATCH = 3
-TAGGED = re.compile(r'<(?:variable|solution) name="(\w+?)0?" type="float">\s*<value>\s*([-\d.e]+)')
+TAGGED = re.compile(r'<(?:variable|solution) name="(\w+)" type="float">\s*<value>\s*([-\d.e]+)')
 BuildOptimizer = Callable[[Problem], Optimizer]
 
 
@@ -121,8 +121,10 @@ class TaggedTeacher:
         """Return the changed variables as tags."""
         shown = {name: float(value) for name, value in TAGGED.findall(prompt)}
         field, rng = self._field, random.Random(derive_seed(self._seed, "teacher", call))
-        names = {p.name for p in field.toy.task.parameters}
-        values: Values = {name: value for name, value in shown.items() if name in names}
+        names = {p.name: p.name for p in field.toy.task.parameters}
+        for name in names:
+            names[name] = next((s for s in shown if re.fullmatch(f"{re.escape(name)}\\d+", s)), "")
+        values: Values = {name: shown[tag] for name, tag in names.items() if tag}
         draw = rng.random()
         changed = values
         if values and draw < field.improves:
@@ -130,7 +132,7 @@ class TaggedTeacher:
         elif values and draw < field.improves + field.harms:
             changed = field.toy.lesson.harm(values, rng)
         tags = "".join(
-            f"<variable><name>{name}0</name><value>{value}</value></variable>"
+            f"<variable><name>{names[name]}</name><value>{value}</value></variable>"
             for name, value in changed.items()
             if value != values[name]
         )

@@ -22,8 +22,17 @@ UNKNOWN = -1e9
 """The score of a failure before anything was measured."""
 
 
-class Idle(BaseException):
-    """A class goes on without spending what the budget caps. Like a spent budget it must pass through every `except Exception`."""
+KEPT = 3
+"""How many of the best candidates are measured whole at the end, besides the one that the trainer left."""
+RESERVE = 5
+"""At most this part of the budget of evaluations is kept back for that."""
+
+
+class Enough(BaseException):
+    """A class goes on without spending what the budget caps, or what is left is needed to measure its best candidates whole.
+
+    Like a spent budget it must pass through every `except Exception`.
+    """
 
 
 class Shared:
@@ -71,6 +80,8 @@ class Bench(Shared):
         self._step = contextlib.ExitStack()
         self._spent: tuple[float | None, ...] = ()
         self._idle = 0
+        cap, whole = problem.budget.caps.evaluations, (KEPT + 1) * len(problem.validation or problem.train)
+        self._last = None if cap is None else cap - min(whole, cap // RESERVE)
 
     def example(self, id_: str) -> Example:
         """Return an example by id."""
@@ -97,7 +108,7 @@ class Bench(Shared):
         """End the current step and begin another: one for each proposal.
 
         Raises:
-            Idle: when the job has caps, and nothing of what they cap was spent for long.
+            Enough: when the job has caps, and nothing of what they cap was spent for long.
         """
         self.end_step()
         used, caps = self.problem.budget.used(), self.problem.budget.caps.caps()
@@ -105,7 +116,7 @@ class Bench(Shared):
         self._idle = self._idle + 1 if spent == self._spent else 0
         self._spent = spent
         if caps and self._idle >= IDLE_PROPOSALS:
-            raise Idle
+            raise Enough
         self._step.enter_context(self.problem.step())
 
     def end_step(self) -> None:
@@ -118,7 +129,13 @@ class Bench(Shared):
         return UNKNOWN if self._worst is None else self._worst - max(1.0, abs(self._worst))
 
     def score(self, submission: Submission) -> tuple[float, str, dict[str, float]]:
-        """Evaluate a candidate on an example; where it has no score, `failed` stands in."""
+        """Evaluate a candidate on an example; where it has no score, `failed` stands in.
+
+        Raises:
+            Enough: when the evaluations that are left are needed at the end.
+        """
+        if self._last is not None and self.problem.budget.used().evaluations >= self._last:
+            raise Enough
         evaluation = self.problem.evaluate(submission.values, [self.example(submission.example)], origin="discovered")
         if evaluation.score is None:
             return self.failed, evaluation.results[0].feedback.text, {}

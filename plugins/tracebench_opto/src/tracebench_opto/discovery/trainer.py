@@ -16,16 +16,13 @@ from tracebench_opto.bridge import library
 from tracebench_opto.bridge.model import ModelFailure, TraceModel
 from tracebench_opto.discovery import vocabulary
 from tracebench_opto.discovery.agents import build_agent
-from tracebench_opto.discovery.bench import Bench, Idle
+from tracebench_opto.discovery.bench import KEPT, Bench, Enough
 from tracebench_opto.discovery.records import FoundClass
 from tracebench_opto.discovery.scoring import build_guide, build_logger
 from tracebench_opto.discovery.updating import typed
 from tracebench_opto.proposers.proposer import TraceProposer
 
 log = logging.getLogger(__name__)
-
-CANDIDATES_KEPT = 3
-"""How many of the best candidates are measured whole at the end, besides the one that the trainer left."""
 
 
 class DiscoveredTrainer:
@@ -56,8 +53,10 @@ class DiscoveredTrainer:
             trainer.train(**self._arguments(problem, bench))
         except ModelFailure as failure:
             raise failure.error from failure
-        except Idle:
-            log.warning("nothing of what the budget caps was spent for long: the training ends")
+        except Enough:
+            log.info(
+                "the class was ended: nothing was spent for long, or what is left is needed to measure its best candidates"
+            )
         finally:
             bench.end_step()
         _measure(problem, bench, bench.values(agent.parameters()))
@@ -113,7 +112,7 @@ class DiscoveredTrainer:
 def _measure(problem: Problem, bench: Bench, left: Values) -> None:
     """Measure what the trainer left and the best that it met, each on all examples, unless it was already."""
     examples = problem.validation or problem.train
-    best = sorted(bench.measured.values(), key=lambda entry: -entry.mean)[:CANDIDATES_KEPT]
+    best = sorted(bench.measured.values(), key=lambda entry: -entry.mean)[:KEPT]
     whole = [entry.values for entry in bench.measured.values() if entry.covers(examples)]
     for values in (left, *(entry.values for entry in best)):
         if values not in whole and not problem.check(values):
