@@ -27,10 +27,11 @@ from tracebench_core.engine.opening import (
     load_aggregate,
     open_task,
 )
-from tracebench_core.engine.problem import MeteredProblem, Setup
+from tracebench_core.engine.problem import MeteredProblem
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.reuse import open_reuse
 from tracebench_core.engine.service import EvaluationService
+from tracebench_core.engine.setup import Setup
 from tracebench_core.errors import (
     BudgetExhausted,
     MissingRequirementError,

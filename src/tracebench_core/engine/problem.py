@@ -9,16 +9,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
-from tracebench_core.contracts import SIDE_BY_SIDE, Optimizer, Problem, Task, Trainer
+from tracebench_core.contracts import SIDE_BY_SIDE, Optimizer, Task, Trainer
 from tracebench_core.engine.archive import Archive
 from tracebench_core.engine.despair import Despair
-from tracebench_core.engine.meter import Meter
-from tracebench_core.engine.models import Models
-from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.sections import Sections
-from tracebench_core.engine.service import EvaluationService, Result
+from tracebench_core.engine.service import Result
+from tracebench_core.engine.setup import Setup
 from tracebench_core.engine.values import breach
 from tracebench_core.errors import BudgetExhausted, ModelError, NothingMeasured
 from tracebench_core.ids import derive_seed
@@ -30,38 +28,15 @@ from tracebench_core.specs import (
     Example,
     ExampleResult,
     Message,
-    Objective,
     Role,
     Split,
     Values,
 )
-from tracebench_core.store.ranking import Aggregate, Ranking, aggregate_score, mean
+from tracebench_core.store.ranking import Ranking, aggregate_score
 
 T = TypeVar("T")
 HOPELESS_EVALUATIONS = 10
 """So many first evaluations that cannot be measured end a training."""
-
-
-class Workshop(Protocol):
-    """Builds what a trainer may ask for by name, as the run's plugins and exclusions have it."""
-
-    def optimizer(self, problem: Problem, name: str | None, kwargs: Mapping[str, Any]) -> Optimizer: ...
-    def trainer(self, name: str, settings: Mapping[str, Any]) -> Trainer: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """What a problem is made of, apart from its task."""
-
-    seed: int
-    meter: Meter
-    models: Models
-    recorder: Recorder
-    service: EvaluationService
-    workshop: Workshop
-    objectives: tuple[Objective, ...] = ()
-    worst_score: float | None = None
-    aggregate: Aggregate = mean
 
 
 @dataclass(slots=True)

@@ -16,10 +16,11 @@ from tracebench_core.engine.context import Shared
 from tracebench_core.engine.doors import LazySandbox
 from tracebench_core.engine.meter import Meter
 from tracebench_core.engine.opening import SealedTask, build_wrapped
-from tracebench_core.engine.problem import MeteredProblem, Setup
+from tracebench_core.engine.problem import MeteredProblem
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.scoring import Scorer
 from tracebench_core.engine.service import EvaluationService
+from tracebench_core.engine.setup import Setup
 from tracebench_core.errors import BudgetExhausted, TrainingStopped
 from tracebench_core.specs import Budget, BudgetState, Candidate, SandboxConfig, TaskSpec
 from tracebench_core.specs.events import CandidateSeen, EvaluationDone, Event, Scored, StepFinished
