@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
 import sys
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import tracebench_core
 from tracebench_core.sandbox import LocalSandbox, isolation, open_sandbox
 
 SECRET = "answer-" + "41f7c0de"
@@ -135,3 +140,34 @@ def test_a_python_command_has_packages_and_no_plugin() -> None:
     with open_sandbox(require="strong") as sandbox:
         outcome = sandbox.command([sys.executable, "-c", script])
         assert outcome.value["stdout"] == "kept away\n", outcome
+
+
+INSTALLED = """
+import json, sys
+from pathlib import Path
+import tracebench_core
+from tracebench_core.sandbox import open_sandbox
+
+place = Path(tracebench_core.__file__).parent
+code = f"import leaf; print(leaf.NAME); open({str(place / 'errors.py')!r})"
+with open_sandbox() as sandbox:
+    print(json.dumps([str(place.parent), sandbox.command([sys.executable, "-c", code]).value]))
+"""
+
+
+def test_a_command_imports_what_is_installed_beside_us_and_reads_nothing_of_ours(tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = tmp_path / "venv" / "bin" / "python"
+    (folder,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+    ours = Path(tracebench_core.__file__).parent
+    shutil.copytree(ours, folder / "tracebench_core", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "leaf.py").write_text("NAME = 'leaf'\n")
+    (folder / "others.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n")
+
+    said = subprocess.run([python, "-c", INSTALLED], capture_output=True, text=True, check=False)
+
+    assert said.returncode == 0, said.stderr
+    place, told = json.loads(said.stdout)
+    assert place == str(folder)
+    assert told["stdout"] == "leaf\n"
+    assert "PermissionError" in told["stderr"]

@@ -54,9 +54,14 @@ def _known(version: int) -> int:
     return (1 << 13 + sum(version >= since for since in (2, 3, 5))) - 1
 
 
-def grants(paths: Iterable[Path], *, version: int, execute: bool = False, write: bool = False) -> list[Grant]:
-    """Open the paths that exist and say what may be done beneath them; the caller keeps the descriptors open."""
-    wanted = _known(version) & ~_DEVICES if write else _READ | _READ_DIR
+def grants(
+    paths: Iterable[Path], *, version: int, execute: bool = False, write: bool = False, names: bool = False
+) -> list[Grant]:
+    """Open the paths that exist and say what may be done beneath them; the caller keeps the descriptors open.
+
+    With `names`, folders may be listed and nothing read.
+    """
+    wanted = _known(version) & ~_DEVICES if write else _READ_DIR if names else _READ | _READ_DIR
     wanted = wanted | _EXECUTE if execute else wanted & ~_EXECUTE
     found = []
     for path in paths:

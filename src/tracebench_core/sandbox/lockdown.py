@@ -74,6 +74,8 @@ class Lockdown:
             devices = landlock.grants(map(Path, DEVICES), version=self.landlock, write=True)
             self._alone = devices + landlock.grants(self.paths, version=self.landlock)
             self._family = devices + landlock.grants(self.family_paths, version=self.landlock, execute=True)
+            among = {hole.parent for hole in reach.holes(whole=False)}  # Python finds a package by listing its folder
+            self._family += landlock.grants(among, version=self.landlock, names=True)
         self._no_capabilities = _no_capabilities()
         self._address_space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         prctl(_NO_NEW_PRIVS, 1)
