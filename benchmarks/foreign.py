@@ -69,7 +69,7 @@ SECTION = re.compile(r"^### PARAMETER (\w+)\n(.*?)(?=^### PARAMETER |\Z)", re.MU
 SHOWN = (
     re.compile(r"<VARIABLE>(.*?)</VARIABLE>", re.DOTALL),
     re.compile(r"Current (?:Program|Solution).*?```\w*\n(.*?)\n```", re.DOTALL),
-    re.compile(r"\[\[ ## (?:basic|attempted)_instructions? ## \]\]\n(.*?)\n\n", re.DOTALL),
+    re.compile(r"\[\[ ## (?:basic|attempted)_instructions? ## \]\]\n(?!\{)(.*?)\n\n", re.DOTALL),
     re.compile(r"```\w*\n(.*?)\n```", re.DOTALL),
 )
 """How the libraries show the text that is to be improved."""
