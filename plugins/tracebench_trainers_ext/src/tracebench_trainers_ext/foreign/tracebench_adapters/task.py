@@ -35,6 +35,7 @@ class Task:
         self.initial = self.to_texts(problem.initial)
         self.inputs = {e.id: e for e in [*self.train, *self.validation]}
         self._ids = {}
+        self._kept = self._key(self.initial)
         self._parents = {}
         self._lowest = None
         self._step = ExitStack()
@@ -95,7 +96,15 @@ class Task:
         return self._ids.get(self._key(texts))
 
     def decide(self, texts, verdict, reason=""):
-        """Record what the library decided about a candidate that was measured."""
+        """Record what the library decided about a candidate that was measured.
+
+        A library that proposes again what it has, and takes that back, has rejected nothing.
+        """
+        key = self._key(texts)
+        if verdict == "rejected" and key == self._kept:
+            return
+        if verdict == "accepted":
+            self._kept = key
         if self.candidate(texts) is not None:
             self.problem.decide(self.candidate(texts), verdict, reason)
 
