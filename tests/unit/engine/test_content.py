@@ -61,7 +61,9 @@ def test_the_digest_does_not_depend_on_the_process() -> None:
 
 
 @pytest.mark.parametrize(
-    "strange", [object(), Path("/a"), {(1, 2): 3}, np.array([object()]), open, {1: 1, "1": {"deep": Path()}}], ids=str
+    "strange",
+    [object(), Path("/a"), {(1, 2): 3}, np.array([object()]), open, {1: 1, "1": {"deep": Path()}}],
+    ids=["object", "path", "key", "array", "function", "deep"],
 )
 def test_what_is_no_data_has_no_digest_and_is_counted(strange: Any) -> None:
     cycle: list[Any] = []
