@@ -42,10 +42,11 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
-def tracebench_configure(settings: Mapping[str, Any]) -> None:
+def tracebench_configure(settings: Mapping[str, Any]) -> bool | None:
     """Take the plugin's settings: `root` (a folder given by `--root`, or None) and `options` (this plugin's, from the config).
 
-    Called once in every process when the plugin loads, before any other of its hooks.
+    Called once in every process when the plugin loads, before any other of its hooks. After False, which says that with these settings it
+    has nothing to do, no other is called.
     """
 
 

@@ -337,7 +337,9 @@ class PluginHost:
 
     def _collect(self, name: str) -> None:
         settings = {"root": self._root, "options": self._options.get(name, {})}
-        self._only("tracebench_configure", name)(settings=settings)
+        if False in self._only("tracebench_configure", name)(settings=settings):
+            self._pm.unregister(name=name)
+            return
         for suite in self._only("tracebench_suite", name)():
             if isinstance(suite, SuiteSpec):
                 self._catalog.suites[name] = suite

@@ -19,7 +19,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.api.records import JobLayout, load_run, read_result
 from tracebench_core.errors import RunDirError, UsageError
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import JobResult, JobSpec
@@ -30,14 +29,14 @@ LEFT_OUT = shutil.ignore_patterns("work")
 
 
 class ResultCache:
-    """The plugin's hooks. Without a folder nothing is looked up and nothing is kept."""
+    """The plugin's hooks. Without a folder it has nothing to do."""
 
     def __init__(self) -> None:
-        self._folder: Path | None = None
+        self._folder = Path()
 
     @hookimpl
-    def tracebench_configure(self, settings: Mapping[str, Any]) -> None:
-        """Take the folder from the config.
+    def tracebench_configure(self, settings: Mapping[str, Any]) -> bool:
+        """Take the folder from the config; False without one.
 
         Raises:
             UsageError: when the options say anything else.
@@ -49,13 +48,14 @@ class ResultCache:
                 f"`plugins.options.result_cache` takes `{OPTION}`, a path, and nothing else.",
                 hint="-o 'plugins.options={result_cache: {folder: cache}}'",
             )
-        self._folder = Path(folder).expanduser().absolute() if folder else None
+        self._folder = Path(folder or ".").expanduser().absolute()
+        return bool(folder)
 
     @hookimpl(tryfirst=True)
     def tracebench_run_job(self, job: JobSpec, job_dir: Path) -> JobResult | None:
         """Put the files of an equal job into `job_dir` and return its result; None where there is none: then the job is run."""
-        if self._folder is None:
-            return None
+        from tracebench_core.api.records import JobLayout, read_result  # noqa: PLC0415 - not needed to list what is installed
+
         kept = place_of(job, self._folder)
         try:
             stored = read_result(JobLayout(kept))
@@ -67,8 +67,8 @@ class ResultCache:
     @hookimpl
     def tracebench_run_finished(self, run_dir: Path) -> None:
         """Keep what ended well. Runs that end at the same time keep the same jobs; the first one stays."""
-        if self._folder is None:
-            return
+        from tracebench_core.api.records import load_run  # noqa: PLC0415 - see above
+
         run = load_run(run_dir)
         for job in run.planned:
             kept = place_of(job, self._folder)

@@ -17,8 +17,8 @@ from tracebench_llm4ad.returned import array
 TOLERANCE = 1e-12
 """By which circles may overlap or leave the square: room for the rounding of a square root, for nothing else."""
 
-BEST_KNOWN = {25: 2.584877308972, 26: 2.635983084917, 27: 2.685156606892, 32: 2.93957}
-"""Sums that `benchmarks/circle_packing_solver.py` has reached, and for 32 the greatest that is reported (FICO Xpress, 2025)."""
+BEST_KNOWN = {25: 2.584877308972, 26: 2.635983084917, 27: 2.685156606892}
+"""Sums that `benchmarks/circle_packing_solver.py` has reached."""
 
 CONTACT = 1e-6
 """Gap below which feedback speaks of a contact."""
