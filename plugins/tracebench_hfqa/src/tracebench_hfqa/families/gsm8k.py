@@ -52,7 +52,7 @@ def stated(reply: str) -> str:
     for place in (boxed(reply) if marked is None else boxed(marked), marked):
         if place is not None:
             return _leading(bare(place))
-    sentences = [s for s in SENTENCE.split(reply.strip()) if s.strip()]
+    sentences = [s for s in SENTENCE.split(bare(reply)) if s.strip()]
     return _only(sentences[-1]) if sentences and not sentences[-1].rstrip().endswith("?") else ""
 
 
