@@ -22,7 +22,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from level_fields import build_exam
-from trainers import Estimate, Field, builder, estimate
+from trainer_trials import Field, builder
+from trainers import Estimate, estimate
 
 from tracebench_core.contracts import Optimizer, Problem, Trainer
 from tracebench_core.ids import derive_seed

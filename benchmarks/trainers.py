@@ -1,6 +1,10 @@
-"""Compare the search trainers on a level field: known tasks, a rule-based teacher for a model, equal budgets, many seeds.
+"""Compare the search trainers on level fields: known tasks, a rule-based teacher for a model, equal budgets, many seeds.
 
-`python benchmarks/trainers.py` prints the tables of docs/reference/trainers.md; `--seeds N` sets the number of seeds.
+`python benchmarks/trainers.py` prints the tables of docs/reference/trainers.md: the final scores at equal evaluations and
+at equal model calls, each trainer's difference from `SequentialRefine` paired by seed, what selection promised and did not
+hold (winner's curse), and how often a job returned its best candidate. `--plots DIR` draws best-so-far curves, `--keep DIR`
+keeps every trial, so that a run that was cut off goes on, and `--mechanisms` prints three small tables of single parts.
+
 No language model is asked. The teacher improves a value with one probability and harms one with another, whatever it is
 shown, so the tables compare what the trainers select and keep. They say nothing of prompts.
 """
@@ -10,30 +14,28 @@ from __future__ import annotations
 import argparse
 import math
 import random
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from importlib import import_module
-from typing import Any, NamedTuple
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
 
-from level_fields import build_exam, build_valley
+from trainer_trials import FIELDS, Axis, Field, Kept, Outcome, builder, field_of, trainers
 
-from tracebench_core.builtin.baselines import BestOfN, NoOp, SequentialRefine
-from tracebench_core.builtin.settings import BestOfNSettings, NoOpSettings, SequentialRefineSettings
-from tracebench_core.contracts import Problem, Trainer
-from tracebench_core.specs import Budget, Evaluation, Values
+from tracebench_core.contracts import Problem
+from tracebench_core.specs import Budget, Evaluation
 from tracebench_core.specs.events import BestChanged, CandidateSeen
-from tracebench_core.testing.teacher import Teacher
-from tracebench_core.testing.toys import Toy, build_dials, build_number
-from tracebench_core.testing.trials import Trial, run_trial
-from tracebench_opto.trainers.specs import TRAINER_SPECS
+from tracebench_core.testing.toys import build_dials, build_number
+from tracebench_core.testing.trials import Trial
 
 RESAMPLES = 2000
-MANY = 10_000
-CALLS = {"number": 20, "valley": 60, "exam": 60}
-"""Model calls of the second budget, by field; 100 where none are named."""
 TEN = 10.0
 """Means from here on are printed without decimals."""
+REFERENCE = "SequentialRefine"
+CLOSE = 0.02
+"""Of a field's scale: a returned candidate within this of the job's best counts as the best."""
+HELD_OUT = 1000
+POINTS = 40
 
 
 class Estimate(NamedTuple):
@@ -47,68 +49,6 @@ class Estimate(NamedTuple):
         digits = 0 if abs(self.mean) >= TEN else 2
         mean, low, high = (round(x, digits) + 0.0 for x in self)  # adding zero turns -0.0 into 0.0
         return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
-
-
-@dataclass(frozen=True)
-class Field:
-    """A task, its noise-free twin that judges, and the budget."""
-
-    title: str
-    toy: Toy
-    judge: Toy
-    budget: Budget
-    improves: float = 0.3
-    harms: float = 0.5
-
-    def run(self, build: Callable[[], Trainer], seed: int) -> Trial:
-        """Run one trainer with one seed."""
-        teacher = Teacher(self.toy.lesson, improves=self.improves, harms=self.harms, seed=seed)
-        return run_trial(build(), self.toy, answer=teacher, budget=self.budget, seed=seed)
-
-    def true_score(self, values: Values) -> float:
-        """Return the noise-free mean score on test, or on train where the task has no test split."""
-        task = self.judge.task
-        examples = task.splits.get("test") or task.splits["train"]
-        quiet: Any = Quiet()
-        scores = [task.guide(e, task.run(values, e, quiet), quiet).score for e in examples]
-        return math.fsum(scores) / len(scores)
-
-
-class Quiet:
-    """The context of a noise-free program: all that it reads is the seed."""
-
-    seed = 0
-
-
-def fields() -> list[Field]:
-    """Return the level fields."""
-    calm, noisy = build_dials(), build_dials(noise=1.0)
-    many = build_dials(parameters=5, train=500, validation=0, spread=0.5)
-    return [
-        Field("number", build_number(), build_number(), Budget(evaluations=30, llm_calls=60)),
-        Field("dials", calm, calm, Budget(evaluations=400, llm_calls=400)),
-        Field("slow dials", build_dials(stride=0.5), calm, Budget(evaluations=400, llm_calls=400)),
-        Field("noisy dials", noisy, calm, Budget(evaluations=600, llm_calls=600)),
-        Field("exam", exam := build_exam(), exam, Budget(evaluations=1500, llm_calls=300)),
-        Field("valley", valley := build_valley(), valley, Budget(evaluations=120, llm_calls=120)),
-        Field("500 examples", many, build_dials(parameters=5), Budget(evaluations=1000, llm_calls=300)),
-    ]
-
-
-def builder(name: str, **settings: Any) -> Callable[[], Trainer]:
-    """Return what builds one of our trainers."""
-    spec = next(s for s in TRAINER_SPECS if s.name == name)
-    module = import_module(spec.loader.partition(":")[0])
-    return lambda: module.build(module.Settings(**settings))
-
-
-def baselines() -> dict[str, Callable[[], Trainer]]:
-    """Return the core's baselines, as long as the budget lets them."""
-    return {
-        "NoOp": lambda: NoOp(NoOpSettings()),
-        "BestOfN": lambda: BestOfN(BestOfNSettings(n=MANY)),
-        "SequentialRefine": lambda: SequentialRefine(SequentialRefineSettings(num_steps=MANY)),
-    }
 
 
 class TenCopies:
@@ -145,23 +85,6 @@ def first_hit(field: Field, trial: Trial, *, target: float) -> int:
         if isinstance(event, BestChanged) and field.true_score(values[event.candidate]) >= target:
             return event.used.evaluations
     return field.budget.evaluations or 0
-
-
-def by_calls(field: Field) -> Field:
-    """Return the same field with its model calls capped alone, and so many evaluations that they do not bind."""
-    return replace(field, budget=Budget(llm_calls=CALLS.get(field.title, 100)))
-
-
-def level_field(seeds: int, *, only: Collection[str] = (), calls: bool = False) -> Iterator[str]:
-    """Yield the table of final scores, of all trainers or of those in `only`, at equal evaluations or at equal calls."""
-    all_fields = [by_calls(f) for f in fields()] if calls else fields()
-    trainers = baselines() | {s.name: builder(s.name) for s in TRAINER_SPECS}
-    trainers = {name: build for name, build in trainers.items() if not only or name in only}
-    yield "| trainer | " + " | ".join(f"{f.title}" for f in all_fields) + " |"
-    yield "|---|" + "---|" * len(all_fields)
-    for name, build in trainers.items():
-        cells = [str(estimate([f.true_score(f.run(build, s).best.values) for s in range(seeds)])) for f in all_fields]
-        yield f"| {name} | " + " | ".join(cells) + " |"
 
 
 def noise(seeds: int) -> Iterator[str]:
@@ -216,28 +139,142 @@ def ten_copies(seeds: int) -> Iterator[str]:
         yield f"| {title} | {estimate(hits)} |"
 
 
+class Table:
+    """The outcomes of all trainers on all fields at one budget."""
+
+    def __init__(
+        self, folder: Path, axis: Axis, seeds: Sequence[int], *, only: Collection[str], on: Collection[str]
+    ) -> None:
+        self.axis = axis
+        self.kept = [Kept(folder, field_of(title), axis) for title in on or FIELDS]
+        self.seeds = seeds
+        self.trainers = {name: build for name, build in trainers().items() if not only or name in only}
+
+    def run(self) -> None:
+        """Make what is missing, field by field."""
+        for kept in self.kept:
+            for name, build in self.trainers.items():
+                for _ in kept.outcomes(name, build, self.seeds):
+                    pass
+
+    def outcomes(self, kept: Kept, name: str) -> list[Outcome]:
+        """Return a trainer's outcomes on a field, by seed."""
+        return [*kept.outcomes(name, trainers()[name], self.seeds)]
+
+    def scores(self) -> Iterator[str]:
+        """Yield final scores with their intervals."""
+        yield from self._rows(lambda own, _: str(estimate([o.score for o in own])))
+
+    def differences(self) -> Iterator[str]:
+        """Yield differences from the reference, paired by seed; bold where the interval leaves out 0."""
+
+        def cell(own: Sequence[Outcome], kept: Kept) -> str:
+            pairs = zip(own, self.outcomes(kept, REFERENCE), strict=True)
+            found = estimate([a.score - b.score for a, b in pairs])
+            return f"**{found}**" if found.low > 0 or found.high < 0 else str(found)
+
+        yield from self._rows(cell, leave_out=REFERENCE)
+
+    def curse(self) -> Iterator[str]:
+        """Yield by how much the score that a candidate was chosen by was above its held-out score, in parts of the field's scale."""
+
+        def cell(own: Sequence[Outcome], kept: Kept) -> str:
+            return str(estimate([(o.chosen_by - o.score) / kept.field.scale for o in own if o.chosen_by is not None]))
+
+        yield from self._rows(cell)
+
+    def winners(self) -> Iterator[str]:
+        """Yield in which part of the jobs the returned candidate was as good as the best that the job ever saw."""
+
+        def cell(own: Sequence[Outcome], kept: Kept) -> str:
+            return f"{fmean(o.best_seen - o.score <= CLOSE * kept.field.scale for o in own):.0%}"
+
+        yield from self._rows(cell, only=[k for k in self.kept if len(k.field.held_out) >= HELD_OUT])
+
+    def _rows(
+        self, cell: Callable[[Sequence[Outcome], Kept], str], *, leave_out: str = "", only: Sequence[Kept] | None = None
+    ) -> Iterator[str]:
+        shown = self.kept if only is None else only
+        yield "| trainer | " + " | ".join(k.field.title for k in shown) + " |"
+        yield "|---|" + "---|" * len(shown)
+        for name in self.trainers:
+            if name != leave_out:
+                yield f"| {name} | " + " | ".join(cell(self.outcomes(k, name), k) for k in shown) + " |"
+
+    def draw(self, folder: Path) -> None:
+        """Draw best-so-far by what was used, one picture for each field, with 95 % bands over seeds."""
+        from tracebench_core.analysis.charts import Charts  # noqa: PLC0415 - only pictures need it
+
+        folder.mkdir(parents=True, exist_ok=True)
+        for kept in self.kept:
+            rows = [row for name in self.trainers for row in self._curve(name, self.outcomes(kept, name))]
+            chart = (
+                Charts([*self.trainers])
+                .curves(rows)
+                .properties(title=f"{kept.field.title}: best so far, noise-free score")
+            )
+            chart.save(str(folder / f"{kept.field.title.replace(' ', '-')}-{self.axis}.svg"))
+
+    def _curve(self, name: str, own: Sequence[Outcome]) -> Iterator[dict[str, object]]:
+        place = 0 if self.axis == "evaluations" else 1
+        last = max(o.evaluations if self.axis == "evaluations" else o.calls for o in own)
+        for point in range(POINTS + 1):
+            x = last * point / POINTS
+            found = estimate([next(s for *used, s in reversed(o.curve) if used[place] <= x) for o in own])
+            interval = {"mean": found.mean, "low": found.low, "high": found.high}
+            yield {"axis": self.axis, "trainer": name, "x": x, "carried": False, **interval}
+
+
+def seeds_of(text: str) -> range:
+    """Read `20` as the seeds 0 to 19 and `100-104` as those five."""
+    first, dash, last = text.partition("-")
+    return range(int(first), int(last) + 1) if dash else range(int(first))
+
+
 def main() -> None:
-    """Print all tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument(
-        "--only", nargs="*", default=[], metavar="TRAINER", help="Rows of the first two tables; no others are printed."
-    )
+    """Print what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=seeds_of, default=range(20), help="20 for 0 to 19, or 100-104")
+    parser.add_argument("--only", nargs="*", default=[], metavar="TRAINER")
+    parser.add_argument("--fields", nargs="*", default=[], choices=[*FIELDS, []], metavar="FIELD")
+    parser.add_argument("--axes", nargs="*", default=["evaluations", "calls"], choices=["evaluations", "calls"])
+    parser.add_argument("--keep", type=Path, metavar="DIR")
+    parser.add_argument("--plots", type=Path, metavar="DIR")
+    parser.add_argument("--make", action="store_true", help="only make the trials that are missing in --keep")
+    parser.add_argument("--mechanisms", action="store_true", help="the three small tables instead")
     given = parser.parse_args()
-    seeds = given.seeds
-    tables: dict[str, Callable[[int], Iterator[str]]] = {
-        "Final score at equal budget": partial(level_field, only=given.only),
-        "Final score at equal model calls": partial(level_field, only=given.only, calls=True),
-        "UCB under noise": noise,
-        "GEPA's minibatch test": acceptance,
-        "PrioritySearch on internal:numeric_param": ten_copies,
-    }
-    if given.only:
-        tables = {title: table for title, table in tables.items() if title.startswith("Final score")}
-    for title, table in tables.items():
-        print(f"\n## {title} ({seeds} seeds, mean and 95 % interval)\n")
-        for line in table(seeds):
-            print(line, flush=True)
+    if given.mechanisms:
+        for title, rows in MECHANISMS.items():
+            show(f"{title} ({len(given.seeds)} seeds, mean and 95 % interval)", rows(len(given.seeds)))
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        for axis in given.axes:
+            folder = given.keep or Path(temporary)
+            table = Table(folder, axis, given.seeds, only=given.only, on=given.fields)
+            if given.make:
+                table.run()
+                continue
+            at = f"at equal {'evaluations' if axis == 'evaluations' else 'model calls'}, {len(given.seeds)} seeds"
+            show(f"Final score {at}: mean and 95 % interval", table.scores())
+            show(f"Difference from {REFERENCE} {at}, paired", table.differences())
+            show(f"Winner's curse {at}", table.curse())
+            show(f"Jobs that returned their best {at}", table.winners())
+            if given.plots:
+                table.draw(given.plots)
+
+
+def show(title: str, rows: Iterator[str]) -> None:
+    """Print a table as it grows."""
+    print(f"\n## {title}\n")
+    for line in rows:
+        print(line, flush=True)
+
+
+MECHANISMS: dict[str, Callable[[int], Iterator[str]]] = {
+    "UCB under noise": noise,
+    "GEPA's minibatch test": acceptance,
+    "PrioritySearch on internal:numeric_param": ten_copies,
+}
 
 
 if __name__ == "__main__":

@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tracebench_core.contracts import SIDE_BY_SIDE, Problem
 from tracebench_core.errors import ModelError
 from tracebench_core.ids import canonical_json
 from tracebench_core.proposing.answer_format import ANSWER_FORMAT, describe, render_values
+from tracebench_core.proposing.asking import Asked, ModelBandit, ProposerSettings
 from tracebench_core.proposing.intake import Intake
+from tracebench_core.proposing.patches import PATCH_FORMAT
 from tracebench_core.proposing.rendering import as_text, cut, score_text
 from tracebench_core.proposing.replies import UnreadableReply, read_reply
 from tracebench_core.specs import Evaluation, Example, ExampleResult, Message, Parameter, Values
@@ -33,10 +35,8 @@ so that the score rises. A higher score is better.
 {ANSWER_FORMAT}"""
 
 
-class ReflectiveSettings(BaseModel):
+class ReflectiveSettings(ProposerSettings):
     """What may be set of `Reflective`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     memory_size: int = Field(default=5, ge=0)
     """Earlier candidates of the lineage that are shown with their scores."""
@@ -58,7 +58,8 @@ class Reflective:
     def __init__(self, problem: Problem, settings: ReflectiveSettings) -> None:
         self._problem = problem
         self._settings = settings
-        self._intake = Intake(problem)
+        self._intake = Intake(problem, patches=settings.patches)
+        self._bandit = ModelBandit(problem, settings)
 
     def propose(self, evaluations: Sequence[Evaluation], *, n: int = 1) -> list[Values]:
         """Return up to `n` improvements on the last of `evaluations`, from `n` independent calls with one prompt.
@@ -85,12 +86,18 @@ class Reflective:
         bases = [line[-1].candidate.values if line else self._problem.initial for line in lineages]
         free = [p for p in self._problem.parameters if only is None or p.name in only]
         prompts = [self._messages(base, line, notes, free) for base, line in zip(bases, lineages, strict=True)]
-        tasks = [partial(self._ask, messages, free) for messages in prompts for _ in range(n)]
+        asked = self._bandit.choose(n * len(prompts))
+        requests = [messages for messages in prompts for _ in range(n)]
+        tasks = [partial(self._ask, messages, free, one) for messages, one in zip(requests, asked, strict=True)]
         replies = self._problem.side_by_side(tasks, most=most)
-        return [
-            [values for reply in replies[i * n : (i + 1) * n] if (values := self._taken(base, reply)) is not None]
-            for i, base in enumerate(bases)
-        ]
+        found: list[list[Values]] = [[] for _ in bases]
+        for i, (one, reply) in enumerate(zip(asked, replies, strict=True)):
+            base = bases[i // n]
+            values = self._taken(base, reply)
+            self._bandit.proposed(one, base, values)
+            if values is not None:
+                found[i // n].append(values)
+        return found
 
     def _taken(self, base: Values, reply: Mapping[str, Any] | UnreadableReply | None) -> Values | None:
         if isinstance(reply, UnreadableReply):
@@ -99,14 +106,14 @@ class Reflective:
         return None if reply is None else self._intake.take(base, reply)
 
     def _ask(
-        self, messages: Sequence[Message], parameters: Sequence[Parameter]
+        self, messages: Sequence[Message], parameters: Sequence[Parameter], asked: Asked
     ) -> Mapping[str, Any] | UnreadableReply | None:
         """Return what the model suggests; an unreadable reply is sent back once, and is then given up.
 
         A call without an answer costs its proposal only: whether to go on at all is the engine's decision.
         """
         try:
-            reply = self._complete(messages)
+            reply = self._complete(messages, asked)
         except ModelError as err:
             log.info("no answer: %s", err)
             return None
@@ -121,18 +128,20 @@ class Reflective:
                 {"role": "user", "content": complaint},
             ]
         try:
-            return read_reply(self._complete(again), parameters)
+            return read_reply(self._complete(again, asked), parameters)
         except UnreadableReply as err:
             return err
         except ModelError as err:
             log.info("no answer: %s", err)
         return None
 
-    def _complete(self, messages: Sequence[Message]) -> str:
+    def _complete(self, messages: Sequence[Message], asked: Asked) -> str:
         sampling: dict[str, Any] = (
             {} if self._settings.temperature is None else {"temperature": self._settings.temperature}
         )
-        return self._problem.complete(messages, role="optimizer", **sampling)[0].text
+        completion = self._problem.complete(messages, role="optimizer", **asked.sampling, **sampling)[0]
+        asked.pay(completion.usage)
+        return completion.text
 
     def _messages(
         self, base: Values, evaluations: Sequence[Evaluation], notes: Sequence[str], parameters: Sequence[Parameter]
@@ -153,7 +162,8 @@ class Reflective:
             sections.append("# Tried before, oldest first\n" + "\n".join(self._tried(e) for e in past))
         if notes:
             sections.append("# Mind\n" + "\n".join(f"- {note}" for note in notes))
-        return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": "\n\n".join(sections)}]
+        system = f"{SYSTEM}\n\n{PATCH_FORMAT}" if self._settings.patches else SYSTEM
+        return [{"role": "system", "content": system}, {"role": "user", "content": "\n\n".join(sections)}]
 
     def _results(self, evaluation: Evaluation) -> str:
         worst = sorted(evaluation.results, key=lambda r: (r.feedback.status == "ok", r.feedback.score))

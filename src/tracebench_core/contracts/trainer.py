@@ -189,6 +189,10 @@ class Problem(Protocol):
         """
         ...
 
+    def scores(self, values: Values) -> Mapping[str, float]:
+        """Return what is known of a candidate: the mean of what it measured on each example; nothing where it was never measured."""
+        ...
+
     def count_proposals(self, *, asked: int = 0, usable: int = 0, duplicate: int = 0, invalid: int = 0) -> None:
         """Count proposals: how many a model was asked for, and what could be done with its answers."""
         ...

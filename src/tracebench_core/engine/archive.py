@@ -30,6 +30,10 @@ class Archive:
         self.ranking.see(id_)
         return candidate, True
 
+    def find(self, values: Values) -> Candidate | None:
+        """Return the candidate that these values are, if it was met."""
+        return self._by_content.get(content_hash(canonical_json(values)))
+
     def record(self, candidate: Candidate, result: ExampleResult) -> bool:
         """Take one measurement; return whether the best changed, or its score."""
         feedback = result.feedback

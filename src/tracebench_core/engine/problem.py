@@ -277,6 +277,12 @@ class MeteredProblem:
             self._ranking.judge(candidate.id, verdict)
         self._recorder.decision(candidate.id, verdict, reason)
 
+    def scores(self, values: Values) -> Mapping[str, float]:
+        """Return the mean of what a candidate measured on each example."""
+        with self._lock:
+            known = self._archive.find(values)
+            return {} if known is None else self._ranking.means(known.id)
+
     def count_proposals(self, *, asked: int = 0, usable: int = 0, duplicate: int = 0, invalid: int = 0) -> None:
         """Count proposals."""
         self._recorder.proposals(asked=asked, usable=usable, duplicate=duplicate, invalid=invalid)

@@ -9,6 +9,7 @@ from typing import Any
 from tracebench_core.contracts import Problem
 from tracebench_core.ids import canonical_json, did_you_mean
 from tracebench_core.proposing.conversion import RefusedValue, convert
+from tracebench_core.proposing.patches import apply_patch, is_patch
 from tracebench_core.specs import Values
 
 log = logging.getLogger(__name__)
@@ -21,8 +22,10 @@ class Intake:
     and `proposal_unchanged` (suggestions that leave everything as it is), logged to the current step as they happen.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, *, patches: bool = False) -> None:
+        """With `patches`, a patch may stand for a text or a program; applied ones are counted as `patch_applied`."""
         self._problem = problem
+        self._patches = patches
         self._parameters = {p.name: p for p in problem.parameters}
         self._notes: list[str] = []
 
@@ -63,6 +66,9 @@ class Intake:
         if parameter is None:
             return f"there is no parameter of that name.{did_you_mean(name, self._parameters)}".rstrip(".")
         try:
+            if self._patches and parameter.kind in {"text", "code"} and isinstance(written, str) and is_patch(written):
+                written = apply_patch(str(values[name]), written)
+                self._problem.log("patch_applied", 1)
             value = convert(parameter, written)
         except RefusedValue as err:
             return str(err)

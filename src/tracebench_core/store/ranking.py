@@ -160,6 +160,10 @@ class Ranking:
                 board.update(id_, entry)
         return self._lead()
 
+    def means(self, id_: str) -> dict[str, float]:
+        """Return the mean of what a candidate measured on each example, by example."""
+        return {example: mean(scores) for example, scores in self._entries[id_].scores.items()}
+
     def judge(self, id_: str, verdict: Literal["accepted", "rejected", "indecisive"]) -> None:
         """Take a trainer's verdict: what is rejected cannot be the best until it is accepted."""
         entry = self._entries.get(id_)

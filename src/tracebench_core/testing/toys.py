@@ -52,6 +52,7 @@ def build_dials(
     parameters: int = 4,
     train: int = 8,
     validation: int = 8,
+    test: int = 8,
     noise: float = 0.0,
     spread: float = 0.0,
     stride: float | None = None,
@@ -62,6 +63,7 @@ def build_dials(
         parameters: how many dials there are; dial k is best at k + 1.
         train: examples of train; each looks at one dial, in turn.
         validation: examples of validation.
+        test: examples of test.
         noise: standard deviation of the noise on each score, independent for each candidate and repeat as with a sampling model.
         stride: of the teacher's moves; see `steps_towards`.
         spread: how far an example's ideal may lie from that of its dial, so that few examples tell little of the rest.
@@ -99,7 +101,7 @@ def build_dials(
         splits={
             "train": examples("train", train),
             "validation": examples("validation", validation),
-            "test": examples("test", 8),
+            "test": examples("test", test),
         },
     )
     return Toy(f"dials-{parameters}-{train}", task, steps_towards(ideals, stride=stride), target=-0.1)

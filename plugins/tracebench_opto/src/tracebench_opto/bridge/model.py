@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import ModelError
+from tracebench_core.proposing.asking import Asked
 from tracebench_core.specs import Message, Role
 
 ESCAPED = "TERM\N{WORD JOINER}INATE"
@@ -36,6 +38,8 @@ class TraceModel:
         self._problem = problem
         self._role = role
         self._max_tokens = max_tokens
+        self.asked = Asked()
+        """The proposal that it is asked for."""
 
     def __call__(self, messages: Sequence[Message] = (), *, n: int | None = 1, **options: Any) -> Any:
         """Ask the model; of the options, only a temperature is passed on."""
@@ -44,17 +48,25 @@ class TraceModel:
             sampling["max_tokens"] = self._max_tokens
         return _response(self._ask([_plain(m) for m in messages], n or 1, sampling))
 
+    def asking(self, asked: Asked) -> Self:
+        """Return one that asks the model that was chosen for a proposal, and counts what it costs."""
+        chosen = copy.copy(self)
+        chosen.asked = asked
+        return chosen
+
     def __deepcopy__(self, memo: dict[int, Any]) -> TraceModel:
         """Return itself: newer versions copy optimizers, and a copied meter would not count."""
         return self
 
     def _ask(self, messages: Sequence[Message], n: int, sampling: dict[str, Any]) -> list[str]:
         try:
-            completions = self._problem.complete(messages, role=self._role, n=n, **sampling)
+            completions = self._problem.complete(messages, role=self._role, n=n, **self.asked.sampling, **sampling)
         except ModelError as err:
             if err.kind != "malformed":
                 raise ModelFailure(err) from err
             return [""] * n
+        for completion in completions:
+            self.asked.pay(completion.usage)
         return [c.text.replace("TERMINATE", ESCAPED) for c in completions]
 
 

@@ -49,3 +49,24 @@ def estimate_steps(
         start=start,
         to_cap=steps is None,
     )
+
+
+def estimate_selected(
+    settings: SearchSettings, shape: TaskShape, *, proposals: int, idle_feedback: bool = False
+) -> CostEstimate:
+    """Return the estimate of a search that measures a batch of its parent in each step, and every child where candidates are compared.
+
+    Args:
+        settings: of the search.
+        shape: of the task.
+        proposals: children of a step.
+        idle_feedback: whether a step without a child has measured the batch for sure; another parent's may be known.
+    """
+    judged, feedback = judged_examples(settings, shape), feedback_examples(settings, shape)
+    return estimate_steps(
+        settings.planned_steps(shape.train),
+        proposals=proposals,
+        evaluations=feedback + proposals * judged,
+        idle_evaluations=feedback if idle_feedback else 0,
+        start=judged,
+    )

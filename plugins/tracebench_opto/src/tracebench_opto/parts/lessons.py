@@ -145,6 +145,10 @@ class Stage:
         """See `Problem`."""
         self._problem.compare_on(examples)
 
+    def scores(self, values: Values) -> Mapping[str, float]:
+        """See `Problem`."""
+        return self._problem.scores(values)
+
     def count_proposals(self, *, asked: int = 0, usable: int = 0, duplicate: int = 0, invalid: int = 0) -> None:
         """See `Problem`."""
         self._problem.count_proposals(asked=asked, usable=usable, duplicate=duplicate, invalid=invalid)

@@ -253,9 +253,14 @@ class Search:
         children = [e for e in self.archive if e.parent is entry]
         return [e for e in children if not _ahead_of(e, entry)][-self.settings.show_failed :]
 
-    def ask(self, messages: Sequence[Message]) -> list[str]:
-        """Return the model's reply, or nothing when the call failed."""
-        return self._survive(lambda: [self.problem.complete(messages)[0].text])
+    def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
+        """Return the model's reply to each prompt, None where the call failed; the calls are under way together."""
+        most = self.settings.num_threads or SIDE_BY_SIDE
+        return self.problem.side_by_side([partial(self._reply, messages) for messages in prompts], most=most)
+
+    def _reply(self, messages: Sequence[Message]) -> str | None:
+        found = self._survive(lambda: [self.problem.complete(messages)[0].text])
+        return found[0] if found else None
 
     def fresh(self, proposals: Sequence[Values], *, known: Iterable[Entry] | None = None) -> list[Values]:
         """Return the proposals that may be evaluated, each once, and none that is in `known`.

@@ -12,7 +12,9 @@ from typing import Any
 from tracebench_core.contracts import SIDE_BY_SIDE, Problem
 from tracebench_core.errors import ModelError
 from tracebench_core.ids import canonical_json
+from tracebench_core.proposing.asking import Asked, ModelBandit
 from tracebench_core.proposing.intake import Intake
+from tracebench_core.proposing.patches import PATCH_FORMAT
 from tracebench_core.specs import Evaluation, Values
 from tracebench_opto.bridge import feedback, graph, library
 from tracebench_opto.bridge.guard import guarded
@@ -52,7 +54,8 @@ class TraceProposer:
         self._problem = problem
         self._recipe = recipe
         self._settings = settings
-        self._intake = Intake(problem)
+        self._intake = Intake(problem, patches=settings.patches)
+        self._bandit = ModelBandit(problem, settings)
         self._cls = getattr(library.load("opto.optimizers"), recipe.name)
         model = CreatingModel if _only_creates(self._cls) else TraceModel
         self._model = model(problem, max_tokens=settings.max_tokens)
@@ -83,7 +86,8 @@ class TraceProposer:
             ModelError: when no proposal could be asked for.
         """
         notes = self._intake.notes()
-        steps = [self._prepare(line, notes, only) for line in lineages for _ in range(n)]
+        asked = iter(self._bandit.choose(n * len(lineages)))
+        steps = [self._prepare(line, notes, only, next(asked)) for line in lineages for _ in range(n)]
         self._problem.side_by_side([partial(_ask, step) for step in steps], most=most)
         if steps and (failed := [s.failure for s in steps if s.failure is not None]) and len(failed) == len(steps):
             raise failed[0]
@@ -92,35 +96,37 @@ class TraceProposer:
             for i in range(len(lineages))
         ]
 
-    def _prepare(self, evaluations: Sequence[Evaluation], notes: Sequence[str], only: Sequence[str] | None) -> Step:
+    def _prepare(
+        self, evaluations: Sequence[Evaluation], notes: Sequence[str], only: Sequence[str] | None, asked: Asked
+    ) -> Step:
         current = evaluations[-1] if evaluations else None
         base = current.candidate.values if current else self._problem.initial
         seen = self._graph(base, current)
         free = {name: node for name, node in seen.nodes.items() if only is None or name in only}
-        optimizer = self.opto([*free.values()], wrap=guarded)
+        optimizer = self.opto([*free.values()], wrap=guarded, asked=asked)
         optimizer.zero_feedback()
         optimizer.backward(seen.output, feedback.batched(current, notes))
         if self._recipe.as_text:
             for node in free.values():
                 node._set(_as_text(node.data))  # noqa: SLF001 - opto's own way to set data untraced
         self._remember(optimizer, free, evaluations[:-1])
-        return Step(optimizer, free, base)
+        return Step(optimizer, free, base, asked)
 
     def _graph(self, base: Values, current: Evaluation | None) -> graph.Graph:
         traced = graph.traced(self._problem, base, current)
         if traced is not None:
             return traced
         recipe = self._recipe
-        purpose = EVALUATES if recipe.instructed else f"{EVALUATES}, with this objective: {self._problem.objective}"
+        purpose = EVALUATES if recipe.instructed else f"{EVALUATES}, with this objective: {self._instruction()}"
         return graph.flat(
             self._problem, base, current, code_names=recipe.code_names, inputs=recipe.inputs, purpose=purpose
         )
 
-    def opto(self, nodes: Sequence[Any], *, wrap: Callable[[Any], Any]) -> Any:
+    def opto(self, nodes: Sequence[Any], *, wrap: Callable[[Any], Any], asked: Asked | None = None) -> Any:
         """Return the optimizer of opto itself over parameter nodes; `wrap` makes its class fit for use."""
         optimizer = wrap(self._cls)(
             [*nodes],
-            llm=self._model,
+            llm=self._model.asking(asked or Asked()),
             log=False,
             **constructor_arguments(self._settings),
         )
@@ -135,6 +141,7 @@ class TraceProposer:
         told = [f"- {p.name}: {p.description}" for p in self._problem.parameters if p.signature and p.description]
         if not self._recipe.describes:
             told = [f"- {p.name}: {graph.constraint(p)}" for p in self._problem.parameters] + told
+        told += [PATCH_FORMAT] if self._settings.patches else []
         return "\n".join([self._problem.objective, *told])
 
     def _remember(self, optimizer: Any, nodes: Mapping[str, Any], past: Sequence[Evaluation]) -> None:
@@ -148,6 +155,11 @@ class TraceProposer:
             optimizer.buffer = entries
 
     def _taken(self, step: Step) -> Values | None:
+        values = self._read(step)
+        self._bandit.proposed(step.asked, step.base, values)
+        return values
+
+    def _read(self, step: Step) -> Values | None:
         if step.failure is not None:
             return None
         written = {name: step.update[node] for name, node in step.nodes.items() if node in step.update}
@@ -164,6 +176,7 @@ class Step:
     optimizer: Any
     nodes: Mapping[str, Any]
     base: Values
+    asked: Asked
     update: Mapping[Any, Any] = field(default_factory=dict)
     failure: ModelError | None = None
 

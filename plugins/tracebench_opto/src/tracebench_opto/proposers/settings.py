@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from tracebench_core.proposing.asking import ProposerSettings
 
 
-class TraceSettings(BaseModel):
+class TraceSettings(ProposerSettings):
     """What all of them take."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     objective: str | None = None
     """Said in place of the optimizer's own instruction and the task's objective."""
@@ -52,5 +52,6 @@ class OptoPrimeMultiV2Settings(OptoPrimeSettings):
 
 def constructor_arguments(settings: TraceSettings) -> dict[str, Any]:
     """Return what is handed to the optimizer's constructor; `None` leaves the optimizer's own default."""
-    own = settings.model_dump(exclude={"objective", "max_tokens", "temperature_range"})
+    ours = {*ProposerSettings.model_fields, "objective", "max_tokens", "temperature_range"}
+    own = settings.model_dump(exclude=ours)
     return {name: value for name, value in own.items() if value is not None}

@@ -93,7 +93,9 @@ class AggregatedUpdate:
         )
         messages: list[Message] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": content}]
         suggestion: dict[str, Any] = {}
-        for reply in search.ask(messages):
+        for reply in search.ask([messages]):
+            if reply is None:
+                continue
             try:
                 suggestion = read_reply(reply, problem.parameters)
             except UnreadableReply as err:

@@ -22,7 +22,7 @@ from pydantic import Field, field_validator
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, TaskShape
 from tracebench_opto.parts.archive import Entry
-from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
+from tracebench_opto.parts.cost import estimate_selected
 from tracebench_opto.parts.descriptors import CODE, cells, default_descriptors, describe
 from tracebench_opto.parts.search import Search, SearchSettings
 
@@ -114,11 +114,4 @@ def build(settings: Settings) -> MapElites:
 
 def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use."""
-    judged, feedback = judged_examples(settings, shape), feedback_examples(settings, shape)
-    return estimate_steps(
-        settings.planned_steps(shape.train),
-        proposals=1,
-        evaluations=feedback + judged,
-        idle_evaluations=0,
-        start=judged,
-    )
+    return estimate_selected(settings, shape, proposals=1)

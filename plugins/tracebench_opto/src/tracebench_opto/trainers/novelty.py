@@ -20,7 +20,7 @@ from tracebench_core.contracts import Problem
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import CostEstimate, TaskShape, Values
 from tracebench_opto.parts.archive import Entry
-from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
+from tracebench_opto.parts.cost import estimate_selected
 from tracebench_opto.parts.novelty import edit_distance
 from tracebench_opto.parts.search import Search, SearchSettings
 
@@ -116,11 +116,4 @@ def build(settings: Settings) -> Novelty:
 
 def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use when every proposal is novel."""
-    judged, feedback = judged_examples(settings, shape), feedback_examples(settings, shape)
-    return estimate_steps(
-        settings.planned_steps(shape.train),
-        proposals=settings.num_proposals,
-        evaluations=feedback + settings.num_proposals * judged,
-        idle_evaluations=0,
-        start=judged,
-    )
+    return estimate_selected(settings, shape, proposals=settings.num_proposals)

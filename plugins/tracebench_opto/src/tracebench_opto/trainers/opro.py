@@ -20,7 +20,7 @@ from pydantic import Field
 
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, Evaluation, TaskShape
-from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
+from tracebench_opto.parts.cost import estimate_selected
 from tracebench_opto.parts.search import Request, Search, SearchSettings
 
 
@@ -66,11 +66,4 @@ def build(settings: Settings) -> OPRO:
 
 def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use."""
-    judged, feedback = judged_examples(settings, shape), feedback_examples(settings, shape)
-    return estimate_steps(
-        settings.planned_steps(shape.train),
-        proposals=settings.num_proposals,
-        evaluations=feedback + settings.num_proposals * judged,
-        idle_evaluations=0,
-        start=judged,
-    )
+    return estimate_selected(settings, shape, proposals=settings.num_proposals)

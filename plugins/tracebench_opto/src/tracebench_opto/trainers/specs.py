@@ -96,6 +96,13 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         citation="Large Language Models as Optimizers (OPRO), arXiv 2309.03409",
         optimizer="OPRO",
     ),
+    _spec(
+        "TextualGradients",
+        "textual_gradients",
+        "A criticism for each example, then each parameter's next value",
+        citation="TextGrad: Automatic Differentiation via Text, arXiv 2406.07496",
+        aliases=COMMON | {"momentum": "momentum_window"},
+    ),
     _spec("SequentialUpdate", "sequential_update", "Always move on to the newest candidate"),
     _spec("SequentialSearch", "sequential_search", "Move on to the best of several proposals when it is better"),
     _spec(
