@@ -3,10 +3,12 @@
     python benchmarks/foreign.py table [TRAINER …]      every trainer on a prompt, on code, on two parameters, on demonstrations
     python benchmarks/foreign.py caps [TRAINER …]       every trainer under a cap of each axis, and the server's own log beside the ledger
     python benchmarks/foreign.py compare [TRAINER …]    with our own trainers, at equal evaluations and at equal tokens
+    python benchmarks/foreign.py stub [TRAINER …]       every trainer on three tasks with two seeds and the stub model: how long it takes
 
 The server knows the answers of sample rows and gives them in the right form when the prompt says so. Asked to improve a prompt or a
-function it adds or drops a phrase, or takes another function. It is no language model: what is shown is that every road works, and who pays
-what. A trainer whose library is not installed says so.
+function it adds or drops a phrase, or takes another function; every second time it goes by the feedback, where the prompt
+shows any. It is no language model: what is shown is that every road works, and who pays what. A trainer whose library is not
+installed says so.
 """
 
 from __future__ import annotations
@@ -15,17 +17,18 @@ import io
 import json
 import os
 import random
-import re
 import sys
 import tempfile
+import time
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.extend((str(Path(__file__).parent), str(Path(__file__).parent.parent)))
 from hf_rules import PHRASES, Rules  # it chooses the sample rows before the plugin is imported
+from plugins.tracebench_trainers_ext.tests.forms import SECTION, in_form, shown, written
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
@@ -54,9 +57,17 @@ COMPARED = {"prompt": TASKS["prompt"], "heuristic": {"id": "llm4ad:online_bin_pa
 BUDGET = {"evaluations": 60, "llm_calls": 200}
 CAPS: dict[str, float] = {"evaluations": 12, "llm_calls": 3, "tokens": 6000, "usd": 0.01}
 EQUAL: dict[str, dict[str, float]] = {"evaluations": {"evaluations": 60}, "tokens": {"tokens": 40_000}}
+STUB_SECONDS = 240
 HEAD = "| task | trainer | evaluations | calls | tokens | USD | start | best | end |\n|---|---|---|---|---|---|---|---|---|"
 PRICE = {"prompt": 2.0, "completion": 8.0}
 WORDS = [phrase for phrases in PHRASES.values() for phrase in phrases]
+COMPLAINTS = {
+    "end with `#### ` and the number": "End with #### and the number.",
+    "The number is another one": "Think step by step.",
+    "left out the paragraph": "Copy both paragraphs.",
+    "only the answer itself counts": "Give only the answer.",
+}
+"""Words of the guides, and the phrase that mends what they complain of."""
 BODIES = (
     "bins - item",
     "item - bins",
@@ -65,14 +76,8 @@ BODIES = (
     "-abs(bins - 2 * item)",
     "item / bins",
 )
-SECTION = re.compile(r"^### PARAMETER (\w+)\n(.*?)(?=^### PARAMETER |\Z)", re.MULTILINE | re.DOTALL)
-SHOWN = (
-    re.compile(r"<VARIABLE>(.*?)</VARIABLE>", re.DOTALL),
-    re.compile(r"Current (?:Program|Solution).*?```\w*\n(.*?)\n```", re.DOTALL),
-    re.compile(r"\[\[ ## (?:basic|attempted)_instructions? ## \]\]\n(?!\{)(.*?)\n\n", re.DOTALL),
-    re.compile(r"```\w*\n(.*?)\n```", re.DOTALL),
-)
-"""How the libraries show the text that is to be improved."""
+HEARS = 0.5
+"""Share of the answers that go by the feedback."""
 
 
 class Agent(Rules):
@@ -94,24 +99,22 @@ class Proposer:
 
     def __call__(self, messages: Sequence[Mapping[str, Any]]) -> str:
         """Return the reply to a prompt."""
-        prompt = "\n\n".join(str(m.get("content") or "") for m in messages)
+        prompt = written(list(messages))
         digest = zlib.crc32(prompt.encode())
         self._met[digest] += 1
         rng = random.Random(f"{self._met[digest]} {digest}")
         values = shown_values(prompt)
+        asked = [phrase for words, phrase in COMPLAINTS.items() if words in prompt] if rng.random() < HEARS else []
         if values is not None:
-            better = {n: improved(str(v), rng) if isinstance(v, str) else v for n, v in values.items()}
+            better = {n: improved(str(v), rng, asked) if isinstance(v, str) else v for n, v in values.items()}
             return json.dumps({"reasoning": "A rule, not a thought.", "values": better})
-        return in_form(prompt, improved(shown(prompt), rng))
+        return in_form(
+            prompt, improved(shown(prompt) or "Answer the question.", rng, asked), rng.choice(asked or WORDS)
+        )
 
 
-def shown(prompt: str) -> str:
-    """Return the text that a prompt wants improved."""
-    return next((found[1].strip() for form in SHOWN if (found := form.search(prompt))), "Answer the question.")
-
-
-def improved(text: str, rng: random.Random) -> str:
-    """Return another function in place of a function; else a text, or each part of one, with a phrase more or less."""
+def improved(text: str, rng: random.Random, asked: Sequence[str]) -> str:
+    """Return another function in place of a function; else a text, or each part of one, with a phrase more (one asked for) or less."""
     if "def extract_answer" in text:
         return text  # the prompt beside it is what the rules know of
     if "def transform" in text:
@@ -119,25 +122,12 @@ def improved(text: str, rng: random.Random) -> str:
     if "def priority" in text:
         return f"import numpy as np\n\ndef priority(item, bins):\n    return {rng.choice(BODIES)}\n"
     if parts := SECTION.findall(text):
-        return "".join(f"### PARAMETER {name}\n{improved(part.strip(), rng)}\n" for name, part in parts)
+        return "".join(f"### PARAMETER {name}\n{improved(part.strip(), rng, asked)}\n" for name, part in parts)
+    missing = [phrase for phrase in asked if phrase not in text]
+    if missing:
+        return f"{text} {rng.choice(missing)}"
     phrase = rng.choice(WORDS)
     return text.replace(f" {phrase}", "") if phrase in text or rng.random() < 0.3 else f"{text} {phrase}"
-
-
-def in_form(prompt: str, text: str) -> str:
-    """Write an answer down as the library that asks can read it."""
-    if "<OBJECTIVE_INSTRUCTION>" in prompt:
-        return "The form of the answer is not what was asked for."
-    if "<proposed_variable>" in prompt:
-        return f"<response><reasoning>r</reasoning><method>m</method><proposed_variable>{text}</proposed_variable></response>"
-    if "<IMPROVED_VARIABLE>" in prompt:
-        return f"<IMPROVED_VARIABLE>{text}</IMPROVED_VARIABLE>"
-    if "<CODE>" in prompt:
-        code = f"# EVOLVE-BLOCK-START\n{text}# EVOLVE-BLOCK-END\n"
-        return f"<NAME>\nn\n</NAME>\n<DESCRIPTION>\nd\n</DESCRIPTION>\n<CODE>\n```python\n{code}```\n</CODE>"
-    if fields := dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", prompt)):
-        return "\n\n".join(f"[[ ## {f} ## ]]\n{'' if f == 'completed' else text}" for f in fields)
-    return f"```\n{text}\n```"
 
 
 def run(
@@ -186,9 +176,7 @@ def show(results: Sequence[JobResult], name: str) -> None:
 
 def table(trainers: Sequence[str]) -> None:
     """Print trainer x kind of task."""
-    print(
-        "| task | trainer | evaluations | calls | tokens | USD | start | best | end |\n|---|---|---|---|---|---|---|---|---|"
-    )
+    print(HEAD)
     for name, task in TASKS.items():
         show(run(trainers, [task], BUDGET)[0], name)
 
@@ -216,14 +204,34 @@ def compare(trainers: Sequence[str]) -> None:
             results = run([*OWN, *trainers], [task], budget)[0]
             ranked = sorted(results, key=lambda r: -(r.score_val_best if r.score_val_best is not None else -1e9))
             print(f"\nequal {axis} ({budget[axis]:g}), {name}:\n")
-            print(
-                "| task | trainer | evaluations | calls | tokens | USD | start | best | end |\n|---|---|---|---|---|---|---|---|---|"
-            )
+            print(HEAD)
             show(ranked, name)
 
 
+def stub(trainers: Sequence[str]) -> None:
+    """Print how long all of them take in stub mode on two cores, and how their jobs ended."""
+    config = {
+        "mode": "stub",
+        "seeds": [1, 2],
+        "max_workers": 2,
+        "runs_dir": tempfile.mkdtemp(prefix="trace-bench-"),
+        "budget": {"evaluations": 30},
+        "tasks": [TASKS[name] for name in ("prompt", "code", "two")],
+        "trainers": [{"id": name} for name in trainers],
+    }
+    begun = time.perf_counter()
+    done = api.run(parse_config(config), stream=io.StringIO())
+    seconds = time.perf_counter() - begun
+    results = list(api.load_run(done.run_dir).results.values())
+    for r in results:
+        if r.status == "failed" or (r.status == "skipped" and "not applicable" not in r.stop_reason):
+            print(f"{r.task_id}, {r.trainer_id}, {r.status}: {r.stop_reason or r.error}")
+    ends = ", ".join(f"{number} {status}" for status, number in Counter(r.status for r in results).items())
+    print(f"{len(results)} jobs in {seconds:.0f} s ({ends}); target {STUB_SECONDS} s for all trainers on 2 cores")
+
+
 if __name__ == "__main__":
-    what = {"table": table, "caps": caps, "compare": compare}
+    what = {"table": table, "caps": caps, "compare": compare, "stub": stub}
     if len(sys.argv) < 2 or sys.argv[1] not in what:
         sys.exit(__doc__)
     what[sys.argv[1]](sys.argv[2:] or FOREIGN)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from plugins.tracebench_trainers_ext.tests.forms import in_form, written
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
@@ -37,27 +37,12 @@ def needs(trainer: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not is_here(trainer), reason=f"the library of `{trainer}` is not here: {hint}")
 
 
-def improve(messages: Sequence[dict[str, Any]]) -> str:
+def improve(messages: list[dict[str, Any]]) -> str:
     """Answer with the stage that follows the last one which the prompt shows, in the form that the prompt asks for."""
-    prompt = "\n\n".join(str(m.get("content") or "") for m in messages)
-    shown = [line.strip() for line in prompt.splitlines() if line.strip() in STAGES]
-    stage = STAGES[min(STAGES.index(shown[-1]) + 1, len(STAGES) - 1)] if shown else STAGES[0]
-    code = f"def transform(x):\n    {stage}\n"
-    if "<IMPROVED_VARIABLE>" in prompt:
-        return f"<IMPROVED_VARIABLE>{code}</IMPROVED_VARIABLE>"
-    if "<proposed_variable>" in prompt:
-        return f"<response><reasoning>r</reasoning><method>m</method><proposed_variable>{SOLVED}</proposed_variable></response>"
-    if "Respond with a JSON object" in prompt:
-        return json.dumps(
-            dict.fromkeys(re.findall(r"`(\w+)`", prompt.rpartition("Respond with a JSON object")[2]), code)
-        )
-    if "[[ ## completed ## ]]" in prompt:
-        fields = dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", prompt))
-        return "\n\n".join(f"[[ ## {field} ## ]]\n{'' if field == 'completed' else code}" for field in fields)
-    if "<CODE>" in prompt:
-        marked = f"# EVOLVE-BLOCK-START\n{code}# EVOLVE-BLOCK-END\n"
-        return f"<NAME>\nnext\n</NAME>\n<DESCRIPTION>\nnext\n</DESCRIPTION>\n<CODE>\n```python\n{marked}```\n</CODE>"
-    return f"A better version:\n```python\n{code}```"
+    prompt = written(messages)
+    lines = [line.strip() for line in prompt.splitlines() if line.strip() in STAGES]
+    stage = STAGES[min(STAGES.index(lines[-1]) + 1, len(STAGES) - 1)] if lines else STAGES[0]
+    return in_form(prompt, SOLVED if "<proposed_variable>" in prompt else f"def transform(x):\n    {stage}\n")
 
 
 def run(folder: Path, server: FakeOpenAI, trainers: Sequence[Any], **config: Any) -> tuple[dict[str, JobResult], Path]:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import pytest
+from plugins.tracebench_trainers_ext.tests.forms import in_form, written
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, needs, run, said
 
 from tracebench_core.builtin.tasks import code_param
@@ -37,18 +38,31 @@ class Case(NamedTuple):
     task: str = "internal:code_param"
     order: Literal["same", "any"] = "same"
     """`any` where several completions of one request arrive in any order."""
-    model: Literal["walk", "list"] = "walk"
+    model: Literal["walk", "list", "rules"] = "walk"
     """`list` for a library whose prompts differ from run to run: the model answers with one function after another."""
+    python: str = "ext"
+    """The named interpreter that may hold the library."""
     arguments: tuple[str, ...] = ()
 
 
 NUMBER = "internal:numeric_param"
+TOYS = Path(__file__).with_name("toys.py")
 CASES = [
     pytest.param(case, marks=needs(case.trainer), id=case.trainer)
     for case in (
         Case("gepa-optimize", "gepa", "gepa_optimize", budget={"evaluations": 60}),
         Case("gepa-anything", "gepa", "gepa_anything", budget={"evaluations": 60}),
         Case("DSPy-COPRO", "dspy", "dspy_copro", {"breadth": 3, "depth": 3}, order="any"),
+        Case("DSPy-MIPROv2", "dspy", "dspy_miprov2", {"num_trials": 10}),
+        Case("DSPy-SIMBA", "dspy", "dspy_simba", task=f"{TOYS}:words", model="rules"),
+        Case("DSPy-GEPA", "dspy", "dspy_gepa", budget={"evaluations": 60}),
+        Case(
+            "DSPy-BootstrapFewShot",
+            "dspy",
+            "dspy_bootstrap",
+            {"max_bootstrapped_demos": 3, "max_labeled_demos": 4},
+            task=f"{TOYS}:shots",
+        ),
         Case("TextGrad", "textgrad", "textgrad_loop", {"num_steps": 8}),
         Case("AdalFlow", "adalflow", "adalflow_fit", {"max_steps": 4}),
         Case("OpenEvolve", "openevolve", "openevolve_run", {"iterations": 6}, model="list"),
@@ -68,6 +82,7 @@ CASES = [
             model="list",
             arguments=("adaevolve",),
         ),
+        Case("ShinkaEvolve", "shinka", "shinka_run", {"iterations": 6}, model="list", python="shinka"),
         Case("Optuna", "optuna", "optuna_search", {"n_trials": 30}, task=NUMBER),
         Case("Nevergrad", "nevergrad", "nevergrad_search", {"n_trials": 30}, task=NUMBER),
     )
@@ -81,14 +96,14 @@ class Script:
         self._shown: Counter[tuple[int, int]] = Counter()
 
     def __call__(self, messages: list[dict[str, Any]]) -> str:
-        prompt = "\n\n".join(str(m.get("content") or "") for m in messages)
-        if "<OBJECTIVE_INSTRUCTION>" in prompt:  # AdalFlow's question for a gradient
-            return "It is too far off."
+        prompt = written(messages)
+        if "<OBJECTIVE_INSTRUCTION>" in prompt:  # AdalFlow asks for a gradient
+            return in_form(prompt, "")
         found = re.findall(r"return (?:(-?\d+) \* )?x \+ (-?\d+)", prompt)
         place = (int(found[-1][0] or 1), int(found[-1][1])) if found else (1, 1)
         step = MOVES[self._shown[place] % len(MOVES)]
         self._shown[place] += 1
-        return answered(prompt, place[0] + step[0], place[1] + step[1])
+        return in_form(prompt, moved(place[0] + step[0], place[1] + step[1]))
 
 
 class Row:
@@ -99,27 +114,31 @@ class Row:
 
     def __call__(self, messages: list[dict[str, Any]]) -> str:
         self._given += 1
-        return answered(str(messages), 1 + self._given // 2, 1 - self._given % 2)
+        return in_form(written(messages), moved(1 + self._given // 2, 1 - self._given % 2))
 
 
-MODELS = {"walk": Script, "list": Row}
+class Rules:
+    """A model that has one more rule for every module that it is asked about."""
+
+    def __init__(self) -> None:
+        self._given = 0
+
+    def __call__(self, messages: list[dict[str, Any]]) -> str:
+        self._given += 1
+        return in_form(written(messages), "", f"Rule {self._given}.")
 
 
-def answered(prompt: str, slope: int, shift: int) -> str:
-    """Write a function down in the form that the prompt asks for."""
-    code = f"def transform(x):\n    return {slope} * x + {shift}\n"
-    if "<proposed_variable>" in prompt:
-        return f"<response><reasoning>r</reasoning><method>m</method><proposed_variable>{code}</proposed_variable></response>"
-    if "<IMPROVED_VARIABLE>" in prompt:
-        return f"<IMPROVED_VARIABLE>{code}</IMPROVED_VARIABLE>"
-    if fields := list(dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", prompt))):
-        return "\n\n".join(f"[[ ## {f} ## ]]\n{'' if f == 'completed' else code}" for f in fields)
-    return f"```python\n{code}```"
+MODELS = {"walk": Script, "list": Row, "rules": Rules}
+
+
+def moved(slope: int, shift: int) -> str:
+    """Write a function down."""
+    return f"def transform(x):\n    return {slope} * x + {shift}\n"
 
 
 def by_hand(case: Case, folder: Path) -> list[Any]:
     """Run a library without Trace-Bench; return the candidates that it visits, in order."""
-    python = sys.executable if find_spec(case.module) else find_python("ext")
+    python = sys.executable if find_spec(case.module) else find_python(case.python)
     splits = {s: [e.input for e in examples] for s, examples in code_param.build().splits.items()}
     environ = {
         "PATH": os.environ["PATH"],
@@ -151,11 +170,16 @@ def test_the_library_by_hand_visits_the_same_candidates(
     ]  # recorded first, whenever it is measured
     hand = tmp_path / "hand"
     hand.mkdir()
-    theirs = [found for found in dict.fromkeys(by_hand(case, hand)) if found != initial]
+    theirs = [found for found in distinct(by_hand(case, hand)) if found != initial]
     shared = min(len(ours), len(theirs)) if case.budget else len(theirs)
     assert shared > 3
     arranged = list if case.order == "same" else sorted
     assert arranged(ours[:shared]) == arranged(theirs[:shared]), said(run_dir, job_id)[-2000:]
+
+
+def distinct(found: list[Any]) -> list[Any]:
+    """Return candidates without those that came before."""
+    return [one for place, one in enumerate(found) if one not in found[:place]]
 
 
 def visited(values: dict[str, Any]) -> Any:

@@ -48,10 +48,13 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return start
 
 
-def test_a_library_of_a_version_that_was_never_tried_is_skipped_with_the_command_that_mends_it(fake: Any) -> None:
-    result, _, _ = fake("pass", version="9.9")
+@pytest.mark.parametrize("version", ["0.1.3", "9.9"])
+def test_a_library_of_a_version_that_was_never_tried_is_skipped_with_the_command_that_mends_it(
+    fake: Any, version: str
+) -> None:
+    result, _, _ = fake("pass", version=version)
     assert result.status == "skipped"
-    assert "9.9 is installed" in result.stop_reason
+    assert f"{version} is installed" in result.stop_reason
     assert "pip install" in result.stop_reason
 
 

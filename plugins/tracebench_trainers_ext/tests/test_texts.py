@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 import tracebench_trainers_ext
 
 PLACE = Path(tracebench_trainers_ext.__file__).parent / "foreign/tracebench_adapters/texts.py"
@@ -41,3 +43,8 @@ def test_worked_examples_are_named_as_the_task_names_them() -> None:
     assert fields_of([{"q": 1, "a": 2}], "") == ("q", "a")
     assert fields_of([], 'Worked questions: [{"question": "…", "answer": "…"}, …].') == ("question", "answer")
     assert fields_of([], "Worked questions.") == ("input", "output")
+
+
+@pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999", "[1, NaN]", "[" * 100_000, "many"])
+def test_a_number_that_is_none_stays_a_text_and_the_door_refuses_it_in_words(text: str) -> None:
+    assert texts().from_text(SimpleNamespace(kind="number", initial=0.0), text) == text

@@ -7,11 +7,14 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pydantic import SecretStr
+
 from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.llm import turns
 from tracebench_core.llm.access import Phase, Refusal
 from tracebench_core.specs import Axis, Budget, Completion, Endpoint, Message, Role, Usage
 from tracebench_core.specs.events import LLMCall
+from tracebench_core.testing.answering_http import AnsweringServer
 
 CHARACTERS_PER_TOKEN = 4
 USD_PER_TOKEN = 1e-6
@@ -21,7 +24,7 @@ Answer = Callable[[str, int], str]
 
 
 class AnsweringModels:
-    """Implements the engine's `Models` for trials. A failed call is counted apart from the calls that were answered."""
+    """Implements the engine's `Models` for trials, on the wire for one role. Failed calls are counted apart from answered ones."""
 
     def __init__(self, answer: Answer, *, caps: Budget) -> None:
         self._answer = answer
@@ -32,6 +35,7 @@ class AnsweringModels:
         self.failed = 0
         self._section = self._before = 0
         self._lock = threading.RLock()
+        self._server: AnsweringServer | None = None
 
     def complete(
         self, messages: Sequence[Message], *, role: Role, phase: Phase = "training", n: int = 1, **sampling: Any
@@ -71,12 +75,18 @@ class AnsweringModels:
         ]
 
     def endpoint(self, role: Role, phase: Phase = "training") -> Endpoint:
-        """Refuse: there is no server here.
+        """Return the address of a server that asks the function; it runs from the first such question until `close`."""
+        with self._lock:
+            if self._server is None:
+                self._server = AnsweringServer(
+                    lambda messages, n: self.complete(messages, role=role, phase=phase, n=n)  # type: ignore[arg-type]
+                )
+            return Endpoint(base_url=self._server.base_url, api_key=SecretStr("trial"), model="in-process")
 
-        Raises:
-            ModelError: always.
-        """
-        raise ModelError(f"A trial has no endpoint for the role `{role}` ({phase}).", kind="refused")
+    def close(self) -> None:
+        """End the server, if there is one."""
+        if self._server is not None:
+            self._server.close()
 
     def records(self, after: int = 0) -> list[LLMCall]:
         """Return the calls with numbers above `after`."""

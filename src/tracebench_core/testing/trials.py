@@ -145,6 +145,7 @@ def run_trial(
         except Exception as err:  # noqa: BLE001 - how a trainer ends is what a trial finds out
             error = err
         meter.stop()
+        models.close()
         problem.settle()
         service.close()
         error = service.broken or error

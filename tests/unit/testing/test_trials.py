@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import urllib.error
+import urllib.request
+from typing import Any
 
 import pytest
 
@@ -90,8 +93,39 @@ def test_a_failed_call_is_recorded_and_not_charged() -> None:
         models.complete(MESSAGE, role="optimizer")
     assert models.used().llm_calls == 0
     assert [r.status for r in models.records()] == ["error"]
-    with pytest.raises(ModelError, match="no endpoint"):
-        models.endpoint("agent")
+
+
+def ask(base_url: str, **request: Any) -> tuple[int, dict[str, Any]]:
+    body = json.dumps({"model": "m", "messages": MESSAGE, **request}).encode()
+    try:
+        with urllib.request.urlopen(urllib.request.Request(f"{base_url}/chat/completions", body)) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def test_programs_reach_the_same_function_meter_and_caps_on_the_wire() -> None:
+    def answer(_prompt: str, call: int) -> str:
+        if call == 2:
+            raise ModelError("gone", kind="server")
+        return f"reply {call}"
+
+    models = AnsweringModels(answer, caps=Budget(llm_calls=2))
+    base_url = models.endpoint("optimizer").base_url
+    status, found = ask(base_url, n=2)
+    assert status == 200
+    assert [c["message"]["content"] for c in found["choices"]] == ["reply 0", "reply 1"]
+    assert found["usage"]["total_tokens"] == models.used().tokens
+    status, found = ask(base_url)
+    assert (status, found["error"]["tracebench"]["axis"]) == (402, "llm_calls")
+    assert models.refusal() is not None
+    models.close()
+    free = AnsweringModels(answer, caps=Budget())
+    statuses = [ask(free.endpoint("optimizer").base_url)[0] for _ in range(3)]
+    assert statuses == [200, 200, 502]
+    assert (free.used().llm_calls, free.failed) == (2, 1)
+    free.close()
 
 
 def test_n_completions_are_n_calls_with_their_usage_once() -> None:

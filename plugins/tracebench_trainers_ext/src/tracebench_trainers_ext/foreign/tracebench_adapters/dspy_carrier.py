@@ -66,15 +66,15 @@ class Program:
 
     def feedback_of_simba(self, gold, prediction, trace=None):
         """The same for SIMBA, which shows all but the score to the model."""
-        return dspy.Prediction(score=prediction.score, feedback=prediction.feedback)
+        return dspy.Prediction(score=prediction.score, feedback=prediction.answer)
 
     def feedback(self, gold, prediction, trace=None, pred_name=None, pred_trace=None):
         """A metric with the guide's words, for optimizers that read them."""
-        return dspy.Prediction(score=prediction.score, feedback=prediction.feedback)
+        return dspy.Prediction(score=prediction.score, feedback=prediction.answer)
 
     def _measure(self, module, example, question):
         (found,) = self.task.measure(self.texts(module), [example], origin=self.origin)
-        prediction = dspy.Prediction(answer=found.feedback, score=found.score, feedback=found.feedback)
+        prediction = dspy.Prediction(answer=found.feedback, score=found.score)  # shown to the model
         if dspy.settings.trace is not None:
             for predictor in module.predictors():
                 dspy.settings.trace.append((predictor, {"question": question}, prediction))

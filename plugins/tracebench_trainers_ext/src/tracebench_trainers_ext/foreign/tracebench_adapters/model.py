@@ -82,4 +82,5 @@ class Model:
 def refused(answer):
     """Return axis and scope of the cap that a refusal names."""
     error = answer.get("error", {}) if isinstance(answer, dict) else {}
-    return error.get("axis", "llm_calls"), error.get("scope", "job")
+    cap = error.get("tracebench", {})
+    return cap.get("axis", "llm_calls"), cap.get("scope", "job")

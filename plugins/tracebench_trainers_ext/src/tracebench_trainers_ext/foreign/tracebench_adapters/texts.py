@@ -32,10 +32,17 @@ def from_text(parameter, text):
         return {path: as_code(text, like=parameter.initial[path])}
     bare = without_fence(text).strip()
     try:
-        return json.loads(bare)
-    except ValueError:
+        return strict_json(bare)
+    except (ValueError, RecursionError):
         pass
     return bare if bare in getattr(parameter, "choices", ()) else text
+
+
+def strict_json(text):
+    """Return what a text says as JSON; the door takes no `NaN` and no `1e999`, which Python's reader lets through."""
+    value = json.loads(text)
+    json.dumps(value, allow_nan=False)
+    return value
 
 
 def as_code(text, *, like):
