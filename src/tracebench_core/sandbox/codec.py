@@ -35,6 +35,7 @@ _MAX_HEX = 3500
 """Digits of an integer in base 16: fewer than Python itself agrees to print in base 10."""
 _MAX_DEPTH = 200
 _SCALARS = frozenset({float, bool, type(None), str})
+_NUMBERS = frozenset({int, float, bool})
 _DTYPES = frozenset(
     {"|b1", "|i1", "|u1"} | {f"<{kind}" for kind in "i2 i4 i8 u2 u4 u8 f2 f4 f8 f16 c8 c16 c32".split()}  # noqa: SIM905
 )
@@ -110,8 +111,9 @@ class Encoder:
 
     def _items(self, items: list[Any], depth: int) -> list[Any]:
         self._grow(2 * len(items))
-        if _SCALARS.issuperset(map(type, items)):
-            return items
+        kinds = set(map(type, items))
+        if kinds <= _SCALARS or (kinds <= _NUMBERS and min(items) > -_WORD and max(items) < _WORD):
+            return items  # a NaN is either passed over or the extreme itself, which then compares with nothing
         return [self._encode(item, depth + 1) for item in items]
 
     def _mapping(self, items: list[tuple[Any, Any]], depth: int) -> dict[str, Any]:

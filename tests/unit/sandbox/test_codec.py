@@ -127,6 +127,23 @@ def test_scalars_of_numpy_become_plain_only_on_the_trusted_side() -> None:
     assert [type(x) for x in trip([np.float64(1), np.int32(2)], plain=False)] == [np.float64, np.int32]
 
 
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [-(2**63), 1],
+        [2**63 - 1, 1.5],
+        [math.nan, 10**30],
+        [5, math.nan, -(10**30)],
+        [10**30, math.nan],
+        [math.inf, 2**63],
+        [True, 2],
+    ],
+    ids=str,
+)
+def test_numbers_of_any_size_travel_side_by_side(numbers: list[Any]) -> None:
+    assert str(trip(numbers)) == str(numbers)
+
+
 def test_subclasses_become_what_they_hold() -> None:
     class Float(float):
         def __float__(self) -> float:

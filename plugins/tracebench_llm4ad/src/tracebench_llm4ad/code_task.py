@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from tracebench_core.contracts import Context, EvaluationFailed, Guide
 from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
+from tracebench_llm4ad.anchoring import Anchors, keep, key_of, recall
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.drawings.view import RECORD
 from tracebench_llm4ad.evaluator import Rules, Verdict
@@ -46,14 +47,6 @@ class Case:
 
     name: str
     instance: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Anchors:
-    """What a case's values are measured against: the starting program's value, and the best known value or bound."""
-
-    start: float
-    bound: float
 
 
 class CodeTask:
@@ -113,16 +106,23 @@ class CodeTask:
             return solutions
 
     def anchors(self, case: Case) -> Anchors:
-        """Return what a case's values are measured against; computed once, by trusted code in this process."""
+        """Return what a case's values are measured against; computed once, by trusted code in this process or an earlier one."""
         if case.name not in self._anchors:
-            start = load_trusted(
-                self.evaluator.program,
-                self.evaluator.entry,
-                prelude=self._prelude + seeding(0, numpy=self.evaluator.needs_numpy),
-            )
-            value = self.evaluator.judge(case.instance, self.evaluator.solve(case.instance, start)).value
-            self._anchors[case.name] = Anchors(start=value, bound=self.evaluator.bound(case.instance))
+            key = key_of(self.evaluator, case.instance)
+            known = recall(key)
+            self._anchors[case.name] = anchors = known or self._computed_anchors(case.instance)
+            if known is None:
+                keep(key, anchors)
         return self._anchors[case.name]
+
+    def _computed_anchors(self, instance: Any) -> Anchors:
+        start = load_trusted(
+            self.evaluator.program,
+            self.evaluator.entry,
+            prelude=self._prelude + seeding(0, numpy=self.evaluator.needs_numpy),
+        )
+        value = self.evaluator.judge(instance, self.evaluator.solve(instance, start)).value
+        return Anchors(start=value, bound=self.evaluator.bound(instance))
 
     def _further_modules(self) -> str:
         further = [name for name in self.spec.sandbox or () if name not in {"math", "random", "numpy"}]

@@ -12,6 +12,7 @@ import numpy as np
 from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import Feedback, Split
+from tracebench_core.specs.base import Spec
 from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.options import TaskOptions
 
@@ -67,6 +68,8 @@ class Rules(ABC, Generic[Instance]):
     bound_source: str
     """What `bound` is and where it comes from, in a few words."""
     needs_numpy: ClassVar[bool] = True
+    settings: Spec | None = None
+    """The options that instances, simulation or bound may depend on beyond the instance itself."""
 
     def __init__(self, *, timeout_seconds: float) -> None:
         self.timeout_seconds = timeout_seconds
@@ -100,7 +103,7 @@ class Evaluator(Rules[Instance]):
 
     def __init__(self, options: TaskOptions) -> None:
         super().__init__(timeout_seconds=options.timeout_seconds)
-        self.options = options
+        self.options = self.settings = options
 
     @abstractmethod
     def generate(self, rng: np.random.Generator) -> Instance:

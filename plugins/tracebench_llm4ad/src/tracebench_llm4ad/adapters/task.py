@@ -54,7 +54,7 @@ class ForeignTask:
         kwargs = dict(options.model_extra or {})
         if options.timeout_seconds is not None:
             kwargs["timeout_seconds"] = options.timeout_seconds
-        self._order = {
+        self.order = {
             "layout": found.layout,
             "root": str(found.root),
             "folder": str(found.folder),
@@ -65,7 +65,7 @@ class ForeignTask:
             "renamed": RENAMED.get(found.short, {}),
             "graphs": IndependentSet.files() if found.fetches == IndependentSet.folder else None,
         }
-        self._pool = Pool(self._order, key=found.key)
+        self._pool = Pool(self.order, key=found.key)
         with self._pool.borrowed() as process:
             self.facts = dict(process.facts)
         if mend := MENDED_PROGRAMS.get(found.short):
@@ -79,7 +79,7 @@ class ForeignTask:
         patience = PATIENCE if self.where == "apart" else 1.0
         self.seconds = float(options.timeout_seconds or patience * (self.facts["timeout"] or DEFAULT_SECONDS))
         self.repeats = options.repeats or (EPISODES if found.random_environment else 1)
-        self._prelude = NUMPY_PRELUDE + f"{self.facts['header']}\n"
+        self.prelude = NUMPY_PRELUDE + f"{self.facts['header']}\n"
         signature = signature_of(self.facts["program"], self.facts["entry"])
         self._names = argument_names(signature)
         self.objective = self._objective(signature)
@@ -127,7 +127,7 @@ class ForeignTask:
     def _apart(self, code: str, context: Context) -> dict[str, Any]:
         written = WRITTEN_BACK.get(self.found.short)
         request = {"seed": context.seed % 2**31, "repeats": self.repeats, "names": self._names, "written_back": written}
-        prelude = f"{SECLUSION}{seclude(self.found.secluded)}{self._prelude}{seeding(context.seed, numpy=True)}"
+        prelude = f"{SECLUSION}{seclude(self.found.secluded)}{self.prelude}{seeding(context.seed, numpy=True)}"
         limits = Limits(seconds=self.seconds)
         entry = self.facts["entry"]
         if written is not None:
@@ -147,9 +147,9 @@ class ForeignTask:
                 raise EvaluationFailed(Feedback(score=0.0, status="timeout", text=f"No score: {err}")) from err
 
     def _together(self, code: str, context: Context) -> dict[str, Any]:
-        order = self._order | {
+        order = self.order | {
             "code": code,
-            "prelude": self._prelude + seeding(context.seed, numpy=True),
+            "prelude": self.prelude + seeding(context.seed, numpy=True),
             "seed": context.seed % 2**31,
             "repeats": self.repeats,
         }

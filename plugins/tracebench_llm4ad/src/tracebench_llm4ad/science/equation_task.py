@@ -16,7 +16,8 @@ import numpy as np
 
 from tracebench_core.contracts import Context, EvaluationFailed
 from tracebench_core.specs import Example, Limits, Split, Values
-from tracebench_llm4ad.code_task import NUMPY_PRELUDE, PARAMETER, PUBLIC, SPLITS, Anchors, Case, CodeTask, seeding
+from tracebench_llm4ad.anchoring import Anchors
+from tracebench_llm4ad.code_task import NUMPY_PRELUDE, PARAMETER, PUBLIC, SPLITS, CodeTask, seeding
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.heuristic import explain
 from tracebench_llm4ad.returned import array
@@ -83,12 +84,9 @@ class EquationTask(CodeTask):
                 raise EvaluationFailed(failure.feedback.model_copy(update={"text": text})) from failure
         return answers
 
-    def anchors(self, case: Case) -> Anchors:
+    def _computed_anchors(self, instance: DataSet) -> Anchors:
         """Return the digits of the starting equation and of the generating law, both fitted in this process."""
-        if case.name not in self._anchors:
-            data = case.instance
-            self._anchors[case.name] = Anchors(start=self.evaluator.start(data), bound=self.evaluator.bound(data))
-        return self._anchors[case.name]
+        return Anchors(start=self.evaluator.start(instance), bound=self.evaluator.bound(instance))
 
     def _answer(self, bench: Bench, data: DataSet) -> Answer:
         params = array(
