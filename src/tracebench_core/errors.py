@@ -15,10 +15,10 @@ class TraceBenchError(Exception):
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", field: tuple[str | int, ...] = ()) -> None:
         super().__init__(message)
         self.hint = hint
-        self.field: tuple[str | int, ...] = ()
+        self.field = field
         """The field of a config that it is about."""
         self.parts: tuple[TraceBenchError, ...] = ()
         """The errors that it tells together, a line each."""

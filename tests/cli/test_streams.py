@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
 import shlex
+import struct
 import subprocess
+import termios
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -71,3 +77,47 @@ def test_a_path_with_spaces_is_told_as_it_is_typed(tmp_path: Path, cli: Cli) -> 
 
     assert shlex.split(told) == ["trace-bench", "show", "my runs/ラン"]
     assert cli(*shlex.split(told)[1:]).returncode == 0
+
+
+def in_terminal(folder: Path, width: int, *words: str) -> str:
+    """Return what a command shows in a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    environ = {k: v for k, v in os.environ.items() if k not in {"COLUMNS", "LINES"}} | {"TRACEBENCH_PLUGINS": ""}
+    process = subprocess.Popen(
+        [str(COMMAND), *words], cwd=folder, env=environ, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal is gone when its last user is
+        while block := os.read(ours, 65536):
+            shown += block
+    os.close(ours)
+    assert process.wait() == 0
+    return shown.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_tables_fit_the_terminal_and_say_what_does_not(tmp_path: Path, cli: Cli, width: int) -> None:
+    (tmp_path / "c.yaml").write_text(CONFIG)
+    assert cli("run", "--config", "c.yaml", "-o", "run_id=r", env={"TRACEBENCH_PLUGINS": ""}).returncode == 0
+
+    shown = in_terminal(tmp_path, width, "show", "r")
+    table = [line for line in shown.splitlines() if "internal:numeric" in line or line.startswith(("trainer ", "job "))]
+
+    assert table
+    assert max(map(len, table)) <= width
+    assert ("more in a wider terminal" in shown) == (width < 200)
+
+
+def test_columns_are_chosen_where_there_is_no_terminal_too(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "c.yaml").write_text(CONFIG)
+    cli("run", "--config", "c.yaml", "-o", "run_id=r", env={"TRACEBENCH_PLUGINS": ""})
+
+    jobs = cli("show", "r", "--columns", "seed,job").stdout.splitlines()
+    refused = cli("show", "r", "--columns", "jbo")
+
+    assert jobs[-3:-2] + [line.split("\t")[0] for line in jobs[-2:]] == ["seed\tjob", "123", "123"]
+    assert refused.returncode == 2
+    assert "Did you mean `job`?" in refused.stderr
+    assert cli("runs", "--columns", "run,jobs").stdout.splitlines() == ["run\tjobs", "r\t2"]

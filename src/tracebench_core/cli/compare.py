@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tracebench_core.api.console import output
 from tracebench_core.api.console.locate import find_run
-from tracebench_core.api.console.options import AsJson, RunsDir
+from tracebench_core.api.console.options import AsJson, Columns, RunsDir
+from tracebench_core.api.console.tables import chosen
+from tracebench_core.cli import standings
 from tracebench_core.cli.standings import interval_text, probability_text, summary_table
 from tracebench_core.errors import GateError
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from tracebench_core.analysis.verdicts import Comparison
 
 AxisName = Literal["evaluations", "llm_calls", "tokens", "usd", "seconds"]
+PAIRS = ("one", "other", "verdict", "difference", "95 %", "p (Holm)", "P(better)", "pairs", "resolves", "other tasks")
+TASKS = ("task", "measure", "entrant", "mean", "95 %", "n", "verdict")
 SHOWN_CHANGES = 10
 
 
@@ -60,6 +65,7 @@ def compare(
         typer.Option(metavar='"A > B"', help="Exit with 4 unless A is resolved better than B. May be repeated."),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the standings as CSV.")] = False,
+    columns: Columns = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare trainers over runs: winner, intervals, noise floor, and what is not resolved."""
@@ -68,6 +74,7 @@ def compare(
     from tracebench_core.builtin.hosting import find_aggregate
     from tracebench_core.store.reader import load_run
 
+    shown = chosen(columns, standings.COLUMNS, PAIRS, TASKS)
     gates = [parse_gate(text) for text in gate or ()]
     runs = [load_run(find_run(name, runs_dir=runs_dir)) for name in dict.fromkeys(names)]
     found = compare_runs(
@@ -86,7 +93,7 @@ def compare(
     elif as_csv:
         _print_csv(found)
     else:
-        _print(found, axis)
+        _print(found, axis, columns=shown)
     if missed:
         raise GateError(f"Gate not met: {'; '.join(missed)}.")
 
@@ -105,18 +112,18 @@ def _print_csv(found: Comparison) -> None:
     writer.writerows(standing_rows(found))
 
 
-def _print(found: Comparison, axis: AxisName) -> None:
+def _print(found: Comparison, axis: AxisName, *, columns: Sequence[str] | None) -> None:
     from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
 
     if found.baseline is not None:
         _print_changes(found)
     output.line(output.safe(verdict_sentence(found)))
     output.line("")
-    summary_table(found)
+    summary_table(found, columns=columns)
     output.line("")
-    _print_pairs(found)
+    _print_pairs(found, columns)
     output.line("")
-    _print_tasks(found)
+    _print_tasks(found, columns)
     _print_floor(found)
     for remark in remarks(found, axis):
         output.note(output.safe(remark))
@@ -144,9 +151,9 @@ def _print_changes(found: Comparison) -> None:
     output.line("")
 
 
-def _print_pairs(found: Comparison) -> None:
+def _print_pairs(found: Comparison, columns: Sequence[str] | None) -> None:
     output.table(
-        ("one", "other", "verdict", "difference", "95 %", "p (Holm)", "P(better)", "pairs", "resolves", "other tasks"),
+        PAIRS,
         [
             (
                 pair.one,
@@ -161,10 +168,12 @@ def _print_pairs(found: Comparison) -> None:
             )
             for pair in found.pairs
         ],
+        columns=columns,
+        least=("other tasks", "resolves", "P(better)", "pairs", "p (Holm)", "95 %"),
     )
 
 
-def _print_tasks(found: Comparison) -> None:
+def _print_tasks(found: Comparison, columns: Sequence[str] | None) -> None:
     rows = []
     for task in found.tasks:
         for position, standing in enumerate(task.standings, start=1):
@@ -178,7 +187,7 @@ def _print_tasks(found: Comparison) -> None:
             )
             n = f"{standing.counted}/{standing.jobs}"
             rows.append((task.task, task.measure, standing.entrant, mean, interval, n, said))
-    output.table(("task", "measure", "entrant", "mean", "95 %", "n", "verdict"), rows)
+    output.table(TASKS, rows, columns=columns, least=("measure", "n"))
 
 
 def _print_floor(found: Comparison) -> None:

@@ -61,7 +61,9 @@ def plan(
 
 def _print_jobs(forecast: Forecast) -> None:
     groups = _groups(forecast)
-    output.table(COLUMNS, [_row(group, jobs, forecast) for group, jobs in groups.items()])
+    output.table(
+        COLUMNS, [_row(group, jobs, forecast) for group, jobs in groups.items()], least=("tokens", "params", "calls")
+    )
     total = forecast.run.amounts
     workers = forecast.plan.config.max_workers
     output.line("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from tracebench_core.api.console import output
 from tracebench_core.api.console.locate import find_run
 from tracebench_core.api.console.options import (
     AsJson,
+    Columns,
     MaxCalls,
     MaxEvaluations,
     MaxSeconds,
@@ -20,6 +22,7 @@ from tracebench_core.api.console.options import (
     RunsDir,
     budget_of,
 )
+from tracebench_core.api.console.tables import chosen
 
 if TYPE_CHECKING:
     from tracebench_core.analysis.recap import RunRecap, Standing
@@ -31,6 +34,8 @@ COLUMNS = (
     "job", "task", "trainer", "seed", "status", "ends by", "best so far", "validation", "test", "evaluations", "calls", "tokens",
     "usd", "seconds",
 )  # fmt: skip
+LEAST = ("tokens", "calls", "usd", "seconds", "evaluations", "best so far", "seed")
+"""What a narrow terminal leaves out first."""
 BOARD = ("rank", "task", "trainer", "params", "measured on", "n", "mean", "ci95", "jobs")
 
 
@@ -51,6 +56,7 @@ def recap(
         Path | None,
         typer.Option(metavar="FILE", help="YAML: model, then USD per million `prompt`, `completion`, `cached` tokens."),
     ] = None,
+    columns: Columns = None,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -63,6 +69,7 @@ def recap(
     from tracebench_core.builtin.hosting import find_aggregate
     from tracebench_core.store.reader import load_run
 
+    shown = chosen(columns, COLUMNS, BOARD)
     caps = budget_of(
         evaluations=max_evaluations, llm_calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds
     )
@@ -77,13 +84,19 @@ def recap(
             leaderboard=[_standing_json(standing) for standing in found.standings],
         )
         return
-    _print(run, found)
+    _print(run, found, columns=shown)
 
 
-def _print(run: Run, found: RunRecap) -> None:
-    output.table(COLUMNS, [_row(job, run, found) for job in run.planned if job.job_id in found.jobs])
+def _print(run: Run, found: RunRecap, *, columns: Sequence[str] | None) -> None:
+    jobs = [_row(job, run, found) for job in run.planned if job.job_id in found.jobs]
+    output.table(COLUMNS, jobs, columns=columns, least=LEAST)
     output.line("")
-    output.table(BOARD, [_board_row(standing) for standing in found.standings])
+    output.table(
+        BOARD,
+        [_board_row(standing) for standing in found.standings],
+        columns=columns,
+        least=("measured on", "jobs", "params"),
+    )
     if beyond := [job_id for job_id, recap in found.jobs.items() if recap.beyond is not None]:
         output.note(
             f"{len(beyond)} jobs were ended by their own budget before the cap asked for: what they had done with more is not known."

@@ -11,9 +11,11 @@ import typer
 
 from tracebench_core.api.console import output
 from tracebench_core.api.console.locate import DEFAULT_RUNS_DIR, is_run
-from tracebench_core.api.console.options import AsJson, RunsDir
+from tracebench_core.api.console.options import AsJson, Columns, RunsDir
+from tracebench_core.api.console.tables import chosen
 
 COLUMNS = ("run", "started", "jobs", "status", "tasks", "trainers", "calls", "usd")
+LEAST = ("usd", "calls", "trainers", "tasks")
 _NAMED = 2
 """Tasks and trainers that a cell names before it counts the rest."""
 
@@ -27,16 +29,18 @@ def runs(
     *,
     runs_dir: RunsDir = None,
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="The newest N runs.")] = 20,
+    columns: Columns = None,
     as_json: AsJson = False,
 ) -> None:
     """List the runs of a folder, newest first."""
+    shown = chosen(columns, COLUMNS)
     folder = Path(runs_dir or DEFAULT_RUNS_DIR)
     found = [_facts(place) for place in folder.glob("*") if is_run(place)] if folder.is_dir() else []
     found.sort(key=lambda facts: (str(facts["started"]), str(facts["run"])), reverse=True)
     if as_json:
         output.document("runs", runs_dir=str(folder), runs=found[:limit])
         return
-    output.table(COLUMNS, [_row(facts) for facts in found[:limit]])
+    output.table(COLUMNS, [_row(facts) for facts in found[:limit]], columns=shown, least=LEAST)
     if len(found) > limit:
         output.note(f"{len(found) - limit} older.  All:  trace-bench runs --limit {len(found)}")
     if found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +12,9 @@ import typer
 
 from tracebench_core.api.console import output
 from tracebench_core.api.console.locate import find_job, find_run
-from tracebench_core.api.console.options import AsJson, RunsDir
-from tracebench_core.cli.standings import leaderboard
+from tracebench_core.api.console.options import AsJson, Columns, RunsDir
+from tracebench_core.api.console.tables import chosen
+from tracebench_core.cli import standings
 from tracebench_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 COLUMNS = (
     "job", "task", "trainer", "seed", "status", "initial", "best", "test", "evaluations", "calls", "tokens", "usd", "seconds",
 )  # fmt: skip
+LEAST = ("tokens", "calls", "usd", "seconds", "evaluations", "initial", "test", "seed")
+"""What a narrow terminal leaves out first."""
 
 
 def register(app: typer.Typer) -> None:
@@ -42,12 +46,14 @@ def show(
         Path | None,
         typer.Option(metavar="DIR", help="Write what its suite draws of it into a folder: .svg, .png, .vl.json, .csv."),
     ] = None,
+    columns: Columns = None,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a run or a job. A run starts with its leaderboard; a job is shown with its steps and its best candidate."""
     from tracebench_core.store.reader import load_run
 
+    shown = chosen(columns, standings.COLUMNS, COLUMNS)
     job = find_job(name, runs_dir=runs_dir)
     if evaluation is not None:
         from tracebench_core.cli.evaluation import show_evaluation
@@ -63,10 +69,10 @@ def show(
     elif job is not None:
         _show_job(load_run(job.parent.parent), job, as_json=as_json)
     else:
-        _show_run(load_run(find_run(name, runs_dir=runs_dir)), as_json=as_json)
+        _show_run(load_run(find_run(name, runs_dir=runs_dir)), columns=shown, as_json=as_json)
 
 
-def _show_run(run: Run, *, as_json: bool) -> None:
+def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None:
     from tracebench_core.store.lock import holder_of
 
     results = list(run.results.values())
@@ -77,8 +83,8 @@ def _show_run(run: Run, *, as_json: bool) -> None:
         output.document("run", run_id=run.run_id, run_dir=folder, counts=counts, spent=run.spent(), jobs=jobs)
         return
     output.note(f"{run.run_id}: {', '.join(f'{n} {status}' for status, n in counts.items()) or 'no job'}")
-    leaderboard(run)
-    output.table(COLUMNS, [_row(result) for result in results])
+    standings.leaderboard(run, columns=columns)
+    output.table(COLUMNS, [_row(result) for result in results], columns=columns, least=LEAST)
     if told := spent_text(run.spent()):
         output.note(f"Spent:  {output.safe(told)}")
     if results:

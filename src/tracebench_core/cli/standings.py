@@ -21,14 +21,16 @@ COLUMNS = (
     "trainer", "score", "95 %", "IQM", "IQM 95 %", "n", "failed", "gap", "rank", "evaluations", "calls", "tokens", "usd", "seconds",
     "proposals",
 )  # fmt: skip
+LEAST = ("proposals", "tokens", "calls", "IQM 95 %", "IQM", "seconds", "evaluations", "gap", "rank", "usd", "failed")
+"""What a narrow terminal leaves out first."""
 
 
-def summary_table(found: Comparison) -> None:
+def summary_table(found: Comparison, *, columns: Sequence[str] | None = None) -> None:
     """Print the entrants over all tasks, best first: scores with the initial candidate at 0, use as the mean of a job."""
-    output.table(COLUMNS, [_row(summary) for summary in found.summaries])
+    output.table(COLUMNS, [_row(summary) for summary in found.summaries], columns=columns, least=LEAST)
 
 
-def leaderboard(run: Run) -> None:
+def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
     """Print a run's leaderboard and, on a terminal, a small curve per trainer; nothing for a run without an ended job."""
     from tracebench_core.analysis.comparison import compare_runs
     from tracebench_core.analysis.outcomes import ENDED
@@ -44,7 +46,7 @@ def leaderboard(run: Run) -> None:
         )
         return
     found = compare_runs([run], find=find_aggregate)
-    summary_table(found)
+    summary_table(found, columns=columns)
     if sys.stdout.isatty():
         _curves([run], found)
     output.line("")

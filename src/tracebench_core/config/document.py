@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import yaml
 
-from tracebench_core.config.problems import Loc, Problem, render, report
+from tracebench_core.config.problems import HINT, Loc, Problem, render, report
 from tracebench_core.errors import ConfigError
 from tracebench_core.ids import nearest
 
@@ -26,6 +27,7 @@ INTEGER = re.compile(r"^[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$")
 DECIMAL = re.compile(
     r"^([-+]?([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
 )
+QUOTED = re.compile(r":.*[:#{\[]")
 EXPONENT = re.compile(r"^[-+]?[0-9]+[eE][-+]?[0-9]+$")
 
 Node: TypeAlias = yaml.nodes.Node
@@ -97,12 +99,9 @@ def read(path: Path) -> Document:
     except FileNotFoundError as err:
         beside = [p.name for p in path.parent.glob("*") if p.suffix in {".yaml", ".yml", ".json"}]
         match = nearest(path.name, beside)
-        hint = (
-            f"did you mean `{path.with_name(match)}`?"
-            if match
-            else "`trace-bench config schema` says what a config holds"
-        )
-        raise ConfigError(f"`{path}` does not exist.", hint=hint) from err
+        near = f" Did you mean `{path.with_name(match)}`?" if match else ""
+        hint = f"ls {shlex.quote(str(path.parent))}" if match else "trace-bench init config mine.yaml"
+        raise ConfigError(f"`{path}` does not exist.{near}", hint=hint) from err
     except UnicodeDecodeError as err:
         raise ConfigError(f"`{path}` is not UTF-8 text.") from err
     except OSError as err:
@@ -185,9 +184,9 @@ def _syntax_error(err: Exception, text: str, origin: str) -> ConfigError:
     line = min(line, len(lines))
     if lines[line - 1].startswith("\t"):
         words = "a tab: YAML is indented with spaces"
-    return ConfigError(
-        f"`{origin}`, line {line}: not valid YAML: {words}.", hint="quote text that holds `:`, `#`, `{` or `[`"
-    )
+    elif QUOTED.search(lines[line - 1]):
+        words += "; text that holds `:`, `#`, `{` or `[` is written in quotes"
+    return ConfigError(f"`{origin}`, line {line}: not valid YAML: {words}.", hint=HINT)
 
 
 def _child(node: Node, step: str | int) -> tuple[int, Node] | None:

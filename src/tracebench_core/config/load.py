@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,10 @@ from tracebench_core.config.canonical import Canonical, spellings
 from tracebench_core.config.document import Document
 from tracebench_core.config.overrides import Override, apply, parse_override
 from tracebench_core.config.problems import Loc, Problem, describe, dotted, render, report
-from tracebench_core.config.shape import names_at
+from tracebench_core.config.shape import kind_at, names_at
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import RunConfig
+from tracebench_core.specs.run import OF_RANGE, OF_VALUES
 
 
 def load_config(path: str | Path, *, overrides: Sequence[str] = ()) -> RunConfig:
@@ -42,13 +44,12 @@ def parse_config(mapping: Mapping[str, Any], *, overrides: Sequence[str] = (), o
 
 def _build(source: Document, overrides: Sequence[str]) -> RunConfig:
     form = Canonical(source.data)
-    report(form.problems, source)
     changes = [parse_override(text) for text in overrides]
     data = form.data
     for change in changes:
         data = apply(data, change)
     changed = Canonical(data) if changes else form
-    problems = [*_from(changed.problems, form, changes), *_wrong(changed.data, form, changes)]
+    problems = [*form.problems, *_from(changed.problems, form, changes), *_wrong(changed.data, form, changes)]
     try:
         config = RunConfig.model_validate_json(json.dumps(changed.data), strict=True)
     except ValidationError as err:
@@ -106,7 +107,9 @@ def _variants(data: Mapping[str, Any]) -> Iterator[tuple[Loc, dict[str, Any]]]:
 
 def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Override]) -> Problem:
     """Put a pydantic error into words, at the place where the user wrote the field."""
-    loc: Loc = tuple(error["loc"])
+    loc: Loc = tuple(step for step in error["loc"] if step not in {OF_VALUES, OF_RANGE})
+    if not loc and (named := re.match(r".*?`(\w+)", str(error["msg"]))) and kind_at((named[1],)) is not None:
+        loc = (named[1],)
     if loc and loc[-1] == "[key]":
         text = describe({**error, "type": "extra_forbidden", "loc": loc[:-1]}, names_at(loc[:-2]))
         return placed(Problem(loc[:-1], text), form, changes)

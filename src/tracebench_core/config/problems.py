@@ -13,7 +13,7 @@ from tracebench_core.ids import did_you_mean
 
 Loc: TypeAlias = tuple[str | int, ...]
 
-HINT = "`trace-bench config schema` prints every field with its type"
+HINT = "trace-bench config schema   (prints every field with its type)"
 LONGEST = 60
 PLAIN_KEY = re.compile(r"^[\w-]+$")
 EXPECTED = {

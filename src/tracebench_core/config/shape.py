@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -24,8 +24,9 @@ def kind_at(loc: Loc, *, root: Any = RunConfig) -> Any:
 def names_at(loc: Loc) -> tuple[str, ...]:
     """Return the names that the mapping at `loc` may hold; empty when it holds any."""
     kind = kind_at(loc)
-    if _is_model(kind):
-        return tuple(kind.model_fields)
+    for each in (kind, *map(_bare, _members(kind))):
+        if _is_model(each):
+            return tuple(each.model_fields)
     if get_origin(kind) is dict and get_origin(get_args(kind)[0]) is Literal:
         return get_args(get_args(kind)[0])
     return ()
@@ -45,9 +46,16 @@ def _is_model(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
+def _members(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in {Union, UnionType} else ()
+
+
 def _descend(kind: Any, step: str | int) -> Any:
     if kind is Any:
         return Any
+    if members := _members(kind):
+        found = [_descend(_bare(each), step) for each in members]
+        return next((each for each in found if each is not None), None)
     if _is_model(kind):
         field = kind.model_fields.get(step)
         return None if field is None else _plain(field.annotation)
@@ -59,9 +67,12 @@ def _descend(kind: Any, step: str | int) -> Any:
     return None
 
 
+def _bare(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
 def _plain(annotation: Any) -> Any:
-    """Return `T` of `T | None`."""
-    if get_origin(annotation) in {Union, UnionType}:
-        kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
-        return kinds[0] if len(kinds) == 1 else Any
-    return annotation
+    """Return `T` of `T | None`; several kinds as they are."""
+    annotation = _bare(annotation)
+    kinds = [kind for kind in _members(annotation) if kind is not type(None)]
+    return _bare(kinds[0]) if len(kinds) == 1 else annotation

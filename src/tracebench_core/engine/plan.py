@@ -13,7 +13,7 @@ from tracebench_core.engine.mistakes import Mistakes
 from tracebench_core.engine.providers import settle_providers
 from tracebench_core.engine.salts import salt_name, settle_salts
 from tracebench_core.engine.settings import known_names, resolve_options, resolve_settings
-from tracebench_core.errors import ConfigError, NothingSelectedError
+from tracebench_core.errors import ConfigError, NothingSelectedError, RunDirError
 from tracebench_core.ids import canonical_json, did_you_mean
 from tracebench_core.llm.models import resolve_models
 from tracebench_core.llm.variants import identity_of, llm_configs
@@ -99,15 +99,14 @@ def make_plan(
         NothingSelectedError: when there is no task.
     """
     if not config.tasks:
-        raise NothingSelectedError("The config selects no task.", hint="trace-bench list-tasks")
+        raise NothingSelectedError("The config selects no task.", hint="trace-bench list-tasks", field=("tasks",))
     _refuse_twice("seed", config.seeds)
     config = settle_providers(config, host)
     mistakes = mistakes or Mistakes()
     tasks = choose_tasks(config, host, mistakes)
     trainers = choose_trainers(config, host, mistakes)
     if not mistakes:
-        with mistakes.at():
-            _refuse_unheard(config, tasks, trainers)
+        _note_unheard(config, tasks, trainers, mistakes)
     mistakes.tell()
     is_salted = any(task.spec.salted for task in tasks)
     salts = settle_salts(config, draw=draw) if is_salted else None
@@ -134,7 +133,11 @@ def choose_tasks(config: RunConfig, host: PluginHost, mistakes: Mistakes) -> lis
                 spec = host.task(task_id)
                 with mistakes.at("tasks", i, "eval_kwargs"):
                     options = resolve_options(
-                        spec, shared=config.eval_kwargs, own=entry.eval_kwargs, where=f"`tasks[{i}].eval_kwargs`"
+                        spec,
+                        task_id=task_id,
+                        shared=config.eval_kwargs,
+                        own=entry.eval_kwargs,
+                        where=f"`tasks[{i}].eval_kwargs`",
                     )
                     choice = TaskChoice(task_id, spec, options, host.version_of("task", task_id))
                     chosen.setdefault(canonical_json([task_id, options]), choice)
@@ -150,8 +153,8 @@ def choose_trainers(config: RunConfig, host: PluginHost, mistakes: Mistakes) -> 
             spec = host.component("trainer", entry.id)
             if not isinstance(spec, TrainerSpec):
                 raise ConfigError(f"`trainers[{i}]`: `{entry.id}` is no trainer.")
-            for variant, where in variants_of(entry, f"trainers[{i}]"):
-                with mistakes.at("trainers", i, "params_variants"):
+            for variant, where in variants_of(entry, i):
+                with mistakes.at("trainers", i, "sweep" if entry.sweep else "params_variants"):
                     choice = _choose_variant(config, host, entry=entry, spec=spec, variant=variant, where=f"`{where}`")
                     parts = [choice.id, choice.settings, choice.optimizer, choice.optimizer_kwargs]
                     mark = canonical_json([*parts, entry.guide, entry.guide_kwargs])
@@ -169,17 +172,20 @@ def _note_unknown_parts(entry: TrainerEntry, host: PluginHost, mistakes: Mistake
                 host.component(kind, name)  # type: ignore[arg-type]  # one of the kinds above
 
 
-def variants_of(entry: TrainerEntry, where: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield a trainer's settings with the place that says so: each of `params_variants` with every combination of `sweep`.
+def variants_of(entry: TrainerEntry, i: int) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the i-th trainer's settings with the place that says so: each of `params_variants` with every combination of `sweep`.
 
     Raises:
         ConfigError: for a swept setting without values or that a variant sets as well, or more than 10,000 variants.
     """
+    where = f"trainers[{i}]"
     axes = {name: given.values() if isinstance(given, SweepRange) else given for name, given in entry.sweep.items()}
     if empty := next((name for name, values in axes.items() if not values), None):
-        raise ConfigError(f"`{where}.sweep.{empty}` has no values.")
+        raise ConfigError(f"`{where}.sweep.{empty}` has no values.", field=("trainers", i, "sweep", empty))
     if len(entry.params_variants) * math.prod(map(len, axes.values())) > MOST_VARIANTS:
-        raise ConfigError(f"`{where}.sweep` makes more than {MOST_VARIANTS:,} variants.")
+        raise ConfigError(
+            f"`{where}.sweep` makes more than {MOST_VARIANTS:,} variants.", field=("trainers", i, "sweep")
+        )
     for j, variant in enumerate(entry.params_variants):
         if not axes:
             yield dict(variant), f"{where}.params_variants[{j}]"
@@ -190,7 +196,10 @@ def variants_of(entry: TrainerEntry, where: str) -> Iterator[tuple[dict[str, Any
                 group, _, key = name.partition(".")
                 target, key = (swept[OF_PROPOSER], key) if group == OF_PROPOSER and key else (swept, name)
                 if key in target:
-                    raise ConfigError(f"`{where}.sweep.{name}` and `{where}.params_variants[{j}]` both set `{key}`.")
+                    raise ConfigError(
+                        f"`{where}.sweep.{name}` and `{where}.params_variants[{j}]` both set `{key}`.",
+                        field=("trainers", i, "sweep", name),
+                    )
                 target[key] = value
             if not swept[OF_PROPOSER]:
                 del swept[OF_PROPOSER]
@@ -218,7 +227,7 @@ def _choose_variant(
             component, shared=config.optimizer_kwargs, own=given, where=f"{where} optimizer_kwargs"
         )
     elif given:
-        raise ConfigError(f"{where}: `{entry.id}` uses no optimizer, and optimizer_kwargs are given.")
+        raise ConfigError(f"{where}: `{entry.id}` uses no optimizer, and `optimizer_kwargs` are given.")
     if entry.guide is not None:
         host.component("guide", entry.guide)
     logger = None if entry.logger is None or entry.logger.casefold() in NO_LOGGER else entry.logger
@@ -234,7 +243,9 @@ def _with_full_ids(entry: TrainerEntry, host: PluginHost) -> TrainerEntry:
     return entry.model_copy(update={field: id_ for field, id_ in full.items() if id_ is not None})
 
 
-def _refuse_unheard(config: RunConfig, tasks: Sequence[TaskChoice], trainers: Sequence[TrainerChoice]) -> None:
+def _note_unheard(
+    config: RunConfig, tasks: Sequence[TaskChoice], trainers: Sequence[TrainerChoice], mistakes: Mistakes
+) -> None:
     """What is set for all must be known to one of them at least: a typo must not vanish."""
     for name_of, values, specs in (
         ("eval_kwargs", config.eval_kwargs, [t.spec for t in tasks]),
@@ -245,7 +256,9 @@ def _refuse_unheard(config: RunConfig, tasks: Sequence[TaskChoice], trainers: Se
             continue
         every = {name for names in heard if names for name in names}
         for name in values:
-            if name not in every:
+            with mistakes.at(name_of, name):
+                if name in every:
+                    continue
                 raise ConfigError(f"`{name_of}.{name}`: nothing chosen knows it.{did_you_mean(name, every)}")
 
 
@@ -300,7 +313,11 @@ def choose_models(config: RunConfig, environ: Mapping[str, str]) -> list[ModelCh
     """Return who answers in each variant of the config's models; one, unnamed, where the config has none."""
     found = []
     for variant, (name, llm) in zip(config.llm_variants or (None,), llm_configs(config).items(), strict=True):
-        models = resolve_models(llm, mode=config.mode, environ=environ, replay_from=config.replay_from)
+        try:
+            models = resolve_models(llm, mode=config.mode, environ=environ, replay_from=config.replay_from)
+        except RunDirError as err:
+            err.field = ("replay_from",)
+            raise
         identity = {
             "mode": config.mode,
             "stub": llm.stub if config.mode == "stub" else None,

@@ -15,7 +15,7 @@ from tracebench_core.llm.models import missing_key, resolve_models
 from tracebench_core.llm.prices import unpriced_models
 from tracebench_core.llm.routing import INSTALL, lacks_litellm
 from tracebench_core.llm.variants import llm_configs
-from tracebench_core.plugins import PluginHost
+from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_core.specs import RunConfig, TaskSpec, TrainerSpec
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import iter_jobs
@@ -82,7 +82,17 @@ def note_unknown_names(config: RunConfig, host: PluginHost) -> Mistakes:
                     f"`plugins.options.{name}`: no plugin `{name}` is installed.{did_you_mean(name, host.records)}",
                     hint="trace-bench plugins",
                 )
+    for i, name in enumerate(config.plugins.exclude):
+        with mistakes.at("plugins", "exclude", i):
+            _note_misspelt(name, host.catalog())
     return mistakes
+
+
+def _note_misspelt(name: str, catalog: Catalog) -> None:
+    """Raise for an id that nobody offers and that is much like one; what is not installed at all may be excluded."""
+    offered = {*catalog.tasks, *(each for parts in catalog.components.values() for each in parts)}
+    if name not in offered and (near := did_you_mean(name, offered)):
+        raise ConfigError(f"`{name}` is offered by nobody.{near}", hint="trace-bench list-tasks")
 
 
 def refuse_unprotected(plan: Plan) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,10 +40,12 @@ def resolve_settings(
         return {**shared, **own}
     mapped = _map_aliases(spec, {k: v for k, v in shared.items() if k in known}, where=where)
     mapped |= _map_aliases(spec, own, where=where)
-    return _validated(str(spec.settings), mapped, owner=spec.name, where=where)
+    return _validated(str(spec.settings), mapped, owner=spec.name, where=where, hint=_listing(spec))
 
 
-def resolve_options(spec: TaskSpec, *, shared: Mapping[str, Any], own: Mapping[str, Any], where: str) -> dict[str, Any]:
+def resolve_options(
+    spec: TaskSpec, *, task_id: str, shared: Mapping[str, Any], own: Mapping[str, Any], where: str
+) -> dict[str, Any]:
     """Return a task's resolved options; see `resolve_settings`."""
     known = known_names(spec) or set()
     merged = {k: v for k, v in shared.items() if k in known} | dict(own)
@@ -50,7 +53,14 @@ def resolve_options(spec: TaskSpec, *, shared: Mapping[str, Any], own: Mapping[s
         if merged:
             raise ConfigError(f"{where}: task `{spec.name}` takes no eval_kwargs, and `{next(iter(merged))}` is given.")
         return {}
-    return _validated(spec.options, merged, owner=spec.name, where=where)
+    hint = shlex.join(["trace-bench", "list-tasks", task_id])
+    return _validated(spec.options, merged, owner=spec.name, where=where, hint=hint)
+
+
+def _listing(spec: Component) -> str:
+    """Return the command that shows a component's settings."""
+    kind = type(spec).__name__.removesuffix("Spec").lower()
+    return shlex.join(["trace-bench", f"list-{kind}s", spec.name])
 
 
 def _map_aliases(spec: Component, written: Mapping[str, Any], *, where: str) -> dict[str, Any]:
@@ -63,7 +73,7 @@ def _map_aliases(spec: Component, written: Mapping[str, Any], *, where: str) -> 
     return mapped
 
 
-def _validated(ref: str, values: Mapping[str, Any], *, owner: str, where: str) -> dict[str, Any]:
+def _validated(ref: str, values: Mapping[str, Any], *, owner: str, where: str, hint: str) -> dict[str, Any]:
     model: type[BaseModel] = load_ref(ref, owner=owner)
     try:
         text = json.dumps(values)
@@ -73,9 +83,7 @@ def _validated(ref: str, values: Mapping[str, Any], *, owner: str, where: str) -
         return model.model_validate_json(text, strict=True).model_dump(mode="json")
     except ValidationError as err:
         words = " ".join(_words(e, model, owner) for e in err.errors())
-        raise ConfigError(
-            f"{where}: {words}", hint=f"settings of `{owner}`: {', '.join(model.model_fields) or 'none'}"
-        ) from err
+        raise ConfigError(f"{where}: {words}", hint=hint) from err
 
 
 def _words(error: Any, model: type[BaseModel], owner: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
 from tracebench_core.specs.base import Mode, Role, Spec
 from tracebench_core.specs.job import Budget
@@ -67,13 +67,24 @@ class SweepRange(Spec):
         return tuple(_plain(self.low + share * (self.high - self.low)) for share in shares)
 
 
+def _how_swept(value: Any) -> str:
+    return OF_RANGE if isinstance(value, dict | SweepRange) else OF_VALUES
+
+
+OF_VALUES, OF_RANGE = "<values>", "<range>"
+"""What a swept setting is written as, in the place of an error."""
+Swept: TypeAlias = Annotated[
+    Annotated[tuple[JsonValue, ...], Tag(OF_VALUES)] | Annotated[SweepRange, Tag(OF_RANGE)], Discriminator(_how_swept)
+]
+
+
 class TrainerEntry(Spec):
     """One trainer with its parameter variants."""
 
     id: str
     params_variants: tuple[dict[str, Any], ...] = ({},)
     """Settings of the trainer; each variant is a column of the matrix."""
-    sweep: dict[str, tuple[JsonValue, ...] | SweepRange] = {}
+    sweep: dict[str, Swept] = {}
     """By setting, the values or the range that it takes; all combinations, crossed with `params_variants`. A setting of the
     proposer is written `optimizer_kwargs.<name>`."""
     optimizer: str | None = None

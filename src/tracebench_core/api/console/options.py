@@ -23,6 +23,9 @@ RunsDir: TypeAlias = Annotated[
     str | None, typer.Option("--runs-dir", "--output-dir", metavar="DIR", help="Where runs are kept.  [default: runs]")
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+Columns: TypeAlias = Annotated[
+    str | None, typer.Option("--columns", metavar="A,B", help="Only these columns of the tables, in this order.")
+]
 Overrides: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("-o", "--override", metavar="KEY=VALUE", help="Change a field of the config, as in `-o llm.model=x`."),

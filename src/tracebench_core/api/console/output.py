@@ -7,11 +7,13 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tracebench_core.api.console.tables import laid_out, picked
 from tracebench_core.errors import OutputError
 
 SCHEMA_VERSION = 1
@@ -70,16 +72,32 @@ def record(event: str, **fields: Any) -> None:
     line(json.dumps({"schema_version": SCHEMA_VERSION, "event": event, **fields}, allow_nan=False))
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write a table to stdout: laid out on a terminal, tab-separated with one header line elsewhere."""
-    cells = [[flat(cell) for cell in row] for row in (headers, *rows)]
+def table(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    columns: Sequence[str] | None = None,
+    least: Sequence[str] = (),
+) -> None:
+    """Write a table to stdout: laid out for the terminal's width, tab-separated with one header line elsewhere.
+
+    `columns` are the chosen ones, all when None; nothing is written when the table has none of them. `least` are those that are left out
+    first where not all fit.
+    """
+    cells = picked([[flat(cell) for cell in row] for row in (headers, *rows)], columns)
+    if not cells[0]:
+        return
     if not sys.stdout.isatty():
         for row in cells:
             line("\t".join(row))
         return
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    width = shutil.get_terminal_size().columns
+    found = laid_out(cells, width=width, least=least)
+    for text in found.lines:
+        line(text)
+    if found.left_out:
+        sys.stdout.flush()
+        note(f"{len(found.left_out)} more in a wider terminal than {width}: {', '.join(found.left_out)}.")
 
 
 def command(*words: object) -> str:

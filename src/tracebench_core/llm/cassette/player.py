@@ -115,7 +115,8 @@ def entries(path: Path) -> Iterator[Entry]:
     """Yield the recorded calls. A torn last line is what a crash leaves; damage before it is not forgiven."""
     if not path.is_file():
         raise RunDirError(
-            f"`{path.parent.parent}` was not recorded: there is no `{path}`", hint="record with llm.record: true"
+            f"`{path.parent.parent}` was not recorded: there is no `{path}`",
+            hint="trace-bench run --config FILE -o llm.record=true",
         )
     with path.open("rb") as lines:
         _check_version(lines.readline(), path)

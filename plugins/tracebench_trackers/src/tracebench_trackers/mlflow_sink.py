@@ -1,0 +1,102 @@
+"""`MLflowLogger`: a run is a parent run, a job a run inside it, found again by their tags in every process of the job."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracebench_core.api.records import JobLayout
+from tracebench_trackers.readings import Configured, Ended, Numbers, Reading
+from tracebench_trackers.settings import MLflowSettings
+from tracebench_trackers.sink import Sink, Tracker
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+RUN, JOB, PARENT = "tracebench.run", "tracebench.job", "mlflow.parentRunId"
+LONGEST = 6_000
+"""Characters of a parameter that MLflow keeps."""
+MOST_AT_A_TIME = 100
+LARGEST = 20_000_000
+"""Bytes of a file that is kept as an artifact."""
+ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5"}
+"""Of MLflow's own: it tries for minutes otherwise. What the user has set stays."""
+
+
+class MLflowLogger(Sink):
+    """Sends a job to MLflow."""
+
+    model = MLflowSettings
+    settings: MLflowSettings
+
+    def open(self) -> MLflowJob:
+        """Find or make the job's run and its parent."""
+        for name, value in ONCE.items():
+            os.environ.setdefault(name, value)
+        from mlflow import MlflowClient  # noqa: PLC0415 - an extra
+
+        return MLflowJob(MlflowClient(self.settings.tracking_uri), self.settings.experiment, JobLayout(self.job_dir))
+
+
+class MLflowJob(Tracker):
+    """One job as a run of MLflow."""
+
+    def __init__(self, client: MlflowClient, experiment: str, layout: JobLayout) -> None:
+        self._client = client
+        self._layout = layout
+        run_dir = layout.run.path
+        with _alone(f"{client.tracking_uri} {experiment}"):
+            found = client.get_experiment_by_name(experiment)
+            home = found.experiment_id if found is not None else client.create_experiment(experiment)
+            mark = f"{run_dir.name} {hashlib.sha256(str(run_dir.absolute()).encode()).hexdigest()[:12]}"
+            self._parent = self._run(home, {RUN: mark}, name=run_dir.name)
+            self._id = self._run(home, {JOB: f"{mark} {layout.job_id}", PARENT: self._parent}, name=layout.job_id)
+
+    def take(self, reading: Reading) -> None:
+        """Write a reading."""
+        from mlflow.entities import Metric, Param  # noqa: PLC0415 - an extra
+
+        match reading:
+            case Configured(values):
+                params = [Param(name, value[:LONGEST]) for name, value in values.items()]
+                for start in range(0, len(params), MOST_AT_A_TIME):
+                    self._client.log_batch(self._id, params=params[start : start + MOST_AT_A_TIME])
+            case Numbers(values, at):
+                now = int(time.time() * 1000)
+                self._client.log_batch(self._id, [Metric(name, value, now, at) for name, value in values.items()])
+            case Ended(status, stop_reason):
+                self._client.set_tag(self._id, "tracebench.status", f"{status}: {stop_reason}")
+                self._keep_files()
+                self._client.set_terminated(self._id, "FINISHED" if status == "ok" else "FAILED")
+                self._client.set_terminated(self._parent, "FINISHED")
+
+    def close(self) -> None:
+        """MLflow holds nothing open."""
+
+    def _keep_files(self) -> None:
+        for file in (self._layout.best_state, self._layout.final_state, self._layout.events, self._layout.stdout):
+            if file.is_file() and file.stat().st_size <= LARGEST:
+                self._client.log_artifact(self._id, str(file))
+
+    def _run(self, experiment: str, tags: Mapping[str, str], *, name: str) -> str:
+        """Return the id of the run with the first of the tags; it is made when there is none."""
+        key, value = next(iter(tags.items()))
+        there: list[Any] = self._client.search_runs([experiment], f"tags.`{key}` = '{value}'", max_results=1)
+        run = there[0] if there else self._client.create_run(experiment, tags=dict(tags), run_name=name)
+        return str(run.info.run_id)
+
+
+@contextmanager
+def _alone(what: str) -> Iterator[None]:
+    """Let one process of this machine at a time look and make: two jobs that begin together have one parent."""
+    name = hashlib.sha256(what.encode()).hexdigest()[:16]
+    with (Path(tempfile.gettempdir()) / f"tracebench-mlflow-{os.getuid()}-{name}.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

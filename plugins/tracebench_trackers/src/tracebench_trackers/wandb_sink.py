@@ -1,0 +1,74 @@
+"""`WandbLogger`: a run is a group, a job a run in it. Offline, files below the job's folder, which `wandb sync` sends later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracebench_core.api.records import JobLayout
+from tracebench_trackers.readings import AXES, Configured, Ended, Numbers, Reading
+from tracebench_trackers.settings import WandbSettings
+from tracebench_trackers.sink import Sink, Tracker
+
+LARGEST = 20_000_000
+"""Bytes of a file that is kept with the run."""
+
+
+class WandbLogger(Sink):
+    """Sends a job to Weights & Biases."""
+
+    model = WandbSettings
+    settings: WandbSettings
+
+    def open(self) -> WandbJob:
+        """Begin the job's run, or go on with it."""
+        return WandbJob(self.settings, JobLayout(self.job_dir))
+
+
+class WandbJob(Tracker):
+    """One job as a run of Weights & Biases. `wandb` has no types here: an extra."""
+
+    def __init__(self, settings: WandbSettings, layout: JobLayout) -> None:
+        import wandb  # noqa: PLC0415 - an extra
+
+        self._layout = layout
+        self._run: Any = wandb.init(
+            project=settings.project,
+            entity=settings.entity,
+            mode=settings.mode,
+            group=layout.run.path.name,
+            name=layout.job_id,
+            id=f"{layout.run.path.name}-{layout.job_id}",
+            resume="allow",
+            dir=str(layout.path),
+            settings=wandb.Settings(silent=True, console="off", save_code=False, disable_git=True),
+        )
+        self._run.define_metric("step")
+        for axis in AXES:
+            self._run.define_metric(f"used/{axis}")
+            self._run.define_metric(f"best/by_{axis}", step_metric=f"used/{axis}")
+        for name in ("step/*", "metric/*"):
+            self._run.define_metric(name, step_metric="step")
+
+    def take(self, reading: Reading) -> None:
+        """Write a reading."""
+        match reading:
+            case Configured(values):
+                self._run.config.update(dict(values), allow_val_change=True)
+            case Numbers(values, at, axis):
+                self._run.log({**values, "step" if axis == "step" else f"used/{axis}": at})
+            case Ended(status, stop_reason):
+                self._run.summary.update({"status": status, "stop_reason": stop_reason})
+                self._keep_files()
+                self._run.finish(exit_code=0 if status == "ok" else 1)
+                self._run = None
+
+    def close(self) -> None:
+        """End what this process writes of the run."""
+        if self._run is not None:
+            self._run.finish()
+            self._run = None
+
+    def _keep_files(self) -> None:
+        for file in (self._layout.best_state, self._layout.final_state, self._layout.events, self._layout.stdout):
+            if file.is_file() and file.stat().st_size <= LARGEST:
+                self._run.save(str(file), base_path=str(self._layout.path), policy="now")

@@ -1,0 +1,181 @@
+"""Real runs with real trackers: MLflow on SQLite, Weights & Biases offline, an OTLP collector that speaks HTTP; and dead ones."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracebench_core import api
+from tracebench_core.testing.fake_openai import FakeOpenAI
+
+pytestmark = [pytest.mark.heavy("trackers"), pytest.mark.filterwarnings("ignore")]
+JOBS = 4
+
+
+def run(folder: Path, logger: str | None, kwargs: dict[str, Any], **more: Any) -> tuple[Path, dict[str, int]]:
+    """Run four jobs, two at a time; return the run's folder and how many ended how."""
+    from tracebench_core.config import parse_config
+
+    trainer: dict[str, Any] = {"id": "RandomSearch", "params": {"num_steps": 3}}
+    if logger is not None:
+        trainer |= {"logger": logger, "logger_kwargs": kwargs}
+    config: dict[str, Any] = {
+        "runs_dir": str(folder / "runs"), "run_id": "tracked", "tasks": ["internal:numeric_param", "internal:multi_param"],
+        "trainers": [trainer], "seeds": [1, 2], "max_workers": 2, "budget": {"evaluations": 20}, **more,
+    }  # fmt: skip
+    with (folder / "said.txt").open("w") as said:
+        summary = api.run(parse_config(config), stream=said)
+    return Path(summary.run_dir), dict(summary.counts)
+
+
+def ok(counts: dict[str, int]) -> bool:
+    return {name: n for name, n in counts.items() if n} == {"ok": JOBS}
+
+
+def logs(run_dir: Path) -> str:
+    return "".join(path.read_text(errors="replace") for path in run_dir.rglob("*.log"))
+
+
+@pytest.fixture
+def dead() -> str:
+    """An address that refuses connections."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+@pytest.fixture
+def hanging() -> Iterator[str]:
+    """A server that takes connections and never answers."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(64)
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_mlflow_has_a_parent_and_a_run_for_each_job(tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason='pip install "tracebench-trackers[mlflow]"')
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    artifacts = tmp_path / "artifacts"
+    mlflow.MlflowClient(uri).create_experiment("mine", artifact_location=artifacts.as_uri())
+
+    run_dir, counts = run(tmp_path, "MLflowLogger", {"tracking_uri": uri, "experiment": "mine", "patience": 60})
+
+    assert ok(counts), logs(run_dir)
+    client = mlflow.MlflowClient(uri)
+    runs = client.search_runs([client.get_experiment_by_name("mine").experiment_id])
+    [parent] = [r for r in runs if "tracebench.job" not in r.data.tags]
+    children = [r for r in runs if "tracebench.job" in r.data.tags]
+    assert parent.info.run_name == "tracked"
+    assert {r.info.run_name for r in children} == {path.name for path in (run_dir / "jobs").iterdir()}
+    for child in children:
+        result = json.loads((run_dir / "jobs" / child.info.run_name / "results.json").read_text())
+        best = result["score_val_best"]
+        assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
+        assert child.info.status == "FINISHED"
+        assert child.data.params["budget.evaluations"] == "20"
+        assert child.data.metrics["total/evaluations"] == result["used"]["evaluations"]
+        assert child.data.metrics["total/usd"] == 0
+        assert child.data.metrics["score/validation/best"] == pytest.approx(best)
+        by_evaluations = client.get_metric_history(child.info.run_id, "best/by_evaluations")
+        assert [m.step for m in by_evaluations] == sorted(m.step for m in by_evaluations)
+        assert by_evaluations[-1].step <= 20
+        assert "best_state.yaml" in {file.path for file in client.list_artifacts(child.info.run_id)}
+
+
+def test_wandb_offline_keeps_a_group_with_a_run_for_each_job(tmp_path: Path) -> None:
+    pytest.importorskip("wandb", reason='pip install "tracebench-trackers[wandb]"')
+
+    run_dir, counts = run(tmp_path, "WandbLogger", {"patience": 60})
+
+    assert ok(counts), logs(run_dir)
+    for job in (run_dir / "jobs").iterdir():
+        kept = b"".join(path.read_bytes() for path in job.rglob("*.wandb"))
+        assert b"step/best" in kept
+        assert b"total/evaluations" in kept
+        assert b"tracked" in kept
+
+
+@pytest.mark.parametrize("server", ["dead", "hanging"])
+def test_a_server_that_is_gone_costs_a_warning_and_no_job(
+    tmp_path: Path, server: str, request: pytest.FixtureRequest
+) -> None:
+    pytest.importorskip("mlflow", reason='pip install "tracebench-trackers[mlflow]"')
+
+    run_dir, counts = run(
+        tmp_path, "MLflowLogger", {"tracking_uri": request.getfixturevalue(server), "patience": 2}, fail_on_error=0
+    )
+
+    assert ok(counts), logs(run_dir)
+    assert "MLflowLogger" in logs(run_dir)
+
+
+def test_each_model_call_is_a_span_at_the_collector(tmp_path: Path) -> None:
+    proto = pytest.importorskip(
+        "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="tracebench-trackers[otel]"
+    )
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason='pip install "tracebench-trackers[otel]"')
+    bodies: list[tuple[str, bytes]] = []
+
+    class Collector(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    collector = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+    threading.Thread(target=collector.serve_forever, daemon=True).start()
+    endpoint = f"http://127.0.0.1:{collector.server_address[1]}/v1/traces"
+    try:
+        with FakeOpenAI() as model:
+            run_dir, counts = run(
+                tmp_path, None, {}, mode="real", llm={"model": "fake", "base_url": model.base_url},
+                trainers=[{"id": "SequentialRefine", "params": {"num_steps": 2}}], plugins={"options": {"otel": {"endpoint": endpoint}}},
+            )  # fmt: skip
+    finally:
+        collector.shutdown()
+        collector.server_close()
+
+    assert ok(counts), logs(run_dir)
+    recorded = [
+        event
+        for path in run_dir.glob("jobs/*/events.jsonl")
+        for event in map(json.loads, path.read_text().splitlines())
+        if event["kind"] == "llm_call"
+    ]
+    spans = []
+    for path, body in bodies:
+        assert path == "/v1/traces"
+        request = proto.ExportTraceServiceRequest.FromString(body)
+        spans += [s for resource in request.resource_spans for scope in resource.scope_spans for s in scope.spans]
+    assert len(spans) == len(recorded) > 0
+    found = [{a.key: a.value.string_value or a.value.int_value for a in span.attributes} for span in spans]
+    assert {each["gen_ai.operation.name"] for each in found} == {"chat"}
+    assert {each["gen_ai.request.model"] for each in found} == {"fake"}
+    assert sum(each["gen_ai.usage.input_tokens"] for each in found) == sum(e["prompt_tokens"] for e in recorded)
+    assert sum(each["gen_ai.usage.output_tokens"] for each in found) == sum(e["completion_tokens"] for e in recorded)
+    assert len({span.trace_id for span in spans}) == JOBS
+    assert all(span.end_time_unix_nano >= span.start_time_unix_nano for span in spans)
+    assert not any("sk-" in str(each) for each in found)
+
+
+def test_a_collector_that_is_gone_costs_a_warning_and_no_job(tmp_path: Path, dead: str) -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason='pip install "tracebench-trackers[otel]"')
+
+    with FakeOpenAI() as model:
+        run_dir, counts = run(
+            tmp_path, None, {}, mode="real", llm={"model": "fake", "base_url": model.base_url},
+            trainers=[{"id": "SequentialRefine", "params": {"num_steps": 2}}], plugins={"options": {"otel": {"endpoint": dead}}},
+        )  # fmt: skip
+
+    assert ok(counts), logs(run_dir)
+    assert "otel is off" in logs(run_dir)

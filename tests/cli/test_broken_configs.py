@@ -1,0 +1,35 @@
+"""Every broken config is told in full: file, line, field, the nearest name, and a command that helps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks.broken_configs import Told, cases, tell, works
+from tests.whole import HEAVY
+
+from tracebench_core.builtin.hosting import open_host
+
+ENOUGH = 150
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
+    host, folder = open_host(), tmp_path_factory.mktemp("broken")
+    return [tell(case, folder, host) for case in cases()]
+
+
+def test_there_are_enough_and_each_is_another_one(told: list[Told]) -> None:
+    assert len({each.case.text for each in told}) == len(told) > ENOUGH
+
+
+@pytest.mark.parametrize("what", ["file", "line", "field", "nearest"])
+def test_each_message_names_it(told: list[Told], what: str) -> None:
+    assert [(each.case.name, each.message) for each in told if not getattr(each, what)] == []
+
+
+@HEAVY
+def test_every_hint_works_when_it_is_typed(told: list[Told], tmp_path: Path) -> None:
+    hints = dict.fromkeys(hint for each in told for hint in each.hints)
+
+    assert {hint: works(hint, tmp_path) for hint in hints} == dict.fromkeys(hints, "")
