@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from tracebench_core.config.canonical import ALIASES, KNOBS, ONE_OF_A_LIST, knob_prefixes
 from tracebench_core.specs import (
     Budget,
+    InitialFrom,
     ListedModel,
     LLMConfig,
     PluginsConfig,
@@ -27,6 +28,7 @@ from tracebench_core.specs import (
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MODELS: tuple[type[BaseModel], ...] = (
     TaskEntry,
+    InitialFrom,
     TrainerEntry,
     Price,
     ListedModel,

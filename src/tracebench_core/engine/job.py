@@ -321,6 +321,7 @@ def _setup(job: JobSpec, context: JobContext, *, meter: Meter, opened: OpenTask,
         objectives=opened.spec.objectives,
         worst_score=opened.spec.worst_score,
         aggregate=context.aggregate(opened.spec),
+        start=job.start,
     )
 
 

@@ -13,6 +13,7 @@ from tracebench_core.engine.mistakes import Mistakes
 from tracebench_core.engine.providers import settle_providers
 from tracebench_core.engine.salts import salt_name, settle_salts
 from tracebench_core.engine.settings import known_names, resolve_options, resolve_settings
+from tracebench_core.engine.starts import read_start
 from tracebench_core.errors import ConfigError, NothingSelectedError, RunDirError
 from tracebench_core.ids import canonical_json, did_you_mean
 from tracebench_core.llm.models import resolve_models
@@ -25,6 +26,7 @@ from tracebench_core.specs import (
     Role,
     RunConfig,
     Salts,
+    Start,
     SweepRange,
     TaskSpec,
     TrainerEntry,
@@ -58,6 +60,7 @@ class TaskChoice(NamedTuple):
     spec: TaskSpec
     options: dict[str, Any]
     plugin_version: str
+    start: Start | None = None
 
 
 class TrainerChoice(NamedTuple):
@@ -124,13 +127,18 @@ def choose_tasks(config: RunConfig, host: PluginHost, mistakes: Mistakes) -> lis
     chosen: dict[bytes, TaskChoice] = {}
     written: set[bytes] = set()
     for i, entry in enumerate(config.tasks):
-        mark = canonical_json([entry.id, entry.eval_kwargs])
+        mark = canonical_json([entry.id, entry.eval_kwargs, entry.initial and entry.initial.model_dump()])
         if mark in written:
-            raise ConfigError(f"`tasks[{i}]` is written twice: `{entry.id}` with the same eval_kwargs.")
+            raise ConfigError(f"`tasks[{i}]` is written twice: `{entry.id}` with the same fields.")
         written.add(mark)
         with mistakes.at("tasks", i):
             for task_id in resolve_task_ids(host, entry.id):
                 spec = host.task(task_id)
+                start = None
+                if entry.initial is not None:
+                    with mistakes.at("tasks", i, "initial"):
+                        where = f"`tasks[{i}].initial`"
+                        start = read_start(entry.initial, task_id=task_id, runs_dir=config.runs_dir, where=where)
                 with mistakes.at("tasks", i, "eval_kwargs"):
                     options = resolve_options(
                         spec,
@@ -139,8 +147,9 @@ def choose_tasks(config: RunConfig, host: PluginHost, mistakes: Mistakes) -> lis
                         own=entry.eval_kwargs,
                         where=f"`tasks[{i}].eval_kwargs`",
                     )
-                    choice = TaskChoice(task_id, spec, options, host.version_of("task", task_id))
-                    chosen.setdefault(canonical_json([task_id, options]), choice)
+                    choice = TaskChoice(task_id, spec, options, host.version_of("task", task_id), start)
+                    told = None if start is None else start.model_dump()
+                    chosen.setdefault(canonical_json([task_id, options, told]), choice)
     return list(chosen.values())
 
 
@@ -284,9 +293,10 @@ def _expand(
                 "guide_kwargs": trainer.entry.guide_kwargs,
                 "eval_kwargs": task.options,
             }
-            drawn = {"salt": salt} if task.spec.salted else {}
+            drawn: dict[str, Any] = {"salt": salt} if task.spec.salted else {}
+            begun = {"start": task.start.values} if task.start is not None else {}
             version = {"comparability": task.spec.version.comparability}
-            identity = hashlib.sha256(canonical_json({**column.identity, **fields, **version, **drawn}))
+            identity = hashlib.sha256(canonical_json({**column.identity, **fields, **version, **drawn, **begun}))
             for seed in config.seeds:
                 digest = identity.copy()
                 digest.update(b"#%d" % seed)
@@ -305,6 +315,7 @@ def _expand(
                     llm_variant=column.name,
                     budget=config.budget,
                     salt=drawn.get("salt"),
+                    start=task.start,
                     timeout=config.timeout,
                 )
 

@@ -18,7 +18,7 @@ from tracebench_core.engine.sections import Sections
 from tracebench_core.engine.service import Result
 from tracebench_core.engine.setup import Setup
 from tracebench_core.engine.values import breach
-from tracebench_core.errors import BudgetExhausted, ModelError, NothingMeasured
+from tracebench_core.errors import BudgetExhausted, ModelError, NothingMeasured, UsageError
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import (
     Candidate,
@@ -30,6 +30,7 @@ from tracebench_core.specs import (
     Message,
     Role,
     Split,
+    Start,
     Values,
 )
 from tracebench_core.store.ranking import Ranking, aggregate_score
@@ -60,7 +61,8 @@ class MeteredProblem:
 
     def __init__(self, task: Task, setup: Setup) -> None:
         self.parameters = tuple(task.parameters)
-        self.initial: Values = {p.name: p.initial for p in self.parameters}
+        own: Values = {p.name: p.initial for p in self.parameters}
+        self.starts: tuple[Values, ...] = setup.start.values if setup.start is not None else (own,)
         self.objective = task.objective
         self.objectives = setup.objectives
         self.train = tuple(task.splits.get("train", ()))
@@ -76,13 +78,14 @@ class MeteredProblem:
         self._ranking = Ranking(
             train=train, validation=validation, worst_score=setup.worst_score, aggregate=setup.aggregate
         )
-        self._archive = Archive(self.initial, self._ranking)
+        self._archive = Archive(own, self._ranking)
         self._recorder = setup.recorder
         self._recorder.examples(train=train, validation=validation)
         self._recorder.candidate(self._archive.best)
         self._step_best: float | None = None
         self._last = self._archive.best
         self._unseen: set[str] = set()
+        self._begin_from(setup.start)
         self._taken = 0
         self._despair = Despair()
         self._sections = Sections(setup.meter)
@@ -96,6 +99,25 @@ class MeteredProblem:
         self._tickets: deque[PendingEvaluation] = deque()
         self._askers = 0
         self._lock = threading.RLock()
+
+    @property
+    def initial(self) -> Values:
+        """What training begins from: the task's own values, or what another job found."""
+        return dict(self.starts[0])
+
+    def _begin_from(self, start: Start | None) -> None:
+        """Admit the candidates of another job, each with where it comes from.
+
+        Raises:
+            UsageError: when one of them does not fit the task as it is now.
+        """
+        for values, id_ in zip(start.values, start.candidates, strict=True) if start is not None else ():
+            source = f"{start.run}/{start.job}/{id_}" if start is not None else ""
+            if why := self.check(values):
+                raise UsageError(f"Candidate {source} does not fit this task: {why}")
+            candidate, is_new = self._archive.admit(values, origin=f"from {source}")
+            if is_new:
+                self._unseen.add(candidate.id)
 
     @property
     def workers(self) -> int:

@@ -11,7 +11,7 @@ from tracebench_core.engine.meter import Meter
 from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.service import EvaluationService
-from tracebench_core.specs import Objective
+from tracebench_core.specs import Objective, Start
 from tracebench_core.store.ranking import Aggregate, mean
 
 
@@ -35,3 +35,4 @@ class Setup:
     objectives: tuple[Objective, ...] = ()
     worst_score: float | None = None
     aggregate: Aggregate = mean
+    start: Start | None = None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ModelIdentity,
         ProposalCounts,
         SplitData,
+        Start,
         StepResult,
         Usage,
     )
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         ViewSpec,
     )
     from tracebench_core.specs.run import (
+        InitialFrom,
         ListedModel,
         LLMConfig,
         LLMVariant,
@@ -98,6 +100,7 @@ __all__ = [
     "FeedbackStatus",
     "FrontPoint",
     "GuideSpec",
+    "InitialFrom",
     "JobOrder",
     "JobResult",
     "JobSpec",
@@ -139,6 +142,7 @@ __all__ = [
     "Spec",
     "Split",
     "SplitData",
+    "Start",
     "StepResult",
     "StubFormatSpec",
     "SuiteSpec",
@@ -158,12 +162,13 @@ __all__ = [
 _HOMES = {
     "base": "Axis Mode Ref Role Spec Split Values",
     "feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus",
-    "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts SplitData StepResult Usage",
+    "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts SplitData "
+    "Start StepResult Usage",
     "llm": "Completion Endpoint Message",
     "named": "PluginsConfig Price",
     "order": "ExecutorSetting JobOrder Sealed SharedLimits",
     "run": (
-        "LLMConfig LLMVariant ListedModel ModelConfig Resume "
+        "InitialFrom LLMConfig LLMVariant ListedModel ModelConfig Resume "
         "RetriesConfig RoleConfig RunConfig SandboxConfig SweepRange TaskEntry TrainerEntry"
     ),
     "salts": "PUBLIC Salts",

@@ -43,6 +43,16 @@ class ModelIdentity(Spec):
     """Further models that the role may ask, by the name they are asked for."""
 
 
+class Start(Spec):
+    """What a job begins from: candidates that another one found."""
+
+    run: str
+    job: str
+    candidates: tuple[str, ...]
+    """Their ids there, the best first."""
+    values: tuple[dict[str, JsonValue], ...]
+
+
 class JobSpec(Spec):
     """task x trainer x params x seed, fully resolved: all that a job process needs to know."""
 
@@ -71,6 +81,8 @@ class JobSpec(Spec):
     budget: Budget
     salt: str | None = None
     """Of a task with generated instances: a name made of the salts' hashes, or `public`; None for any other task."""
+    start: Start | None = None
+    """Begins from the task's own initial candidate when None."""
     timeout: float | None = None
     """Seconds after which the job is ended from outside; None for no limit."""
 

@@ -22,6 +22,17 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY_LIKE = re.compile(r"(sk|pk|gsk|xai|ghp|key)_.{16,}|[a-z]{2}_[A-Za-z]{24,}|(?=.*[a-z])(?=.*[0-9])\w{32,}")
 
 
+class InitialFrom(Spec):
+    """Where a task's training begins: with what a finished job found."""
+
+    run: str
+    """The run, by its folder or by its name in `runs_dir`."""
+    job: str | None = Field(default=None, min_length=1)
+    """The job, by its id or the beginning of it; when None, the run's only job of this task."""
+    take: Literal["best", "front"] = "best"
+    """Its best candidate, or all that no other dominates, on a task with several objectives."""
+
+
 class TaskEntry(Spec):
     """One task, or a group of them, and what its evaluation is given."""
 
@@ -29,6 +40,8 @@ class TaskEntry(Spec):
     """`suite:name`, or `suite:group` and `suite:all` for several."""
     eval_kwargs: dict[str, Any] = {}
     """Options of the task."""
+    initial: InitialFrom | None = None
+    """Begin from what a job of another run found; scores are still compared with the task's own initial candidate."""
 
 
 class SweepRange(Spec):

@@ -15,7 +15,7 @@ OF_THE_MACHINE = ("isolation",)
 """Of a result's versions, what the machine decides."""
 WHAT_IS_RUN = {
     "task_id", "trainer_id", "params", "optimizer", "optimizer_kwargs", "guide", "guide_kwargs", "eval_kwargs", "seed", "budget",
-    "llm_variant",
+    "llm_variant", "start",
 }  # fmt: skip
 """Of a job, what makes it the same one in another mode: settings as they were written, for a later version may know more of them."""
 

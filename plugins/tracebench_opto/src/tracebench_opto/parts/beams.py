@@ -31,7 +31,7 @@ def run_beams(problem: Problem, settings: BeamSettings, *, history_size: int = 0
     for _ in search.schedule():
         with problem.step():
             contest = draw_subset(search.selection, settings.validation_dataset_size, rng=problem.rng)
-            beams = beams or [search.seed()]
+            beams = beams or search.seeds()[: settings.beam_width]
             found = list(beams)
             requests = [
                 Request(

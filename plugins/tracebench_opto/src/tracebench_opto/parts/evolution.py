@@ -65,7 +65,7 @@ def evolve(problem: Problem, settings: EvolutionSettings, *, choose: Choose) -> 
     turns: dict[int, int] = {}
     for index in search.schedule():
         with problem.step():
-            pool = pool or [search.seed()]
+            pool = pool or search.seeds()
             pairs = _pairs(search, pool, merged, settings) if _is_merge_due(settings, index) else []
             if pairs:
                 pair = problem.rng.choice(pairs)

@@ -74,6 +74,7 @@ class Stage:
         self._evaluations = evaluations
         self.train: Sequence[Example] = tuple(train)
         self.initial: Values = dict(problem.best.values)
+        self.starts: tuple[Values, ...] = (self.initial,)
         self.parameters: Sequence[Parameter] = problem.parameters
         self.objective: str = problem.objective
         self.objectives: Sequence[Objective] = problem.objectives

@@ -138,8 +138,13 @@ class Search:
         return min(1.0, max(shares, default=index / UNCAPPED_STEPS))
 
     def seed(self, examples: Sequence[Example] | None = None) -> Entry:
-        """Evaluate the initial candidate once, on the selection unless told otherwise."""
-        return self.evaluate([self.problem.initial], examples or self.selection, origin="initial")[0]
+        """Evaluate what the search begins from as `seeds` does, and return the best of it."""
+        return self.seeds(examples)[0]
+
+    def seeds(self, examples: Sequence[Example] | None = None) -> list[Entry]:
+        """Evaluate what the search begins from once, on the selection unless told otherwise, and return it, the best first."""
+        entries = self.evaluate(self.problem.starts, examples or self.selection, origin="initial")
+        return self.archive.ranked(entries) if len(entries) > 1 else entries
 
     def evaluate(
         self,

@@ -68,8 +68,8 @@ class MapElites:
         for index in search.schedule():
             with problem.step():
                 if not islands:
-                    first = search.seed()
-                    islands = [[first] for _ in range(cfg.num_islands)]
+                    first = search.seeds()
+                    islands = [[*first] for _ in range(cfg.num_islands)]
                 island = islands[index % cfg.num_islands]
                 parent = self._parent(search, elites(search, island, axes, bins=cfg.bins), bred)
                 bred[parent.index] = bred.get(parent.index, 0) + 1

@@ -90,7 +90,7 @@ class PrioritySearch:
             with problem.step():
                 batches = [search.batches.draw() for _ in range(cfg.num_batches)]
                 if len(memory) == 0:
-                    memory.add([search.seed(self._judging(search, batches[0]))])
+                    memory.add(search.seeds(self._judging(search, batches[0])))
                 elif cfg.score_function == "ucb":
                     for parent in memory.top(cfg.num_candidates):
                         search.recheck(parent, rechecks.draw())

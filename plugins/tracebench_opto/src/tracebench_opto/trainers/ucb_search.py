@@ -55,7 +55,7 @@ class UCBSearch:
                 if arms:
                     search.recheck(self._ordered(search, arms)[0], contest)
                 else:
-                    arms = [search.seed(contest)]
+                    arms = search.seeds(contest)
                 parent = self._ordered(search, arms)[0]
                 arms += search.expand(parent, search.batches.draw(), n=cfg.num_proposals, on=contest)
                 arms = self._ordered(search, arms)[: cfg.max_buffer_size]
