@@ -13,6 +13,8 @@ from tracebench_core.specs import ModelIdentity
 
 PROBE = 2.0
 """Seconds between two attempts of a call that waits for its provider to come back, and the most that a look at its port takes."""
+LOOK_AGAIN = 0.5
+"""Seconds after which the port of a server that dropped a connection is looked at again: one that dies may close it last."""
 RECENT = 10.0
 """Seconds for which a model that answers again is just back, for calls which failed while it was away and are judged later."""
 AWAY_STATUS = frozenset({502, 503, 504, 529})
@@ -46,7 +48,7 @@ class Outages:
         if error.status_code not in AWAY_STATUS:
             if error.kind != "refused":
                 return "no"
-            if await _is_reachable(model.base_url):
+            if await _stays_reachable(model.base_url):
                 just_back = time.monotonic() - self._back.get(model, -RECENT) < RECENT
                 return "back" if model in self._since or just_back else "no"
         since = self._since.setdefault(model, time.monotonic())
@@ -56,6 +58,14 @@ class Outages:
         """Return the models that are awaited, with the seconds that they have been away."""
         now = time.monotonic()
         return {m.model: now - since for m, since in self._since.items() if now - since < self._limit}
+
+
+async def _stays_reachable(base_url: str | None) -> bool:
+    """Say whether a server accepts connections, now and a moment later."""
+    if not await _is_reachable(base_url):
+        return False
+    await asyncio.sleep(LOOK_AGAIN)
+    return await _is_reachable(base_url)
 
 
 async def _is_reachable(base_url: str | None) -> bool:
