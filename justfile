@@ -52,6 +52,14 @@ build:
 docs:
     uv run --quiet --isolated --only-group docs mkdocs build --strict
 
+# execute the notebooks and keep what they show (needs nbclient, ipykernel, matplotlib, pandas, tensorboard)
+notebooks *names:
+    {{bin}}/python notebooks/execute.py "$@"
+
+# how well 300 broken configs are told, and whether each hint works when it is typed
+broken-configs:
+    {{bin}}/python benchmarks/broken_configs.py
+
 # write the register of plugins
 register:
     {{bin}}/python docs/register/render.py

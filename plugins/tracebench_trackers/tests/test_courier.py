@@ -11,12 +11,12 @@ from tracebench_trackers.courier import Courier
 
 
 def test_items_come_in_their_order() -> None:
-    got: list[int] = []
+    got: list[int | None] = []
     courier = Courier("it", got.append)
-    for i in range(100):
-        courier.send(i)
+    for item in (*range(100), None, 100):
+        courier.send(item)
     courier.close(60)
-    assert got == [*range(100)]
+    assert got == [*range(100), None, 100]
 
 
 def test_a_failure_is_told_once_and_ends_the_delivery(caplog: pytest.LogCaptureFixture) -> None:

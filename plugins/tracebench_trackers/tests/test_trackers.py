@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,26 @@ def run(folder: Path, logger: str | None, kwargs: dict[str, Any], **more: Any) -
 
 def ok(counts: dict[str, int]) -> bool:
     return {name: n for name, n in counts.items() if n} == {"ok": JOBS}
+
+
+def records(data: bytes) -> Iterator[Any]:
+    """Yield the records of an offline run: a LevelDB log, whose blocks are of 32 KiB, after a header of 7 bytes."""
+    from wandb.proto import wandb_internal_pb2
+
+    position, whole = 7, b""
+    while position + 7 <= len(data):
+        left = 32768 - position % 32768
+        length, kind = struct.unpack("<HB", data[position + 4 : position + 7]) if left >= 7 else (0, 0)
+        if kind == 0:
+            position += left
+            continue
+        whole += data[position + 7 : position + 7 + length]
+        position += 7 + length
+        if kind in {1, 4}:  # whole, or the last part
+            record = wandb_internal_pb2.Record()
+            record.ParseFromString(whole)
+            yield record
+            whole = b""
 
 
 def logs(run_dir: Path) -> str:
@@ -83,7 +104,7 @@ def test_mlflow_has_a_parent_and_a_run_for_each_job(tmp_path: Path) -> None:
         assert child.data.params["budget.evaluations"] == "20"
         assert child.data.metrics["total/evaluations"] == result["used"]["evaluations"]
         assert child.data.metrics["total/usd"] == 0
-        assert child.data.metrics["score/validation/best"] == pytest.approx(best)
+        assert child.data.metrics["score/train/best"] == pytest.approx(best)
         by_evaluations = client.get_metric_history(child.info.run_id, "best/by_evaluations")
         assert [m.step for m in by_evaluations] == sorted(m.step for m in by_evaluations)
         assert by_evaluations[-1].step <= 20
@@ -97,10 +118,32 @@ def test_wandb_offline_keeps_a_group_with_a_run_for_each_job(tmp_path: Path) -> 
 
     assert ok(counts), logs(run_dir)
     for job in (run_dir / "jobs").iterdir():
-        kept = b"".join(path.read_bytes() for path in job.rglob("*.wandb"))
-        assert b"step/best" in kept
-        assert b"total/evaluations" in kept
-        assert b"tracked" in kept
+        result = json.loads((job / "results.json").read_text())
+        kept = [record for path in job.rglob("*.wandb") for record in records(path.read_bytes())]
+        runs = [record.run for record in kept if record.WhichOneof("record_type") == "run"]
+        assert {(each.run_group, each.display_name) for each in runs} == {("tracked", job.name)}
+        config = {
+            item.key: json.loads(item.value_json)
+            for record in kept
+            for item in (*record.config.update, *record.run.config.update)
+        }
+        assert config["budget.evaluations"] == "20"
+        rows = [
+            {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
+            for record in kept
+            if record.WhichOneof("record_type") == "history"
+        ]
+        best = [row["used/evaluations"] for row in rows if "best/by_evaluations" in row]
+        assert best == sorted(best)
+        assert best
+        summary = {
+            item.key or ".".join(item.nested_key): json.loads(item.value_json)
+            for record in kept
+            for item in record.summary.update
+            if "score/" in item.key or "total/" in item.key
+        }
+        assert summary["total/evaluations"] == result["used"]["evaluations"]
+        assert summary["score/train/best"] == pytest.approx(result["score_val_best"])
 
 
 @pytest.mark.parametrize("server", ["dead", "hanging"])

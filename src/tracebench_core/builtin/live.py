@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from tracebench_core.builtin.reporters import outcome, shown
 from tracebench_core.specs import JobResult, JobSpec
 from tracebench_core.store.layout import RunLayout
 
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 LAST = 6
 MOST_ROWS = 25
 MOST_RUNNING = 16
@@ -69,7 +71,9 @@ class LiveReporter:
         self._console.print(f"{run_dir.name}: " + ", ".join(f"{n} {status}" for status, n in counts.items()))
 
     def _draw(self) -> Group:
-        table = Table("task", "trainer", "ok", "failed", "other", "best", title=self._title, expand=True)
+        table = Table("task", "trainer", title=self._title, expand=True)
+        for name in ("ok", "failed", "other", "best"):
+            table.add_column(name, justify="right")
         for key, row in [*self._rows.items()][-MOST_ROWS:]:
             other = sum(n for status, n in row.items() if status not in {"ok", "failed"})
             table.add_row(
@@ -80,16 +84,20 @@ class LiveReporter:
             table, *self._under_way(), progress, *(Text(line, overflow="ellipsis", no_wrap=True) for line in self._last)
         )
 
-    def _under_way(self) -> list[Table]:
+    def _under_way(self) -> list[Table | Text]:
         running = [*self._running.values()][:MOST_RUNNING]
         if not running:
             return []
-        table = Table("running", "trainer", "seed", "budget", "best", "elapsed", "left", expand=True)
+        table = Table("running", "trainer", "seed", expand=True)
+        table.add_column("budget", ratio=1)
+        for name in ("best", "elapsed", "left"):
+            table.add_column(name, justify="right")
         for job in running:
             job.read()
             times = (clock(job.elapsed), clock(job.left()))
             table.add_row(job.job.task_id, job.job.trainer_id, str(job.job.seed), job.bar(), shown(job.best), *times)
-        return [table]
+        doing = [f"{job.job.task_id} seed {job.job.seed}: {CONTROL.sub('', job.doing)}" for job in running if job.doing]
+        return [table, *(Text(line, style="dim", overflow="ellipsis", no_wrap=True) for line in doing)]
 
     def _told(self) -> str:
         elapsed = time.monotonic() - self._began

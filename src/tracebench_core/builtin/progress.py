@@ -11,7 +11,7 @@ from tracebench_core.specs import JobSpec
 BAR = 10
 MOST_READ = 4_000_000
 """Bytes of new events that are read at a time."""
-TOLD = (b'"evaluation"', b'"llm_call"', b'"best"')
+TOLD = (b'"evaluation"', b'"llm_call"', b'"best"', b'"activity"', b'"trained"', b'"scored"')
 
 
 class JobProgress:
@@ -20,6 +20,8 @@ class JobProgress:
     def __init__(self, job: JobSpec, events: Path) -> None:
         self.job = job
         self.best: float | None = None
+        self.doing = ""
+        """What an evaluation under way says that it does, or what the engine does after training; empty while nothing is said."""
         self.used = {"evaluations": 0.0, "llm_calls": 0.0, "tokens": 0.0, "usd": 0.0}
         self._events = events
         self._offset = 0
@@ -71,6 +73,13 @@ class JobProgress:
         except ValueError:
             return
         kind = event.get("kind")
+        if kind == "activity":
+            done, total = event.get("done"), event.get("total")
+            self.doing = str(event.get("doing", "")) + (f" ({done} of {total})" if total else "")
+        elif kind in {"trained", "scored"}:
+            self.doing = "scoring the finalists"
+        elif kind == "evaluation" and event.get("by") == "trainer":
+            self.doing = ""
         if kind == "evaluation" and event.get("by") == "trainer" and not event.get("reused"):
             self.used["evaluations"] += 1
         elif kind == "llm_call" and event.get("phase") == "training" and event.get("status") == "ok":

@@ -73,6 +73,8 @@ def test_columns_are_chosen_in_their_order_from_any_of_the_tables() -> None:
     assert picked(TABLE, names)[1] == ["-3.13", "041757e6e4e9"]
     assert picked((("rank", "score"), ("1", "2")), names) == [[], []]
     assert chosen(None, HEADERS) is None
+    with pytest.raises(UsageError, match=r"No table has all of `best`, `rank`"):
+        chosen("best,rank", HEADERS, ("rank", "score"))
 
 
 @pytest.mark.parametrize(("text", "near"), [("bst", "best"), ("trainr", "trainer"), ("", None), ("zzz", None)])

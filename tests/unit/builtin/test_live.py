@@ -49,6 +49,24 @@ def test_a_job_is_followed_line_by_line(tmp_path: Path) -> None:
     assert progress.used["evaluations"] == 2
 
 
+def test_an_evaluation_under_way_says_what_it_does_until_it_is_done(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    progress = JobProgress(a_job(Budget(evaluations=4)), file)
+    seen = []
+    with file.open("a") as log:
+        for event in (
+            {"kind": "activity", "doing": "terminal tasks", "done": 2, "total": 5},
+            {"kind": "evaluation", "by": "trainer"},
+            {"kind": "trained", "status": "ok"},
+        ):
+            log.write(json.dumps(event) + "\n")
+            log.flush()
+            progress.read()
+            seen.append(progress.doing)
+
+    assert seen == ["terminal tasks (2 of 5)", "", "scoring the finalists"]
+
+
 def test_without_a_cap_there_is_no_bar(tmp_path: Path) -> None:
     progress = JobProgress(a_job(Budget()), tmp_path / "none")
 
@@ -65,7 +83,8 @@ def test_the_view_shows_running_jobs_with_their_budget(tmp_path: Path) -> None:
     job = a_job(Budget(evaluations=2))
     events = tmp_path / "jobs" / job.job_id / "events.jsonl"
     events.parent.mkdir(parents=True)
-    events.write_text(json.dumps(EVENTS[0]) + "\n" + json.dumps(EVENTS[4]) + "\n")
+    doing = {"kind": "activity", "doing": "compiling\x1b[2J", "done": None, "total": None}
+    events.write_text("".join(json.dumps(event) + "\n" for event in (EVENTS[0], EVENTS[4], doing)))
     stream = io.StringIO()
     view = LiveReporter(stream)
     view._console.width = 120
@@ -77,4 +96,5 @@ def test_the_view_shows_running_jobs_with_their_budget(tmp_path: Path) -> None:
 
     assert "█████░░░░░ 1 of 2 evaluations" in stream.getvalue()
     assert "-1.5" in stream.getvalue()
+    assert "mine:t seed 7: compiling[2J" in stream.getvalue()
     assert "0 of 3 jobs done, 1 running" in stream.getvalue()

@@ -14,13 +14,17 @@ MOST_WAITING = 10_000
 Item = TypeVar("Item")
 
 
+class _End:
+    """Comes last."""
+
+
 class Courier(Generic[Item]):
     """Delivers items in their order. At the first failure it says so once and delivers nothing more."""
 
     def __init__(self, name: str, deliver: Callable[[Item], None], *, most_waiting: int = MOST_WAITING) -> None:
         self._name = name
         self._deliver = deliver
-        self._waiting: queue.Queue[Item | None] = queue.Queue(most_waiting)
+        self._waiting: queue.Queue[Item | _End] = queue.Queue(most_waiting)
         self._lost = 0
         self._broken = threading.Event()
         self._thread = threading.Thread(target=self._work, name=f"courier of {name}", daemon=True)
@@ -36,7 +40,7 @@ class Courier(Generic[Item]):
     def close(self, patience: float) -> None:
         """Wait until all is delivered, `patience` seconds at most; warn of what is not."""
         try:
-            self._waiting.put(None, timeout=patience)
+            self._waiting.put(_End(), timeout=patience)
         except queue.Full:
             self._lost += 1
         self._thread.join(patience)
@@ -47,7 +51,7 @@ class Courier(Generic[Item]):
             log.warning("%s: %d items were not delivered", self._name, left)
 
     def _work(self) -> None:
-        while (item := self._waiting.get()) is not None:
+        while not isinstance(item := self._waiting.get(), _End):
             if self._broken.is_set():
                 continue
             try:

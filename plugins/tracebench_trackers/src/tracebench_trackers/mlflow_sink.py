@@ -70,7 +70,7 @@ class MLflowJob(Tracker):
                     self._client.log_batch(self._id, params=params[start : start + MOST_AT_A_TIME])
             case Numbers(values, at):
                 now = int(time.time() * 1000)
-                self._client.log_batch(self._id, [Metric(name, value, now, at) for name, value in values.items()])
+                self._client.log_batch(self._id, [Metric(name, value, now, at or 0) for name, value in values.items()])
             case Ended(status, stop_reason):
                 self._client.set_tag(self._id, "tracebench.status", f"{status}: {stop_reason}")
                 self._keep_files()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tracebench_core.specs import BudgetState
@@ -22,12 +22,11 @@ class Configured:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Metrics that stand at a position; what was not measured is not among them."""
+    """Metrics that stand at a position, or alone (`at` None); what was not measured is not among them."""
 
     values: Mapping[str, float]
-    at: int
+    at: int | None
     axis: str = "step"
-    used: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +46,18 @@ def readings(event: Event) -> Iterator[Reading]:
         case JobStarted():
             yield Configured(dict(_flat(_facts(event))))
         case StepFinished():
-            used = _known({f"used/{name}": value for name, value in event.used.model_dump().items()})
-            scores = _known({"step/score": event.score, "step/best": event.best, "step/seconds": event.seconds})
-            yield Numbers({**scores, **used}, at=event.index, used=used)
+            used = {f"used/{name}": value for name, value in event.used.model_dump().items()}
+            scores = {"step/score": event.score, "step/best": event.best, "step/seconds": event.seconds}
+            yield Numbers(_known({**scores, **used}), at=event.index)
         case BestChanged():
             yield from _on_axes("best", event.score, event.used)
         case MetricLogged():
             yield Numbers(_known({f"metric/{event.name}": event.value}), at=event.step or 0)
         case Scored():
-            yield Numbers(_known({f"score/{event.split}/{event.what}": event.score}), at=0)
+            yield Numbers(_known({f"score/{event.split}/{event.what}": event.score}), at=None)
         case JobFinished():
             total = {f"total/{name}": value for name, value in event.used.model_dump().items()}
-            yield Numbers(_known({**total, "total/seconds": event.seconds}), at=0)
+            yield Numbers(_known({**total, "total/seconds": event.seconds}), at=None)
             yield Ended(event.status, event.stop_reason)
 
 

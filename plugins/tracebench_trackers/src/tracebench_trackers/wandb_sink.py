@@ -54,6 +54,8 @@ class WandbJob(Tracker):
         match reading:
             case Configured(values):
                 self._run.config.update(dict(values), allow_val_change=True)
+            case Numbers(values, None):  # no curve: a later process of the job begins its steps anew
+                self._run.summary.update(dict(values))
             case Numbers(values, at, axis):
                 self._run.log({**values, "step" if axis == "step" else f"used/{axis}": at})
             case Ended(status, stop_reason):

@@ -81,7 +81,7 @@ def table(
 ) -> None:
     """Write a table to stdout: laid out for the terminal's width, tab-separated with one header line elsewhere.
 
-    `columns` are the chosen ones, all when None; nothing is written when the table has none of them. `least` are those that are left out
+    `columns` are the chosen ones, all when None; nothing is written when the table has not all of them. `least` are those that are left out
     first where not all fit.
     """
     cells = picked([[flat(cell) for cell in row] for row in (headers, *rows)], columns)

@@ -28,7 +28,7 @@ def chosen(text: str | None, *tables: Sequence[str]) -> tuple[str, ...] | None:
     """Return the columns that `--columns a,b` names; None where it is not given.
 
     Raises:
-        UsageError: one of them is in none of the tables.
+        UsageError: one of them is in none of the tables, or no table has them all.
     """
     if text is None:
         return None
@@ -42,14 +42,23 @@ def chosen(text: str | None, *tables: Sequence[str]) -> tuple[str, ...] | None:
                 f"There is no column `{name}`.{near} There are: {', '.join(known)}.",
                 hint=f"--columns '{guess or ','.join(known[:3])}'",
             )
+    if not any({*names} <= {*table} for table in tables):
+        raise UsageError(
+            f"No table has all of {', '.join(f'`{name}`' for name in names)}. "
+            f"Tables: {'; '.join(', '.join(table) for table in tables)}.",
+            hint=f"--columns '{names[0]}'",
+        )
     return names
 
 
 def picked(cells: Sequence[Sequence[str]], columns: Sequence[str] | None) -> list[list[str]]:
-    """Return a table, headers first, with the chosen columns in their order; the whole of it when none are chosen."""
+    """Return a table, headers first, with the chosen columns in their order; the whole of it when none are chosen.
+
+    Nothing is left of a table that has not all of them: it is another table that is meant.
+    """
     if columns is None:
         return [list(row) for row in cells]
-    places = [cells[0].index(name) for name in columns if name in cells[0]]
+    places = [cells[0].index(name) for name in columns] if {*columns} <= {*cells[0]} else []
     return [[row[place] for place in places] for row in cells]
 
 
