@@ -29,7 +29,7 @@ from tracebench_core.testing.trials import Trial, run_trial
 from tracebench_opto.trainers.specs import TRAINER_SPECS
 
 MANY = 10_000
-CALLS = {"number": 20, "deceptive": 60, "exam": 60, "code": 40}
+CALLS = {"number": 20, "deceptive": 60, "exam": 60, "code": 40, "minibatch": 30}
 """Model calls of the second budget, by field; 100 where none are named."""
 Axis = Literal["evaluations", "calls"]
 
