@@ -1,4 +1,4 @@
-"""The command as users start it: a process of its own, in a folder of its own."""
+"""The command: a process of its own, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.warm import trace_bench
 
 COMMAND = Path(sys.executable).with_name("trace-bench")
 
@@ -21,15 +22,7 @@ def command_in(folder: Path) -> Cli:
 
     def run(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         quiet = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and not k.startswith("TRACEBENCH_")}
-        return subprocess.run(
-            [str(COMMAND), *arguments],
-            cwd=folder,
-            env=quiet | {"COLUMNS": "100"} | dict(env or {}),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        return trace_bench(*arguments, folder=folder, environ=quiet | {"COLUMNS": "100"} | dict(env or {}))
 
     return run
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
@@ -149,8 +150,7 @@ def test_the_command_says_what_came_out_differently(tmp_path: Path) -> None:
 
 def trace_bench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environ = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
-    argv = [str(COMMAND), *arguments]
-    return subprocess.run(argv, cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    return warm.trace_bench(*arguments, folder=folder, environ=environ)
 
 
 class Killer:

@@ -1,4 +1,4 @@
-"""Lets a run go on as a process that never had provider keys in its environment: what was there at its start stays readable in /proc."""
+"""What a run's process hands on to its helpers: never provider keys, which stay readable in /proc where they were there at the start."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tracebench_core.specs import RunConfig
 
+TEMPLATE = "tracebench_core.builtin.template_main"
+GATEWAY = "tracebench_core.llm.gateway.__main__"
 DESCRIPTOR = "TRACEBENCH_KEYS_FD"
 MOST_BYTES = 1 << 15
 """Half of what a pipe takes in without a reader."""
@@ -48,3 +50,15 @@ def go_on_without_keys(config: RunConfig) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(_program[0], _program, {**clean, DESCRIPTOR: str(reader)})  # noqa: S606 - ourselves
+
+
+def fork_helpers(config: RunConfig) -> None:
+    """Let the helpers of a run be forks of this process, which has their imports, unless it has seen what they must not know."""
+    if not _program or config.mode == "real" or config.salt not in {None, "public"}:
+        return
+    from tracebench_core.forkserver import plant
+    from tracebench_core.llm.credentials import without_secrets
+    from tracebench_core.llm.variants import llm_configs
+
+    if len(without_secrets(os.environ, *llm_configs(config).values())) == len(os.environ):
+        plant(TEMPLATE, GATEWAY, ahead=[TEMPLATE])

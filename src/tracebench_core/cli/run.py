@@ -26,7 +26,7 @@ from tracebench_core.api.console.options import (
     RunsDir,
     budget_of,
 )
-from tracebench_core.cli.keyless import go_on_without_keys
+from tracebench_core.cli.keyless import fork_helpers, go_on_without_keys
 
 if TYPE_CHECKING:
     from tracebench_core.api import RunSummary
@@ -101,6 +101,7 @@ def run(
     if logger is not None:
         settings = with_logger(settings, logger)
     go_on_without_keys(settings)
+    fork_helpers(settings)
     with placing(config, overrides=changes):
         summary = api.run(
             settings,
@@ -138,7 +139,9 @@ def resume(
         evaluations=max_evaluations, llm_calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds
     )
     found = find_run(name, runs_dir=runs_dir)
-    go_on_without_keys(reopen_run_dir(found).config)
+    config = reopen_run_dir(found).config
+    go_on_without_keys(config)
+    fork_helpers(config)
     summary = api.resume(
         found,
         failed=failed,

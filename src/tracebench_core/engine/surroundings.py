@@ -55,6 +55,9 @@ JOB_MODULES = (
     "tracebench_core.store.states",
 )
 
+MODEL_MODULES = ("encodings.idna",)  # which http.client needs for any host
+SANDBOX_MODULES = ("tracebench_core.sandbox.client", "tracebench_core.sandbox.granted")
+
 _Held = tuple[tuple[str, ...], tuple[str, ...]]
 """What tells sandbox servers apart: the modules that are loaded, and the folders that may be read."""
 
@@ -124,15 +127,16 @@ class Surroundings:
         """What the executor needs to know."""
         config = self._plan.config
         used = self._used_components()
-        specs: list[TaskSpec | Component] = [*self._plan.tasks.values(), *used.values()]
+        specs: list[TaskSpec | Component] = [*self._plan.tasks.values(), *(spec for _, spec in used)]
         modules = [m for spec in specs for m in (*spec.preload, spec.loader.partition(":")[0])]
         plugins = {task_id.partition(":")[0] for task_id in self._plan.tasks}
-        plugins |= {plugin for id_ in used if is_file_plugin(plugin := id_.rpartition(":")[0])}
+        plugins |= {plugin for id_, _ in used if is_file_plugin(plugin := id_.rpartition(":")[0])}
+        plugins |= self._host.offerers(self._users())
         return ExecutorSetting(
             run_dir=str(self._layout.path.resolve()),
             workers=config.max_workers,
             environ=self._environ,
-            preload=tuple(dict.fromkeys([*JOB_MODULES, *modules])),
+            preload=tuple(dict.fromkeys([*self._own_modules(), *modules])),
             load=tuple(sorted(plugins)),
             root=str(self._root) if self._root else None,
             plugins=config.plugins,
@@ -245,17 +249,27 @@ class Surroundings:
     def _server_of(self, job: JobSpec) -> KeptSandbox | None:
         return self._sandboxes.get(_held(self._plan.tasks[job.task_id]))
 
-    def _used_components(self) -> dict[str, Component]:
-        found: dict[str, Component] = dict(self._plan.trainers)
-        for name in {job.optimizer for job in self._plan.jobs if job.optimizer}:
-            found[name] = self._host.component("optimizer", name)
-        return found
+    def _used_components(self) -> list[tuple[str, Component]]:
+        """Return the trainers and proposers of this run by name; one of each kind may share a name."""
+        proposers = {job.optimizer for job in self._plan.jobs if job.optimizer}
+        return [*self._plan.trainers.items(), *((name, self._host.component("optimizer", name)) for name in proposers)]
+
+    def _users(self) -> list[tuple[str, str]]:
+        """Return the tasks, trainers and proposers of this run, each with its kind."""
+        users = [("task", id_) for id_ in self._plan.tasks] + [("trainer", id_) for id_ in self._plan.trainers]
+        return users + [("optimizer", name) for name in {job.optimizer for job in self._plan.jobs} if name]
+
+    def _own_modules(self) -> list[str]:
+        """Return the modules of ours that the jobs of this run use."""
+        return [
+            *JOB_MODULES,
+            *(MODEL_MODULES if self._asks_models else ()),
+            *(SANDBOX_MODULES if self._sandboxes else ()),
+        ]
 
     def _stub_formats(self) -> list[StubFormatSpec]:
         """Return what the stub learns: the formats of the plugins whose tasks, trainers and proposers this run has."""
-        users = [("task", id_) for id_ in self._plan.tasks] + [("trainer", id_) for id_ in self._plan.trainers]
-        users += [("optimizer", job.optimizer) for job in self._plan.jobs if job.optimizer]
-        found = self._host.offered_with("stub_format", users) if self._plan.config.mode == "stub" else []
+        found = self._host.offered_with("stub_format", self._users()) if self._plan.config.mode == "stub" else []
         return [spec for spec in found if isinstance(spec, StubFormatSpec)]
 
     @cached_property

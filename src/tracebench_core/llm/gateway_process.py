@@ -7,7 +7,6 @@ import json
 import secrets
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from threading import Lock
 from typing import Any
 
 from tracebench_core.errors import ModelError
+from tracebench_core.forkserver import HelperProcess, launch
 from tracebench_core.llm.access import PHASES, JobAccess, Phase
 from tracebench_core.llm.credentials import provider_environ, secret_environ, without_secrets
 from tracebench_core.llm.gateway.settings import GatewaySettings, ShippedAnswers
@@ -25,6 +25,7 @@ from tracebench_core.specs import Axis, Budget, BudgetState, LLMConfig, Mode, Mo
 from tracebench_core.specs.events import LLMCall
 from tracebench_core.store.lock import lock_fds
 
+ENTRY = "tracebench_core.llm.gateway.__main__"
 START_SECONDS = 30.0
 END_SECONDS = 5.0
 BACKLOG = 1024
@@ -178,18 +179,16 @@ class GatewayHandle:
         self._end(kill=False)
         self._listener.close()
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
+    def _spawn(self) -> HelperProcess:
         log = self._log_path()
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tracebench_core.llm.gateway"],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                env=self._environ,
+            process = launch(
+                ENTRY,
+                environ=self._environ,
                 pass_fds=(self._listener.fileno(), *lock_fds()),
-                start_new_session=True,
+                output=output,
+                has_input=True,
             )
         if process.stdin is None:
             raise ModelError("the gateway has no input", kind="refused")

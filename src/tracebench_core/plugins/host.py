@@ -255,9 +255,13 @@ class PluginHost:
             self._exclude(plugin)
         return self._catalog
 
+    def offerers(self, users: Iterable[tuple[str, str]]) -> set[str]:
+        """Return the plugins that offer `users`, each a kind and an id; a name that is still to be looked for has none."""
+        return {self._catalog.origin[user] for user in users if user in self._catalog.origin}
+
     def offered_with(self, kind: Kind, users: Iterable[tuple[str, str]]) -> list[Component]:
         """Return what is offered of one kind by the plugins that offer `users`, each a kind and an id; by name."""
-        plugins = {self._catalog.origin[user] for user in users if user in self._catalog.origin}
+        plugins = self.offerers(users)
         offered = self._catalog.components[kind]
         return [offered[name] for name in sorted(offered) if self._catalog.origin[kind, name] in plugins]
 

@@ -6,8 +6,6 @@ import errno
 import logging
 import select
 import socket
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from typing import Any, Literal
 
 from tracebench_core.engine.wire import Wire
 from tracebench_core.errors import TraceBenchError
+from tracebench_core.forkserver import launch
 from tracebench_core.specs import ExecutorSetting, JobOrder
 from tracebench_core.store.lock import lock_fds
 
@@ -132,14 +131,12 @@ class TemplateProcess:
         ours, theirs = socket.socketpair()
         scoring, twins = socket.socketpair()
         with Path(setting.run_dir, "template.log").open("ab") as sink:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", entry, "--fd", str(theirs.fileno()), "--scoring-fd", str(twins.fileno())],
+            self._process = launch(
+                entry,
+                ["--fd", str(theirs.fileno()), "--scoring-fd", str(twins.fileno())],
+                environ=setting.environ,
                 pass_fds=[theirs.fileno(), twins.fileno(), *lock_fds()],
-                env=setting.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=sink,
-                start_new_session=True,
+                output=sink,
             )
         theirs.close()
         twins.close()

@@ -14,6 +14,7 @@ import threading
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 import uvicorn
 
@@ -53,12 +54,22 @@ def main() -> None:
         settings.mode == "real" and find_spec("litellm") is not None and _needs_litellm(settings)
     ):  # the first call should not wait for it
         threading.Thread(target=import_module, args=("litellm",), daemon=True).start()
-    threading.Thread(target=_wait_for_end, args=(server,), daemon=True).start()
+
+    def leave() -> NoReturn:
+        for output in outputs:
+            output.finish()
+        os._exit(0)  # nothing is buffered, and the libraries behind providers take seconds to take leave
+
+    def end() -> None:
+        _wait_for_end()
+        if service.is_idle and not server.server_state.tasks:  # it would sleep twice before it closes
+            leave()
+        server.should_exit = True
+
+    threading.Thread(target=end, daemon=True).start()
     listener = socket.socket(fileno=settings.socket_fd)
     asyncio.run(server.serve(sockets=[listener]))
-    for output in outputs:
-        output.finish()
-    os._exit(0)  # nothing is buffered, and the libraries behind providers take seconds to take leave
+    leave()
 
 
 def _needs_litellm(settings: GatewaySettings) -> bool:
@@ -68,14 +79,13 @@ def _needs_litellm(settings: GatewaySettings) -> bool:
     return any(c.base_url is None and (c.provider is None or c.provider in PREFIXES) for c in configs)
 
 
-def _wait_for_end(server: uvicorn.Server) -> None:
-    """Stop the server once the runner closes our input, or dies while some other process holds the pipe open."""
+def _wait_for_end() -> None:
+    """Return once the runner closes our input, or dies while some other process holds the pipe open."""
     parent = os.getppid()
     ended = threading.Event()
     threading.Thread(target=_drain_input, args=(ended,), daemon=True).start()
     while not ended.wait(PARENT_CHECK_SECONDS) and os.getppid() == parent and Path(f"/proc/{parent}").exists():
         continue
-    server.should_exit = True
 
 
 def _drain_input(ended: threading.Event) -> None:

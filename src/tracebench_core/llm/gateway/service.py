@@ -114,6 +114,11 @@ class Service:
         self._under_way[key][task] = phase
         task.add_done_callback(lambda _: self._forget(key, task))
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no call is under way."""
+        return not self._under_way
+
     def _forget(self, key: tuple[str, str], task: asyncio.Future[Any]) -> None:
         tasks = self._under_way[key]
         tasks.pop(task, None)
