@@ -267,6 +267,61 @@ def test_any_task_can_be_evaluated_together(bench: Path, evaluate: Evaluate) -> 
     task.close()
 
 
+def test_a_rehearsed_evaluation_says_the_same_and_cannot_be_forged(bench: Path, evaluate: Evaluate) -> None:
+    task = build(bench, "optimization/knapsack_construct@root")
+    forging = """
+def choose(numbers, used):
+    import sys
+    frame = sys._getframe()
+    while frame is not None:
+        for name, value in frame.f_locals.items():
+            if name == "foreign":
+                value.evaluate = lambda *a, **k: {"values": [1e9], "metrics": {}, "text": ""}
+            if name == "self" and hasattr(value, "numbers"):
+                value.numbers = [1e9] * 4
+        frame = frame.f_back
+    free = int(np.argmin(used))
+    numbers[:], used[:] = [1e9] * 4, 0
+    return free
+"""
+    assert task.where == "rehearsed"
+    assert evaluate(task).score == evaluate(task, forging).score == 30
+    task.close()
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "words"),
+    [
+        ("def choose(numbers, used):\n    return 99\n", "error", "IndexError"),
+        ("def choose(numbers, used):\n    raise ValueError('mine')\n", "error", "mine"),
+        ("def choose(numbers, used):\n    while True: pass\n", "timeout", "time"),
+        ("def other(numbers, used):\n    return 0\n", "error", "choose"),
+        ("def choose(numbers, used):\n    import os; os._exit(0)\n", "error", ""),
+        (
+            "def _rehearse(order, files):\n    return 5\ndef choose(numbers, used):\n    return 0\n",
+            "invalid",
+            "_rehearse",
+        ),
+        (
+            "def _rehearse(order, files):\n    return []\ndef choose(numbers, used):\n    return 0\n",
+            "error",
+            "more answers",
+        ),
+        ("def choose(numbers, used):\n    return object()\n", "invalid", "no data"),
+    ],
+)
+def test_a_bad_program_earns_no_score_in_a_rehearsal(
+    bench: Path, evaluate: Evaluate, program: str, status: str, words: str
+) -> None:
+    task = build(bench, "optimization/knapsack_construct@root", timeout_seconds=3)
+
+    feedback = evaluate(task, program)
+
+    assert feedback.status == status, feedback.text
+    assert words in feedback.text
+    task.close()
+
+
 def test_an_evaluators_process_ends_with_the_one_that_started_it_and_leaves_nothing(
     bench: Path, tmp_path: Path
 ) -> None:

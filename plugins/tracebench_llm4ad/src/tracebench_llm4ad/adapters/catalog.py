@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracebench_core.specs import Objective, Requirement, TaskSpec, TaskVersion
-from tracebench_llm4ad.adapters.known import CONVERSES_TOO_MUCH, CORRECTED, VECTORS
+from tracebench_llm4ad.adapters.known import CORRECTED, REHEARSED, VECTORS
+from tracebench_llm4ad.adapters.options import Where
 from tracebench_llm4ad.cobench.folder import requirement
 
 if TYPE_CHECKING:
@@ -52,15 +53,14 @@ def rooted_specs(own: Collection[str]) -> tuple[TaskSpec, ...]:
     return tuple(specs)
 
 
-def place_of_evaluation(found: Found) -> tuple[str, str]:
-    """Return `apart` or `together`, and why it is the latter."""
+def place_of_evaluation(found: Found) -> tuple[Where, str]:
+    """Return where a task is evaluated by default, and why it is `together`."""
     if found.takes_text:
         return "together", "its evaluator runs the program's text itself"
     if found.own_guide:
         return "together", "it brings a guide of its own, which runs the program's text"
-    if reason := CONVERSES_TOO_MUCH.get(found.short):
-        return "together", reason
-    return "apart", ""
+    reachable = {"numpy", *(name.partition(".")[0] for name in found.offered)}
+    return ("rehearsed" if found.short in REHEARSED and reachable.issuperset(found.modules) else "apart"), ""
 
 
 def _spec(found: Found, *, name: str, attribute: str) -> TaskSpec:
@@ -71,6 +71,10 @@ def _spec(found: Found, *, name: str, attribute: str) -> TaskSpec:
         notes.append(f"A candidate may import {', '.join(f'`{name}`' for name in found.offered)}.")
     if where == "together":
         notes.append(f"The score is computed in the sandboxed process where the candidate runs: {why}.")
+    if where == "rehearsed":
+        notes.append(
+            "A candidate answers a copy of the evaluator; the evaluator repeats that with the answers, which gives the score."
+        )
     if correction:
         notes.append(f"Corrected: the tree {correction.words}.")
     return TaskSpec(

@@ -48,5 +48,8 @@ WRITTEN_BACK = {"qap_construct": 0}
 MENDED_PROGRAMS = {"feynman_srsd": (r"\bx\[", "xs[")}
 """Starting programs that use a name which is not defined: what is replaced, by what."""
 
-CONVERSES_TOO_MUCH = {"bp_2d_construct": "it hands over whole grids so often that passing them on takes minutes"}
-"""Tasks that are evaluated together by default, with the reason: a call for each would take longer than the task's time limit."""
+REHEARSED = {
+    f"{name}_construct"
+    for name in ("bp_1d", "bp_2d", "cflp", "cvrp", "jssp", "knapsack", "ovrp", "qap", "set_cover", "tsp", "vrptw")
+}
+"""Tasks that call the function hundreds of times, and show it the whole instance."""

@@ -2,7 +2,8 @@
 
 Trusted like the suite itself: no candidate runs here. Started as `python -m tracebench_llm4ad.adapters.server FD FOLDER` with a new folder
 as its working directory, which it removes when the other side closes. Messages are frames of the sandbox's codec: an order in, `facts` or
-`broken` out; then requests in, for each any number of `call` out and `value` in, and one `report` out.
+`broken` out; then requests in, for each any number of `call` out and `value` in (none where the request brings `answers`), and one
+`report` out.
 """
 
 from __future__ import annotations
@@ -60,6 +61,26 @@ class PassedOn:
         return value
 
 
+class Repeated:
+    """Stands for the candidate's function where its answers are known."""
+
+    def __init__(self, answers: list[Any], *, written_back: int | None) -> None:
+        self._answers = iter(answers)
+        self._written_back = written_back
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the next answer."""
+        try:
+            value = next(self._answers)
+        except StopIteration:
+            raise RuntimeError("the evaluator asks for more answers than the program gave before") from None
+        if self._written_back is None:
+            return value
+        value, changed = value
+        args[self._written_back][:] = changed
+        return value
+
+
 def main() -> None:
     """Serve, and clear up."""
     try:
@@ -98,7 +119,12 @@ def _evaluate(foreign: Foreign, request: Mapping[str, Any], door: Door, *, paren
     if os.getppid() != parent:
         os._exit(0)
     try:
-        function: Any = PassedOn(door, request["names"], written_back=request["written_back"])
+        written_back, answers = request["written_back"], request["answers"]
+        function: Any = (
+            PassedOn(door, request["names"], written_back=written_back)
+            if answers is None
+            else Repeated(answers, written_back=written_back)
+        )
         report = foreign.evaluate(foreign.facts["program"], function, seed=request["seed"], repeats=request["repeats"])
     except (EOFError, BrokenPipeError):
         os._exit(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tracebench_core.contracts import Context, EvaluationFailed, Guide
@@ -15,7 +15,8 @@ from tracebench_llm4ad.adapters.describing import describe
 from tracebench_llm4ad.adapters.known import CORRECTED, MENDED_PROGRAMS, RENAMED, VECTORS, WRITTEN_BACK
 from tracebench_llm4ad.adapters.options import ForeignOptions
 from tracebench_llm4ad.adapters.process import Overdue, Pool
-from tracebench_llm4ad.adapters.together import evaluate_together
+from tracebench_llm4ad.adapters.rehearsal import rehearse
+from tracebench_llm4ad.adapters.together import CALL_MEMORY_MB, evaluate_together
 from tracebench_llm4ad.adapters.tree import Found
 from tracebench_llm4ad.cobench.folder import data_folder
 from tracebench_llm4ad.cobench.independent import IndependentSet
@@ -71,15 +72,16 @@ class ForeignTask:
         if mend := MENDED_PROGRAMS.get(found.short):
             self.facts["program"] = re.sub(*mend, self.facts["program"])
         self.where = options.where or place_of_evaluation(found)[0]
-        if self.where == "apart" and (found.takes_text or self.facts["kind"] == "guide"):
+        if self.where != "together" and (found.takes_text or self.facts["kind"] == "guide"):
             raise UsageError(
-                f"Task `{found.key}` cannot be evaluated apart: {place_of_evaluation(found)[1] or 'its guide runs the text'}.",
+                f"Task `{found.key}` cannot be evaluated {self.where}: {place_of_evaluation(found)[1] or 'its guide runs the text'}.",
                 hint="leave `where` out of its `eval_kwargs`",
             )
-        patience = PATIENCE if self.where == "apart" else 1.0
+        patience = 1.0 if self.where == "together" else PATIENCE
         self.seconds = float(options.timeout_seconds or patience * (self.facts["timeout"] or DEFAULT_SECONDS))
         self.repeats = options.repeats or (EPISODES if found.random_environment else 1)
         self.prelude = NUMPY_PRELUDE + f"{self.facts['header']}\n"
+        self._written_back = WRITTEN_BACK.get(found.short)
         signature = signature_of(self.facts["program"], self.facts["entry"])
         self._names = argument_names(signature)
         self.objective = self._objective(signature)
@@ -116,7 +118,8 @@ class ForeignTask:
     def run(self, values: Values, example: Example, context: Context) -> dict[str, Any]:
         """Return the evaluator's report on a program; every evaluation begins from the task as it was loaded."""
         code = str(values[PARAMETER])
-        report = self._together(code, context) if self.where == "together" else self._apart(code, context)
+        ways = {"apart": self._apart, "rehearsed": self._rehearsed, "together": self._together}
+        report = ways[self.where](code, context)
         if words := report.get("refused"):
             raise EvaluationFailed(Feedback(score=0.0, status="invalid", text=words))
         if words := report.get("error") or report.get("crashed"):
@@ -125,14 +128,11 @@ class ForeignTask:
         return report
 
     def _apart(self, code: str, context: Context) -> dict[str, Any]:
-        written = WRITTEN_BACK.get(self.found.short)
-        request = {"seed": context.seed % 2**31, "repeats": self.repeats, "names": self._names, "written_back": written}
         prelude = f"{SECLUSION}{seclude(self.found.secluded)}{self.prelude}{seeding(context.seed, numpy=True)}"
-        limits = Limits(seconds=self.seconds)
-        entry = self.facts["entry"]
+        entry, written = self.facts["entry"], self._written_back
         if written is not None:
             prelude, entry = prelude + WRITING_BACK.format(entry=entry, position=written), WRITER
-        with context.sandbox.session(code, entry, limits=limits, prelude=prelude) as session:
+        with context.sandbox.session(code, entry, limits=Limits(seconds=self.seconds), prelude=prelude) as session:
 
             def call(args: list[Any]) -> Any:
                 outcome = session.call(*args)
@@ -140,11 +140,31 @@ class ForeignTask:
                     raise EvaluationFailed(explain(outcome))
                 return outcome.value
 
-            try:
-                with self._pool.borrowed() as process:
-                    return process.evaluate(request, call, seconds=self.seconds + MARGIN)
-            except Overdue as err:
-                raise EvaluationFailed(Feedback(score=0.0, status="timeout", text=f"No score: {err}")) from err
+            return self._asked(self._request(context), call)
+
+    def _rehearsed(self, code: str, context: Context) -> dict[str, Any]:
+        request = self._request(context)
+        answers = rehearse(
+            self.found,
+            self.order | request | {"entry": self.facts["entry"]},
+            code=code,
+            prelude=f"{SECLUSION}{self.prelude}{seeding(context.seed, numpy=True)}",
+            sandbox=context.sandbox,
+            limits=Limits(seconds=self.seconds, memory_mb=CALL_MEMORY_MB),
+        )
+        return self._asked(request | {"answers": answers}, _never)
+
+    def _asked(self, request: dict[str, Any], call: Callable[[list[Any]], Any]) -> dict[str, Any]:
+        try:
+            with self._pool.borrowed() as process:
+                return process.evaluate(request, call, seconds=self.seconds + MARGIN)
+        except Overdue as err:
+            raise EvaluationFailed(Feedback(score=0.0, status="timeout", text=f"No score: {err}")) from err
+
+    def _request(self, context: Context) -> dict[str, Any]:
+        names, written = self._names, self._written_back
+        seed = context.seed % 2**31
+        return {"seed": seed, "repeats": self.repeats, "names": names, "written_back": written, "answers": None}
 
     def _together(self, code: str, context: Context) -> dict[str, Any]:
         order = self.order | {
@@ -182,13 +202,18 @@ class ForeignTask:
         if self.repeats > 1:
             score += f" It is the mean of {self.repeats} evaluations with different seeds."
         copies = "Arguments are copies: changing them changes nothing."
-        if (position := WRITTEN_BACK.get(self.found.short)) is not None:
-            copies = f"The evaluator keeps what the function makes of the list `{self._names[position]}`; other arguments are copies."
+        if self._written_back is not None:
+            kept = self._names[self._written_back]
+            copies = f"The evaluator keeps what the function makes of the list `{kept}`; other arguments are copies."
         return (
             text
             + "\n"
             + RULES.format(signature=signature.removesuffix(":"), seconds=self.seconds, score=score, copies=copies)
         )
+
+
+def _never(_args: list[Any]) -> Any:
+    raise AssertionError("an evaluator that was given the answers asks for none")
 
 
 def argument_names(signature: str) -> list[str]:

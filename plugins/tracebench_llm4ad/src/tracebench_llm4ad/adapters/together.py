@@ -30,11 +30,7 @@ def evaluate_together(found: Found, order: Mapping[str, Any], *, sandbox: Sandbo
     Raises:
         EvaluationFailed: when the process ends without a report.
     """
-    top = found.root
-    inside = found.folder.relative_to(top)
-    local = {**order, "root": TREE, "folder": f"{TREE}/{inside.as_posix()}"}
-    files = {f"{PACKAGE}/{path.name}": path.read_text(encoding="utf-8") for path in RUNTIME.glob("*.py")}
-    files |= {f"{TREE}/{path.relative_to(top).as_posix()}": text for path, text in _sources(found).items()}
+    local, files = copies_for(found, order)
     files["order.json"] = json.dumps(local)
     limits = Limits(seconds=seconds, memory_mb=CALL_MEMORY_MB)
     outcome = sandbox.command([sys.executable, "-W", "ignore", "-m", f"{PACKAGE}.together"], files=files, limits=limits)
@@ -47,6 +43,14 @@ def evaluate_together(found: Found, order: Mapping[str, Any], *, sandbox: Sandbo
         text = " ".join(["The evaluation ended without a report; the program may not end its process.", *last])
         raise EvaluationFailed(Feedback(score=0.0, status="error", text=text))
     return _checked(lines[-1])
+
+
+def copies_for(found: Found, order: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return an order for use inside the sandbox, and by name the texts of the files that it needs there: the runtime's and the task's."""
+    top = found.root
+    files = {f"{PACKAGE}/{path.name}": path.read_text(encoding="utf-8") for path in RUNTIME.glob("*.py")}
+    files |= {f"{TREE}/{path.relative_to(top).as_posix()}": text for path, text in _sources(found).items()}
+    return {**order, "root": TREE, "folder": f"{TREE}/{found.folder.relative_to(top).as_posix()}"}, files
 
 
 def _sources(found: Found) -> dict[Path, str]:
