@@ -18,6 +18,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -32,6 +33,8 @@ from tracebench_core.testing.toys import build_dials, build_number
 from tracebench_core.testing.trials import Trial, run_trial
 
 MINIBATCH = 3
+CALLS = 50
+"""Of a job in the rows at equal calls."""
 TAGGED = re.compile(r'<(?:variable|solution) name="(\w+)" type="float">\s*<value>\s*([-\d.e]+)')
 BuildOptimizer = Callable[[Problem], Optimizer]
 
@@ -146,11 +149,13 @@ def gepa_side(seeds: int) -> Iterator[str]:
         yield "left out: the package gepa is not installed"
         return
     calm, exam = build_dials(validation=24), build_exam()
-    for field in (
+    equal = (
         Field("dials", calm, calm, Budget(evaluations=600)),
         Field("exam", exam, exam, Budget(evaluations=1500)),
         Field("noisy dials", build_dials(validation=24, noise=1.0), calm, Budget(evaluations=900)),
-    ):
+    )
+    asked = [replace(f, title=f"{f.title}, {CALLS} calls", budget=Budget(llm_calls=CALLS)) for f in equal]
+    for field in (*equal, *asked):
         ours = [field.run(builder("GEPA-Base", cache_evaluation=False), seed) for seed in range(seeds)]
         theirs = [field.run(lambda seed=seed: Original(seed=seed), seed) for seed in range(seeds)]
         yield row(field, ours, theirs)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from tracebench_core.errors import UsageError
 from tracebench_core.ids import canonical_json, content_hash
-from tracebench_core.specs import Candidate, ExampleResult, Values
+from tracebench_core.specs import Candidate, ExampleResult, Start, Values
 from tracebench_core.store.ranking import Ranking
 
 
@@ -29,6 +30,21 @@ class Archive:
         self._by_content[content] = self._candidates[id_] = candidate
         self.ranking.see(id_)
         return candidate, True
+
+    def begin_from(self, start: Start, check: Callable[[Values], str]) -> list[str]:
+        """Admit the candidates of another job, each with where it comes from, and return the ids of those that are new.
+
+        Raises:
+            UsageError: when one of them does not fit the task as it is now, for the reason that `check` returns.
+        """
+        new = []
+        for values, id_ in zip(start.values, start.candidates, strict=True):
+            source = f"{start.run}/{start.job}/{id_}"
+            if why := check(values):
+                raise UsageError(f"Candidate {source} does not fit this task: {why}")
+            candidate, is_new = self.admit(values, origin=f"from {source}")
+            new += [candidate.id] if is_new else []
+        return new
 
     def find(self, values: Values) -> Candidate | None:
         """Return the candidate that these values are, if it was met."""

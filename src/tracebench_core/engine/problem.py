@@ -8,17 +8,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from tracebench_core.contracts import SIDE_BY_SIDE, Optimizer, Task, Trainer
 from tracebench_core.engine.archive import Archive
 from tracebench_core.engine.despair import Despair
 from tracebench_core.engine.sections import Sections
-from tracebench_core.engine.service import Result
 from tracebench_core.engine.setup import Setup
+from tracebench_core.engine.tickets import PendingEvaluation
 from tracebench_core.engine.values import breach
-from tracebench_core.errors import BudgetExhausted, ModelError, NothingMeasured, UsageError
+from tracebench_core.errors import BudgetExhausted, ModelError, NothingMeasured
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import (
     Candidate,
@@ -30,7 +29,6 @@ from tracebench_core.specs import (
     Message,
     Role,
     Split,
-    Start,
     Values,
 )
 from tracebench_core.store.ranking import Ranking, aggregate_score
@@ -38,22 +36,6 @@ from tracebench_core.store.ranking import Ranking, aggregate_score
 T = TypeVar("T")
 HOPELESS_EVALUATIONS = 10
 """So many first evaluations that cannot be measured end a training."""
-
-
-@dataclass(slots=True)
-class PendingEvaluation:
-    """A `Ticket`: one candidate's batch under way."""
-
-    candidate: Candidate
-    step: int | None
-    results: Sequence[Result]
-    spent: BudgetExhausted | None = None
-    """The cap that refused the rest of the batch."""
-
-    @property
-    def done(self) -> bool:
-        """Whether all of it is measured."""
-        return all(result.done() for result in self.results)
 
 
 class MeteredProblem:
@@ -84,8 +66,7 @@ class MeteredProblem:
         self._recorder.candidate(self._archive.best)
         self._step_best: float | None = None
         self._last = self._archive.best
-        self._unseen: set[str] = set()
-        self._begin_from(setup.start)
+        self._unseen = set(self._archive.begin_from(setup.start, self.check)) if setup.start is not None else set()
         self._taken = 0
         self._despair = Despair()
         self._sections = Sections(setup.meter)
@@ -104,20 +85,6 @@ class MeteredProblem:
     def initial(self) -> Values:
         """What training begins from: the task's own values, or what another job found."""
         return dict(self.starts[0])
-
-    def _begin_from(self, start: Start | None) -> None:
-        """Admit the candidates of another job, each with where it comes from.
-
-        Raises:
-            UsageError: when one of them does not fit the task as it is now.
-        """
-        for values, id_ in zip(start.values, start.candidates, strict=True) if start is not None else ():
-            source = f"{start.run}/{start.job}/{id_}" if start is not None else ""
-            if why := self.check(values):
-                raise UsageError(f"Candidate {source} does not fit this task: {why}")
-            candidate, is_new = self._archive.admit(values, origin=f"from {source}")
-            if is_new:
-                self._unseen.add(candidate.id)
 
     @property
     def workers(self) -> int:
