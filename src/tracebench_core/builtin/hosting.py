@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import PluginHost, discover, load_ref
+from tracebench_core.plugins.discovery import PREFER
 from tracebench_core.specs import PluginsConfig
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def find_aggregate(name: str) -> Aggregate | None:
 def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None) -> PluginHost:
     """Return a host with the core's own parts registered and every installed plugin found, none of them loaded yet.
 
-    `TRACEBENCH_PLUGINS=a,b` limits which installed plugins are found; `TRACEBENCH_STRICT_PLUGINS=1` makes a failing one an error.
+    `TRACEBENCH_PLUGINS=a,b` limits which installed plugins are found; `TRACEBENCH_STRICT_PLUGINS=1` makes a failing one an error;
+    `TRACEBENCH_PREFER=dist` takes that distribution's where two provide one plugin.
 
     Raises:
         UsageError: when `TRACEBENCH_PLUGINS` names what is not installed.
@@ -49,7 +51,7 @@ def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None)
     """
     limited = os.environ.get("TRACEBENCH_PLUGINS")
     enabled = None if limited is None else {name.strip() for name in limited.split(",") if name.strip()}
-    records = discover(enabled)
+    records = discover(enabled, preferred=os.environ.get(PREFER, "").split(","))
     for name in sorted(enabled or ()):
         if name not in records and name not in BUILTIN:
             raise UsageError(

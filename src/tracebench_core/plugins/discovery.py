@@ -33,8 +33,15 @@ class PluginRecord:
     error: str = ""
 
 
-def discover(enabled: Container[str] | None = None) -> dict[str, PluginRecord]:
-    """Return every installed plugin by name, in the order of names; `enabled` is applied before any import."""
+PREFER = "TRACEBENCH_PREFER"
+"""Variable that names the distributions whose plugins are taken where another one provides them, too."""
+
+
+def discover(enabled: Container[str] | None = None, *, preferred: Container[str] = ()) -> dict[str, PluginRecord]:
+    """Return every installed plugin by name, in the order of names; `enabled` is applied before any import.
+
+    Of two distributions that provide one plugin, the one that is `preferred` is taken; else neither.
+    """
     core = core_version()
     found: dict[str, PluginRecord] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
@@ -42,10 +49,15 @@ def discover(enabled: Container[str] | None = None) -> dict[str, PluginRecord]:
             continue
         record = PluginRecord(point.name, point.dist.name, point.dist.version, point)
         if (other := found.get(point.name)) is not None:
-            if other.distribution != record.distribution:
+            if other.distribution == record.distribution or other.distribution in preferred:
+                continue
+            if record.distribution not in preferred:
                 other.status = "failed"
-                other.error = f"`{other.distribution}` and `{record.distribution}` both provide a plugin `{point.name}`"
-            continue
+                other.error = (
+                    f"`{other.distribution}` and `{record.distribution}` both provide a plugin `{point.name}`: "
+                    f"export {PREFER}={record.distribution}"
+                )
+                continue
         if enabled is not None and point.name not in enabled:
             record.status, record.error = "disabled", "left out by TRACEBENCH_PLUGINS"
         elif wanted := _core_mismatch(point.dist, core):

@@ -248,3 +248,23 @@ def test_an_observer_that_raises_is_left_out_and_hurts_nobody(caplog: pytest.Log
 
     assert Good.seen == [Path("/r"), Path("/s")]
     assert caplog.text.count("plugin bad failed") == 1
+
+
+def test_of_two_distributions_with_one_plugin_the_preferred_one_is_taken(install_plugin: Any, tmp_path: Path) -> None:
+    install_plugin("good", GOOD)
+    info = tmp_path / "site" / "fork-2.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fork\nVersion: 2.0\n")
+    (info / "entry_points.txt").write_text("[tracebench]\ngood = fake_good\n")
+
+    undecided = discover({"good"})["good"]
+    chosen = {name: discover({"good"}, preferred=[name])["good"] for name in ("fork", "fake-good")}
+
+    assert undecided.status == "failed"
+    assert "`fake-good`" in undecided.error
+    assert "`fork`" in undecided.error
+    assert "export TRACEBENCH_PREFER=" in undecided.error
+    assert {name: (record.distribution, record.status) for name, record in chosen.items()} == {
+        "fork": ("fork", "found"),
+        "fake-good": ("fake-good", "found"),
+    }
