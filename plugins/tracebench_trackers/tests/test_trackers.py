@@ -108,7 +108,8 @@ def test_mlflow_has_a_parent_and_a_run_for_each_job(tmp_path: Path) -> None:
         by_evaluations = client.get_metric_history(child.info.run_id, "best/by_evaluations")
         assert [m.step for m in by_evaluations] == sorted(m.step for m in by_evaluations)
         assert by_evaluations[-1].step <= 20
-        assert "best_state.yaml" in {file.path for file in client.list_artifacts(child.info.run_id)}
+        assert {file.path for file in client.list_artifacts(child.info.run_id)} == {"events.jsonl", "stdout.log"}
+    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == {"config.snapshot.yaml"}
 
 
 def test_wandb_offline_keeps_a_group_with_a_run_for_each_job(tmp_path: Path) -> None:

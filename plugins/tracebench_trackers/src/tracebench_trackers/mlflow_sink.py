@@ -81,9 +81,15 @@ class MLflowJob(Tracker):
         """MLflow holds nothing open."""
 
     def _keep_files(self) -> None:
-        for file in (self._layout.best_state, self._layout.final_state, self._layout.events, self._layout.stdout):
+        """Keep what a job has written of itself by its end, and the config of its run."""
+        kept = {
+            self._layout.events: self._id,
+            self._layout.stdout: self._id,
+            self._layout.run.config_snapshot: self._parent,
+        }
+        for file, run in kept.items():
             if file.is_file() and file.stat().st_size <= LARGEST:
-                self._client.log_artifact(self._id, str(file))
+                self._client.log_artifact(run, str(file))
 
     def _run(self, experiment: str, tags: Mapping[str, str], *, name: str) -> str:
         """Return the id of the run with the first of the tags; it is made when there is none."""

@@ -71,6 +71,7 @@ class WandbJob(Tracker):
             self._run = None
 
     def _keep_files(self) -> None:
-        for file in (self._layout.best_state, self._layout.final_state, self._layout.events, self._layout.stdout):
+        """Keep what a job has written of itself by its end."""
+        for file in (self._layout.events, self._layout.stdout):
             if file.is_file() and file.stat().st_size <= LARGEST:
                 self._run.save(str(file), base_path=str(self._layout.path), policy="now")
