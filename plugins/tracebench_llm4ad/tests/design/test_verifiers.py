@@ -230,3 +230,12 @@ def test_a_rectangle_is_placed_at_the_lowest_free_x_then_y() -> None:
     assert first_fit(cells, 4, 1) == (0, 1)
     assert first_fit(cells, 4, 4) is None
     assert first_fit(cells, 5, 1) is None
+
+
+def test_flows_and_distances_are_symmetric_as_taillards(build: Any) -> None:
+    task = build("optimization/qap_construct", n_facilities=12)
+    for case in task.splits["train"][0].input:
+        for table in (case.instance.flow, case.instance.distance):
+            assert (table == table.T).all()
+            assert not table.diagonal().any()
+            assert 0 < table.max() <= 99

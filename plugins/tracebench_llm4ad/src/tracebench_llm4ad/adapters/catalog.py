@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from tracebench_llm4ad.adapters.tree import Found
 
 SUFFIX = "@root"
-EXTRAS = {"gymnasium": "gym", "pymoo": "pymoo", "sympy": "sympy", "numba": "numba"}
+EXTRAS = {
+    "gymnasium": "gym",
+    "pymoo": "pymoo",
+    "sympy": "sympy",
+    "numba": "numba",
+    "pandas": "tree",
+    "networkx": "tree",
+}
 
 _configured: dict[str, Found] = {}
 

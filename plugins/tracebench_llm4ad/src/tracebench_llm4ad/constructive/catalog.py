@@ -107,6 +107,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:QapOptions",
         tags=("assignment",),
+        comparability=3,
     ),
     row(
         "optimization/knapsack_construct",

@@ -34,8 +34,8 @@ OBJECTIVE = """
 Design a heuristic for the quadratic assignment problem that puts every facility at a location of its own, step by step.
 `select_next_assignment(current_assignment, flow_matrix, distance_matrix)` is called until every facility has its location.
 - `current_assignment` (list of int, length n): entry f is the location of facility f, or -1 while it has none; all -1 at first.
-- `flow_matrix` (int array, shape (n, n)): the flow from facility to facility, 0 to 99, zero diagonal; not symmetric.
-- `distance_matrix` (int array, shape (n, n)): the distance from location to location, 0 to 99, zero diagonal; not symmetric.
+- `flow_matrix` (int array, shape (n, n)): the flow from facility to facility, 0 to 99, symmetric with zero diagonal.
+- `distance_matrix` (int array, shape (n, n)): the distance from location to location, 0 to 99, symmetric with zero diagonal.
 n is 30 unless configured otherwise.
 Return the updated assignment, a list of n ints: what was assigned stays, and one or more facilities that had -1 get free locations.
 Score: the mean over instances of the sum, over all facilities f and g, of flow[f, g] times the distance from f's location to g's; \
@@ -67,11 +67,9 @@ class QapEvaluator(Evaluator[Qap]):
         self.size = options.n_facilities
 
     def generate(self, rng: np.random.Generator) -> Qap:
-        """Draw flows and distances uniformly from 0 to 99, with zero diagonals (as Taillard's `a` instances do)."""
-        flow, distance = rng.integers(0, 100, (2, self.size, self.size))
-        np.fill_diagonal(flow, 0)
-        np.fill_diagonal(distance, 0)
-        return Qap(flow, distance)
+        """Draw symmetric flows and distances uniformly from 0 to 99, with zero diagonals (as Taillard's `a` instances do)."""
+        flow, distance = np.triu(rng.integers(0, 100, (2, self.size, self.size)), k=1)
+        return Qap(flow + flow.T, distance + distance.T)
 
     def solve(self, instance: Qap, heuristic: Heuristic) -> list[int]:
         """Extend the assignment until it is complete; every call must assign something, so n calls are enough."""
