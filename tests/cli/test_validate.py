@@ -97,6 +97,22 @@ def test_all_mistakes_are_told_at_once_with_line_field_and_nearest_name(
     assert not (tmp_path / "runs").exists()
 
 
+def test_mistakes_of_fields_and_of_names_are_told_together(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(f"{MISTAKES}mode: sutb\nbudget: {{evalutions: 3}}\nmax_workers: many\n")
+
+    told = cli("validate", "--config", "bad.yaml", env=CORE_ONLY).stderr
+
+    for line, field in (
+        (2, "executor"),
+        (7, "tasks[0]"),
+        (11, "trainers[0]"),
+        (18, "mode"),
+        (19, "budget.evalutions"),
+        (20, "max_workers"),
+    ):
+        assert told.count(f"`bad.yaml`, line {line}: `{field}") == 1, told
+
+
 def test_a_mistake_of_an_override_names_the_override(cli: Cli, config: Path) -> None:
     done = cli("plan", "c.yaml", "-o", "trainers=[NoOpp]", env=CORE_ONLY)
 

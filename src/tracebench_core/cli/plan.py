@@ -10,6 +10,7 @@ import typer
 
 from tracebench_core.api.console import output
 from tracebench_core.api.console.options import AsJson, Overrides, Root, RunsDir
+from tracebench_core.cli.reading import read_config
 
 if TYPE_CHECKING:
     from tracebench_core.analysis.amounts import Estimate
@@ -40,10 +41,10 @@ def plan(
     import json
 
     from tracebench_core import api
-    from tracebench_core.config import load_config, placing
+    from tracebench_core.config import placing
 
     changes = [*(override or ()), *([f"runs_dir={json.dumps(runs_dir)}"] if runs_dir is not None else [])]
-    settings = load_config(config, overrides=changes)
+    settings = read_config(config, changes, root=root)
     with placing(config, overrides=changes):
         forecast = api.estimate(settings, root=root)
     designs = [_design(forecast, task_id) for task_id in dict.fromkeys(j.task_id for j in forecast.plan.jobs)]

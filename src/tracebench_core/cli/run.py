@@ -27,6 +27,7 @@ from tracebench_core.api.console.options import (
     budget_of,
 )
 from tracebench_core.cli.keyless import fork_helpers, go_on_without_keys
+from tracebench_core.cli.reading import read_config
 
 if TYPE_CHECKING:
     from tracebench_core.api import RunSummary
@@ -86,7 +87,7 @@ def run(
 ) -> None:
     """Run every job of a config. The jobs are tasks x trainers x variants x seeds."""
     from tracebench_core import api
-    from tracebench_core.config import load_config, placing
+    from tracebench_core.config import placing
 
     if detach:
         from tracebench_core.cli.detach import run_detached
@@ -97,7 +98,7 @@ def run(
         *(override or ()),
         *(f"{field}={json.dumps(value)}" for field, value in flags.items() if value is not None),
     ]
-    settings = load_config(config, overrides=changes)
+    settings = read_config(config, changes, root=root)
     if logger is not None:
         settings = with_logger(settings, logger)
     go_on_without_keys(settings)

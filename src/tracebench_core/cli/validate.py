@@ -10,6 +10,7 @@ import typer
 
 from tracebench_core.api.console import output
 from tracebench_core.api.console.options import AsJson, Bench, ConfigFile, Overrides, Root, RunsDir, suite_names
+from tracebench_core.cli.reading import read_config
 
 if TYPE_CHECKING:
     from tracebench_core.plugins import PluginHost
@@ -52,10 +53,10 @@ def validate(
     import json
 
     from tracebench_core import api
-    from tracebench_core.config import load_config, placing
+    from tracebench_core.config import placing
 
     changes = [*(override or ()), *([f"runs_dir={json.dumps(runs_dir)}"] if runs_dir is not None else [])]
-    settings = load_config(config, overrides=changes)
+    settings = read_config(config, changes, root=root)
     host = api.open_host(root=root, plugins=settings.plugins)
     if bench is not None:
         settings = _only(host, settings, suite_names(bench))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,9 +18,18 @@ from tracebench_core.config.document import Document
 from tracebench_core.config.overrides import Override, apply, parse_override
 from tracebench_core.config.problems import Loc, Problem, describe, dotted, render, report
 from tracebench_core.config.shape import kind_at, names_at
+from tracebench_core.errors import ConfigError
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import RunConfig
 from tracebench_core.specs.run import OF_RANGE, OF_VALUES
+
+
+class FlawedConfigError(ConfigError):
+    """A config with problems, and what is sound of it."""
+
+    def __init__(self, message: str, *, hint: str, sound: RunConfig | None) -> None:
+        super().__init__(message, hint=hint)
+        self.sound = sound
 
 
 def load_config(path: str | Path, *, overrides: Sequence[str] = ()) -> RunConfig:
@@ -54,8 +64,27 @@ def _build(source: Document, overrides: Sequence[str]) -> RunConfig:
         config = RunConfig.model_validate_json(json.dumps(changed.data), strict=True)
     except ValidationError as err:
         problems += [_problem(dict(error), form, changes) for error in err.errors()]
-    report(problems, source)
+    try:
+        report(problems, source)
+    except ConfigError as err:
+        raise FlawedConfigError(str(err), hint=err.hint, sound=_sound(changed.data, problems)) from None
     return config
+
+
+def _sound(data: Mapping[str, Any], problems: Iterable[Problem]) -> RunConfig | None:
+    """Return what is left of a config without the fields that have problems; None when nothing holds without them."""
+    left = copy.deepcopy(dict(data))
+    for problem in problems:
+        loc = problem.loc if problem.loc and isinstance(problem.loc[-1], str) else problem.loc[:1]
+        at: Any = left
+        for step in loc[:-1]:
+            at = at.get(step) if isinstance(at, dict) else at[step] if isinstance(at, list) else None  # type: ignore[index]
+        if loc and isinstance(at, dict):
+            at.pop(loc[-1], None)
+    try:
+        return RunConfig.model_validate_json(json.dumps(left), strict=True)
+    except ValidationError:
+        return None
 
 
 def _wrong(data: Mapping[str, Any], form: Canonical, changes: Sequence[Override]) -> list[Problem]:
