@@ -78,9 +78,7 @@ class AnsweringModels:
         """Return the address of a server that asks the function; it runs from the first such question until `close`."""
         with self._lock:
             if self._server is None:
-                self._server = AnsweringServer(
-                    lambda messages, n: self.complete(messages, role=role, phase=phase, n=n)  # type: ignore[arg-type]
-                )
+                self._server = AnsweringServer(lambda messages, n: self.complete(messages, role=role, phase=phase, n=n))
             return Endpoint(base_url=self._server.base_url, api_key=SecretStr("trial"), model="in-process")
 
     def close(self) -> None:

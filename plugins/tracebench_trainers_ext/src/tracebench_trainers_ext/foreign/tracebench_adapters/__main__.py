@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tracebench_client
 
-from .model import ModelGone
+from .model import ModelError, ModelGone
 from .task import Task, TaskRefused
 
 
@@ -28,7 +28,7 @@ def main():
         code, report = 0, {"end": "done"}
     except tracebench_client.BudgetExhausted as spent:
         report = {"end": "budget", "words": str(spent)}
-    except ModelGone as gone:
+    except (ModelGone, ModelError) as gone:
         report = {"end": "model", "words": str(gone)}
     except TaskRefused as refused:
         report = {"end": "not applicable", "words": str(refused)}

@@ -4,10 +4,11 @@ import logging
 from contextlib import contextmanager
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
+from dspy.utils.exceptions import AdapterParseError, LMError
 
 from .dspy_carrier import GatewayLM, Program
 from .gepa_common import Lineage, planned_calls
+from .model import ModelGone
 from .task import settings_of
 
 ONE_THREAD = {"num_threads": 1, "display_progress": False}
@@ -26,6 +27,8 @@ def opened(task, settings, **program):
     except AdapterParseError as error:  # some of the optimizers end at the first answer that is not in DSPy's form
         print(f"The optimizer gave up at an answer that it cannot read: {error}", flush=True)
         task.problem.log("unreadable_answer", 1.0)
+    except LMError as error:  # some end at the first call that failed; the gateway has tried it several times
+        raise ModelGone(str(error)) from error
     task.end_step()
 
 
