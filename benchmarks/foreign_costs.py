@@ -50,6 +50,12 @@ main()
 """
 
 
+def children() -> float:
+    """Return the CPU seconds of all processes started from here that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def stub(trainers: Sequence[str], tasks: Sequence[Mapping[str, Any]]) -> None:
     """Print how long all of them take in stub mode on two cores, and how their jobs ended."""
     config = {
@@ -61,15 +67,18 @@ def stub(trainers: Sequence[str], tasks: Sequence[Mapping[str, Any]]) -> None:
         "tasks": list(tasks),
         "trainers": [{"id": name} for name in trainers],
     }
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), children()
     done = api.run(parse_config(config), stream=io.StringIO())
-    seconds = time.perf_counter() - begun
+    seconds, cpu = time.perf_counter() - begun, children() - before
     results = list(api.load_run(done.run_dir).results.values())
     for r in results:
         if r.status == "failed" or (r.status == "skipped" and "not applicable" not in r.stop_reason):
             print(f"{r.task_id}, {r.trainer_id}, {r.status}: {r.stop_reason or r.error}")
     ends = ", ".join(f"{number} {status}" for status, number in Counter(r.status for r in results).items())
-    print(f"{len(results)} jobs in {seconds:.0f} s ({ends}); target {STUB_SECONDS} s for all trainers on 2 cores")
+    print(
+        f"{len(results)} jobs in {seconds:.0f} s, {cpu:.0f} s of CPU ({ends}); "
+        f"target {STUB_SECONDS} s for all trainers on 2 cores"
+    )
 
 
 def listing(folder: Path) -> None:
@@ -82,12 +91,11 @@ def listing(folder: Path) -> None:
                 (folder / name / entry.name).symlink_to(entry)
     for _ in range(9):
         for name in best:
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            before = children()
             argv = [sys.executable, "-S", "-c", LISTING, str(folder / name)]
             found = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
             assert found.startswith("Agent\t") == (name == "with")
-            best[name] = min(best[name], after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+            best[name] = min(best[name], children() - before)
     ratio = best["with"] / best["without"]
     print(
         f"list-trainers: {best['without']:.3f} s of CPU without the plugin, {best['with']:.3f} s with it: {ratio:.2f}x; goal 1.2x"

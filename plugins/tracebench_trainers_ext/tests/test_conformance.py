@@ -35,8 +35,25 @@ STEP_DOWN = "the code toy's second stage scores lower on most minibatches, and a
 WHOLE_FIRST = (
     "it measures the initial candidate on all of validation first, and 200 evaluations do not pay for 500 examples"
 )
+NOT_REPEATABLE = "it puts ids of its own drawing and times into prompts, or draws without a seed"
 GEPA = {"TB204": STEP_DOWN, "TB211": WHOLE_FIRST}
-WAIVED: Mapping[str, Mapping[str, str]] = {"gepa-optimize": GEPA, "gepa-anything": GEPA, "DSPy-GEPA": GEPA}
+NUMERIC = {
+    "TB204": "it searches numbers and choices, and a program holds none",
+    "TB209": "it measures on train; the engine measures the finalists on validation",
+    "TB211": "a trial is a measurement on all of train, and 200 evaluations do not pay for 500 examples",
+}
+EVOLUTION = {"TB205": NOT_REPEATABLE, "TB213": NOT_REPEATABLE}
+WAIVED: Mapping[str, Mapping[str, str]] = {
+    "gepa-optimize": GEPA,
+    "gepa-anything": GEPA,
+    "DSPy-GEPA": GEPA,
+    "OpenEvolve": EVOLUTION,
+    "SkyDiscover-AdaEvolve": EVOLUTION,
+    "SkyDiscover-BestOfN": EVOLUTION,
+    "ShinkaEvolve": EVOLUTION,
+    "Optuna": NUMERIC,
+    "Nevergrad": NUMERIC,
+}
 """By trainer and code: what the library cannot do, and why."""
 
 
