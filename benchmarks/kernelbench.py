@@ -4,6 +4,7 @@
     python benchmarks/kernelbench.py hand                        hand-written kernels against the plain ones
     python benchmarks/kernelbench.py noise --times 100           a kernel against itself: how far from 1 the raw ratio is
     python benchmarks/kernelbench.py modules --root CHECKOUT     KernelBench's modules at CPU sizes against themselves (needs torch)
+    python benchmarks/kernelbench.py warm                        a module and a Numba kernel: seconds beyond the kernels' own (needs both)
     python benchmarks/kernelbench.py optimise                    PrioritySearch and KeepBest, real mode, a rule-based server
 
 The server of the last knows rules and is no language model: it shows that the suite leads from slow kernels to fast ones, not how well a
@@ -30,7 +31,7 @@ from tracebench_kernelbench.building import build_kernel
 from tracebench_kernelbench.driving import drive
 from tracebench_kernelbench.judging import judge
 from tracebench_kernelbench.modules.backends import TORCH
-from tracebench_kernelbench.modules.exercise import ModuleExercise
+from tracebench_kernelbench.modules.exercise import ModuleExercise, OwnExercise
 from tracebench_kernelbench.modules.source import at_cpu_sizes, cpu_sizes, find_problems
 from tracebench_kernelbench.modules.stepping import judge_python
 from tracebench_kernelbench.modules.task import renamed
@@ -86,6 +87,36 @@ void kernel(const float* x, float* out) {
 }
 """,
 }
+
+
+MODULE = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.linear = torch.nn.Linear(n, n)
+
+    def forward(self, x):
+        return torch.tanh(self.linear(x))
+
+def get_inputs():
+    return [torch.randn(64, 96)]
+
+def get_init_inputs():
+    return [96]
+"""
+LOOPS = """
+import numba
+
+@numba.njit
+def work(x, out):
+    for i in range(x.shape[0]):
+        out[i] = x[i].sum()
+
+def kernel(x, out):
+    work(x, out)
+"""
 
 
 CONFIG = """
@@ -164,6 +195,26 @@ def modules(root: Path, only: str) -> None:
             print(f"| `{name}` | {cells} | {took:.2f} |", flush=True)
 
 
+def warm() -> None:
+    """Judge a module and a Numba kernel six times each; print the last five's median seconds beyond the calls of both kernels."""
+    effort = Effort(least=20, most=20)
+    cases = {
+        "PyTorch, a linear layer": (ModuleExercise(MODULE, TORCH), renamed(MODULE)),
+        "Numba, row_sums": (OwnExercise(PROBLEMS["row_sums"]), LOOPS),
+    }
+    with open_sandbox(preload=["numpy", "torch", "numba"]) as sandbox:
+        for name, (exercise, source) in cases.items():
+            beyond = []
+            for _ in range(6):
+                began = time.perf_counter()
+                m = judge_python(exercise, source, sandbox, effort).metrics
+                took = time.perf_counter() - began
+                beyond.append(took - (effort.warm + effort.least) * (m["reference_ms"] + m["candidate_ms"]) / 1000)
+            print(
+                f"{name}: {median(beyond[1:]):.2f} s beyond the kernels' own time (goal 0.5); the first {beyond[0]:.2f} s"
+            )
+
+
 def optimise() -> None:
     """Run two trainers on `matmul` against a server that hands out a better kernel each time it is asked."""
     asked = 0
@@ -187,7 +238,7 @@ def optimise() -> None:
 def main() -> None:
     """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("problems", "hand", "noise", "modules", "optimise"))
+    parser.add_argument("what", choices=("problems", "hand", "noise", "modules", "warm", "optimise"))
     parser.add_argument("--only", default="", help="only problems whose name contains this")
     parser.add_argument("--times", type=int, default=100)
     parser.add_argument("--root", type=Path, help="a checkout of KernelBench, for `modules`")
@@ -195,8 +246,8 @@ def main() -> None:
     if arguments.what == "modules":
         modules(arguments.root or parser.error("`modules` needs --root CHECKOUT"), arguments.only)
         return
-    if arguments.what == "optimise":
-        optimise()
+    if arguments.what in {"warm", "optimise"}:
+        {"warm": warm, "optimise": optimise}[arguments.what]()
         return
     with open_sandbox() as sandbox:
         sources = {name: problem.source for name, problem in PROBLEMS.items()} if arguments.what == "problems" else HAND

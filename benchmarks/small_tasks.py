@@ -29,7 +29,7 @@ from tracebench_core.specs import Completion, Example, Usage
 from tracebench_hfqa.task import build
 from tracebench_local.server import LlamaServer
 
-SLOTS = 2
+SLOTS = 8
 MOST_TOKENS = {"short_facts": 16, "extraction": 16, "classification": 4, "format_following": 32}
 EVERYWHERE = (
     "Answer the question.",

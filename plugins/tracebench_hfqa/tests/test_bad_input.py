@@ -1,7 +1,8 @@
 """Bad input, whole: hostile replies to every row that ships, right answers however they are decorated, and rows that are no rows.
 
-Faults of a task file are in `test_declared.py`, those of a hub in `test_hub.py`; `pytest plugins/tracebench_hfqa/tests -k "bad or named"`
-runs all of them, with `TRACEBENCH_HEAVY=datasets` those of the hub too.
+Faults of a task file are in `test_declared.py`, those of a hub in `test_hub.py`. All of them, in an environment with `datasets`:
+
+    TRACEBENCH_HEAVY=datasets python -m pytest plugins/tracebench_hfqa/tests/test_{bad_input,declared,hub}.py
 """
 
 from __future__ import annotations
