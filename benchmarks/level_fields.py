@@ -124,24 +124,39 @@ VERSIONS = (
 """Expressions of the packing program's last line."""
 
 
+PACKING_SIZES: dict[Split, int] = {"train": 3, "validation": 3, "test": 5}
+
+
 @functools.cache
-def build_packing() -> Toy:
-    """LLM4AD's online bin packing, its programs from a script: each was measured once, in the sandbox, by the task itself."""
-    sizes: dict[Split, int] = {"train": 3, "validation": 3, "test": 5}
-    options = {"size": "small", "n_train": sum(sizes.values()), "n_validation": 0, "n_test": 0}
-    measured = {
+def measured_packing() -> dict[str, list[float]]:
+    """Return the scores of every version on all instances, the worst version first: measured by the task itself, in the sandbox."""
+    options = {"size": "small", "n_train": sum(PACKING_SIZES.values()), "n_validation": 0, "n_test": 0}
+    scores = {
         (code := HEADER + line + "\n"): [
             f.score for f in api.evaluate_task(PACKING, {"program": code}, eval_kwargs=options)
         ]
         for line in VERSIONS
     }
-    ladder = sorted(measured, key=lambda code: fmean(measured[code]))
+    return {code: scores[code] for code in sorted(scores, key=lambda code: fmean(scores[code]))}
+
+
+def packing_scale() -> float:
+    """Return how much better the best version is than the worst, where training begins."""
+    means = [fmean(scores) for scores in measured_packing().values()]
+    return means[-1] - means[0]
+
+
+@functools.cache
+def build_packing() -> Toy:
+    """LLM4AD's online bin packing, its programs from a script."""
+    measured = measured_packing()
+    ladder = [*measured]
 
     def move(values: Values, by: int) -> Values:
         place = ladder.index(str(values["program"])) + by
         return {"program": ladder[min(max(place, 0), len(ladder) - 1)]}
 
-    instances = iter(range(sum(sizes.values())))
+    instances = iter(range(sum(PACKING_SIZES.values())))
     task = SimpleTask(
         parameters=[Parameter(name="program", initial=ladder[0], kind="code")],
         objective="Pack items that come one at a time into few bins.",
@@ -149,7 +164,7 @@ def build_packing() -> Toy:
         guide=lambda _example, score, _context: Feedback(score=score, text=f"{-score:g} bins."),
         splits={
             split: tuple(Example(id=f"{split}-{i}", input=next(instances)) for i in range(size))
-            for split, size in sizes.items()
+            for split, size in PACKING_SIZES.items()
         },
     )
     lesson = Lesson(

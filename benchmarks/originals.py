@@ -155,7 +155,8 @@ def gepa_side(seeds: int) -> Iterator[str]:
         Field("noisy dials", build_dials(validation=24, noise=1.0), calm, Budget(evaluations=900)),
     )
     asked = [replace(f, title=f"{f.title}, {CALLS} calls", budget=Budget(llm_calls=CALLS)) for f in equal]
-    for field in (*equal, *asked):
+    changing = [replace(f, title=f"{f.title}, no empty reply", harms=1 - f.improves) for f in equal]
+    for field in (*equal, *asked, *changing):
         ours = [field.run(builder("GEPA-Base", cache_evaluation=False), seed) for seed in range(seeds)]
         theirs = [field.run(lambda seed=seed: Original(seed=seed), seed) for seed in range(seeds)]
         yield row(field, ours, theirs)

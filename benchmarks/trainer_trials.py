@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from level_fields import build_conflict, build_exam, build_packing, build_valley
+from level_fields import build_conflict, build_exam, build_packing, build_valley, packing_scale
 from pydantic import BaseModel
 
 from tracebench_core.builtin.baselines import BestOfN, NoOp, SequentialRefine
@@ -112,9 +112,9 @@ FIELDS: dict[str, Callable[[], tuple[Toy, Toy, Budget, float]]] = {
         2.6,
     ),
     "deceptive": lambda: (build_valley(), build_valley(), Budget(evaluations=120, llm_calls=120), 1.0),
-    "conflicting": lambda: (build_conflict(), build_conflict(), Budget(evaluations=400, llm_calls=200), 2.25),
+    "conflicting": lambda: (build_conflict(), build_conflict(), Budget(evaluations=400, llm_calls=200), 2.4),
     "exam": lambda: (build_exam(), build_exam(), Budget(evaluations=1500, llm_calls=300), 1.0),
-    "code": lambda: (build_packing(), build_packing(), Budget(evaluations=120, llm_calls=120), 1.0),
+    "code": lambda: (build_packing(), build_packing(), Budget(evaluations=120, llm_calls=120), packing_scale()),
 }
 """By title the task, its noise-free twin, the budget, and what lies between the initial candidate and the ideal; 1 for shares."""
 

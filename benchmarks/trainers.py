@@ -35,7 +35,11 @@ REFERENCE = "SequentialRefine"
 CLOSE = 0.02
 """Of a field's scale: a returned candidate within this of the job's best counts as the best."""
 HELD_OUT = 1000
-POINTS = 40
+POINTS = 20
+DRAWN = (
+    "SequentialRefine", "PrioritySearch", "GEPA-Base", "MapElites", "Anneal", "UCBSearch", "TextualGradients", "BeamSearch",
+)  # fmt: skip
+"""As many curves as there are colours."""
 
 
 class Estimate(NamedTuple):
@@ -151,11 +155,11 @@ class Table:
         self.trainers = {name: build for name, build in trainers().items() if not only or name in only}
 
     def run(self) -> None:
-        """Make what is missing, field by field."""
+        """Make what is missing, seed by seed, so that what there is of a field compares all trainers on the same seeds."""
         for kept in self.kept:
-            for name, build in self.trainers.items():
-                for _ in kept.outcomes(name, build, self.seeds):
-                    pass
+            for seed in self.seeds:
+                for name, build in self.trainers.items():
+                    [*kept.outcomes(name, build, [seed])]
 
     def outcomes(self, kept: Kept, name: str) -> list[Outcome]:
         """Return a trainer's outcomes on a field, by seed."""
@@ -201,26 +205,26 @@ class Table:
             if name != leave_out:
                 yield f"| {name} | " + " | ".join(cell(self.outcomes(k, name), k) for k in shown) + " |"
 
-    def draw(self, folder: Path) -> None:
-        """Draw best-so-far by what was used, one picture for each field, with 95 % bands over seeds."""
+    def draw(self, folder: Path, names: Sequence[str]) -> None:
+        """Draw best-so-far by what was used, one picture for each field, with 95 % bands over seeds.
+
+        Drawn is the gain over the initial candidate, in parts of the field's scale.
+        """
         from tracebench_core.analysis.charts import Charts  # noqa: PLC0415 - only pictures need it
 
         folder.mkdir(parents=True, exist_ok=True)
         for kept in self.kept:
-            rows = [row for name in self.trainers for row in self._curve(name, self.outcomes(kept, name))]
-            chart = (
-                Charts([*self.trainers])
-                .curves(rows)
-                .properties(title=f"{kept.field.title}: best so far, noise-free score")
-            )
+            rows = [row for name in names for row in self._curve(name, self.outcomes(kept, name), kept.field.scale)]
+            chart = Charts([*names]).curves(rows).properties(title=f"{kept.field.title}: best so far, noise-free")
             chart.save(str(folder / f"{kept.field.title.replace(' ', '-')}-{self.axis}.svg"))
 
-    def _curve(self, name: str, own: Sequence[Outcome]) -> Iterator[dict[str, object]]:
+    def _curve(self, name: str, own: Sequence[Outcome], scale: float) -> Iterator[dict[str, object]]:
         place = 0 if self.axis == "evaluations" else 1
         last = max(o.evaluations if self.axis == "evaluations" else o.calls for o in own)
         for point in range(POINTS + 1):
             x = last * point / POINTS
-            found = estimate([next(s for *used, s in reversed(o.curve) if used[place] <= x) for o in own])
+            now = [next(s for *used, s in reversed(o.curve) if used[place] <= x) for o in own]
+            found = estimate([(s - o.curve[0][2]) / scale for s, o in zip(now, own, strict=True)])
             interval = {"mean": found.mean, "low": found.low, "high": found.high}
             yield {"axis": self.axis, "trainer": name, "x": x, "carried": False, **interval}
 
@@ -258,9 +262,10 @@ def main() -> None:
             show(f"Final score {at}: mean and 95 % interval", table.scores())
             show(f"Difference from {REFERENCE} {at}, paired", table.differences())
             show(f"Winner's curse {at}", table.curse())
-            show(f"Jobs that returned their best {at}", table.winners())
+            if any(len(kept.field.held_out) >= HELD_OUT for kept in table.kept):
+                show(f"Jobs that returned their best {at}", table.winners())
             if given.plots:
-                table.draw(given.plots)
+                table.draw(given.plots, [n for n in DRAWN if n in table.trainers])
 
 
 def show(title: str, rows: Iterator[str]) -> None:
