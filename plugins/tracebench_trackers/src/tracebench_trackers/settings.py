@@ -12,7 +12,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    patience: float = Field(default=10.0, ge=0)
+    patience: float = Field(default=30.0, ge=0)
     """Seconds that the end of a job waits for what is still to be sent."""
 
 

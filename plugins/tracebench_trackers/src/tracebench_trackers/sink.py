@@ -38,6 +38,7 @@ class Sink:
         self.job_dir = job_dir
         self.settings = self.model(**settings)
         self._tracker: Tracker | None = None
+        self._closed = False
         self._courier: Courier[Reading | None] = Courier(type(self).__name__, self._deliver)
 
     def open(self) -> Tracker:
@@ -50,9 +51,11 @@ class Sink:
             self._courier.send(reading)
 
     def close(self) -> None:
-        """Wait for what is still to be sent, as long as the settings allow."""
-        self._courier.send(None)
-        self._courier.close(self.settings.patience)
+        """Wait for what is still to be sent, as long as the settings allow. A second time there is nothing to do."""
+        if not self._closed:
+            self._closed = True
+            self._courier.send(None)
+            self._courier.close(self.settings.patience)
 
     def _deliver(self, reading: Reading | None) -> None:
         if reading is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tracebench_core.api.records import JobLayout
@@ -24,6 +25,14 @@ class WandbLogger(Sink):
         return WandbJob(self.settings, JobLayout(self.job_dir))
 
 
+def _own_folder(layout: JobLayout) -> Path:
+    """Make a folder for what one process of a job writes: nothing of an earlier one is touched, not even a link to the latest."""
+    home = layout.path / "wandb"
+    folder = home / str(1 + sum(1 for _ in home.glob("*")))
+    folder.mkdir(parents=True)
+    return folder
+
+
 class WandbJob(Tracker):
     """One job as a run of Weights & Biases. `wandb` has no types here: an extra."""
 
@@ -39,7 +48,8 @@ class WandbJob(Tracker):
             name=layout.job_id,
             id=f"{layout.run.path.name}-{layout.job_id}",
             resume="allow",
-            dir=str(layout.path),
+            reinit="create_new",
+            dir=str(_own_folder(layout)),
             settings=wandb.Settings(silent=True, console="off", save_code=False, disable_git=True),
         )
         self._run.define_metric("step")
