@@ -72,6 +72,10 @@ distributions *names: build
 checks-page:
     {{bin}}/python -c "from pathlib import Path; from tracebench_core.testing.kit import reference; Path('docs/reference/checks.md').write_text(reference())"
 
+# mutants of eight modules, on their unit tests: goes on where an earlier call stopped (docs/explanation/mutants.md)
+mutants *options:
+    uv run --quiet --no-sync --with 'cosmic-ray>=8.3,<9' python -W ignore -m tests.mutants "$@"
+
 # what takes long or needs much: Terminal-Bench on Harbor, the viewer in a browser, experiments, every damage to a run directory
 soak:
     bash .ci/soak

@@ -11,7 +11,6 @@ from tracebench_core.specs import Axis, Budget, Range
 
 Level = Literal["low", "likely", "high"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-AXES: tuple[Axis, ...] = get_args(Axis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Amounts:
         """Return how much of the work beyond `start` the caps allow, and the axis that allows least; None when no cap is being spent."""
         shares: dict[Axis, float] = {}
         for axis, cap in budget.caps().items():
-            amount, base = getattr(self, axis), _base(start, axis)
+            amount, base = getattr(self, axis, None), _base(start, axis)
             if amount is not None and amount > base:
                 shares[axis] = (cap - base) / (amount - base)
         first = min(shares, key=shares.__getitem__, default=None)
@@ -76,6 +75,10 @@ class Amounts:
         return Amounts(**{**amounts, first: float(budget.caps()[first])})
 
 
+AXES: tuple[Axis, ...] = tuple(field.name for field in fields(Amounts))  # type: ignore[misc]  # each is an axis
+"""The axes that are foreseen, and on which trainers are compared."""
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """Amounts at the three levels."""
@@ -86,7 +89,7 @@ class Estimate:
 
     def on(self, axis: Axis) -> Range | None:
         """Return one axis as a range, least first: a cap on another axis can end the dear level earlier. None where not known."""
-        values = [getattr(getattr(self, level), axis) for level in LEVELS]
+        values = [getattr(getattr(self, level), axis, None) for level in LEVELS]
         return None if None in values else Range(low=min(values), likely=values[1], high=max(values))
 
     def each(self, change: Callable[[Amounts], Amounts]) -> Estimate:
@@ -105,7 +108,7 @@ def total_estimate(parts: Sequence[Estimate]) -> Estimate:
 
 
 def _base(start: Amounts | None, axis: Axis) -> float:
-    return 0.0 if start is None else getattr(start, axis) or 0.0
+    return 0.0 if start is None else getattr(start, axis, None) or 0.0
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

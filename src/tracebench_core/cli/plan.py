@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from tracebench_core.analysis.amounts import Estimate
     from tracebench_core.analysis.estimate import JobEstimate
     from tracebench_core.api import Forecast
-    from tracebench_core.specs import Axis, JobSpec, Range
+    from tracebench_core.specs import JobSpec, Range
     from tracebench_core.store.rows import GroupKey
 
-COLUMNS = ("task", "trainer", "params", "jobs", "evaluations", "calls", "tokens", "usd", "seconds", "ends by")
 LARGE = 2.0
 """Standard deviations between two means that are called huge (S. S. Sawilowsky 2009, New Effect Size Rules of Thumb)."""
 
@@ -61,22 +60,19 @@ def plan(
 
 
 def _print_jobs(forecast: Forecast) -> None:
+    from tracebench_core.specs import AXES
+
     groups = _groups(forecast)
+    columns = ("task", "trainer", "params", "jobs", *(axis.column for axis in AXES), "ends by")
     output.table(
-        COLUMNS, [_row(group, jobs, forecast) for group, jobs in groups.items()], least=("tokens", "params", "calls")
+        columns, [_row(group, jobs, forecast) for group, jobs in groups.items()], least=("tokens", "params", "calls")
     )
     total = forecast.run.amounts
     workers = forecast.plan.config.max_workers
     output.line("")
     output.line(f"jobs:         {len(forecast.plan.jobs)}, {workers} at a time")
-    for label, axis in (
-        ("evaluations", "evaluations"),
-        ("model calls", "llm_calls"),
-        ("tokens", "tokens"),
-        ("USD", "usd"),
-    ):
-        output.line(f"{label + ':':<14}{_range_words(total.on(axis))}")  # type: ignore[arg-type]  # names of axes
-    output.line(f"{'time:':<14}{_range_words(total.on('seconds'), unit=' s')}")
+    for axis in AXES:
+        output.line(f"{axis.label + ':':<14}{_range_words(total.on(axis.name), unit=axis.unit)}")
     if forecast.run.cut_by is not None:
         output.line(f"{'ends by:':<14}the run's budget of {forecast.run.cut_by}")
     told = f"{forecast.history.jobs} past jobs" if forecast.history.jobs else "no past run; defaults stand in"
@@ -96,16 +92,16 @@ def _groups(forecast: Forecast) -> dict[GroupKey, list[JobSpec]]:
 
 def _row(group: GroupKey, jobs: list[JobSpec], forecast: Forecast) -> tuple[str, ...]:
     from tracebench_core.analysis.amounts import total_estimate
+    from tracebench_core.specs import AXES
 
     estimates = [forecast.run.jobs[job.job_id] for job in jobs]
     amounts = total_estimate([e.amounts for e in estimates])
-    axes: tuple[Axis, ...] = ("evaluations", "llm_calls", "tokens", "usd", "seconds")
     return (
         group.task.task_id,
         group.trainer_id,
         group.params if group.params != "{}" else "",
         str(len(jobs)),
-        *(_cell(amounts.on(axis)) for axis in axes),
+        *(_cell(amounts.on(axis.name)) for axis in AXES),
         estimates[0].cut_by or "",
     )
 

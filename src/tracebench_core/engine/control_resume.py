@@ -7,12 +7,9 @@ from typing import Any
 from tracebench_core.engine.control import RunControl
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import did_you_mean
-from tracebench_core.specs import Axis, Budget, RunConfig
+from tracebench_core.specs import ADDING, Axis, Budget, RunConfig
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.reader import load_run
-
-COUNTED: tuple[Axis, ...] = ("evaluations", "llm_calls", "tokens", "usd")
-"""Axes that earlier processes of a run have used up; seconds count anew in each."""
 
 
 def with_run_budget(config: RunConfig, budget: Budget, *, layout: RunLayout) -> RunConfig:
@@ -23,7 +20,7 @@ def with_run_budget(config: RunConfig, budget: Budget, *, layout: RunLayout) -> 
     """
     changed: dict[str, Any] = {axis: getattr(budget, axis) for axis in budget.caps()}
     spent = _spent(layout)
-    for axis in COUNTED:
+    for axis in ADDING:  # seconds count anew in each process
         if axis in changed and spent[axis] >= changed[axis]:
             raise UsageError(
                 f"Run `{layout.run_id}` has spent {spent[axis]:g} {axis} already, and the new cap is {changed[axis]:g}.",
@@ -58,4 +55,4 @@ def record_resume(layout: RunLayout, *, failed: bool, error_type: str | None, ru
 def _spent(layout: RunLayout) -> dict[Axis, float]:
     """Return what the jobs' present results add up to; an unknown price counts as nothing."""
     used = [result.used for result in load_run(layout.path).results.values()]
-    return {axis: sum(getattr(u, axis) or 0 for u in used) for axis in COUNTED}
+    return {axis: sum(getattr(u, axis) or 0 for u in used) for axis in ADDING}

@@ -88,6 +88,7 @@ def _size(job: JobSpec, plan: Plan, host: PluginHost) -> TaskSize | str:
         train=len(splits.get("train", ())),
         validation=len(splits.get("validation", ())),
     )
+    opened.close()
     return TaskSize(shape, test=len(opened.test), uses_model=spec.uses_model)
 
 

@@ -151,13 +151,14 @@ class LazySandbox:
 
 
 def _environments(order: JobOrder, spec: TaskSpec, recorder: Recorder) -> JobEnvironments | None:
-    if order.environments is None or not spec.environments:
+    names = (*spec.environments, *filter(None, [spec.dataset]))
+    if order.environments is None or not names:
         return None
     from tracebench_core.engine.environments.client import JobEnvironments  # noqa: PLC0415 - few tasks name any
 
     return JobEnvironments(
         order.environments,
-        names=spec.environments,
+        names=names,
         job_id=order.job.job_id,
         seed=order.job.seed,
         recorder=recorder,

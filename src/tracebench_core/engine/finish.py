@@ -140,7 +140,7 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
 
 
 def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> None:
-    opened = open_job_task(order, context.host)
+    opened = open_job_task(order, context.host, context.environments)
     try:
         context.recorder.data(data_of(opened))
         initial = so_far.candidate("c0", blobs)

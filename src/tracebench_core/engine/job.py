@@ -181,7 +181,7 @@ def _train(
     order: JobOrder, context: JobContext, *, meter: Meter, opened_problem: Callable[[MeteredProblem], None]
 ) -> None:
     job = order.job
-    opened = open_job_task(order, context.host)
+    opened = open_job_task(order, context.host, context.environments)
     try:
         initial = Candidate(id="c0", values={p.name: p.initial for p in opened.task.parameters})
         service = open_service(order, context, opened, initial=initial, meter=meter)
@@ -199,7 +199,7 @@ def _train(
         opened.close()
 
 
-def open_job_task(order: JobOrder, host: PluginHost) -> OpenTask:
+def open_job_task(order: JobOrder, host: PluginHost, environments: Environments) -> OpenTask:
     """Open a job's task with the job's own options and guide; for training, without its test split."""
     job = order.job
     return open_task(
@@ -210,6 +210,7 @@ def open_job_task(order: JobOrder, host: PluginHost) -> OpenTask:
         guide_kwargs=job.guide_kwargs,
         splits=TRAINING_SPLITS if order.phase == "train" else ALL_SPLITS,
         salts=order.salts,
+        environments=environments,
     )
 
 

@@ -170,13 +170,7 @@ class Meter:
     def used(self) -> BudgetState:
         """Return what is used up to now, on every axis."""
         usage = self._models.used() if self._models else Usage()
-        return BudgetState(
-            evaluations=self._evaluations,
-            llm_calls=usage.llm_calls + usage.cached_calls,
-            tokens=usage.tokens,
-            usd=usage.usd,
-            seconds=self.seconds(),
-        )
+        return BudgetState.of(usage, evaluations=self._evaluations, seconds=self.seconds())
 
     def refusal(self) -> Refusal | None:
         """Return the cap that first turned away an evaluation or a model call, a foreign client's included; None while none did."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from tracebench_core.contracts import Guide, Optimizer, Problem, Task, Trainer
-from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
-from tracebench_core.plugins import PluginHost, load_ref, unmet_requirement
+from tracebench_core.engine.context import Environments
+from tracebench_core.engine.datasets import open_dataset
+from tracebench_core.engine.demand import demand
+from tracebench_core.errors import PluginError, UsageError
+from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import Component, Example, Parameter, Split, TaskSpec
 from tracebench_core.store.ranking import Aggregate, mean
 
@@ -27,6 +31,8 @@ class OpenTask(NamedTuple):
     guide: Guide
     test: tuple[Example, ...]
     spec: TaskSpec
+    closing: Callable[[], object] = lambda: None
+    """Ends what the task's data set has opened for it."""
 
     def self_check(self) -> Sequence[str]:
         """Return what the task finds wrong with itself on this machine."""
@@ -36,8 +42,11 @@ class OpenTask(NamedTuple):
     def close(self) -> None:
         """Have the task end what it has opened in this process."""
         close = getattr(self.task, "close", None)
-        if callable(close):
-            close()
+        try:
+            if callable(close):
+                close()
+        finally:
+            self.closing()
 
 
 class SealedTask:
@@ -66,8 +75,11 @@ def open_task(
     guide_kwargs: Mapping[str, Any] | None = None,
     splits: frozenset[Split] = ALL_SPLITS,
     salts: Mapping[Split, str] = MappingProxyType({}),
+    environments: Environments | None = None,
 ) -> OpenTask:
     """Build a task and seal its test split; `splits` are those that this process may hold, `salts` what generated ones are drawn from.
+
+    `environments` are the run's, one of which may hold the task's data set; without them the data set is opened here.
 
     Raises:
         MissingRequirementError: when the machine lacks what the task needs.
@@ -82,7 +94,21 @@ def open_task(
         options["splits"] = splits
     if spec.salted:
         options["salts"] = {split: salt for split, salt in salts.items() if split in splits}
-    task: Task = load(**options)
+    with ExitStack() as stack:
+        if spec.dataset is not None:
+            handle, closing = open_dataset(host, spec.dataset, options, environments=environments)
+            options["dataset"] = handle
+            stack.callback(closing)
+        task: Task = load(**options)
+        _refuse_broken(task_id, task)
+        chosen = task.guide
+        if guide is not None:
+            chosen = load_ref(host.component("guide", guide).loader, owner=guide)(task, **(guide_kwargs or {}))
+        test = tuple(task.splits.get("test", ())) if "test" in splits else ()
+        return OpenTask(SealedTask(task), chosen, test, spec, stack.pop_all().close)
+
+
+def _refuse_broken(task_id: str, task: Task) -> None:
     if not task.parameters:
         raise UsageError(f"Task `{task_id}` has no trainable parameters (no_trainable_parameters).")
     ids = [e.id for examples in task.splits.values() for e in examples]
@@ -90,11 +116,6 @@ def open_task(
         raise PluginError(f"Task `{task_id}` uses an example id twice.")
     if not task.splits.get("train"):
         raise PluginError(f"Task `{task_id}` has no example in its train split.")
-    chosen = task.guide
-    if guide is not None:
-        chosen = load_ref(host.component("guide", guide).loader, owner=guide)(task, **(guide_kwargs or {}))
-    test = tuple(task.splits.get("test", ())) if "test" in splits else ()
-    return OpenTask(SealedTask(task), chosen, test, spec)
 
 
 def load_aggregate(host: PluginHost, spec: TaskSpec) -> Aggregate:
@@ -137,12 +158,3 @@ def settings_model(spec: Component, settings: Mapping[str, Any]) -> BaseModel:
         return model.model_validate(dict(settings))
     except ValidationError as err:
         raise UsageError(f"`{spec.name}` cannot take these settings: {err.errors()[0]['msg']}.") from err
-
-
-def demand(id_: str, spec: TaskSpec | Component, settings: Mapping[str, Any] | None = None) -> None:
-    """Raise when what a spec describes cannot run on this machine."""
-    if spec.broken:
-        hint = "trace-bench list-trainers --all" if isinstance(spec, Component) else "trace-bench list-tasks --json"
-        raise PluginError(f"`{id_}` is broken: {spec.broken}.", hint=hint)
-    if missing := unmet_requirement(spec.requires, settings):
-        raise MissingRequirementError(f"`{id_}` needs the {missing.kind} `{missing.name}`.", hint=missing.hint)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from tracebench_core.contracts import NotMeasured
-from tracebench_core.engine.opening import demand
+from tracebench_core.engine.demand import demand
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.llm.models import PREFIXES, every_model, resolve_models
 from tracebench_core.llm.variants import llm_configs, name_of

@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
-from tracebench_core.specs import Axis, Budget, JobResult, JobSpec
+from tracebench_core.specs import ADDING, Axis, Budget, BudgetState, JobResult, JobSpec
 from tracebench_core.store.metering import total
 
-AXES: tuple[Axis, ...] = ("evaluations", "llm_calls", "tokens", "usd")
 Group = tuple[str, str, str]
 
 
@@ -21,7 +20,7 @@ class Reserve:
 
     def __init__(self, budget: Budget, spent: Mapping[Axis, float | None]) -> None:
         """`spent`: by the run so far, by axis."""
-        self._caps = {axis: cap for axis, cap in budget.caps().items() if axis in AXES}
+        self._caps = {axis: cap for axis, cap in budget.caps().items() if axis in ADDING}
         self._left = {axis: cap - (spent.get(axis) or 0.0) for axis, cap in self._caps.items()}
         self._active: dict[str, dict[Axis, float | None]] = {}
         self._dearest: dict[Group | None, dict[Axis, float]] = {}
@@ -60,7 +59,7 @@ class Reserve:
             if result is not None and result.status == "ok":
                 for group in (_group(job), None):
                     known = self._dearest.setdefault(group, cost)
-                    self._dearest[group] = {axis: max(known[axis], cost[axis]) for axis in AXES}
+                    self._dearest[group] = {axis: max(known[axis], cost[axis]) for axis in ADDING}
 
     def _is_taken(self, axis: Axis, need: float | None) -> bool:
         held = [active[axis] for active in self._active.values()]
@@ -78,10 +77,5 @@ def _group(job: JobSpec) -> Group:
 
 
 def _cost(result: JobResult) -> dict[Axis, float]:
-    used = total(result.usage)
-    return {
-        "evaluations": result.used.evaluations,
-        "llm_calls": used.llm_calls + used.cached_calls,
-        "tokens": used.tokens,
-        "usd": used.usd or 0.0,
-    }
+    used = BudgetState.of(total(result.usage), evaluations=result.used.evaluations)
+    return {axis: getattr(used, axis) or 0.0 for axis in ADDING}

@@ -12,6 +12,7 @@ from typing import TypeVar
 from tracebench_core.contracts import BudgetView
 from tracebench_core.errors import BudgetExhausted, TrainingStopped
 from tracebench_core.llm.turns import Turn, take
+from tracebench_core.specs import OF_CALLS
 
 T = TypeVar("T")
 ROOM = 2.0
@@ -58,10 +59,11 @@ class Sections:
         """Tell whether no cap can end in the middle: near a cap the order of asking decides who is still served."""
         used = self._budget.used()
         calls = max(used.llm_calls, 1)
-        each = {"llm_calls": 1.0, "tokens": used.tokens / calls, "usd": (used.usd or 0.0) / calls}
-        for axis, cost in each.items():
-            left = self._budget.remaining(axis)  # type: ignore[arg-type]  # axes of calls
-            if left is not None and ((not used.llm_calls and axis != "llm_calls") or left < ROOM * tasks * cost):
+        for axis in OF_CALLS:
+            left = self._budget.remaining(axis)
+            is_known = used.llm_calls or axis == "llm_calls"
+            cost = (getattr(used, axis) or 0.0) / calls if used.llm_calls else 1.0
+            if left is not None and (not is_known or left < ROOM * tasks * cost):
                 return False
         return True
 

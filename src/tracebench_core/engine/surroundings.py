@@ -22,6 +22,7 @@ from tracebench_core.llm.models import every_model
 from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import HOME, PluginHost, is_file_plugin
 from tracebench_core.specs import (
+    OF_CALLS,
     Axis,
     BudgetState,
     Component,
@@ -218,7 +219,7 @@ class Surroundings:
             counted["evaluations"] = SharedCounter(self._limits.counter).value()
         if self._gateway is not None:
             used, _ = self._run_spent(self._gateway)
-            counted |= {"llm_calls": used.llm_calls, "tokens": used.tokens, "usd": used.usd}
+            counted |= {axis: getattr(used, axis) for axis in OF_CALLS}
         return counted
 
     def spent(self) -> Axis | None:
@@ -229,11 +230,11 @@ class Surroundings:
         counted: dict[Axis, float | None] = {}
         if self._limits.counter is not None:
             counted["evaluations"] = SharedCounter(self._limits.counter).value()
-        if self._gateway is not None and (cap.llm_calls, cap.tokens, cap.usd) != (None, None, None):
+        if self._gateway is not None and cap.caps().keys() & OF_CALLS:
             used, refused = self._run_spent(self._gateway)
             if refused is not None:  # what is left pays for no call
                 return refused
-            counted |= {"llm_calls": used.llm_calls, "tokens": used.tokens, "usd": used.usd}
+            counted |= {axis: getattr(used, axis) for axis in OF_CALLS}
         caps = cap.caps()
         return next(
             (a for a, amount in counted.items() if a in caps and amount is not None and amount >= caps[a]), None
@@ -296,7 +297,7 @@ class Surroundings:
             self._sandboxes[modules, readable] = server
 
     def _open_environments(self) -> None:
-        of_tasks = any(spec.environments for spec in self._plan.tasks.values())
+        of_tasks = any(spec.environments or spec.dataset for spec in self._plan.tasks.values())
         if not of_tasks and not any(spec.environment for spec in self._served.values()):
             return
         from tracebench_core.engine.environments.client import EnvironmentProcess  # noqa: PLC0415 - most runs have none

@@ -6,11 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tracebench_core.specs.base import Axis, Mode, Ref, Role, Spec, Split, Values
+    from tracebench_core.specs.base import Mode, Ref, Role, Spec, Split, Values
+    from tracebench_core.specs.budget import (
+        ADDING,
+        AXES,
+        OF_CALLS,
+        Axis,
+        Budget,
+        BudgetAxis,
+        BudgetState,
+        Usage,
+        amounts_of,
+    )
     from tracebench_core.specs.feedback import Candidate, Evaluation, ExampleResult, Feedback, FeedbackStatus
     from tracebench_core.specs.job import (
-        Budget,
-        BudgetState,
         ErrorInfo,
         FrontPoint,
         JobResult,
@@ -21,7 +30,6 @@ if TYPE_CHECKING:
         SplitData,
         Start,
         StepResult,
-        Usage,
     )
     from tracebench_core.specs.llm import Completion, Endpoint, Message
     from tracebench_core.specs.named import PluginsConfig, Price
@@ -78,10 +86,14 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ADDING",
+    "AXES",
+    "OF_CALLS",
     "PUBLIC",
     "AggregateSpec",
     "Axis",
     "Budget",
+    "BudgetAxis",
     "BudgetState",
     "Candidate",
     "Completion",
@@ -157,13 +169,14 @@ __all__ = [
     "Usage",
     "Values",
     "ViewSpec",
+    "amounts_of",
 ]
 
 _HOMES = {
-    "base": "Axis Mode Ref Role Spec Split Values",
+    "base": "Mode Ref Role Spec Split Values",
     "feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus",
-    "job": "Budget BudgetState ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts SplitData "
-    "Start StepResult Usage",
+    "budget": "ADDING AXES Axis Budget BudgetAxis BudgetState OF_CALLS Usage amounts_of",
+    "job": "ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts SplitData Start StepResult",
     "llm": "Completion Endpoint Message",
     "named": "PluginsConfig Price",
     "order": "ExecutorSetting JobOrder Sealed SharedLimits",

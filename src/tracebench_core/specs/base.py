@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, JsonValue, StringConstraints
 Split = Literal["train", "validation", "test"]
 Role = Literal["optimizer", "agent", "judge"]
 Mode = Literal["stub", "real", "replay"]
-Axis = Literal["evaluations", "llm_calls", "tokens", "usd", "seconds"]
 Values = dict[str, JsonValue]
 """One value for every parameter, by parameter name: a full assignment, or a partial one where that is said."""
 

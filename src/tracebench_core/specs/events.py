@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, JsonValue, Tag
 
-from tracebench_core.specs.base import Axis, Mode, Role, Spec, Split
+from tracebench_core.specs.base import Mode, Role, Spec, Split
+from tracebench_core.specs.budget import Axis, Budget, BudgetState
 from tracebench_core.specs.feedback import FeedbackStatus
-from tracebench_core.specs.job import Budget, BudgetState, JobStatus, SplitData
+from tracebench_core.specs.job import JobStatus, SplitData
 from tracebench_core.specs.task import Objective
 
 EVENTS_VERSION = 1

@@ -4,30 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from tracebench_core.ids import suite_of
-from tracebench_core.specs.base import Axis, Mode, Role, Spec, Split
+from tracebench_core.specs.base import Mode, Role, Spec, Split
+from tracebench_core.specs.budget import Axis, Budget, BudgetState, Usage
 from tracebench_core.specs.task import TaskVersion
 
 JobStatus = Literal["ok", "failed", "timeout", "cancelled", "skipped", "not_run"]
-
-
-class Budget(Spec):
-    """Caps per axis; None leaves an axis free."""
-
-    evaluations: int | None = Field(default=None, ge=0)
-    """Guide calls: one candidate on one example."""
-    llm_calls: int | None = Field(default=None, ge=0)
-    tokens: int | None = Field(default=None, ge=0)
-    """Prompt and completion tokens together."""
-    usd: float | None = Field(default=None, ge=0)
-    seconds: float | None = Field(default=None, ge=0)
-    """Wall time of training from its first evaluation or model call (or its first minute) on, without the engine's own scoring."""
-
-    def caps(self) -> dict[Axis, float]:
-        """Return the axes that are capped, with their caps."""
-        return {axis: cap for axis, cap in self if cap is not None}  # type: ignore[misc]  # field names are the axes
 
 
 class ModelIdentity(Spec):
@@ -90,47 +74,6 @@ class JobSpec(Spec):
     def suite(self) -> str:
         """The prefix of the task id."""
         return suite_of(self.task_id)
-
-
-class Usage(Spec):
-    """What was used, of one role or of all."""
-
-    llm_calls: int = 0
-    """Calls that a model answered and that were counted against the budget."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    """The part of `prompt_tokens` that the provider served from its cache."""
-    usd: float | None = 0.0
-    """None when a price is unknown."""
-    cached_calls: int = 0
-    retries: int = 0
-    refused: int = 0
-    """Calls that a spent budget turned away."""
-    errors: int = 0
-    """Calls that no model answered, after all retries."""
-    estimated_tokens: int = 0
-    """The part of all tokens that is our estimate, because the provider sent no usage."""
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and completion tokens together."""
-        return self.prompt_tokens + self.completion_tokens
-
-    def __add__(self, other: Usage) -> Usage:
-        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
-        counts = {n: getattr(self, n) + getattr(other, n) for n in type(self).model_fields if n != "usd"}
-        return Usage(usd=usd, **counts)
-
-
-class BudgetState(Spec):
-    """How far a job is on every axis."""
-
-    evaluations: int = 0
-    llm_calls: int = 0
-    tokens: int = 0
-    usd: float | None = 0.0
-    seconds: float = 0.0
 
 
 class StepResult(Spec):

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ConfigDict, SecretStr
 
 from tracebench_core.specs.base import Spec
-from tracebench_core.specs.job import Usage
+from tracebench_core.specs.budget import Usage
 
 Message = dict[str, Any]
 """One chat message in OpenAI's form: `{"role": "user", "content": "…"}`."""

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from tracebench_core.specs.base import Role, Spec, Split
-from tracebench_core.specs.job import Budget, JobSpec
+from tracebench_core.specs.budget import Budget
+from tracebench_core.specs.job import JobSpec
 from tracebench_core.specs.named import PluginsConfig
 from tracebench_core.specs.run import SandboxConfig
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
 from tracebench_core.specs.base import Mode, Role, Spec
-from tracebench_core.specs.job import Budget
+from tracebench_core.specs.budget import Budget
 from tracebench_core.specs.named import PluginsConfig, Price
 from tracebench_core.specs.salts import PUBLIC
 

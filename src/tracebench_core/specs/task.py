@@ -144,6 +144,11 @@ class TaskSpec(Spec):
     """`(options) -> TaskSizes` for options that change sizes; it opens nothing."""
     environments: tuple[str, ...] = ()
     """Names of the environments that the task's context may ask for."""
+    dataset: str | None = None
+    """Name of an environment of scope `run` that holds the task's data set, opened once for all jobs.
+
+    It is opened with those of the task's options that its own `options` name; the task's loader gets its handle as the keyword `dataset`.
+    """
     concurrency: int | None = Field(default=None, ge=1)
     """The most evaluations of one job at a time."""
     evaluation_timeout: float | None = Field(default=None, gt=0)

@@ -53,25 +53,11 @@ class Meter:
 
     def used(self, *, seconds: float) -> BudgetState:
         """Return the budget's axes as the events add up to them."""
-        calls = self._training
-        return BudgetState(
-            evaluations=self._evaluations,
-            llm_calls=calls.llm_calls + calls.cached_calls,
-            tokens=calls.tokens,
-            usd=calls.usd,
-            seconds=seconds,
-        )
+        return BudgetState.of(self._training, evaluations=self._evaluations, seconds=seconds)
 
     def selection(self) -> BudgetState:
         """Return what the engine's own measurements took; seconds are those of the evaluations, added up."""
-        calls = self._scoring
-        return BudgetState(
-            evaluations=self._selections,
-            llm_calls=calls.llm_calls + calls.cached_calls,
-            tokens=calls.tokens,
-            usd=calls.usd,
-            seconds=round(self._selecting, 6),
-        )
+        return BudgetState.of(self._scoring, evaluations=self._selections, seconds=round(self._selecting, 6))
 
 
 def usage_of(event: LLMCall) -> Usage:

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.llm import turns
 from tracebench_core.llm.access import Phase, Refusal
-from tracebench_core.specs import Axis, Budget, Completion, Endpoint, Message, Role, Usage
+from tracebench_core.specs import Budget, Completion, Endpoint, Message, Role, Usage, amounts_of
 from tracebench_core.specs.events import LLMCall
 from tracebench_core.testing.answering_http import AnsweringServer
 
@@ -113,14 +113,9 @@ class AnsweringModels:
         """Do nothing: no scoring is cut short here."""
 
     def _demand(self, calls: int) -> None:
-        used: dict[Axis, float] = {
-            "llm_calls": self._used.llm_calls + calls - 1,
-            "tokens": self._used.tokens,
-            "usd": self._used.usd or 0.0,
-        }
-        for axis, amount in used.items():
+        for axis, amount in amounts_of(self._used + Usage(llm_calls=calls - 1)).items():
             cap = getattr(self._caps, axis)
-            if cap is not None and amount >= cap:
+            if cap is not None and (amount or 0.0) >= cap:
                 self._refusal = self._refusal or Refusal(axis, "job")
                 raise BudgetExhausted(axis)
 

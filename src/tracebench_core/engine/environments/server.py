@@ -20,7 +20,8 @@ from typing import Any
 
 from tracebench_core import temporary
 from tracebench_core.contracts import Environment, NotMeasured
-from tracebench_core.engine.opening import demand
+from tracebench_core.engine.datasets import OpeningContext
+from tracebench_core.engine.demand import demand
 from tracebench_core.engine.wire import Wire
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.ids import canonical_json
@@ -28,15 +29,6 @@ from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import EnvironmentSpec
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class OpeningContext:
-    """See `EnvironmentContext`."""
-
-    workdir: Path
-    seed: int
-    job_id: str | None
 
 
 @dataclass(slots=True)

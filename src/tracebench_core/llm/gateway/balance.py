@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tracebench_core.specs import Axis, Budget, BudgetState, Price, Usage
+from tracebench_core.specs import OF_CALLS, Axis, Budget, BudgetState, Price, Usage, amounts_of
 
 PER_MILLION = 1_000_000
 
@@ -40,6 +40,8 @@ class Room(NamedTuple):
     axis: Axis | None
 
 
+AFTERWARDS: tuple[Axis, ...] = tuple(OF_CALLS.keys() - {"llm_calls", "tokens", "usd"})
+"""Axes on which nobody can say beforehand what a request takes: one that is spent turns the next request away."""
 FREE = Room(math.inf, None)
 NOTHING = Need(0, 0, 0.0)
 
@@ -111,7 +113,7 @@ class Balance:
 
     def state(self) -> BudgetState:
         """Return what is used on the axes that the gateway sees."""
-        return BudgetState(llm_calls=self.llm_calls, tokens=self.tokens, usd=self.usd, seconds=self.seconds())
+        return BudgetState.of(Usage(**self.usage()), seconds=self.seconds())
 
     def room(self, budget: Budget, demand: Demand, *, beside: bool) -> Room:
         """Return how long each answer may be.
@@ -125,6 +127,10 @@ class Balance:
             return Room(-math.inf, "llm_calls")
         if budget.seconds is not None and self.seconds() >= budget.seconds:
             return Room(-math.inf, "seconds")
+        for axis in AFTERWARDS:
+            cap, used = getattr(budget, axis), OF_CALLS[axis](Usage(**self.usage()))
+            if cap is not None and (used is None or used >= cap):
+                return Room(-math.inf, axis)
         rooms = [FREE]
         if budget.tokens is not None:
             left = budget.tokens - self.tokens - held.tokens - demand.prompt
@@ -144,7 +150,7 @@ class Balance:
 
     def overshoot(self, budget: Budget) -> dict[Axis, float]:
         """Return how far each capped axis is past its cap, where it is."""
-        used = {"llm_calls": self.llm_calls, "tokens": self.tokens, "usd": self.usd or 0.0}
+        used = {axis: amount or 0.0 for axis, amount in amounts_of(Usage(**self.usage())).items()}
         return {axis: used[axis] - cap for axis, cap in budget.caps().items() if axis in used and used[axis] > cap}
 
 

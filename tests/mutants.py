@@ -1,0 +1,244 @@
+"""Mutants of eight modules of engine and trainers, each tried on the unit tests of its module: `just mutants`.
+
+The mutations are cosmic-ray's. A mutant is a process of its own, forked where only that is imported which comes before the module: it
+imports the mutated text in place of the file and runs the tests. A mutant that fails a test, cannot be imported or does not end is
+killed. Mutants that differ in annotations alone are left out, for nothing runs them. At most `MOST` of a module are tried, drawn with a
+fixed seed.
+
+Verdicts are kept in a file (`--results`), so that a run that was ended goes on where it stopped; a verdict holds until the module or its
+tests change. `--only ranking` tries the mutants of one module, `--seconds 500` starts no mutant after so long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import hashlib
+import importlib
+import importlib.machinery
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator, operator_names
+
+ROOT = Path(__file__).parents[1]
+CORE, OPTO = "src/tracebench_core", "plugins/tracebench_opto/src/tracebench_opto"
+UNIT, PARTS = "tests/unit", "plugins/tracebench_opto/tests/parts"
+MODULES = {
+    "meter": (f"{CORE}/engine/meter.py", [f"{UNIT}/engine/test_meter.py"]),
+    "costs": (f"{CORE}/engine/costs.py", [f"{UNIT}/engine/test_costs.py"]),
+    "ranking": (f"{CORE}/store/ranking.py", [f"{UNIT}/engine/test_archive.py"]),
+    "recombine": (f"{CORE}/builtin/recombine.py", [f"{UNIT}/builtin/test_recombine.py"]),
+    "archive": (f"{OPTO}/parts/archive.py", [f"{PARTS}/test_archive.py", f"{PARTS}/test_search.py"]),
+    "racing": (f"{OPTO}/parts/racing.py", [f"{PARTS}/test_racing.py"]),
+    "search": (f"{OPTO}/parts/search.py", [f"{PARTS}/test_search.py", f"{PARTS}/test_selection.py"]),
+    "objectives": (f"{OPTO}/parts/objectives.py", [f"{PARTS}/test_objectives.py", f"{PARTS}/test_frontier.py"]),
+}
+"""By name: the module, and the tests that are to notice."""
+MOST = 100
+"""Mutants of one module that are tried."""
+PATIENCE = 10.0
+"""A mutant may take so many times as long as the module itself, and this many seconds more."""
+QUIETLY = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One changed text of a module."""
+
+    module: str
+    text: str
+    line: int
+    change: str
+    """Lines taken out (`-`) and put in (`+`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the tests said of one mutant."""
+
+    module: str
+    key: str
+    line: int
+    change: str
+    killed: bool
+
+
+def mutants_of(name: str) -> list[Mutant]:
+    """Return the mutants of a module that are tried, in the order of its lines."""
+    source = (ROOT / MODULES[name][0]).read_text()
+    tree = get_ast(source)
+    operators = [kind() for kind in map(get_operator, sorted(operator_names())) if not kind.arguments()]
+    places = [
+        (operator, occurrence)
+        for operator in operators
+        for occurrence, _ in enumerate(p for node in ast_nodes(tree) for p in operator.mutation_positions(node))
+    ]
+    random.Random(7).shuffle(places)
+    seen, chosen = {_executed(source)}, list[Mutant]()
+    while places and len(chosen) < MOST:
+        text = mutate_code(source, *places.pop())
+        if text is None or (runs := _executed(text)) is None or runs in seen:
+            continue
+        seen.add(runs)
+        diff = list(difflib.unified_diff(source.splitlines(), text.splitlines(), n=0, lineterm=""))[2:]
+        line = int(diff[0].split()[1].lstrip("-").partition(",")[0])
+        change = "\n".join(d[0] + " " + d[1:].strip() for d in diff if not d.startswith("@@"))
+        chosen.append(Mutant(name, text, line, change))
+    return sorted(chosen, key=lambda mutant: (mutant.line, mutant.change))
+
+
+def _executed(source: str) -> str | None:
+    """Return what of a text is executed: all but annotations; None where it is no Python."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+    return ast.dump(tree)
+
+
+def is_noticed(name: str, text: str, *, log: Path, patience: float) -> bool:
+    """Run the tests of a module with another text in its place; return whether they fail or do not end."""
+    path, tests = MODULES[name]
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            _become(ROOT / path, text, log)
+            code = pytest.main([*QUIETLY, *(str(ROOT / test) for test in tests)])
+        finally:
+            os._exit(int(code))
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status) != 0
+        time.sleep(0.02)
+    os.killpg(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return True
+
+
+def _become(path: Path, text: str, log: Path) -> None:
+    """Make this process one in which a module has another text; name beside the log what was imported before that module was."""
+    os.setpgid(0, 0)
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    loader = importlib.machinery.SourceFileLoader
+    ordinary = loader.get_code
+
+    def get_code(self: importlib.machinery.SourceFileLoader, fullname: str) -> object:
+        if Path(self.path) != path:
+            return ordinary(self, fullname)
+        specs = {name: getattr(module, "__spec__", None) for name, module in sys.modules.items()}
+        before = [
+            name for name, spec in specs.items() if spec is not None and not getattr(spec, "_initializing", False)
+        ]
+        log.with_suffix(".before").write_text(
+            json.dumps([n for n in before if not n.startswith(("tests", "conftest", "plugins"))])
+        )
+        return compile(text, self.path, "exec")
+
+    loader.get_code = get_code  # type: ignore[assignment, method-assign]
+
+
+class Verdicts:
+    """The verdicts of this run and of earlier ones, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        self._known = {verdict.key: verdict for verdict in (Verdict(**json.loads(line)) for line in lines)}
+
+    def find(self, mutant: Mutant) -> Verdict | None:
+        """Return the verdict on this text under the tests as they are now."""
+        return self._known.get(_key(mutant))
+
+    def add(self, mutant: Mutant, *, killed: bool) -> None:
+        """Keep a verdict."""
+        verdict = Verdict(mutant.module, _key(mutant), mutant.line, mutant.change, killed)
+        with self._path.open("a") as sink:
+            sink.write(json.dumps(asdict(verdict)) + "\n")
+
+
+def _key(mutant: Mutant) -> str:
+    tests = [(ROOT / test).read_text() for test in MODULES[mutant.module][1]]
+    return hashlib.sha256("\0".join([mutant.module, mutant.text, *tests]).encode()).hexdigest()[:24]
+
+
+def attempt(name: str, mutants: list[Mutant], verdicts: Verdicts, *, log: Path, until: float) -> None:
+    """Try mutants of one module, in a process of its own that has imported what they share."""
+    pid = os.fork()
+    if pid:
+        _, status = os.waitpid(pid, 0)
+        if os.waitstatus_to_exitcode(status) != 0:
+            sys.exit(f"The tests of `{name}` fail without a mutation:\n{log.read_text()[-2000:]}")
+        return
+    text = (ROOT / MODULES[name][0]).read_text()
+    if is_noticed(name, text, log=log, patience=300.0):
+        os._exit(1)
+    for module in json.loads(log.with_suffix(".before").read_text()):
+        with suppress(Exception):
+            importlib.import_module(module)
+    began = time.monotonic()
+    is_noticed(name, text, log=log, patience=300.0)
+    patience = PATIENCE * (1 + time.monotonic() - began)
+    for mutant in mutants:
+        if time.monotonic() >= until:
+            break
+        verdicts.add(mutant, killed=is_noticed(name, mutant.text, log=log, patience=patience))
+    os._exit(0)
+
+
+def main() -> None:
+    """Try the mutants; print each that survives, then a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=MODULES, action="append")
+    parser.add_argument("--results", type=Path, default=Path(tempfile.gettempdir(), "trace-bench-mutants.jsonl"))
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    given = parser.parse_args()
+    until = time.monotonic() + given.seconds
+    log = Path(tempfile.gettempdir(), f"mutants-{os.getpid()}.log")
+    rows: list[tuple[str, int, int, int]] = []
+    for name in given.only or MODULES:
+        mutants, verdicts = mutants_of(name), Verdicts(given.results)
+        untried = [mutant for mutant in mutants if verdicts.find(mutant) is None]
+        if untried and time.monotonic() < until:
+            attempt(name, untried, verdicts, log=log, until=until)
+        verdicts = Verdicts(given.results)
+        found = [verdict for mutant in mutants if (verdict := verdicts.find(mutant)) is not None]
+        alive = [verdict for verdict in found if not verdict.killed]
+        for verdict in alive:
+            print(f"survived: {MODULES[name][0]}:{verdict.line}\n{verdict.change}", flush=True)
+        rows.append((name, len(found), len(found) - len(alive), len(mutants) - len(found)))
+    log.unlink(missing_ok=True)
+    log.with_suffix(".before").unlink(missing_ok=True)
+    rows.append(("all", *(sum(row[i] for row in rows) for i in (1, 2, 3))))  # type: ignore[arg-type]
+    print("| module | mutants | killed | survived | share killed |\n|---|---|---|---|---|")
+    for name, tried, killed, missing in rows:
+        later = f" ({missing} not tried yet)" if missing else ""
+        print(f"| {name} | {tried} | {killed} | {tried - killed} | {killed / max(1, tried):.0%}{later} |")
+
+
+if __name__ == "__main__":
+    main()
