@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tracebench_core.specs import Axis, Budget, BudgetState, JobResult, JobStatus, Split
+from tracebench_core.specs import OF_CALLS, Axis, Budget, BudgetState, JobResult, JobStatus, Split
 from tracebench_core.specs.events import (
     BestChanged,
     ErrorRaised,
@@ -133,7 +133,7 @@ def _refused(event: Event, used: BudgetState, caps: Budget) -> Axis | None:
             return None
     if caps.seconds is not None and used.seconds - event.seconds >= caps.seconds:
         return "seconds"
-    axes: tuple[Axis, ...] = ("evaluations",) if is_evaluation else ("llm_calls", "tokens", "usd")
+    axes: tuple[Axis, ...] = ("evaluations",) if is_evaluation else tuple(OF_CALLS)
     for axis in axes:
         cap, amount = getattr(caps, axis), getattr(used, axis)
         if cap is not None and amount is not None and amount >= cap:

@@ -46,7 +46,7 @@ USES = {
     "executor": "Name it in a config:  `executor: @@Class@@`",
     "view": "`trace-bench show RUN` and reports draw it where it has something to show.",
 }
-group = typer.Typer(name="init", help="Write a plugin's package, or a config, to begin from.", no_args_is_help=True)
+group = typer.Typer(name="init", help="Write a plugin's package, or a config, to start from.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The plugin's name: small letters, digits, `_` and `-`.")]
 Into = Annotated[Path, typer.Option("--into", metavar="DIR", help="The folder that the package's folder is made in.")]
 HERE = Path()

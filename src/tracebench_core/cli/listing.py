@@ -45,7 +45,7 @@ def list_tasks(
     pattern: Annotated[str | None, typer.Option(metavar="GLOB", help="Only ids that match, as in `*packing*`.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List task ids, one a line; with an id, show that task."""
+    """List task ids, one per line; with an id, show that task."""
     from tracebench_core.builtin.hosting import open_host
     from tracebench_core.plugins import Catalog
 

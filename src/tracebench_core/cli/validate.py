@@ -37,7 +37,7 @@ def validate(
     manifest_wanted: Annotated[
         bool,
         typer.Option(
-            "--manifest", help="Make the run directory, which `resume` can run; nothing is left behind otherwise."
+            "--manifest", help="Write the run directory, so that `resume` can run it; nothing is left behind otherwise."
         ),
     ] = False,
     task_timeout: Annotated[

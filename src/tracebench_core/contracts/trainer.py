@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from pydantic import JsonValue
 
 from tracebench_core.specs import (
+    Axis,
     Budget,
     BudgetState,
     Candidate,
@@ -39,7 +40,7 @@ class BudgetView(Protocol):
         """Return what is used up to now."""
         ...
 
-    def remaining(self, axis: Literal["evaluations", "llm_calls", "tokens", "usd", "seconds"]) -> float | None:
+    def remaining(self, axis: Axis) -> float | None:
         """Return what is left on an axis, never negative; None when the axis is free (or, for usd, the price unknown)."""
         ...
 
