@@ -118,6 +118,17 @@ def test_a_task_is_evaluated_with_its_data_set_without_a_run(diary: Path) -> Non
     assert diary.read_text().splitlines() == ["open 2 well", "close"]
 
 
+def test_no_plan_opens_a_data_set(diary: Path, tmp_path: Path) -> None:
+    forecast = api.estimate(
+        parse_config({"tasks": ["shelf:sum"], "trainers": ["NoOp"], "runs_dir": str(tmp_path)}), root=None
+    )
+
+    assert forecast.unknown == (
+        "`shelf:sum` declares no sizes for these options, and no plan opens its data set `rows`",
+    )
+    assert not diary.exists()
+
+
 def test_a_data_set_that_does_not_live_as_long_as_the_run_is_refused(diary: Path) -> None:
     with pytest.raises(PluginError, match="no environment of scope `run`"):
         api.evaluate_task("shelf:wrong", {})

@@ -41,7 +41,7 @@ class Forecast:
 
 
 def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Forecast:
-    """Estimate a run from what its trainers declare and from the past runs in `runs_dir`. Opens every task once, asks no model.
+    """Estimate a run from what its trainers declare and from the past runs in `runs_dir`. Opens only tasks that do not declare their sizes; asks no model.
 
     Raises:
         ConfigError: for what cannot be resolved.

@@ -79,6 +79,10 @@ def _size(job: JobSpec, plan: Plan, host: PluginHost) -> TaskSize | str:
         if sizes is not None:
             shape = TaskShape(parameters=sizes.parameters, train=sizes.train, validation=sizes.validation)
             return TaskSize(shape, test=sizes.test, uses_model=spec.uses_model)
+        if spec.dataset is not None:
+            return (
+                f"`{job.task_id}` declares no sizes for these options, and no plan opens its data set `{spec.dataset}`"
+            )
         opened = open_task(host, job.task_id, eval_kwargs=job.eval_kwargs)
     except (Exception, SystemExit) as err:  # noqa: BLE001 - a task's loader may raise anything; its jobs are of unknown cost
         return f"`{job.task_id}` cannot be opened: {err}"
