@@ -41,7 +41,9 @@ class Forecast:
 
 
 def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Forecast:
-    """Estimate a run from what its trainers declare and from the past runs in `runs_dir`. Opens only tasks that do not declare their sizes; asks no model.
+    """Estimate a run from what its trainers declare and from the past runs in `runs_dir`.
+
+    Only tasks that do not declare their sizes are opened; no model is asked.
 
     Raises:
         ConfigError: for what cannot be resolved.
