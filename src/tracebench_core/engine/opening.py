@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
@@ -31,7 +30,7 @@ class OpenTask(NamedTuple):
     guide: Guide
     test: tuple[Example, ...]
     spec: TaskSpec
-    closing: Callable[[], object] = lambda: None
+    closing: Callable[[], object]
     """Ends what the task's data set has opened for it."""
 
     def self_check(self) -> Sequence[str]:
@@ -94,18 +93,24 @@ def open_task(
         options["splits"] = splits
     if spec.salted:
         options["salts"] = {split: salt for split, salt in salts.items() if split in splits}
-    with ExitStack() as stack:
-        if spec.dataset is not None:
-            handle, closing = open_dataset(host, spec.dataset, options, environments=environments)
-            options["dataset"] = handle
-            stack.callback(closing)
+    closing: Callable[[], object] = _nothing
+    if spec.dataset is not None:
+        options["dataset"], closing = open_dataset(host, spec.dataset, options, environments=environments)
+    try:
         task: Task = load(**options)
         _refuse_broken(task_id, task)
         chosen = task.guide
         if guide is not None:
             chosen = load_ref(host.component("guide", guide).loader, owner=guide)(task, **(guide_kwargs or {}))
-        test = tuple(task.splits.get("test", ())) if "test" in splits else ()
-        return OpenTask(SealedTask(task), chosen, test, spec, stack.pop_all().close)
+    except BaseException:
+        closing()
+        raise
+    test = tuple(task.splits.get("test", ())) if "test" in splits else ()
+    return OpenTask(SealedTask(task), chosen, test, spec, closing)
+
+
+def _nothing() -> None:
+    """Close nothing: no data set was opened."""
 
 
 def _refuse_broken(task_id: str, task: Task) -> None:

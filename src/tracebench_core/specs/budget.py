@@ -116,4 +116,4 @@ class BudgetState(Spec):
     @classmethod
     def of(cls, usage: Usage, *, evaluations: int = 0, seconds: float = 0.0) -> BudgetState:
         """Return the state that model calls, evaluations and wall seconds add up to."""
-        return cls(evaluations=evaluations, seconds=seconds, **amounts_of(usage))
+        return cls.model_validate({**amounts_of(usage), "evaluations": evaluations, "seconds": seconds})
