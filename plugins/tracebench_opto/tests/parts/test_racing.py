@@ -23,6 +23,7 @@ TOY = build_dials(parameters=2, train=16, validation=16)
     ("examples", "runners", "sizes"),
     [
         (16, 4, [4, 8, 16]),
+        (16, 3, [4, 8, 16]),
         (16, 2, [8, 16]),
         (16, 1, [16]),
         (5, 12, [2, 3, 5]),
@@ -71,6 +72,7 @@ def test_candidates_that_are_level_go_on_together() -> None:
 
 def test_fewer_evaluations_are_expected_of_a_race() -> None:
     assert raced(RacingSettings(), examples=16, runners=4) == 4 * 4 + 2 * 4 + 1 * 8
+    assert raced(RacingSettings(), examples=16, runners=5) == 5 * 4 + 3 * 4 + 2 * 8
     assert raced(RacingSettings(racing=False), examples=16, runners=4) == 64
 
 
