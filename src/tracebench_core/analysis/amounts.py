@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from tracebench_core.specs import Axis, Budget, Range
 
@@ -89,7 +89,7 @@ class Estimate:
 
     def on(self, axis: Axis) -> Range | None:
         """Return one axis as a range, least first: a cap on another axis can end the dear level earlier. None where not known."""
-        values = [getattr(getattr(self, level), axis, None) for level in LEVELS]
+        values: list[Any] = [getattr(getattr(self, level), axis, None) for level in LEVELS]
         return None if None in values else Range(low=min(values), likely=values[1], high=max(values))
 
     def each(self, change: Callable[[Amounts], Amounts]) -> Estimate:
