@@ -83,7 +83,7 @@ def run(
             },
             "budget": dict(budget),
             "tasks": [task],
-            "trainers": [{"id": name} for name in trainers],
+            "trainers": [{"id": name, **({"optimizer": "Reflective"} if name in OWN else {})} for name in trainers],
         }
         done = api.run(parse_config(config), stream=io.StringIO())
         return sorted(api.load_run(done.run_dir).results.values(), key=lambda r: r.trainer_id), optimizer.log

@@ -32,6 +32,7 @@ KEYS = (
     "item[1] - item[0] / 2",
     "item[1] ** 2 / item[0]",
     "item[1] - abs(remaining_capacity - item[0])",
+    "(item[1] - 2) / item[0]",
 )
 """By which a knapsack takes its items."""
 HEARS = 0.5

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from tracebench_core.contracts import Problem
+from tracebench_core.contracts import Context, Problem
 from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.specs import Budget, Candidate, Evaluation, Example, ExampleResult, Feedback, Objective
 from tracebench_core.specs.events import Decision
@@ -125,6 +128,17 @@ def test_a_minibatch_without_a_fault_is_not_sent_to_a_model() -> None:
 
 def test_a_fault_on_one_example_is_enough_to_ask() -> None:
     assert evolve(build_dials(), num_steps=6, perfect_score=-0.001).used.llm_calls == 6
+
+
+def test_scores_above_one_are_not_taken_for_perfect() -> None:
+    toy = build_dials()
+
+    def guide(example: Example, output: Any, context: Context) -> Feedback:
+        found = toy.task.guide(example, output, context)
+        return found.model_copy(update={"score": found.score + 100})
+
+    high = replace(toy, task=replace(toy.task, guide=guide))
+    assert evolve(high, num_steps=6).used.llm_calls == 6
 
 
 def test_only_the_parameter_whose_turn_it_is_is_asked_for() -> None:

@@ -49,8 +49,8 @@ class EvolutionSettings(SearchSettings):
     them (`hybrid`), or an objective on an instance (`cartesian`)."""
     skip_perfect_score: bool = True
     """Ask no model where every example of the minibatch has `perfect_score` already."""
-    perfect_score: float = 1.0
-    """A score that leaves nothing to improve."""
+    perfect_score: float | None = None
+    """A score from which nothing is left to improve; None for exactly 1: a task that scores above it has another scale."""
 
 
 Choose = Callable[[Search, list[Entry]], Entry]
@@ -125,9 +125,14 @@ def _mutate(
     return [child]
 
 
-def _is_perfect(evaluation: Evaluation, perfect: float) -> bool:
+def _is_perfect(evaluation: Evaluation, perfect: float | None) -> bool:
     feedbacks = [result.feedback for result in evaluation.results]
-    return all(feedback.status == "ok" and feedback.score >= perfect for feedback in feedbacks)
+    return all(feedback.status == "ok" and is_perfect(feedback.score, perfect) for feedback in feedbacks)
+
+
+def is_perfect(score: float, perfect: float | None) -> bool:
+    """Tell whether a score leaves nothing to improve."""
+    return score == 1.0 if perfect is None else score >= perfect
 
 
 def _narrow(search: Search, parent: Entry, values: Values, *, pool: Sequence[Entry], turn: int) -> Values:

@@ -30,6 +30,7 @@ from tracebench_core.specs import CostEstimate, Example, ExampleResult, Message,
 from tracebench_opto.parts.acceptance import accept
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
+from tracebench_opto.parts.evolution import is_perfect
 from tracebench_opto.parts.search import Search, SearchSettings
 
 CRITIC = """\
@@ -58,7 +59,8 @@ class Settings(SearchSettings):
     revert_on_validation: bool = True
     """Go back to the current candidate when its child is worse where candidates are compared; when false, always move on."""
     skip_perfect_score: bool = True
-    perfect_score: float = 1.0
+    perfect_score: float | None = None
+    """None for exactly 1: a task that scores above it has another scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class TextualGradients:
 
     def _is_perfect(self, result: ExampleResult) -> bool:
         cfg, feedback = self.settings, result.feedback
-        return cfg.skip_perfect_score and feedback.status == "ok" and feedback.score >= cfg.perfect_score
+        return cfg.skip_perfect_score and feedback.status == "ok" and is_perfect(feedback.score, cfg.perfect_score)
 
     def _criticise(self, problem: Problem, values: Values, example: Example, result: ExampleResult) -> list[Message]:
         feedback = result.feedback
