@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -314,6 +315,11 @@ class RunConfig(Spec):
     @classmethod
     def _some_seed(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
         return seeds or (123,)
+
+    @field_validator("runs_dir", "replay_from")
+    @classmethod
+    def _at_home(cls, path: str | None) -> str | None:
+        return path if path is None else os.path.expanduser(path)  # noqa: PTH111 - a text, as it stays in the config
 
     @model_validator(mode="after")
     def _replay_has_a_source(self) -> RunConfig:

@@ -193,3 +193,11 @@ def test_plain_numbers_are_numbers(text: str, number: float) -> None:
     found = parse(f"x: {text}", origin="FILE").data["x"]
     assert found == number
     assert type(found) is type(number)
+
+
+def test_a_tilde_is_the_users_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+
+    config = parse_config({"runs_dir": "~/runs", "mode": "replay", "replay_from": "~/runs/old"})
+
+    assert (config.runs_dir, config.replay_from) == ("/home/me/runs", "/home/me/runs/old")
