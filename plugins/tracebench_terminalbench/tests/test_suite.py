@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests import warm
 
 from tracebench_core.api import open_host
 from tracebench_core.plugins.resolve import resolve_task_ids
@@ -23,13 +23,8 @@ trainers: [NoOp]
 
 def trace_bench(*arguments: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     without = {name: value for name, value in os.environ.items() if name != "TRACE_BENCH_HARBOR"}
-    return subprocess.run(
-        [sys.executable, "-m", "tracebench_core.cli", *arguments],
-        env={**without, "PATH": "/usr/bin:/bin", "TRACEBENCH_PLUGINS": "internal,terminal_bench", **(environ or {})},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    own = {"PATH": "/usr/bin:/bin", "TRACEBENCH_PLUGINS": "internal,terminal_bench", **(environ or {})}
+    return warm.trace_bench(*arguments, folder=Path.cwd(), environ=without | own)
 
 
 def test_any_slug_is_a_task_and_listings_show_the_curated_ones() -> None:
