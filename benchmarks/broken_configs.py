@@ -28,7 +28,7 @@ from tracebench_core.config import load_config, placing
 from tracebench_core.config.problems import dotted
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import PluginHost
-from tracebench_core.specs import Budget, RunConfig
+from tracebench_core.specs import Budget, InitialFrom, RunConfig
 from tracebench_core.specs.named import PluginsConfig, Price
 from tracebench_core.specs.run import (
     ListedModel,
@@ -53,6 +53,7 @@ SOUND: dict[str, Any] = {
 PLACES: tuple[tuple[Loc, type[BaseModel]], ...] = (
     ((), RunConfig),
     (("tasks", 0), TaskEntry),
+    (("tasks", 0, "initial"), InitialFrom),
     (("trainers", 0), TrainerEntry),
     (("trainers", 0, "sweep", "num_steps"), SweepRange),
     (("llm",), LLMConfig),
@@ -67,6 +68,7 @@ PLACES: tuple[tuple[Loc, type[BaseModel]], ...] = (
     (("retries",), RetriesConfig),
 )
 REQUIRED = {
+    InitialFrom: {"run": "runs/old"},
     SweepRange: {"low": 1, "high": 9, "count": 3},
     Price: {"prompt": 1, "completion": 1},
     LLMVariant: {"model": "m"},
