@@ -25,15 +25,21 @@ def shown(value: Any) -> str:
 
 def whole(value: Any, *, what: str) -> int:
     """Return an integer; a float that is integral and an array of one element count, a bool does not."""
-    if isinstance(value, np.ndarray) and value.size == 1:
-        value = value.reshape(-1)[0].item()
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = _plain(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise invalid(f"The function must return {what}, an integer; it returned {shown(value)}.")
     return value
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy's scalars and arrays of one element as built-in values; a long double as the nearest float."""
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.reshape(-1)[0]
+    if isinstance(value, np.longdouble):
+        return float(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def chosen(value: Any, *, allowed: Sequence[int] | set[int] | range, what: str) -> int:
@@ -48,10 +54,7 @@ def chosen(value: Any, *, allowed: Sequence[int] | set[int] | range, what: str) 
 
 def number(value: Any, *, what: str) -> float:
     """Return a finite float."""
-    if isinstance(value, np.ndarray) and value.size == 1:
-        value = value.reshape(-1)[0].item()
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise invalid(f"The function must return {what}, a number; it returned {shown(value)}.")
     try:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from tracebench_core.sandbox import open_sandbox
 from tracebench_core.specs import Feedback, Limits
 from tracebench_llm4ad.code_task import CodeTask
 from tracebench_llm4ad.heuristic import SandboxedHeuristic, TrustedHeuristic
+from tracebench_llm4ad.returned import number, whole
 
 Evaluate = Callable[..., Feedback]
 
@@ -115,6 +117,15 @@ def test_tampering_inside_the_sandbox_changes_no_score(task: CodeTask, source: s
     else:
         assert cheating.text
     assert evaluate(task).score == honest.score
+
+
+@pytest.mark.parametrize(
+    "kind", [float, np.float16, np.float32, np.float64, np.longdouble, np.int8, np.uint64, np.array]
+)
+def test_a_number_of_any_kind_is_that_number(kind: Callable[[int], Any]) -> None:
+    assert whole(kind(3), what="a number") == number(kind(3), what="a number") == 3
+    with pytest.raises(EvaluationFailed, match="an integer"):
+        whole(np.bool_(True), what="a number")
 
 
 def test_an_endless_loop_ends_at_the_deadline(build: Any, evaluate: Evaluate) -> None:
