@@ -11,6 +11,7 @@ SECTION = re.compile(r"^### PARAMETER (\w+)\n(.*?)(?=^### PARAMETER |\Z)", re.MU
 """One of several parameters in a file."""
 SHOWN = (
     re.compile(r"<VARIABLE>(.*?)</VARIABLE>", re.DOTALL),
+    re.compile(r"^#+ Current (?:Program|Solution)\s*\n```\w*\n(.*?)\n```", re.DOTALL | re.MULTILINE),
     re.compile(r"Current (?:Program|Solution).*?```\w*\n(.*?)\n```", re.DOTALL),
     re.compile(r"\[\[ ## (?:basic|attempted|current)_instructions? ## \]\]\n(?!\{)(.*?)\n\n", re.DOTALL),
     re.compile(r"```\w*\n(.*?)\n```", re.DOTALL),
