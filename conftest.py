@@ -6,9 +6,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import pytest
 
+with suppress(ImportError):
+    from hypothesis import settings
+
+    settings.register_profile("any machine", deadline=None)  # a busy one takes as long as it takes
+    settings.load_profile("any machine")
 os.environ.pop(
     "PYTHONDONTWRITEBYTECODE", None
 )  # processes that tests start would compile everything from source, each time

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracebench_core.contracts import Sandbox, Session
-from tracebench_core.engine.bounded import Gate
+from tracebench_core.engine.bounded import Gate, OutOfTime
 from tracebench_core.specs import Limits, Outcome
 
 
@@ -34,8 +34,17 @@ class GatedSandbox:
 
     def session(self, code: str, entry: str, *, limits: Limits | None = None, prelude: str = "") -> Session:
         """See `Sandbox`."""
-        with self._gate.passed():
-            return GatedSession(self._sandbox.session(code, entry, limits=limits, prelude=prelude), self._gate)
+        opened: list[GatedSession] = []
+        try:
+            with self._gate.passed():
+                opened.append(
+                    GatedSession(self._sandbox.session(code, entry, limits=limits, prelude=prelude), self._gate)
+                )
+        except OutOfTime:
+            for session in opened:
+                session.close()
+            raise
+        return opened[0]
 
     def command(
         self,

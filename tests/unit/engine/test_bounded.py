@@ -3,9 +3,11 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
+from tracebench_core.contracts import Sandbox, Session
 from tracebench_core.engine import bounded as module
 from tracebench_core.engine.bounded import Gate, OutOfTime, Overdue, bounded
 from tracebench_core.engine.gated import GatedSandbox
@@ -67,9 +69,24 @@ def test_what_uses_the_sandbox_is_ended_between_two_requests_and_closes_its_sess
                     session.call(0.01)
 
         with pytest.raises(Overdue):
-            bounded(work, 0.3, gate)
+            bounded(work, 3, gate)
 
         with pytest.raises(OutOfTime):
             sessions[0].call(0)
         assert sandbox.call(CODE, "f", 0).value == 0
         assert sandbox.call_many(CODE, "f", [(0,), (0,)])[1].value == 0
+
+
+def test_a_session_that_opens_as_time_ends_is_closed() -> None:
+    class EndsMeanwhile:
+        def session(self, *args: Any, **options: Any) -> Session:
+            opened.append(sandbox.session(*args, **options))
+            gate.close(0)
+            return opened[0]
+
+    with open_sandbox() as sandbox:
+        gate = Gate()
+        opened: list[Session] = []
+        with pytest.raises(OutOfTime):
+            GatedSandbox(cast("Sandbox", EndsMeanwhile()), gate).session(CODE, "f")
+        assert opened[0].call(0).status == "killed"
