@@ -5,7 +5,7 @@ import pytest
 from tracebench_core.engine.archive import Archive
 from tracebench_core.specs import ExampleResult, Feedback
 from tracebench_core.specs.feedback import FeedbackStatus
-from tracebench_core.store.ranking import Ranking
+from tracebench_core.store.ranking import Ranking, mean, mean_alone
 
 
 def result(example: str, score: float = 0.0, status: FeedbackStatus = "ok") -> ExampleResult:
@@ -132,3 +132,8 @@ def test_finalists_are_the_best_and_the_initial_candidate() -> None:
 
     assert kept.ranking.finalists(3) == ["c5", "c4", "c3", "c0"]
     assert kept.ranking.finalists(4) == ["c5", "c4", "c3", "c0"]
+
+
+def test_a_reader_without_plugins_knows_the_mean_alone() -> None:
+    assert mean_alone("mean") is mean
+    assert mean_alone("harmonic") is mean_alone("worst") is None
