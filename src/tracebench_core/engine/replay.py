@@ -1,4 +1,4 @@
-"""The config that repeats a recorded run without a model, and which job of it each job repeats."""
+"""The config that repeats a recorded run without a model."""
 
 from __future__ import annotations
 
@@ -7,22 +7,10 @@ from typing import NamedTuple
 
 from tracebench_core.engine.rundir import reopen_run_dir
 from tracebench_core.llm.cassette.player import check_recording
-from tracebench_core.specs import JobSpec, RunConfig
-from tracebench_core.store.compare import what_is_run
+from tracebench_core.specs import RunConfig
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import iter_jobs
 from tracebench_core.store.trust import read_trust
-
-
-class RecordedJobs:
-    """The jobs of a recorded run, found by what they have in common with those that repeat them."""
-
-    def __init__(self, run_dir: Path) -> None:
-        self._ids = {what_is_run(job): job.job_id for job in iter_jobs(RunLayout(run_dir))}
-
-    def find(self, job: JobSpec) -> str:
-        """Return the id of the recorded job that this one repeats; empty when none was like it."""
-        return self._ids.get(what_is_run(job), "")
 
 
 def _recorded_to_the_end(layout: RunLayout) -> int:

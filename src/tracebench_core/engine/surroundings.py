@@ -44,9 +44,9 @@ from tracebench_core.store.layout import RunLayout
 
 if TYPE_CHECKING:
     from tracebench_core.engine.environments.client import EnvironmentProcess
-    from tracebench_core.engine.replay import RecordedJobs
     from tracebench_core.llm.gateway.settings import ShippedAnswers
     from tracebench_core.llm.gateway_process import GatewayHandle
+    from tracebench_core.store.compare import RecordedJobs
 
 JOB_MODULES = (
     "tracebench_core.engine.job",
@@ -338,9 +338,10 @@ class Surroundings:
         config = self._plan.config
         replay = Path(config.replay_from) if config.replay_from else None
         if replay is not None and config.mode == "replay":
-            from tracebench_core.engine.replay import RecordedJobs  # noqa: PLC0415 - for replays alone
+            from tracebench_core.store.compare import RecordedJobs  # noqa: PLC0415 - for replays alone
+            from tracebench_core.store.manifest import iter_jobs  # noqa: PLC0415
 
-            self._recorded = RecordedJobs(replay)
+            self._recorded = RecordedJobs(iter_jobs(RunLayout(replay)))
         self._gateway = start_gateway(
             config.llm,
             variants=llm_configs(config) if config.llm_variants else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from tracebench_core.ids import canonical_json
@@ -14,10 +14,51 @@ IDENTITY = ("job_id", "mode")
 OF_THE_MACHINE = ("isolation",)
 """Of a result's versions, what the machine decides."""
 WHAT_IS_RUN = {
-    "task_id", "trainer_id", "params", "optimizer", "optimizer_kwargs", "guide", "guide_kwargs", "eval_kwargs", "seed", "budget",
-    "llm_variant", "start",
-}  # fmt: skip
-"""Of a job, what makes it the same one in another mode: settings as they were written, for a later version may know more of them."""
+    "task_id",
+    "trainer_id",
+    "params",
+    "optimizer",
+    "guide",
+    "guide_kwargs",
+    "seed",
+    "budget",
+    "llm_variant",
+    "start",
+}
+"""Of a job, what makes it the same one in another mode: a trainer's settings as written: a later version may know more of them."""
+RESOLVED = ("optimizer_kwargs", "eval_kwargs")
+"""The settings of optimizer and task, which a job has with their defaults."""
+
+
+class RecordedJobs:
+    """The jobs of a run, found by what they have in common with those that repeat them in another mode.
+
+    A setting of an optimizer or a task that the run's version did not know tells nothing apart: it was added since, with a default.
+    """
+
+    def __init__(self, jobs: Iterable[JobSpec]) -> None:
+        jobs = list(jobs)
+        self._known: dict[tuple[str, str | None], set[str]] = {}
+        for job in jobs:
+            for name, of in _owners(job):
+                self._known.setdefault((name, of), set()).update(getattr(job, name))
+        self._ids = {self._key(job): job.job_id for job in jobs}
+
+    def find(self, job: JobSpec) -> str:
+        """Return the id of the job that this one repeats; empty when none was like it."""
+        return self._ids.get(self._key(job), "")
+
+    def _key(self, job: JobSpec) -> bytes:
+        key = job.model_dump(mode="json", include=WHAT_IS_RUN)
+        for name, of in _owners(job):
+            known = self._known.get((name, of), set())
+            key[name] = {k: v for k, v in getattr(job, name).items() if k in known}
+        return canonical_json(key)
+
+
+def _owners(job: JobSpec) -> Iterator[tuple[str, str | None]]:
+    """Yield each field of resolved settings with the name of what they are settings of."""
+    yield from zip(RESOLVED, (job.optimizer, job.task_id), strict=True)
 
 
 class Difference(NamedTuple):
@@ -58,18 +99,19 @@ def differences(one: Run, other: Run) -> Iterator[Difference]:
 
     A field that the version which wrote the first run did not know is no difference, nor is a job that it did not run.
     """
-    theirs = {what_is_run(job): other.results[job.job_id] for job in other.planned}
+    recorded = RecordedJobs(one.planned)
+    repeats = {recorded.find(job): job for job in other.planned}
     for job in one.planned:
-        result = theirs.pop(what_is_run(job), None)
-        if result is None:
+        repeat = repeats.get(job.job_id)
+        if repeat is None:
             if one.results[job.job_id].status != "not_run":
                 yield Difference(job, "job", job.job_id, None)
             continue
         ours = _known(without_identity(one.results[job.job_id]), _written(one.results[job.job_id]))
-        yours = _known(without_identity(result), ours)
+        yours = _known(without_identity(other.results[repeat.job_id]), ours)
         yield from (Difference(job, name, ours[name], yours[name]) for name in ours if ours[name] != yours[name])
     for job in other.planned:
-        if what_is_run(job) in theirs:
+        if not recorded.find(job):
             yield Difference(job, "job", None, job.job_id)
 
 
@@ -83,8 +125,3 @@ def _known(data: Any, pattern: Any) -> Any:
     if isinstance(data, dict) and isinstance(pattern, dict):
         return {name: _known(value, pattern[name]) for name, value in data.items() if name in pattern}
     return data
-
-
-def what_is_run(job: JobSpec) -> bytes:
-    """Return what a job has in common with one that repeats it in another mode."""
-    return canonical_json(job.model_dump(mode="json", include=WHAT_IS_RUN))
