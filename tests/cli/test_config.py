@@ -21,7 +21,11 @@ def test_show_prints_one_spelling_with_defaults_filled_in(cli: Cli, tmp_path: Pa
 
     shown = yaml.safe_load(done.stdout)
     assert done.returncode == 0
-    assert (shown["max_workers"], shown["seeds"], shown["tasks"]) == (2, [7], [{"id": "a:b", "eval_kwargs": {}}])
+    assert (shown["max_workers"], shown["seeds"], shown["tasks"]) == (
+        2,
+        [7],
+        [{"id": "a:b", "eval_kwargs": {}, "initial": None}],
+    )
     assert shown["trainers"][0]["id"] == "PrioritySearch"
 
 
@@ -55,4 +59,4 @@ def test_every_problem_of_a_config_is_printed_on_stderr(cli: Cli, tmp_path: Path
     assert done.returncode == 2
     assert "`c.yaml`, line 1: `mode`" in done.stderr
     assert "`c.yaml`, line 2: `seeds`" in done.stderr
-    assert "hint: `trace-bench config schema`" in done.stderr
+    assert "hint: trace-bench config schema" in done.stderr
