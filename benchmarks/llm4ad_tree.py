@@ -24,6 +24,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from llm4ad_anchors import Job
+
 from tracebench_core.contracts import EvaluationFailed, Sandbox
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins.catalog import Catalog
@@ -54,18 +56,6 @@ for _ in range(2):
 print(spent)
 """
 """Evaluates a program twice beside its evaluator, and prints the seconds of the second time."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """The part of a job that these tasks use."""
-
-    sandbox: Sandbox
-    workdir: Path
-    seed: int = 0
-
-    def record(self, name: str, data: object) -> None:
-        """Keep nothing."""
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
 from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.llm.gateway.errors import STATUS, Failure, error_body
 from tracebench_core.specs import Completion
+from tracebench_core.testing.local_http import JsonHandler, LocalServer
 
 Complete = Callable[[list[dict[str, Any]], int], list[Completion]]
 """`(messages, n) -> completions`; raises BudgetExhausted or ModelError."""
@@ -34,28 +32,18 @@ class AnsweringServer:
         self._thread.join()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
+class _Server(LocalServer):
     complete: Complete
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Stay silent about clients that went away."""
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(JsonHandler):
     server: _Server
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
-        """Stay silent."""
-
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the base class names it
         """Answer one request."""
-        request = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        request = self.read_json()
         try:
-            self._send(200, _answer(self.server.complete(request["messages"], request.get("n") or 1)))
+            self.send_json(200, _answer(self.server.complete(request["messages"], request.get("n") or 1)))
         except BudgetExhausted as spent:
             where = {"axis": spent.axis, "scope": spent.scope}
             self._fail(Failure(402, str(spent), "insufficient_quota", where))
@@ -63,15 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(Failure(STATUS[failed.kind], str(failed), failed.kind, {"kind_of_failure": failed.kind}))
 
     def _fail(self, failure: Failure) -> None:
-        self._send(failure.status, error_body(failure), failure.headers)
-
-    def _send(self, status: int, payload: dict[str, Any], headers: Mapping[str, str] = MappingProxyType({})) -> None:
-        body = json.dumps(payload).encode()
-        self.send_response(status)
-        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
+        self.send_json(failure.status, error_body(failure), failure.headers)
 
 
 def _answer(completions: list[Completion]) -> dict[str, Any]:

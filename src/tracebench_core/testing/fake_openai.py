@@ -15,8 +15,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, get_args
+
+from tracebench_core.testing.local_http import JsonHandler, LocalServer
 
 Fault = Literal[
     "429", "429-retry-after", "500", "401", "400", "hang", "html", "truncated", "empty", "drop", "broken-stream",
@@ -138,35 +139,23 @@ class FakeOpenAI:
         return None
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 256
-
+class _Server(LocalServer):
     def __init__(self, address: tuple[str, int], fake: FakeOpenAI) -> None:
         super().__init__(address, _Handler)
         self.fake = fake
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Stay silent about clients that went away."""
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(JsonHandler):
     server: _Server
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
-        """Stay silent."""
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the base class names it
         """Answer `/v1/models`."""
-        self._send(200, {"object": "list", "data": [{"id": "fake", "object": "model"}]})
+        self.send_json(200, {"object": "list", "data": [{"id": "fake", "object": "model"}]})
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the base class names it
         """Answer `/v1/chat/completions`, or fail as told."""
         fake = self.server.fake
-        request = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        request = self.read_json()
         key = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
         fault = fake.next_fault(request, key)
         if fault is None or fault in SERVED_FAULTS or fault == "broken-stream":
@@ -180,16 +169,18 @@ class _Handler(BaseHTTPRequestHandler):
         if fault in STATUS:
             headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if fault == "429-retry-after" else {}
             message = f"{fault}: {fake.error_text}"
-            self._send(STATUS[fault], {"error": {"message": message, "type": "fault", "code": fault}}, headers)
+            self.send_json(STATUS[fault], {"error": {"message": message, "type": "fault", "code": fault}}, headers)
         elif fault == "hang":
             fake.closing.wait(HANG_SECONDS)
             self._drop()
         elif fault == "html":
-            self._send_bytes(200, b"<!doctype html><title>Sign in</title>", "text/html")
+            self.send_bytes(200, b"<!doctype html><title>Sign in</title>", "text/html")
         elif fault == "truncated":
-            self._send_bytes(200, b'{"id": "x", "choices": [{"index": 0, "mess', "application/json")
+            self.send_bytes(200, b'{"id": "x", "choices": [{"index": 0, "mess', "application/json")
         elif fault == "empty":
-            self._send(200, _completion("fake", [], {"prompt_tokens": 1, "completion_tokens": 0, "total_tokens": 1}))
+            self.send_json(
+                200, _completion("fake", [], {"prompt_tokens": 1, "completion_tokens": 0, "total_tokens": 1})
+            )
         else:
             self._drop()
 
@@ -207,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(model, text, usage if wants_usage else None, ending="" if fault == "broken-stream" else ending)
         else:
             choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": ending}
-            self._send(200, _completion(model, [choice], usage))
+            self.send_json(200, _completion(model, [choice], usage))
 
     def _stream(self, model: str, text: str, usage: dict[str, int] | None, *, ending: str) -> None:
         broken = not ending
@@ -235,16 +226,6 @@ class _Handler(BaseHTTPRequestHandler):
     def _drop(self) -> None:
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
-
-    def _send(self, status: int, payload: dict[str, Any], headers: Mapping[str, str] | None = None) -> None:
-        self._send_bytes(status, json.dumps(payload).encode(), "application/json", headers)
-
-    def _send_bytes(self, status: int, body: bytes, kind: str, headers: Mapping[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
 
 
 def _completion(model: str, choices: list[dict[str, Any]], usage: dict[str, int] | None) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Tracker(ABC):
         """Let go of the job."""
 
 
-class Sink:
+class Sink(ABC):
     """A `JobLogger` on a `Tracker`."""
 
     model: ClassVar[type[Settings]]
@@ -41,9 +41,9 @@ class Sink:
         self._closed = False
         self._courier: Courier[Reading | None] = Courier(type(self).__name__, self._deliver)
 
+    @abstractmethod
     def open(self) -> Tracker:
         """Return the job in the tracker; the one that an earlier process of it made, where there is one."""
-        raise NotImplementedError
 
     def __call__(self, event: Event, /) -> None:
         """Hand on what a tracker is told of the event."""
