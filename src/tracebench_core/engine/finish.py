@@ -169,8 +169,9 @@ def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobSt
 def conclude(layout: JobLayout, job: JobSpec) -> JobResult:
     """Reduce a job's events, read once and held nowhere, to its states, its metadata and its result, in this order.
 
-    Flushing is the commit's.
+    What an earlier process of the job was cut short in writing is removed first. Flushing is the commit's.
     """
+    files.remove_cut_short(layout.path)
     reducer, history = Reducer(job), StateHistory()
     for event in stream_events(layout):
         reducer.add(event)

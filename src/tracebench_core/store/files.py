@@ -146,6 +146,13 @@ def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = Fa
         _system.sync_folder(path.parent)
 
 
+def remove_cut_short(folder: Path, *, below: bool = True) -> None:
+    """Delete the temporary files of writers that died, in `folder` and, with `below`, in all its folders: nobody else may write there."""
+    pattern = f".*{TEMPORARY_SUFFIX}"
+    for path in list(folder.rglob(pattern) if below else folder.glob(pattern)):
+        remove(path)
+
+
 def remove(path: Path) -> None:
     """Delete a file; a missing one is fine."""
     try:

@@ -70,10 +70,11 @@ def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = N
                 adopted.append(end)
     if journal is not None:
         commit(layout, adopted, journal=journal)
-        _sweep(layout.path, layout.meta)
+        for folder in (layout.path, layout.meta):
+            files.remove_cut_short(folder, below=False)
         if files.boot_id() not in trust.boots - {""}:
             for job in map(layout.job, finished):
-                _sweep(job.path, job.artifacts)
+                files.remove_cut_short(job.path)
                 mend_states(job, read_events(job).events)
             journal.settled()
     return Settlement(finished, tuple(end.job_id for end in adopted), distrusted)
@@ -88,12 +89,6 @@ def mend_states(layout: JobLayout, events: Sequence[Event]) -> None:
     for path, content in stale.items():
         files.make_dir(path.parent)
         files.write_whole(path, content)
-
-
-def _sweep(*folders: Path) -> None:
-    for folder in folders:
-        for path in folder.glob(f".*{files.TEMPORARY_SUFFIX}"):
-            files.remove(path)
 
 
 def _end_of(
