@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
+from tracebench_core.errors import MissingRequirementError
+from tracebench_kernelbench.modules.backends import BACKENDS, INSTALL, Backend
 from tracebench_kernelbench.modules.constants import read_constants, rewrite_constants
 from tracebench_kernelbench.modules.exercise import differs
 from tracebench_kernelbench.modules.hints import find_hints
 from tracebench_kernelbench.modules.listing import list_modules, list_numba
 from tracebench_kernelbench.modules.source import at_cpu_sizes, cpu_sizes, find_problems
-from tracebench_kernelbench.modules.task import renamed
+from tracebench_kernelbench.modules.task import ModuleOptions, renamed
 from tracebench_kernelbench.settings import Settings
 
 CODE = '''"""A comment with é before it."""
@@ -138,6 +141,8 @@ def test_a_problem_is_its_own_first_candidate() -> None:
         ("key = x.data_ptr()", "torch", "addresses"),
         ("import numba, torch\ny = torch.nn.functional.relu(x)", "numba", "operators of PyTorch"),
         ("import torch", "triton", "imports no `triton`"),
+        ("import torch", "cpp", "imports no `cpp_extension`"),
+        ("import torch\ny = torch.nn.functional.relu(x)", "cpp", "operators of PyTorch"),
     ],
 )
 def test_hints_say_what_a_source_looks_like(source: str, backend: str, words: str) -> None:
@@ -153,10 +158,38 @@ def test_hints_say_what_a_source_looks_like(source: str, backend: str, words: st
         ),
         ("import numba\n@numba.njit\ndef kernel(x, out):\n    out[:] = x", "numba"),
         ("no python (", "torch"),
+        ("import torch\nclass ModelNew:\n    def forward(self, x):\n        return torch.relu(x)", "torch_compile"),
+        ("from torch.utils.cpp_extension import load_inline\nbuilt = load_inline(name='a', cpp_sources=['b'])", "cpp"),
     ],
 )
 def test_an_honest_source_has_no_hints(source: str, backend: str) -> None:
     assert find_hints(source, backend) == []
+
+
+@pytest.mark.parametrize(
+    ("backend", "words", "hint"),
+    [
+        (Backend("a", "A", ("numpy", "not_there"), ""), "`a` needs the package `not_there`", "pip install"),
+        (Backend("a", "A", ("numpy",), "", tools=("sh", "not-there")), "`a` needs the command `not-there`", "apt-get"),
+        (Backend("a", "A", ("numpy",), "", tools=("sh",)), "", ""),
+    ],
+)
+def test_what_a_backend_lacks_is_named_with_the_command_that_installs_it(
+    backend: Backend, words: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(INSTALL, "not_there", 'pip install "not-there"')
+    monkeypatch.setitem(INSTALL, "not-there", "sudo apt-get install not-there")
+    if not words:
+        backend.require()
+        return
+    with pytest.raises(MissingRequirementError, match=words) as told:
+        backend.require()
+    assert hint in str(told.value.hint)
+
+
+def test_every_backend_says_how_to_install_all_that_it_needs() -> None:
+    assert {name for backend in BACKENDS.values() for name in (*backend.modules, *backend.tools)} <= INSTALL.keys()
+    assert set(get_args(ModuleOptions.model_fields["backend"].annotation)) == BACKENDS.keys()
 
 
 WANT = [np.array([1.0, 2.0], np.float32)]

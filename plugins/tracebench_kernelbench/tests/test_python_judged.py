@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_core.sandbox import open_sandbox
-from tracebench_kernelbench.modules.backends import NUMBA, TORCH, TRITON, Backend
+from tracebench_kernelbench.modules.backends import CPP, NUMBA, TORCH, TORCH_COMPILE, TRITON, Backend
 from tracebench_kernelbench.modules.exercise import ModuleExercise, OwnExercise
 from tracebench_kernelbench.modules.stepping import judge_python
 from tracebench_kernelbench.modules.task import renamed
@@ -223,3 +224,103 @@ class ModelNew(torch.nn.Module):
     assert (verdict.correct, verdict.score) == (True, 1.0), verdict.text
     assert "speedup" not in verdict.metrics
     assert (wrong.correct, wrong.score) == (False, 0.0)
+
+
+BUILT = EFFORT.model_copy(update={"compile_seconds": 600.0})
+"""On a busy machine a compiler takes its time."""
+BRANCHES = "return torch.tanh(self.linear(x)) if x.sum() > 0 else torch.tanh(self.linear(x))"
+COMPILED = {
+    "itself": (renamed(MODULE), ""),
+    "wrong": (replaced("return torch.tanh(self.linear(x)) + 1e-2"), "Wrong in call"),
+    "branches by values": (replaced(BRANCHES), "It does not build"),
+    "no Python": ("class ModelNew(:", "It does not build"),
+    "prints and ends its build": ("print('built')\nraise SystemExit(0)", "It does not build"),
+}
+
+
+@heavy(TORCH_COMPILE)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_module_is_compiled_before_its_session(name: str, sandbox: Sandbox) -> None:
+    source, words = COMPILED[name]
+
+    verdict = judge_python(ModuleExercise(MODULE, TORCH_COMPILE), source, sandbox, BUILT)
+
+    assert verdict.correct == (not words), verdict.text
+    assert words in verdict.text
+
+
+HOSTILE = {
+    "leaves what no compiler built": ("open('built', 'wb').write(b'ELF' * 99)\nos._exit(0)", "while it was loaded"),
+    "leaves nothing": ("os._exit(0)", "It does not build"),
+    "writes outside": ("open('/tmp/left-by-a-build', 'w')", "Error"),
+    "takes all memory": ("kept = bytearray(64 << 30)", "MemoryError"),
+    "starts what outlives it": (
+        "import subprocess\nsubprocess.Popen(['sleep', '4321'], start_new_session=True)\nos._exit(0)",
+        "It does not build",
+    ),
+}
+
+
+@heavy(TORCH_COMPILE)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_is_gained_while_a_module_is_compiled(name: str, sandbox: Sandbox) -> None:
+    source, words = HOSTILE[name]
+
+    verdict = judge_python(ModuleExercise(MODULE, TORCH_COMPILE), f"import os\n{source}", sandbox, BUILT)
+
+    assert (verdict.correct, verdict.score) == (False, 0.0)
+    assert words in verdict.text
+    assert not Path("/tmp/left-by-a-build").exists()
+    assert "4321" not in [argument for of in Path("/proc").glob("[0-9]*/cmdline") for argument in arguments(of)]
+
+
+def arguments(path: Path) -> list[str]:
+    try:
+        return path.read_bytes().decode(errors="replace").split("\0")
+    except OSError:  # it has ended
+        return []
+
+
+@heavy(TORCH_COMPILE)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("again", ["pass", "os.fork()"])
+def test_a_build_without_end_is_ended(again: str, sandbox: Sandbox) -> None:
+    effort = EFFORT.model_copy(update={"compile_seconds": 20.0})
+    source = f"import os\nwhile True:\n    {again}"
+
+    verdict = judge_python(ModuleExercise(MODULE, TORCH_COMPILE), source, sandbox, effort)
+
+    assert (verdict.correct, verdict.score) == (False, 0.0)
+    assert "It does not build" in verdict.text
+
+
+CXX = """
+import torch
+from torch.utils.cpp_extension import load_inline
+text = '''
+torch::Tensor work(torch::Tensor x, torch::Tensor w, torch::Tensor b) { return torch::tanh(torch::addmm(b, x, w.t())) SHIFT; }
+'''
+built = load_inline(name="linear_tanh", cpp_sources=[text], functions=["work"])
+class ModelNew(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.linear = torch.nn.Linear(n, n)
+    def forward(self, x):
+        return built.work(x, self.linear.weight, self.linear.bias)
+"""
+
+
+@heavy(CPP)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("shift", "words"), [("", ""), ("+ 0.01", "Wrong in call"), ("+ nothing", "not declared in this scope")]
+)
+def test_what_is_called_from_pytorch_is_compiled_before_its_session(shift: str, words: str, sandbox: Sandbox) -> None:
+    pytest.importorskip("ninja", reason='Ninja is not installed: pip install "tracebench-kernelbench[cpp]"')
+
+    verdict = judge_python(ModuleExercise(MODULE, CPP), CXX.replace("SHIFT", shift), sandbox, BUILT)
+
+    assert verdict.correct == (not words), verdict.text
+    assert words in verdict.text

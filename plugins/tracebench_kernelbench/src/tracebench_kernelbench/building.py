@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,8 +17,9 @@ FLAGS = ("-O3", "-march=native", "-fPIC", "-shared")
 """Of candidates and of references alike. Mathematics is exact unless a source asks otherwise, by a pragma of its own."""
 _DRIVER_FLAGS = ("-O2", "-march=native", "-ffp-contract=off", "-std=gnu17")
 _LIBRARY_BYTES = 8 << 20
+_MEMORY_MB = 4096
 _SHOWN = 3000
-_SCRIPT = '"$@" </dev/null && base64 -w0 built'
+_SCRIPT = '"$@" </dev/null >&2 && base64 -w0 built'
 _NOT_FOUND = 127
 _locks: dict[str, threading.Lock] = {}
 _guard = threading.Lock()
@@ -52,7 +54,7 @@ def build_kernel(sandbox: Sandbox, source: str, signature: str, *, seconds: floa
             "built",
             "-lm",
         ]
-        built = _build(sandbox, [*compiler, *options], sources, seconds=seconds)
+        built = build(sandbox, [*compiler, *options], sources, seconds=seconds)
         if built.binary:
             return built
         tried.append(built)
@@ -79,7 +81,7 @@ def _once(sandbox: Sandbox, source: str, signature: str) -> str:
                 built = build_kernel(sandbox, source, signature)
             else:
                 argv = ["gcc", *_DRIVER_FLAGS, "driver.c", "-o", "built", "-lm", "-ldl"]
-                built = _build(sandbox, argv, {"driver.c": source}, seconds=60.0)
+                built = build(sandbox, argv, {"driver.c": source}, seconds=60.0)
             if not built.binary:
                 raise NotMeasured(f"The judge's own source does not build here: {built.words}", retry=False)
             known[source] = built.binary
@@ -91,8 +93,21 @@ def _known() -> dict[str, str]:
     return {}
 
 
-def _build(sandbox: Sandbox, argv: list[str], sources: dict[str, str], *, seconds: float) -> Built:
-    limits = Limits(seconds=seconds, memory_mb=4096, output_bytes=_LIBRARY_BYTES)
+def build(
+    sandbox: Sandbox,
+    argv: Sequence[str],
+    sources: Mapping[str, str],
+    *,
+    seconds: float,
+    memory_mb: int = _MEMORY_MB,
+    most_bytes: int = _LIBRARY_BYTES,
+) -> Built:
+    """Run a compiler among its sources; what it writes to `built`, at most so many bytes in base64, comes back.
+
+    Raises:
+        NotMeasured: when it cannot be run.
+    """
+    limits = Limits(seconds=seconds, memory_mb=memory_mb, output_bytes=most_bytes, file_mb=most_bytes >> 20)
     outcome = sandbox.command(["sh", "-c", _SCRIPT, "build", *argv], files=sources, limits=limits)
     if outcome.status == "timeout":
         return Built(words=f"The compiler was ended after {seconds:g} s.")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from shutil import which
 
 from tracebench_core.errors import MissingRequirementError
+from tracebench_kernelbench.modules.ahead import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,29 +27,54 @@ class Backend:
     timed: bool = True
     """False where times say nothing: a correct candidate then counts 1."""
     environ: Mapping[str, str] | None = None
+    ahead: Kind | None = None
+    """What is built before a session opens, in the sandbox too; None for nothing."""
+    tools: tuple[str, ...] = ()
+    """Commands that building needs."""
 
     def missing(self) -> str | None:
-        """Return the first module that is not installed; imports none."""
-        return next((name for name in self.modules if find_spec(name) is None), None)
+        """Return the first module or command that is not installed; imports none."""
+        beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        modules = (name for name in self.modules if find_spec(name) is None)
+        tools = (name for name in self.tools if which(name, path=beside) is None)
+        return next(chain(modules, tools), None)
 
     def require(self) -> None:
-        """Do nothing where every module is installed.
+        """Do nothing where everything is installed.
 
         Raises:
             MissingRequirementError: with the command that installs the first that is not.
         """
         if name := self.missing():
-            raise MissingRequirementError(
-                f"the backend `{self.name}` needs the package `{name}`", hint=f'pip install "{INSTALL[name]}"'
-            )
+            kind = "command" if name in self.tools else "package"
+            raise MissingRequirementError(f"the backend `{self.name}` needs the {kind} `{name}`", hint=INSTALL[name])
 
 
 INSTALL = {
-    "torch": "tracebench-kernelbench[torch]",
-    "numba": "tracebench-kernelbench[numba]",
-    "triton": "tracebench-kernelbench[triton]",
+    "torch": 'pip install "tracebench-kernelbench[torch]"',
+    "numba": 'pip install "tracebench-kernelbench[numba]"',
+    "triton": 'pip install "tracebench-kernelbench[triton]"',
+    "ninja": 'pip install "tracebench-kernelbench[cpp]"',
+    "g++": "sudo apt-get install g++",
 }
 TORCH = Backend("torch", "PyTorch", ("torch",), "PyTorch's operators may be fused, replaced and reordered.")
+TORCH_COMPILE = Backend(
+    "torch_compile",
+    "PyTorch, compiled",
+    ("torch",),
+    "The module is exported whole (`torch.export`) and compiled by Inductor beforehand, for these shapes, without graph breaks and without "
+    "control flow that depends on values.",
+    ahead="package",
+    tools=("g++",),
+)
+CPP = Backend(
+    "cpp",
+    "C++ called from PyTorch",
+    ("torch",),
+    "Functions in C++ are compiled by `torch.utils.cpp_extension.load_inline`, whose build does not count.",
+    ahead="extension",
+    tools=("g++", "ninja"),
+)
 NUMBA = Backend(
     "numba",
     "Numba",
@@ -58,4 +89,4 @@ TRITON = Backend(
     timed=False,
     environ={"TRITON_INTERPRET": "1"},
 )
-BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (TORCH, NUMBA, TRITON)}
+BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (TORCH, TORCH_COMPILE, CPP, NUMBA, TRITON)}

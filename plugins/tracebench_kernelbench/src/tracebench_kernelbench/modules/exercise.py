@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from tracebench_core.contracts import NotMeasured, Sandbox, Session
 from tracebench_core.specs import Limits, Outcome
-from tracebench_kernelbench.building import build_kernel
+from tracebench_kernelbench.building import Built, build_kernel
 from tracebench_kernelbench.modules import harness
+from tracebench_kernelbench.modules.ahead import build_ahead
 from tracebench_kernelbench.modules.backends import NUMBA, Backend
 from tracebench_kernelbench.problem import Problem
 
@@ -54,8 +55,16 @@ class Exercise(Protocol):
         """
         ...
 
+    def build(self, sandbox: Sandbox, source: str, seconds: float) -> Built:
+        """Build what a session cannot; empty where there is nothing to build.
+
+        Raises:
+            NotMeasured: when the compiler cannot be run.
+        """
+        ...
+
     def open_candidate(
-        self, sandbox: Sandbox, source: str, reference: Session, limits: Limits
+        self, sandbox: Sandbox, source: str, built: Built, reference: Session, limits: Limits
     ) -> tuple[Session, Outcome]:
         """Open a candidate's session, with the entry `_judge_work(*inputs)`; the outcome says how its loading ended."""
         ...
@@ -122,8 +131,12 @@ class OwnExercise:
             asked(session.call(base64.b64decode(built.binary), entry="_judge_load"))
         return session
 
+    def build(self, sandbox: Sandbox, source: str, seconds: float) -> Built:
+        """See `Exercise`."""
+        return Built()
+
     def open_candidate(
-        self, sandbox: Sandbox, source: str, reference: Session, limits: Limits
+        self, sandbox: Sandbox, source: str, built: Built, reference: Session, limits: Limits
     ) -> tuple[Session, Outcome]:
         """See `Exercise`."""
         session = sandbox.session(source, "kernel", limits=limits, prelude=harness.around_kernel(*self._output))
@@ -156,15 +169,32 @@ class ModuleExercise:
             asked(session.call(_WEIGHTS_SEED, init, "Model", entry="_judge_build"))
         return session
 
+    def build(self, sandbox: Sandbox, source: str, seconds: float) -> Built:
+        """See `Exercise`."""
+        if self.backend.ahead is None:
+            return Built()
+        return build_ahead(sandbox, self.backend.ahead, source, self.code, seed=_WEIGHTS_SEED, seconds=seconds)
+
     def open_candidate(
-        self, sandbox: Sandbox, source: str, reference: Session, limits: Limits
+        self, sandbox: Sandbox, source: str, built: Built, reference: Session, limits: Limits
     ) -> tuple[Session, Outcome]:
         """See `Exercise`."""
-        init = asked(reference.call(_WEIGHTS_SEED, entry="_judge_init"))
+        binary = base64.b64decode(built.binary)
+        if self.backend.ahead == "package":
+            session = sandbox.session(harness.of_package(), "_judge_work", limits=limits)
+            return session, session.call(binary, entry="_judge_load")
+        if self.backend.ahead == "extension":
+            session = sandbox.session(harness.of_extension(), "_judge_work", limits=limits)
+            loaded = session.call(binary, source, entry="_judge_load")
+            return session, loaded if loaded.status != "ok" else self._make(session, reference)
         session = sandbox.session(
             source, "ModelNew", limits=limits, prelude=harness.around_module(self.backend.environ)
         )
-        return session, session.call(_WEIGHTS_SEED, init, "ModelNew", entry="_judge_build")
+        return session, self._make(session, reference)
+
+    def _make(self, session: Session, reference: Session) -> Outcome:
+        init = asked(reference.call(_WEIGHTS_SEED, entry="_judge_init"))
+        return session.call(_WEIGHTS_SEED, init, "ModelNew", entry="_judge_build")
 
     def draw(self, seed: int, reference: Session) -> Sequence[Any]:
         """See `Exercise`."""

@@ -36,6 +36,42 @@ def _judge_work(*inputs):
     with torch.no_grad():
         return _judge_outputs(_judge_model(*_judge_inputs(inputs)))
 """
+_PACKAGE = f"""
+import os
+import numpy as np
+import torch
+torch.set_num_threads(1)
+{_OUTPUTS}
+_judge_package = None
+
+def _judge_load(binary):
+    global _judge_package
+    with open("built.so", "wb") as file:
+        file.write(binary)
+    _judge_package = torch._C._aoti.AOTIModelContainerRunnerCpu(os.path.abspath("built.so"), 1)
+
+def _judge_work(*inputs):
+    with torch.no_grad():
+        return _judge_outputs(_judge_package.run([v for v in _judge_inputs(inputs) if isinstance(v, torch.Tensor)]))
+"""
+_EXTENSION = """
+import importlib.util, io, sys, types, zipfile
+import torch.utils
+
+def _judge_load(binary, source):
+    with zipfile.ZipFile(io.BytesIO(binary)) as archive:
+        archive.extractall("extensions")
+    extension = types.ModuleType("torch.utils.cpp_extension")  # PyTorch's own reads the files of build tools
+    extension.load_inline = extension.load = _judge_prebuilt
+    sys.modules[extension.__name__] = torch.utils.cpp_extension = extension
+    exec(compile(source, "candidate.py", "exec"), globals())
+
+def _judge_prebuilt(name, *_args, **_options):
+    spec = importlib.util.spec_from_file_location(name, f"extensions/{name}.so")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+"""
 _SOURCE = """
 import time
 
@@ -84,6 +120,16 @@ def around_module(environ: Mapping[str, str] | None) -> str:
     """Return what surrounds a candidate's `ModelNew`."""
     setting = "".join(f"os.environ[{name!r}] = {value!r}\n" for name, value in (environ or {}).items())
     return f"import os\n{setting}{_TORCH}" if setting else _TORCH
+
+
+def of_package() -> str:
+    """Return the program of the session that runs a candidate which was compiled whole."""
+    return _PACKAGE
+
+
+def of_extension() -> str:
+    """Return the program of the session in which a candidate's source finds its libraries, built beforehand."""
+    return _TORCH + _EXTENSION
 
 
 def of_problem(code: str) -> str:

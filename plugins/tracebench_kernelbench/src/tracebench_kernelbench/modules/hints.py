@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 
 _CLOCKS = {"time", "perf_counter", "perf_counter_ns", "process_time", "monotonic", "thread_time", "clock_gettime"}
 _HALVES = {"half", "bfloat16", "float16"}
+_OF_PYTORCH = {"torch", "torch_compile"}
+"""Backends whose candidates are made of PyTorch's operators."""
 _OPERATORS = {"functional", "F", "nn"}
 
 
@@ -25,15 +27,21 @@ def _of(node: ast.AST, backend: str) -> Iterator[str]:
     for says, hint in _RULES:
         if says(node):
             yield hint
-    if backend != "torch" and isinstance(node, ast.Attribute) and _root(node) in _OPERATORS and node.attr.islower():
+    if (
+        backend not in _OF_PYTORCH
+        and isinstance(node, ast.Attribute)
+        and _root(node) in _OPERATORS
+        and node.attr.islower()
+    ):
         yield "it calls operators of PyTorch: the work may not be done by the kernel that it defines"
 
 
 def _lacks(tree: ast.Module, backend: str) -> Iterator[str]:
-    if backend != "torch" and not any(
-        isinstance(n, ast.Import | ast.ImportFrom) and backend in ast.dump(n) for n in ast.walk(tree)
+    wanted = "cpp_extension" if backend == "cpp" else backend
+    if backend not in _OF_PYTORCH and not any(
+        isinstance(n, ast.Import | ast.ImportFrom) and wanted in ast.dump(n) for n in ast.walk(tree)
     ):
-        yield f"it imports no `{backend}`"
+        yield f"it imports no `{wanted}`"
 
 
 def _root(node: ast.AST) -> str:

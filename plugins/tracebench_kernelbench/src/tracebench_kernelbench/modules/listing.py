@@ -90,7 +90,7 @@ def _installed() -> tuple[str, ...]:
 
 
 def _requires(name: str) -> Requirement:
-    return Requirement(kind="module", name=name, hint=f'pip install "{INSTALL[name]}"')
+    return Requirement(kind="module", name=name, hint=INSTALL[name])
 
 
 def _broken(name: str, reason: str) -> TaskSpec:

@@ -39,7 +39,10 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
     )
     with exercise.open_reference(sandbox, limits) as desk, exercise.open_reference(sandbox, limits) as reference:
         _probe(exercise, desk)
-        candidate, loaded = exercise.open_candidate(sandbox, source, desk, limits)
+        built = exercise.build(sandbox, source, effort.compile_seconds)
+        if built.words:
+            return _bad(f"It does not build.\n{built.words}", Outcome(status="error"))
+        candidate, loaded = exercise.open_candidate(sandbox, source, built, desk, limits)
         with candidate:
             if loaded.status != "ok":
                 return _bad(_died(loaded, "while it was loaded"), loaded)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from pydantic import Field
+
 from tracebench_core.contracts import Context, Guide
 from tracebench_core.specs import Example, Parameter, Split, Values
 from tracebench_kernelbench.judging import Verdict
@@ -47,8 +49,10 @@ def kernel({names}, out):
 class ModuleOptions(Effort):
     """Settings of a task of KernelBench's own problems."""
 
-    backend: Literal["torch", "numba", "triton"] = "torch"
+    backend: Literal["torch", "torch_compile", "cpp", "numba", "triton"] = "torch"
     """What the candidate is written with."""
+    compile_seconds: float = Field(default=120.0, gt=0, le=600)
+    """Seconds that building it, or loading it, may take."""
 
 
 class PythonTask:
