@@ -56,7 +56,7 @@ class Standings:
         return None if self._ranking is None else self._ranking.best_score
 
     def finalists(self, most: int) -> list[str]:
-        """Return the best candidates and the initial one."""
+        """Return the best candidates, the initial one, and one whose measurement was cut short."""
         return [INITIAL] if self._ranking is None else self._ranking.finalists(most)
 
 

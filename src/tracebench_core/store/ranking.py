@@ -20,7 +20,7 @@ FindAggregate = Callable[[str], Aggregate | None]
 """Returns an aggregate by its name; None where nobody here offers it."""
 INITIAL = "c0"
 FINALISTS = 3
-"""How many of the best candidates the engine measures on all of validation, beside the initial one."""
+"""How many of the best candidates the engine measures on all of validation, beside the initial one and one that was cut short."""
 
 
 def mean(scores: Sequence[float], _metrics: Sequence[Mapping[str, float]] = ()) -> float:
@@ -104,6 +104,10 @@ class Board:
         order = sorted(n for n in {*self._heap} if self._standing.get(n[2]) == -n[0])
         return [id_ for _, _, id_ in order]
 
+    def has_part(self, entry: Entry) -> bool:
+        """Tell whether a candidate that nobody rejected was measured on some of it and not yet on all."""
+        return not entry.rejected and 0 < len(self._set & entry.scores.keys()) < len(self._set)
+
     def _covers(self, entry: Entry) -> bool:
         return self._set <= entry.scores.keys() and not (entry.unmeasured & self._set)
 
@@ -126,6 +130,7 @@ class Ranking:
         self._aggregate = aggregate
         self._boards = [Board(examples, aggregate) for examples in (validation, train) if examples]
         self._entries: dict[str, Entry] = {}
+        self._last = INITIAL
         self.best = INITIAL
         self.best_score: float | None = None
         """On the comparison set; None while no candidate was measured on all of it."""
@@ -146,6 +151,7 @@ class Ranking:
     ) -> bool:
         """Take one measurement; return whether the best changed, or its score."""
         entry = self._entries[id_]
+        self._last = id_
         counted = counted_score(score, status, self._worst_score)
         if counted is None:
             if example not in entry.scores:
@@ -174,10 +180,14 @@ class Ranking:
             self._lead()
 
     def finalists(self, most: int) -> list[str]:
-        """Return the best candidates and the initial one, in their order; who is not ranked comes last."""
-        ranked = self._board.ranked()
-        chosen = ranked[:most]
-        return chosen if INITIAL in chosen else [*chosen, INITIAL]
+        """Return the best candidates, the initial one, and one whose measurement the end of training cut short.
+
+        They come in their order; who is not ranked comes last.
+        """
+        board = self._board
+        chosen = board.ranked()[:most]
+        cut_short = [self._last] if board.has_part(self._entries[self._last]) else []
+        return list(dict.fromkeys([*chosen, INITIAL, *cut_short]))
 
     @property
     def _board(self) -> Board:
