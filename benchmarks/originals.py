@@ -1,5 +1,5 @@
 """Our trainers beside the originals that they follow, at equal evaluations: `python benchmarks/originals.py [gepa]
-[opentrace] [--seeds N]`.
+[opentrace] [--seeds N] [--fields FIELD …]`.
 
 * `gepa`: `GEPA-Base` and gepa's own `optimize`, both measuring a parent anew on each minibatch. Install it beside: `uv
   pip install gepa==0.1.4`.
@@ -143,7 +143,7 @@ class TaggedTeacher:
         return f"<reasoning>A rule.</reasoning>{tags}"
 
 
-def gepa_side(seeds: int) -> Iterator[str]:
+def gepa_side(seeds: int, only: Sequence[str]) -> Iterator[str]:
     """Yield the comparison with gepa."""
     if find_spec("gepa") is None:
         yield "left out: the package gepa is not installed"
@@ -156,13 +156,13 @@ def gepa_side(seeds: int) -> Iterator[str]:
     )
     asked = [replace(f, title=f"{f.title}, {CALLS} calls", budget=Budget(llm_calls=CALLS)) for f in equal]
     changing = [replace(f, title=f"{f.title}, no empty reply", harms=1 - f.improves) for f in equal]
-    for field in (*equal, *asked, *changing):
+    for field in chosen((*equal, *asked, *changing), only):
         ours = [field.run(builder("GEPA-Base", cache_evaluation=False), seed) for seed in range(seeds)]
         theirs = [field.run(lambda seed=seed: Original(seed=seed), seed) for seed in range(seeds)]
         yield row(field, ours, theirs)
 
 
-def opentrace_side(seeds: int) -> Iterator[str]:
+def opentrace_side(seeds: int, only: Sequence[str]) -> Iterator[str]:
     """Yield the comparison with OpenTrace's PrioritySearch."""
     from tracebench_opto.discovery.catalogue import discover  # noqa: PLC0415 - opto is optional
     from tracebench_opto.discovery.trainer import DiscoveredTrainer  # noqa: PLC0415
@@ -173,11 +173,12 @@ def opentrace_side(seeds: int) -> Iterator[str]:
         yield f"left out: {found[0].verdict if found else 'the installed opto has no trainers'}"
         return
     calm, number = build_dials(), build_number()
-    for field in (
+    fields = (
         Field("number", number, number, Budget(evaluations=30, llm_calls=60)),
         Field("dials", calm, calm, Budget(evaluations=400, llm_calls=400)),
         Field("noisy dials", build_dials(noise=1.0), calm, Budget(evaluations=600, llm_calls=600)),
-    ):
+    )
+    for field in chosen(fields, only):
 
         def trial(build: Callable[[], Trainer], seed: int, field: Field = field) -> Trial:
             teacher = TaggedTeacher(field, seed=seed)
@@ -190,6 +191,11 @@ def opentrace_side(seeds: int) -> Iterator[str]:
         yield row(field, ours, theirs)
 
 
+def chosen(fields: Sequence[Field], only: Sequence[str]) -> list[Field]:
+    """Return the fields of these titles; all of them where none are named."""
+    return [field for field in fields if not only or field.title in only]
+
+
 def row(field: Field, ours: Sequence[Trial], theirs: Sequence[Trial]) -> str:
     """Return a row: scores, evaluations, calls, difference and ratio.
 
@@ -198,7 +204,7 @@ def row(field: Field, ours: Sequence[Trial], theirs: Sequence[Trial]) -> str:
     """
     if failed := [t.error for t in (*ours, *theirs) if t.error is not None]:
         raise RuntimeError(f"{field.title}: {failed[0]!r}") from failed[0]
-    score = [[field.true_score(t.best.values) for t in side] for side in (ours, theirs)]
+    score = [[field.returned_score(t) for t in side] for side in (ours, theirs)]
     calls = [[float(t.used.llm_calls) for t in side] for side in (ours, theirs)]
     spent = [sum(t.used.evaluations for t in side) / len(side) for side in (ours, theirs)]
     gain = estimate([a - b for a, b in zip(*score, strict=True)])
@@ -219,7 +225,7 @@ def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
     return Estimate(sum(ours) / max(1.0, sum(theirs)), found[50], found[-51])
 
 
-SIDES: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
+SIDES: dict[str, tuple[str, Callable[[int, Sequence[str]], Iterator[str]]]] = {
     "gepa": ("GEPA-Base and gepa", gepa_side),
     "opentrace": ("PrioritySearch and OpenTrace's", opentrace_side),
 }
@@ -230,6 +236,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("which", nargs="*", choices=[*SIDES, []], default=[])
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--fields", nargs="*", default=[], metavar="FIELD", help="rows by their titles")
     given = parser.parse_args()
     for name in given.which or SIDES:
         title, side = SIDES[name]
@@ -238,7 +245,7 @@ def main() -> None:
             "| field | evaluations | ours | original | ours minus original | calls, ours | calls, original | ratio of calls |"
         )
         print("|---|---|---|---|---|---|---|---|")
-        for line in side(given.seeds):
+        for line in side(given.seeds, given.fields):
             print(line, flush=True)
 
 

@@ -23,6 +23,7 @@ from tracebench_core.builtin.settings import BestOfNSettings, NoOpSettings, Sequ
 from tracebench_core.contracts import Trainer
 from tracebench_core.specs import Budget, Example, Values
 from tracebench_core.specs.events import BestChanged, Scored
+from tracebench_core.store.history import Standings
 from tracebench_core.testing.teacher import Teacher
 from tracebench_core.testing.toys import Toy, build_dials, build_number
 from tracebench_core.testing.trials import Trial, run_trial
@@ -59,6 +60,11 @@ class Field:
         teacher = Teacher(self.toy.lesson, improves=self.improves, harms=self.harms, seed=seed)
         return run_trial(build(), self.toy, answer=teacher, budget=self.budget, seed=seed)
 
+    def returned_score(self, trial: Trial) -> float:
+        """Return the noise-free score of the candidate that a job returns: the one that the engine chose on validation."""
+        best = next(e.candidate for e in trial.events if isinstance(e, Scored) and e.what == "best")
+        return self.true_score(next(c.values for c in trial.candidates if c.id == best))
+
     def true_score(self, values: Values) -> float:
         """Return the noise-free mean score on test, or on train where the task has no test split."""
         examples = self.held_out
@@ -94,6 +100,11 @@ class Outcome(BaseModel):
     """The score by which the engine chose it."""
     best_seen: float
     """The best held-out score among all candidates of the job."""
+    best_compared: float | None = None
+    """The same among those that it measured on its whole comparison set, or was measuring at its end.
+
+    None in trials of an earlier version.
+    """
     evaluations: int
     calls: int
     curve: list[tuple[int, int, float]]
@@ -159,6 +170,9 @@ def outcome(field: Field, trainer: str, build: Callable[[], Trainer], seed: int)
         raise RuntimeError(f"{trainer} on {field.title}, seed {seed}: {trial.error!r}") from trial.error
     truth = {c.id: field.true_score(c.values) for c in trial.candidates}
     best = next(e for e in trial.events if isinstance(e, Scored) and e.what == "best")
+    standings = Standings()
+    for event in trial.events:
+        standings.add(event)
     curve = [(0, 0, truth["c0"])]
     curve += [
         (e.used.evaluations, e.used.llm_calls, truth[e.candidate]) for e in trial.events if isinstance(e, BestChanged)
@@ -169,6 +183,7 @@ def outcome(field: Field, trainer: str, build: Callable[[], Trainer], seed: int)
         score=truth[best.candidate],
         chosen_by=trial.score("best"),
         best_seen=max(truth.values()),
+        best_compared=max(truth[id_] for id_ in standings.finalists(len(truth))),
         evaluations=trial.used.evaluations,
         calls=trial.used.llm_calls,
         curve=curve,

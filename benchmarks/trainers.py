@@ -188,22 +188,26 @@ class Table:
         yield from self._rows(cell)
 
     def winners(self) -> Iterator[str]:
-        """Yield in which part of the jobs the returned candidate was as good as the best that the job ever saw."""
+        """Yield in which part of the jobs the returned candidate was as good as the best that it compared, and as the best that it made."""
+        fields = [k for k in self.kept if len(k.field.held_out) >= HELD_OUT]
+        yield "| trainer | " + " | ".join(f"{k.field.title}: compared | {k.field.title}: all" for k in fields) + " |"
+        yield "|---|" + "---|---|" * len(fields)
+        for name in self.trainers:
+            cells = [cell for k in fields for cell in self._returned(self.outcomes(k, name), CLOSE * k.field.scale)]
+            yield f"| {name} | " + " | ".join(cells) + " |"
 
-        def cell(own: Sequence[Outcome], kept: Kept) -> str:
-            return f"{fmean(o.best_seen - o.score <= CLOSE * kept.field.scale for o in own):.0%}"
+    @staticmethod
+    def _returned(own: Sequence[Outcome], close: float) -> Iterator[str]:
+        compared = [o.best_compared - o.score <= close for o in own if o.best_compared is not None]
+        yield f"{fmean(compared):.0%}" if len(compared) == len(own) else "-"
+        yield f"{fmean(o.best_seen - o.score <= close for o in own):.0%}"
 
-        yield from self._rows(cell, only=[k for k in self.kept if len(k.field.held_out) >= HELD_OUT])
-
-    def _rows(
-        self, cell: Callable[[Sequence[Outcome], Kept], str], *, leave_out: str = "", only: Sequence[Kept] | None = None
-    ) -> Iterator[str]:
-        shown = self.kept if only is None else only
-        yield "| trainer | " + " | ".join(k.field.title for k in shown) + " |"
-        yield "|---|" + "---|" * len(shown)
+    def _rows(self, cell: Callable[[Sequence[Outcome], Kept], str], *, leave_out: str = "") -> Iterator[str]:
+        yield "| trainer | " + " | ".join(k.field.title for k in self.kept) + " |"
+        yield "|---|" + "---|" * len(self.kept)
         for name in self.trainers:
             if name != leave_out:
-                yield f"| {name} | " + " | ".join(cell(self.outcomes(k, name), k) for k in shown) + " |"
+                yield f"| {name} | " + " | ".join(cell(self.outcomes(k, name), k) for k in self.kept) + " |"
 
     def draw(self, folder: Path, names: Sequence[str]) -> None:
         """Draw best-so-far by what was used, one picture for each field, with 95 % bands over seeds.
