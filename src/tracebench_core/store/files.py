@@ -148,9 +148,12 @@ def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = Fa
 
 def remove_cut_short(folder: Path, *, below: bool = True) -> None:
     """Delete the temporary files of writers that died, in `folder` and, with `below`, in all its folders: nobody else may write there."""
-    pattern = f".*{TEMPORARY_SUFFIX}"
-    for path in list(folder.rglob(pattern) if below else folder.glob(pattern)):
-        remove(path)
+    for place, folders, names in os.walk(folder):
+        for name in names:
+            if name.startswith(".") and name.endswith(TEMPORARY_SUFFIX):
+                remove(Path(place, name))
+        if not below:
+            folders.clear()
 
 
 def remove(path: Path) -> None:

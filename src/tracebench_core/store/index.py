@@ -63,12 +63,13 @@ def changed_keeps(layout: RunLayout, *, trust: Trust) -> Iterator[IndexedFile]:
 
 def iter_files(layout: RunLayout) -> Iterator[IndexedFile]:
     """Yield the files of a run as they are now, by path."""
-    for path in iter_paths(layout):
+    above = len(os.path.join(layout.path, ""))  # noqa: PTH118 - as are the paths
+    for path in _walk(layout):
         try:
             size, digest = _measure(path)
         except FileNotFoundError:
             continue  # a job that is still going on replaced it
-        yield IndexedFile(path.relative_to(layout.path).as_posix(), size, digest)
+        yield IndexedFile(path[above:], size, digest)
 
 
 def iter_paths(layout: RunLayout) -> Iterator[Path]:
@@ -76,14 +77,20 @@ def iter_paths(layout: RunLayout) -> Iterator[Path]:
 
     Left out are the index, the lock, temporary files, what was set aside, and what goes on after the index is written: journals and log.
     """
-    left_out = {layout.files_index, layout.lock, layout.run_log, *layout.journals()}
-    for folder, folders, names in os.walk(layout.path):
-        if Path(folder) == layout.path and layout.lost_and_found.name in folders:
+    return map(Path, _walk(layout))
+
+
+def _walk(layout: RunLayout) -> Iterator[str]:
+    """Yield the same as text: a run may have a million files."""
+    top = str(layout.path)
+    left_out = {str(path) for path in (layout.files_index, layout.lock, layout.run_log, *layout.journals())}
+    for folder, folders, names in os.walk(top):
+        if folder == top and layout.lost_and_found.name in folders:
             folders.remove(layout.lost_and_found.name)
         folders.sort()
         for name in sorted(names):
-            path = Path(folder, name)
-            if path not in left_out and not name.endswith(files.TEMPORARY_SUFFIX) and path.is_file():
+            path = os.path.join(folder, name)  # noqa: PTH118 - see above
+            if path not in left_out and not name.endswith(files.TEMPORARY_SUFFIX) and os.path.isfile(path):  # noqa: PTH113
                 yield path
 
 
@@ -123,10 +130,10 @@ def _index_lines(entries: Iterable[IndexedFile]) -> Iterator[bytes]:
     yield b"\n  ]\n}\n"
 
 
-def _measure(path: Path) -> tuple[int, str]:
+def _measure(path: str) -> tuple[int, str]:
     digest = hashlib.sha256()
     size = 0
-    with path.open("rb") as content:
+    with open(path, "rb", buffering=0) as content:  # noqa: PTH123 - see `_walk`
         while chunk := content.read(_CHUNK):
             digest.update(chunk)
             size += len(chunk)

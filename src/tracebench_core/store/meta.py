@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import yaml
+from pydantic_core import PydanticSerializationError, to_json
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobSpec, RunConfig
 from tracebench_core.store import files
 from tracebench_core.store.environment import GitState, read_environment
+from tracebench_core.store.inert import inert
 from tracebench_core.store.layout import JobLayout, RunLayout
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -57,4 +59,8 @@ def write_job_meta(layout: JobLayout, job: JobSpec, *, status: str, extra: dict[
 
 
 def _json(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, indent=2, ensure_ascii=True).encode() + b"\n"
+    try:
+        text = to_json(content, indent=2).decode()  # many times as fast as the standard library's indented text
+    except PydanticSerializationError:  # a lone surrogate, which no UTF-8 text can hold
+        text = json.dumps(content, indent=2)
+    return inert(text).encode() + b"\n"
