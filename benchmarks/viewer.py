@@ -1,8 +1,9 @@
 """How quick the viewer is over many runs: `PYTHONPATH=. python benchmarks/viewer.py [--runs N] [--jobs N] [--soak SECONDS]`.
 
-Needs Streamlit, playwright and Chromium. Real runs are made and copied; a real browser opens pages until their script has ended and their
-tables and charts stand. The baseline is the same page over a folder with one run of one job. With `--soak`, six sessions watch a run that
-goes on, and the memory of the server is told every minute.
+Needs Streamlit, playwright and Chromium. Real runs are made and copied; a real browser with a cache, as people have it, opens pages until
+their script has ended and their tables and charts stand. The baseline is the same page over a folder with one run of one job. `--data` keeps
+the runs that were made, for another time. With `--soak`, six sessions watch a run that goes on, and the memory of the server is told every
+minute.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
-from plugins.tracebench_viewer.tests.visiting import Visitor, browsing, served, visiting
+from plugins.tracebench_viewer.tests.visiting import Visitor, at_home, browsing, served, visiting
 from tests.unit.store.samples import candidate, evaluation, started
 
 from tracebench_core import api
@@ -53,8 +53,8 @@ def copy(run: Path, name: str) -> None:
     target.manifest.write_text(target.manifest.read_text().replace(f'"run_id": "{run.name}"', f'"run_id": "{name}"', 1))
 
 
-def long_job(run: Path, *, events: int) -> str:
-    """Give the run's first job as many events as are asked for, unsealed as those of a job under way, and return its id."""
+def long_job(run: Path, *, events: int) -> None:
+    """Give the run's first job as many events as are asked for, unsealed as those of a job under way."""
     spec = load_run(run).planned[0]
     layout = RunLayout(run).job(spec.job_id)
     for journal in run.glob("journal-*"):
@@ -64,7 +64,6 @@ def long_job(run: Path, *, events: int) -> str:
         for seq, event in enumerate(_events(started(spec), events)):
             stamped = event.model_copy(update={"seq": seq, "t": "2030-01-01T00:00:00+00:00", "mono": seq / 50})
             log.write(stamped.model_dump_json() + "\n")
-    return spec.job_id
 
 
 def _events(first: Event, count: int) -> Iterator[Event]:
@@ -122,9 +121,10 @@ def memory(pid: int) -> float:
 
 
 @contextmanager
-def viewed(browser: Any, runs_dir: Path, at: Path, pid: list[int]) -> Iterator[tuple[str, Visitor]]:
+def viewed(runs_dir: Path, at: Path, pid: list[int]) -> Iterator[tuple[str, Visitor]]:
     """Serve a folder and open a tab that has loaded the browser's part of Streamlit once, in front of a page without runs."""
-    with served(runs_dir, at, pid=pid) as url, visiting(browser, url, height=1000) as visitor:
+    with served(runs_dir, at, pid=pid) as url, at_home(at / "browser") as browser:
+        visitor = Visitor(browser.new_page(), url)
         paint(visitor, "installed", wait="h1")
         yield url, visitor
 
@@ -141,32 +141,30 @@ def main() -> None:
     parser.add_argument("--large", type=int, default=1000, help="jobs of the large run")
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--data", type=Path, help="folder in which the runs are made, and found again")
     parser.add_argument("--soak", type=float, default=0.0, metavar="SECONDS")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch, browsing() as browser:
+    with tempfile.TemporaryDirectory() as scratch:
         at = Path(scratch)
         os.environ["XDG_CACHE_HOME"] = str(at / "cache")
         if asked.soak:
-            soak(browser, at, asked.soak)
+            soak(at, asked.soak)
         else:
             print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
-            pages(browser, at, asked)
+            pages(at, asked)
 
 
-def pages(browser: Any, at: Path, asked: argparse.Namespace) -> None:
+def pages(at: Path, asked: argparse.Namespace) -> None:
     """Measure index, pages and memory."""
-    runs, alone = at / "runs", at / "alone"
-    make(alone, "one", jobs=1)
-    made = make(runs, "run-0000", jobs=asked.jobs)
-    for i in range(1, asked.runs):
-        copy(made, f"run-{i:04}")
-    job_id = long_job(make(runs, "long", jobs=1), events=asked.events)
-    make(runs, "large", jobs=asked.large)  # the latest: pages that are opened without an address show it
-    index(runs, at, made)
-    with viewed(browser, alone, at, []) as (_, visitor):
+    data = asked.data or at
+    runs, alone = data / "runs", data / "alone"
+    if not (runs / "large" / "summary.json").exists():
+        fill(runs, alone, asked)
+    index(runs, at)
+    with viewed(alone, at, []) as (_, visitor):
         base = statistics.median(paint(visitor, "", wait=TABLE) for _ in range(asked.times))
     pid: list[int] = []
-    with viewed(browser, runs, at, pid) as (url, visitor):
+    with viewed(runs, at, pid) as (_, visitor):
         print(f"first paint, nothing indexed   {paint(visitor, '', wait=TABLE):.2f} s (goal 2)")
         while visitor.page.locator("text=still to be read").count():
             visitor.page.wait_for_timeout(500)
@@ -177,34 +175,42 @@ def pages(browser: Any, at: Path, asked: argparse.Namespace) -> None:
             print(
                 f"page change to {page:<15} {repeated(lambda p=page, w=wait: away_and(visitor, p, w), asked.times)} (goal 1)"
             )
-        address = f"job?run=long&job={job_id}"
+        address = f"job?run=long&job={load_run(runs / 'long').planned[0].job_id}"
         print(f"a job of {asked.events} events, first {paint(visitor, address, wait=CHART):.2f} s (goal 1.5)")
         print(
             f"a job of {asked.events} events, again {repeated(lambda: paint(visitor, address, wait=CHART), asked.times)}"
         )
-        with ExitStack() as stack:
-            for path in ("", "run?run=large", address, "compare?runs=run-0000", "failures", "installed"):
-                stack.enter_context(visiting(browser, url)).open(path)
+        for path in ("", "run?run=large", address, "compare?runs=run-0000", "failures", "installed"):
+            Visitor(visitor.page.context.new_page(), visitor.url).open(path)
             print(f"memory with {SESSIONS} sessions         {memory(pid[0]):.0f} MB (goal 600)")
 
 
-def index(runs: Path, at: Path, made: Path) -> None:
+def fill(runs: Path, alone: Path, asked: argparse.Namespace) -> None:
+    """Make the runs: many that are alike, one with a long job, and a large one."""
+    make(alone, "one", jobs=1)
+    made = make(runs, "run-0000", jobs=asked.jobs)
+    for i in range(1, asked.runs):
+        copy(made, f"run-{i:04}")
+    long_job(make(runs, "long", jobs=1), events=asked.events)
+    make(runs, "large", jobs=asked.large)  # the latest: pages that are opened without an address show it
+
+
+def index(runs: Path, at: Path) -> None:
     """Measure the index alone."""
     found = Index(runs, file=at / "index.sqlite")
     began = time.perf_counter()
     every = found.refresh().read
     cold = time.perf_counter() - began
-    copy(made, "one-more")
+    copy(runs / "run-0000", f"one-more-{time.time_ns()}")
     began = time.perf_counter()
     read = found.refresh().read
     again = time.perf_counter() - began
-    print(
-        f"index: {len(every)} runs in {cold:.1f} s; after one more run {list(read)} is read, {again:.3f} s, ratio {again / cold:.4f}"
-    )
+    after = f"after one more run {len(read)} is read, {again:.3f} s"
+    print(f"index: {len(every)} runs in {cold:.1f} s; {after}, ratio {again / cold:.4f}")
     found.close()
 
 
-def soak(browser: Any, at: Path, seconds: float) -> None:
+def soak(at: Path, seconds: float) -> None:
     """Watch a run that goes on from six sessions, and tell the server's memory."""
     runs = at / "runs"
     make(runs, "first", jobs=5)
@@ -219,7 +225,7 @@ def soak(browser: Any, at: Path, seconds: float) -> None:
     background = threading.Thread(target=go_on)
     pid: list[int] = []
     marks: list[float] = []
-    with served(runs, at, pid=pid) as url, ExitStack() as stack:
+    with browsing() as browser, served(runs, at, pid=pid) as url, ExitStack() as stack:
         background.start()
         try:
             for path in LIVE:

@@ -132,3 +132,13 @@ def test_a_run_is_launched_paused_and_cancelled_with_a_reason(browser: Any, tmp_
         done = len(told["jobs"]) - told["counts"].get("not_run", 0)
         visitor.until(f"{done} of {len(told['jobs'])}")
         assert not page.query_selector_all("b:has-text('seen')")
+
+
+def test_the_browser_of_these_tests_reaches_this_machine_alone(browser: Any, runs_dir: Path, tmp_path: Path) -> None:
+    with served(runs_dir, tmp_path) as url, visiting(browser, url) as visitor:
+        visitor.open("")
+        for address in ("http://192.0.2.1/", "http://example.com/"):
+            ask = "async address => { try { await fetch(address, {mode: 'no-cors'}); return true } catch { return false } }"
+            assert visitor.page.evaluate(ask, address) is False
+        assert visitor.strayed == ["http://192.0.2.1/", "http://example.com/"]
+        visitor.strayed.clear()

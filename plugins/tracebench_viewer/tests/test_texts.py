@@ -9,7 +9,7 @@ import pytest
 from tracebench_core.config import parse_config
 from tracebench_core.errors import UsageError
 from tracebench_viewer import launching, look
-from tracebench_viewer.commands import ask
+from tracebench_viewer.commands import ask, forget, installed
 from tracebench_viewer.diffs import LONGEST, as_text, side_by_side
 from tracebench_viewer.launching import Wish
 
@@ -70,6 +70,16 @@ def test_a_config_that_is_wrong_is_refused_in_the_commands_words(tmp_path: Path)
     assert "trainerz" in str(caught.value)
     assert "Traceback" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_installed_is_asked_once_until_somebody_looks_again() -> None:
+    forget()
+    plugins, trainers = installed("plugins", "list-trainers --all")
+    assert {"internal"} <= {plugin["name"] for plugin in plugins["plugins"]}
+    assert any(trainer["id"] == "NoOp" for trainer in trainers["trainers"])
+    assert installed("plugins")[0] is plugins
+    forget()
+    assert installed("plugins")[0] is not plugins
 
 
 def test_a_command_that_refuses_is_quoted() -> None:

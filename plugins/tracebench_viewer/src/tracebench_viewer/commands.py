@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,26 @@ def ask(*words: str, at: Path | None = None) -> dict[str, Any]:
     except ValueError as err:
         raise UsageError(f"`trace-bench {words[0]}` printed no JSON: {done.stdout[:200]!r}.") from err
     return found
+
+
+def installed(*questions: str) -> list[dict[str, Any]]:
+    """Ask commands about what is installed, side by side; each answer is kept until `forget`.
+
+    Raises:
+        UsageError: as `ask`.
+    """
+    with ThreadPoolExecutor(len(questions)) as threads:
+        return list(threads.map(_installed, questions))
+
+
+def forget() -> None:
+    """Ask again what is installed when it is next wanted."""
+    _installed.cache_clear()
+
+
+@cache
+def _installed(question: str) -> dict[str, Any]:
+    return ask(*question.split())
 
 
 def begin(*words: str, log: Path) -> int:

@@ -53,8 +53,8 @@ def lineage_chart(nodes: Sequence[Row], edges: Sequence[Row]) -> Spec:
         },
         "y": {"field": "y", "type": "quantitative", "title": None, "axis": None, "scale": {"reverse": True}},
     }
-    mark = {"type": "line", "color": GREY, "opacity": 0.5, "strokeWidth": 1}
-    lines = {"data": _data(edges), "mark": mark, "encoding": {**place, "detail": {"field": "edge", "type": "nominal"}}}
+    mark = {"type": "rule", "color": GREY, "opacity": 0.5, "strokeWidth": 1}
+    lines = {"data": _data(edges), "mark": mark, "encoding": {**place, "x2": {"field": "x2"}, "y2": {"field": "y2"}}}
     width = max((node["y"] for node in nodes), default=0) + 1
     return {"height": AROUND + min(480, 26 * width), "params": [_clicks()], "layer": [lines, _dots(nodes, place)]}
 

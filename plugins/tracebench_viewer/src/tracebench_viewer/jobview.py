@@ -217,7 +217,7 @@ def _relate(candidates: dict[str, Seen]) -> None:
 
 
 def lineage(candidates: dict[str, Seen]) -> tuple[list[Row], list[Row]]:
-    """Return the tree of candidates as nodes (`x` the generation, `y` the place in it) and edges between them."""
+    """Return the tree of candidates as nodes (`x` the generation, `y` the place in it) and edges (from `x`, `y` to `x2`, `y2`)."""
     taken: Counter[int] = Counter()
     places: dict[str, tuple[int, int]] = {}
     for name, seen in candidates.items():
@@ -232,7 +232,8 @@ def lineage(candidates: dict[str, Seen]) -> tuple[list[Row], list[Row]]:
     for name, (x, y) in places.items():
         for parent in candidates[name].event.parents:
             if parent in places:
-                edges += [{"edge": f"{parent}-{name}", "x": a, "y": b} for a, b in (places[parent], (x, y))]
+                above = places[parent]
+                edges.append({"x": above[0], "y": above[1], "x2": x, "y2": y})
     return nodes, edges
 
 

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import streamlit as st
 
 from tracebench_core.errors import TraceBenchError
 from tracebench_viewer import parts
-from tracebench_viewer.commands import ask
-
-
-@cache
-def _asked(*words: str) -> dict[str, Any]:
-    return ask(*words)
+from tracebench_viewer.commands import forget, installed
 
 
 def draw() -> None:
     """Draw the page."""
     parts.heading("Tasks and trainers", "As the commands `list-tasks`, `list-trainers` and `plugins` tell it.")
     if st.button("Look again", icon=":material/refresh:"):
-        _asked.cache_clear()
+        forget()
     text = st.text_input("Filter", placeholder="part of a name").casefold()
     try:
         with st.spinner("Asking what is installed"):
-            tasks, trainers, plugins = (
-                _asked("list-tasks")["tasks"],
-                _asked("list-trainers", "--all")["trainers"],
-                _asked("plugins")["plugins"],
-            )
+            told = installed("list-tasks", "list-trainers --all", "plugins")
     except TraceBenchError as err:
         parts.trouble(err)
         return
+    tasks, trainers, plugins = told[0]["tasks"], told[1]["trainers"], told[2]["plugins"]
     tabs = st.tabs([f"Tasks ({len(tasks)})", f"Trainers ({len(trainers)})", f"Plugins ({len(plugins)})"])
     with tabs[0]:
         _tasks([task for task in tasks if text in task["id"].casefold()])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +10,12 @@ import streamlit as st
 from tracebench_core.api.analysis import AXES
 from tracebench_core.errors import TraceBenchError
 from tracebench_viewer import launching, parts
-from tracebench_viewer.commands import ask
+from tracebench_viewer.commands import installed
 from tracebench_viewer.jobcharts import UNITS, WHOLE
 from tracebench_viewer.launching import Wish
 from tracebench_viewer.look import number
 
 FORM, FILE = "A form", "A config file"
-
-
-@cache
-def _asked(*words: str) -> dict[str, Any]:
-    return ask(*words)
 
 
 def draw() -> None:
@@ -50,8 +44,9 @@ def draw() -> None:
 
 def _form() -> str | None:
     with st.spinner("Asking what is installed"):
-        tasks = [t["id"] for t in _asked("list-tasks")["tasks"] if not t["unavailable"]]
-        trainers = [t["id"] for t in _asked("list-trainers")["trainers"]]
+        told = installed("list-tasks", "list-trainers")
+    tasks = [task["id"] for task in told[0]["tasks"] if not task["unavailable"]]
+    trainers = [trainer["id"] for trainer in told[1]["trainers"]]
     boxes = st.columns(2)
     chosen_tasks = boxes[0].multiselect("Tasks", tasks, key="tasks")
     chosen_trainers = boxes[1].multiselect("Trainers", trainers, key="trainers")
