@@ -1,9 +1,9 @@
 """How quick the viewer is over many runs: `PYTHONPATH=. python benchmarks/viewer.py [--runs N] [--jobs N] [--soak SECONDS]`.
 
 Needs Streamlit, playwright and Chromium. Real runs are made and copied; a real browser with a cache, as people have it, opens pages until
-their script has ended and their tables and charts stand. The baseline is the same page over a folder with one run of one job. `--data` keeps
-the runs that were made, for another time. With `--soak`, six sessions watch a run that goes on, and the memory of the server is told every
-minute.
+their script has ended and their tables and charts stand. The baseline is the same page over a folder with one run of one job. `--data`
+keeps the runs that were made, for another time. With `--soak`, six sessions watch a run that goes on, and the memory of the server is told
+every minute.
 """
 
 from __future__ import annotations

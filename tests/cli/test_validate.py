@@ -113,6 +113,54 @@ def test_mistakes_of_fields_and_of_names_are_told_together(cli: Cli, tmp_path: P
         assert told.count(f"`bad.yaml`, line {line}: `{field}") == 1, told
 
 
+HOLES = """
+tasks:
+  - eval_kwargs: {size: 3}
+  - internal:numeric_parm
+  - 5
+trainers:
+  - params_variants: [{num_steps: 3}]
+  - {id: ""}
+  - NoOpp
+llm:
+  prices: {some: {prompt: 1.0}}
+executor: locl
+"""
+
+
+def test_a_missing_field_hides_no_wrong_name(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(HOLES)
+
+    told = cli("validate", "--config", "bad.yaml", env=CORE_ONLY).stderr
+
+    for line, said in (
+        (3, "`tasks[0].id` is missing."),
+        (4, "`tasks[1]`: Suite `internal` has no task `internal:numeric_parm`."),
+        (5, "`tasks[2]"),
+        (7, "`trainers[0].id` is missing."),
+        (8, "`trainers[1].id` must not be empty."),
+        (9, "`trainers[2]`: No plugin offers a trainer `NoOpp`."),
+        (11, "`llm.prices.some"),
+        (12, "`executor`"),
+    ):
+        assert f"`bad.yaml`, line {line}: {said}" in told, told
+    assert "Did you mean `internal:numeric_param`?" in told
+    assert "Did you mean `NoOp`?" in told
+
+
+def test_without_tasks_the_names_of_the_rest_are_told(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "none.yaml").write_text("trainers: [NoOpp]\n")
+    (tmp_path / "wrong.yaml").write_text("tasks: internal\ntrainers: [NoOpp]\n")
+
+    none = cli("validate", "--config", "none.yaml", env=CORE_ONLY).stderr
+    wrong = cli("validate", "--config", "wrong.yaml", env=CORE_ONLY).stderr
+
+    assert "The config selects no task." in none
+    assert "`none.yaml`, line 1: `trainers[0]`: No plugin offers a trainer `NoOpp`" in none
+    assert "`wrong.yaml`, line 1: `tasks` must be a list" in wrong
+    assert "`wrong.yaml`, line 2: `trainers[0]`: No plugin offers a trainer `NoOpp`" in wrong
+
+
 def test_a_mistake_of_an_override_names_the_override(cli: Cli, config: Path) -> None:
     done = cli("plan", "c.yaml", "-o", "trainers=[NoOpp]", env=CORE_ONLY)
 

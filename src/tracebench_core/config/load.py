@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +15,11 @@ from tracebench_core.config.canonical import Canonical, spellings
 from tracebench_core.config.document import Document
 from tracebench_core.config.overrides import Override, apply, parse_override
 from tracebench_core.config.problems import Loc, Problem, describe, dotted, render, report
-from tracebench_core.config.shape import kind_at, names_at
+from tracebench_core.config.shape import names_at
+from tracebench_core.config.sound import place_of, sound_part
 from tracebench_core.errors import ConfigError
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import RunConfig
-from tracebench_core.specs.run import OF_RANGE, OF_VALUES
 
 
 class FlawedConfigError(ConfigError):
@@ -67,24 +65,9 @@ def _build(source: Document, overrides: Sequence[str]) -> RunConfig:
     try:
         report(problems, source)
     except ConfigError as err:
-        raise FlawedConfigError(str(err), hint=err.hint, sound=_sound(changed.data, problems)) from None
+        sound = sound_part(changed.data, [problem.loc for problem in problems])
+        raise FlawedConfigError(str(err), hint=err.hint, sound=sound) from None
     return config
-
-
-def _sound(data: Mapping[str, Any], problems: Iterable[Problem]) -> RunConfig | None:
-    """Return what is left of a config without the fields that have problems; None when nothing holds without them."""
-    left = copy.deepcopy(dict(data))
-    for problem in problems:
-        loc = problem.loc if problem.loc and isinstance(problem.loc[-1], str) else problem.loc[:1]
-        at: Any = left
-        for step in loc[:-1]:
-            at = at.get(step) if isinstance(at, dict) else at[step] if isinstance(at, list) else None  # type: ignore[index]
-        if loc and isinstance(at, dict):
-            at.pop(loc[-1], None)
-    try:
-        return RunConfig.model_validate_json(json.dumps(left), strict=True)
-    except ValidationError:
-        return None
 
 
 def _wrong(data: Mapping[str, Any], form: Canonical, changes: Sequence[Override]) -> list[Problem]:
@@ -136,9 +119,7 @@ def _variants(data: Mapping[str, Any]) -> Iterator[tuple[Loc, dict[str, Any]]]:
 
 def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Override]) -> Problem:
     """Put a pydantic error into words, at the place where the user wrote the field."""
-    loc: Loc = tuple(step for step in error["loc"] if step not in {OF_VALUES, OF_RANGE})
-    if not loc and (named := re.match(r".*?`(\w+)", str(error["msg"]))) and kind_at((named[1],)) is not None:
-        loc = (named[1],)
+    loc = place_of(error)
     if loc and loc[-1] == "[key]":
         text = describe({**error, "type": "extra_forbidden", "loc": loc[:-1]}, names_at(loc[:-2]))
         return placed(Problem(loc[:-1], text), form, changes)

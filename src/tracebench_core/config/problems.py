@@ -108,6 +108,8 @@ def describe(error: Mapping[str, Any], known: Iterable[str]) -> str:
         words = f"is not a known field.{did_you_mean(str(error['loc'][-1]), known)}"
     elif kind == "missing":
         words = "is missing."
+    elif kind == "string_too_short":
+        words = "must not be empty."
     elif kind == "literal_error":
         words = _one_of(re.findall(r"'([^']*)'", str(context["expected"])), value)
     elif kind == "string_pattern_mismatch":

@@ -101,11 +101,12 @@ def make_plan(
         ConfigError: for what cannot be resolved, and for jobs that would be one and the same.
         NothingSelectedError: when there is no task.
     """
-    if not config.tasks:
-        raise NothingSelectedError("The config selects no task.", hint="trace-bench list-tasks", field=("tasks",))
     _refuse_twice("seed", config.seeds)
     config = settle_providers(config, host)
     mistakes = mistakes or Mistakes()
+    with mistakes.at("tasks"):
+        if not config.tasks:
+            raise NothingSelectedError("The config selects no task.", hint="trace-bench list-tasks")
     tasks = choose_tasks(config, host, mistakes)
     trainers = choose_trainers(config, host, mistakes)
     if not mistakes:
@@ -127,6 +128,8 @@ def choose_tasks(config: RunConfig, host: PluginHost, mistakes: Mistakes) -> lis
     chosen: dict[bytes, TaskChoice] = {}
     written: set[bytes] = set()
     for i, entry in enumerate(config.tasks):
+        if not entry.id:
+            continue  # nobody could read which; that was told already
         mark = canonical_json([entry.id, entry.eval_kwargs, entry.initial and entry.initial.model_dump()])
         if mark in written:
             raise ConfigError(f"`tasks[{i}]` is written twice: `{entry.id}` with the same fields.")
@@ -157,6 +160,8 @@ def choose_trainers(config: RunConfig, host: PluginHost, mistakes: Mistakes) -> 
     """Resolve the config's trainers and their variants; two variants that resolve to the same settings are a mistake."""
     chosen: dict[bytes, TrainerChoice] = {}
     for i, entry in enumerate(config.trainers):
+        if not entry.id:
+            continue
         _note_unknown_parts(entry, host, mistakes, i)
         with mistakes.at("trainers", i):
             spec = host.component("trainer", entry.id)

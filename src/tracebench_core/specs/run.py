@@ -37,7 +37,7 @@ class InitialFrom(Spec):
 class TaskEntry(Spec):
     """One task, or a group of them, and what its evaluation is given."""
 
-    id: str
+    id: str = Field(min_length=1)
     """`suite:name`, or `suite:group` and `suite:all` for several."""
     eval_kwargs: dict[str, Any] = {}
     """Options of the task."""
@@ -95,7 +95,7 @@ Swept: TypeAlias = Annotated[
 class TrainerEntry(Spec):
     """One trainer with its parameter variants."""
 
-    id: str
+    id: str = Field(min_length=1)
     params_variants: tuple[dict[str, Any], ...] = ({},)
     """Settings of the trainer; each variant is a column of the matrix."""
     sweep: dict[str, Swept] = {}
