@@ -182,7 +182,7 @@ def pages(at: Path, asked: argparse.Namespace) -> None:
         )
         for path in ("", "run?run=large", address, "compare?runs=run-0000", "failures", "installed"):
             Visitor(visitor.page.context.new_page(), visitor.url).open(path)
-            print(f"memory with {SESSIONS} sessions         {memory(pid[0]):.0f} MB (goal 600)")
+        print(f"memory with {SESSIONS} sessions         {memory(pid[0]):.0f} MB (goal 600)")
 
 
 def fill(runs: Path, alone: Path, asked: argparse.Namespace) -> None:

@@ -130,13 +130,17 @@ def test_a_broken_plugin_costs_only_itself_and_says_why(cli: Cli, plugin_path: I
     env = {"TRACEBENCH_PLUGINS": "bad", **plugin_path("bad", source, group="tracebench", entry="bad", target="bad")}
 
     listed = cli("list-tasks", env=env)
-    plugins = cli("plugins", env=env).stdout.splitlines()
-    shown = json.loads(cli("plugins", "--json", env=env).stdout)["plugins"]
+    told = cli("plugins", env=env)
+    document = cli("plugins", "--json", env=env)
+    shown = json.loads(document.stdout)["plugins"]
 
     assert listed.returncode == 0
     assert "internal:numeric_param" in listed.stdout
     assert "no libfoo" in listed.stderr
-    assert "bad\tbad\t1.0\tfailed\tImportError: no libfoo" in plugins
+    assert "bad\tbad\t1.0\tfailed\tImportError: no libfoo" in told.stdout.splitlines()
+    assert "internal" in told.stdout
+    assert "Cannot be used: `bad`." in told.stderr
+    assert (told.returncode, document.returncode) == (1, 1)
     assert next(p for p in shown if p["name"] == "bad")["status"] == "failed"
 
 

@@ -181,7 +181,7 @@ def _show(document: dict[str, Any], *, settings_go_into: str, as_json: bool) -> 
 
 
 def plugins(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """List plugins, broken ones included. Says of each what became of it, and why."""
+    """List plugins, broken ones included. Says of each what became of it, and why; exits 1 when one cannot be used."""
     from tracebench_core.builtin.hosting import open_host
 
     if context.invoked_subcommand is not None:
@@ -194,9 +194,14 @@ def plugins(context: typer.Context, *, as_json: AsJson = False) -> None:
     ]
     if as_json:
         output.document("plugins", plugins=records)
-        return
-    columns = ("name", "distribution", "version", "status", "error")
-    output.table(columns, [tuple(record[column] for column in columns) for record in records])
+    else:
+        columns = ("name", "distribution", "version", "status", "error")
+        output.table(columns, [tuple(record[column] for column in columns) for record in records])
+    broken = [r.name for r in host.records.values() if r.status in {"failed", "incompatible"}]
+    if broken:
+        names = ", ".join(f"`{name}`" for name in broken)
+        output.note(f"Cannot be used: {names}. See where:  TRACEBENCH_STRICT_PLUGINS=1 trace-bench plugins --debug")
+        raise typer.Exit(1)
 
 
 def _task_ids(host: PluginHost, suites: list[str]) -> list[str]:

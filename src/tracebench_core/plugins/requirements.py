@@ -24,8 +24,14 @@ def unmet_requirement(
     requirements: Iterable[Requirement], settings: Mapping[str, Any] | None = None
 ) -> Requirement | None:
     """Return the first requirement that this machine does not meet, leaving out those that `settings` make moot."""
-    given = settings or {}
-    return next((r for r in requirements if given.get(r.unless) is None and not _is_met(r)), None)
+    return next((r for r in requirements if not _is_moot(r, settings or {}) and not _is_met(r)), None)
+
+
+def _is_moot(requirement: Requirement, settings: Mapping[str, Any]) -> bool:
+    return any(
+        os.environ.get(name[1:]) if name.startswith("$") else settings.get(name) is not None
+        for name in requirement.unless.split()
+    )
 
 
 def _is_met(requirement: Requirement) -> bool:

@@ -63,7 +63,8 @@ class Requirement(Spec):
     python: str = ""
     """For a module: the named interpreter that may hold it in this environment's stead."""
     unless: str = ""
-    """A setting that makes this moot where it is given, such as the path of another interpreter."""
+    """Makes this moot where it is given: a setting, such as the path of another interpreter, or a variable of the environment, as `$NAME`;
+    several are separated by spaces."""
 
 
 class TaskVersion(Spec):

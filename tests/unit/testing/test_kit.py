@@ -307,14 +307,20 @@ def test_a_fake_model_may_fail_and_needs_an_answer() -> None:
 WAIVED = {("TB308", "trace_examples:greeting_stub"): "a table of greetings can hold no language but those of train"}
 
 
-@pytest.mark.heavy("kits")
-@pytest.mark.parametrize(
-    "name",
-    [
-        "core", "internal", "trace_examples", "example_plugin", "autoresearch", "ext", "hf", "kernelbench", "llm4ad", "local", "opto",
-        "terminal_bench", "veribench", "veribench_coq",
-    ],
+OURS = (
+    "core", "internal", "trace_examples", "example_plugin", "autoresearch", "ext", "hf", "kernelbench", "llm4ad", "local", "opto",
+    "terminal_bench", "trackers", "veribench", "veribench_coq",
 )  # fmt: skip
+
+
+def test_every_trainer_of_ours_is_announced() -> None:
+    found = [f for name in OURS for o in check_plugin(PluginUnderTest(name), codes=["TB108"]) for f in o.findings]
+
+    assert found == []
+
+
+@pytest.mark.heavy("kits")
+@pytest.mark.parametrize("name", OURS)
 def test_our_own_plugins_pass(name: str) -> None:
     outcomes = check_plugin(PluginUnderTest(name))
     found = [f for o in outcomes for f in o.findings if (f.code, f.subject) not in WAIVED]

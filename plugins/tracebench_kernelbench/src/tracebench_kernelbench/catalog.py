@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from tracebench_core.specs import Requirement, TaskSizes, TaskSpec
@@ -61,7 +60,7 @@ ENVIRONMENT = "kernelbench_server"
 CITATION = "Ouyang et al., KernelBench: Can LLMs Write Efficient GPU Kernels?, 2025, arXiv:2502.10517."
 _QUICK = ("matmul", "layernorm", "spmv", "conv2d")
 COMPILERS = tuple(
-    Requirement(kind="command", name=name, hint="sudo apt-get install gcc g++", unless="server")
+    Requirement(kind="command", name=name, hint="sudo apt-get install gcc g++", unless=f"server ${SERVER}")
     for name in ("gcc", "g++")
 )
 
@@ -89,7 +88,7 @@ def _spec(name: str, title: str, family: str) -> TaskSpec:
         sizes=TaskSizes(train=1, test=1),
         environments=(ENVIRONMENT,),
         concurrency=1,
-        requires=() if os.environ.get(SERVER) else COMPILERS,
+        requires=COMPILERS,
         preload=("numpy",),
         sandbox=(),
         citation=CITATION,

@@ -16,8 +16,8 @@ from tracebench_core.errors import TraceBenchError, UsageError
 PATIENCE = 300.0
 
 
-def ask(*words: str, at: Path | None = None) -> dict[str, Any]:
-    """Run `trace-bench WORDS --json` and return the document that it prints.
+def ask(*words: str, at: Path | None = None, found_wanting: bool = False) -> dict[str, Any]:
+    """Run `trace-bench WORDS --json` and return the document that it prints; with `found_wanting`, one that ends with exit code 1, too.
 
     Raises:
         UsageError: with the command's own words when it refuses.
@@ -34,7 +34,7 @@ def ask(*words: str, at: Path | None = None) -> dict[str, Any]:
         )
     except subprocess.TimeoutExpired as err:
         raise UsageError(f"`trace-bench {words[0]}` gave no answer in {PATIENCE:g} seconds.") from err
-    if done.returncode != 0:
+    if done.returncode != 0 and not (found_wanting and done.returncode == 1):
         raise _refusal(done.stderr)
     try:
         found: dict[str, Any] = json.loads(done.stdout)
@@ -60,7 +60,7 @@ def forget() -> None:
 
 @cache
 def _installed(question: str) -> dict[str, Any]:
-    return ask(*question.split())
+    return ask(*question.split(), found_wanting=True)
 
 
 def begin(*words: str, log: Path) -> int:
