@@ -11,7 +11,7 @@ import nbformat
 from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
-SECONDS = 60
+SECONDS = 300
 PLACES = (
     (re.compile(r"/tmp/[\w./-]*"), "…"),
     (re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*"), "…"),

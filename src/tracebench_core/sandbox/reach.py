@@ -37,14 +37,18 @@ class Reach:
         return {hole.resolve() for hole in (packages | on_path if whole else packages) if hole.exists()}
 
     def forget(self) -> None:
-        """Take what is withheld out of this process's modules and out of its path, source folders included."""
+        """Take what is withheld out of this process's modules and out of its path, source folders included.
+
+        What the folders of packages hold is forgotten, too: a package out of reach is then one that is not installed, as libraries that
+        can do without it expect, and not one that cannot be read.
+        """
         for name in [name for name in sys.modules if self._is_withheld(name)]:
             del sys.modules[name]
         library = set(map(str, libraries()))
         sites = set(map(str, self._sites))
         sys.path[:] = [entry for entry in sys.path if entry in sites or entry in library]
-        for entry in [entry for entry in sys.path_importer_cache if entry not in library | sites]:
-            if not any(entry.startswith(str(place)) for place in (*self.readable, *library)):
+        for entry in [entry for entry in sys.path_importer_cache if entry not in library]:
+            if entry in sites or not any(entry.startswith(str(place)) for place in (*self.readable, *library)):
                 del sys.path_importer_cache[entry]
 
     def _loaded(self) -> list[str]:
