@@ -36,6 +36,16 @@ def find():
     return held, [n for n in sys.modules if n.partition(".")[0] in ("fake_suite", "tracebench_core")], len(seen)
 """
 
+LIBRARY = """
+NAME = 'library'
+def other():
+    try:
+        import fake_other
+    except ImportError:
+        return None
+    return fake_other.NAME
+"""
+
 pytestmark = pytest.mark.skipif(isolation().level != "strong", reason="this host has no Landlock or no seccomp")
 
 
@@ -58,7 +68,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "site-packages"
     suite = f"from pathlib import Path\nANSWERS = Path(__file__).with_name('answers.json').read_text() + '{SECRET}'\n"
     lay(folder, "fake_suite", text=suite, points="[tracebench]\nfake = fake_suite.plugin\n")
-    lay(folder, "fake_library", text="NAME = 'library'\n")
+    lay(folder, "fake_library", text=LIBRARY)
     lay(folder, "fake_other", text="NAME = 'other'\n")
     monkeypatch.syspath_prepend(str(folder))
     return folder
@@ -78,6 +88,11 @@ def test_what_is_preloaded_can_be_imported_and_read(sandbox: LocalSandbox, site:
     code = "import fake_library, fake_library.later\ndef f():\n    return fake_library.NAME, fake_library.later.value\n"
     assert sandbox.call(code, "f").value == ("library", 5)
     assert sandbox.call(read(site / "fake_library" / "answers.json"), "f").value == SECRET
+
+
+def test_a_library_does_without_another_that_is_out_of_reach(sandbox: LocalSandbox) -> None:
+    found = sandbox.call("import fake_library\ndef f():\n    return fake_library.other()\n", "f")
+    assert (found.status, found.value) == ("ok", None)
 
 
 def test_a_suites_files_cannot_be_opened_or_listed(sandbox: LocalSandbox, site: Path) -> None:
