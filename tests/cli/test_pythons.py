@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_core.engine.pythons import create_python, list_pythons, remove_python
 from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
@@ -60,6 +61,7 @@ def test_a_named_interpreter_is_listed_built_found_and_removed(host: PluginHost)
         find_python("plain")
 
 
+@HEAVY
 def test_nothing_is_left_of_a_build_that_fails(host: PluginHost, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="cannot be built"):
         create_python("never", host)

@@ -37,9 +37,13 @@ def row(folder: Path, client: str, axis: Axis) -> Row:
     return measure(folder, axis, client=client, trainer=dict(trainers(folder, search=True))[client])
 
 
+QUICK = [client for client in CLIENTS if not client.startswith("litellm")]
+"""A process that imports litellm takes seconds: the test command has one, in `tests/llm/test_foreign_clients.py`."""
+
+
 @pytest.mark.parametrize(
     ("client", "axis"),
-    cells(product(CLIENTS, AXES), always=zip(CLIENTS, cycle(AXES), strict=False)),
+    cells(product(CLIENTS, AXES), always=zip(cycle(QUICK), AXES, strict=False)),
 )
 def test_a_cap_ends_the_job_well_and_is_passed_by_calls_under_way_alone(
     tmp_path: Path, client: str, axis: Axis

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
@@ -180,6 +181,7 @@ while True:
     assert result.usage["optimizer"].refused == 1
 
 
+@HEAVY
 def test_the_example_runs_in_another_environment_with_another_numpy(program: Any, tmp_path: Path) -> None:
     home = tmp_path / "other"
     venv.create(home, with_pip=True, symlinks=True)

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plugins.tracebench_llm4ad.tests.design.conftest import SMALL, load
+from tests.whole import cells
 
 from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.sandbox import open_sandbox
@@ -55,6 +57,14 @@ BREAKS = {
     "endless recursion": "def {entry}(*args):\n    return {entry}(*args)",
     "a kill": "import os\ndef {entry}(*args):\n    os.kill(os.getppid(), 9)\n    os.kill(os.getpid(), 9)",
 }
+OF_EACH_KIND = (
+    "circle_packing",
+    "optimization/admissible_set",
+    "optimization/online_bin_packing",
+    "optimization/pymoo_moead",
+    "optimization/cvrp_construct",
+    "optimization/jssp_construct",
+)
 START = "{program}\n_start = {entry}\n"
 HARMLESS = {
     "patched modules": """
@@ -77,6 +87,12 @@ def {entry}(*args):
     return answer
 """,
 }
+
+
+@pytest.fixture(scope="module", params=cells(zip(SMALL, strict=True), always=zip(OF_EACH_KIND, strict=True)))
+def task(request: pytest.FixtureRequest) -> CodeTask:
+    """One of each kind, small: what builds, packs, ranks, searches, routes and schedules; in the group `whole` all of them."""
+    return load(request.param, **SMALL[request.param])
 
 
 @pytest.mark.parametrize("body", RETURNS.values(), ids=RETURNS)

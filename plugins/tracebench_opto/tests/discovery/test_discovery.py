@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 pytest.importorskip("opto", reason="opto is an extra of this plugin")
 
@@ -35,6 +36,7 @@ def verdicts(discovered: list[Discovered]) -> dict[str, str]:
     return {d.id: str(d.verdict) for d in discovered}
 
 
+@HEAVY
 def test_the_layout_of_0_1_3_9(tmp_path: Path) -> None:
     folder = layouts.plant(tmp_path, layouts.V0139)
     found = verdicts(discover(opto=folder, cache=tmp_path / "cache"))
@@ -61,6 +63,7 @@ def test_the_layout_of_0_2_0_alpha(tmp_path: Path) -> None:
     }
 
 
+@HEAVY
 def test_the_experimental_layout(tmp_path: Path) -> None:
     folder = layouts.plant(tmp_path, layouts.EXPERIMENTAL)
     found = verdicts(discover(opto=folder, cache=tmp_path / "cache"))
@@ -129,6 +132,7 @@ def test_a_class_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path, mo
     assert not [key for key in json.loads(file.read_text())["verdicts"] if "Hangs" in key]
 
 
+@HEAVY
 def test_a_damaged_or_unwritable_memory_is_done_without(tmp_path: Path) -> None:
     folder = layouts.plant(tmp_path, layouts.V0139)
     cache = tmp_path / "cache"
