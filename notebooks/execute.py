@@ -1,4 +1,5 @@
-"""Execute the notebooks and keep what they show: `python notebooks/execute.py [NAME…]`. Needs nbclient and ipykernel; about a minute."""
+"""Execute the notebooks and keep what they show: `python notebooks/execute.py [NAME…]`. Needs nbclient and ipykernel; about
+a minute, and for Terminal-Bench, where Harbor is on the path, one or two more."""
 
 from __future__ import annotations
 
