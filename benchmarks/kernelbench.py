@@ -30,7 +30,7 @@ from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_kernelbench.building import build_kernel
 from tracebench_kernelbench.driving import drive
 from tracebench_kernelbench.judging import judge
-from tracebench_kernelbench.modules.backends import TORCH
+from tracebench_kernelbench.modules.backends import NUMBA, TORCH, loaded_beforehand
 from tracebench_kernelbench.modules.exercise import ModuleExercise, OwnExercise
 from tracebench_kernelbench.modules.source import at_cpu_sizes, cpu_sizes, find_problems
 from tracebench_kernelbench.modules.stepping import judge_python
@@ -202,7 +202,7 @@ def warm() -> None:
         "PyTorch, a linear layer": (ModuleExercise(MODULE, TORCH), renamed(MODULE)),
         "Numba, row_sums": (OwnExercise(PROBLEMS["row_sums"]), LOOPS),
     }
-    with open_sandbox(preload=["numpy", "torch", "numba"]) as sandbox:
+    with open_sandbox(preload=loaded_beforehand([TORCH, NUMBA])) as sandbox:
         for name, (exercise, source) in cases.items():
             beyond = []
             for _ in range(6):

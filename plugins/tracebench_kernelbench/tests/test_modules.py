@@ -121,7 +121,7 @@ def test_numba_has_a_task_per_problem_of_our_own() -> None:
     specs = list(list_numba())
 
     assert len(specs) == 36
-    assert all(spec.sandbox == ("numpy", "numba") for spec in specs)
+    assert all(spec.sandbox == ("numpy", "numba", "tracebench_kernelbench.modules.warm_numba") for spec in specs)
 
 
 def test_a_problem_is_its_own_first_candidate() -> None:

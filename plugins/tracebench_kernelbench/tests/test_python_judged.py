@@ -10,7 +10,16 @@ import pytest
 
 from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_core.sandbox import open_sandbox
-from tracebench_kernelbench.modules.backends import CPP, NUMBA, TORCH, TORCH_COMPILE, TRITON, Backend
+from tracebench_kernelbench.modules.backends import (
+    BACKENDS,
+    CPP,
+    NUMBA,
+    TORCH,
+    TORCH_COMPILE,
+    TRITON,
+    Backend,
+    loaded_beforehand,
+)
 from tracebench_kernelbench.modules.exercise import ModuleExercise, OwnExercise
 from tracebench_kernelbench.modules.stepping import judge_python
 from tracebench_kernelbench.modules.task import renamed
@@ -106,10 +115,9 @@ def heavy(backend: Backend) -> pytest.MarkDecorator:
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    here = [name for name in ("torch", "numba", "triton") if find_spec(name) is not None]
-    if "torch" not in here:
+    if find_spec("torch") is None:
         pytest.skip('PyTorch is not installed: pip install "tracebench-kernelbench[torch]"')
-    with open_sandbox(preload=["numpy", *here]) as opened:
+    with open_sandbox(preload=loaded_beforehand(BACKENDS.values())) as opened:
         yield opened
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain
@@ -31,6 +31,8 @@ class Backend:
     """What is built before a session opens, in the sandbox too; None for nothing."""
     tools: tuple[str, ...] = ()
     """Commands that building needs."""
+    besides: tuple[str, ...] = ()
+    """Loaded with `modules`: what they would load at work only, with other packages, which a session could not open any more."""
 
     def missing(self) -> str | None:
         """Return the first module or command that is not installed; imports none."""
@@ -80,6 +82,7 @@ NUMBA = Backend(
     "Numba",
     ("numba",),
     "Loops are compiled by `numba.njit`; what is compiled on the first calls does not count.",
+    besides=(f"{__package__}.warm_numba",),
 )
 TRITON = Backend(
     "triton",
@@ -90,3 +93,9 @@ TRITON = Backend(
     environ={"TRITON_INTERPRET": "1"},
 )
 BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (TORCH, TORCH_COMPILE, CPP, NUMBA, TRITON)}
+
+
+def loaded_beforehand(backends: Iterable[Backend]) -> tuple[str, ...]:
+    """Return what a session has loaded: NumPy, PyTorch where a backend needs it, and what the backends that are installed load."""
+    here = [backend for backend in backends if backend.modules == ("torch",) or backend.missing() is None]
+    return tuple(dict.fromkeys(["numpy", *(name for backend in here for name in (*backend.modules, *backend.besides))]))

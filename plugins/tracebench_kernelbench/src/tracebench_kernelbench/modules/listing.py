@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 from tracebench_core.specs import Requirement, TaskSizes, TaskSpec, TaskVersion
 from tracebench_kernelbench import catalog
-from tracebench_kernelbench.modules.backends import BACKENDS, INSTALL
+from tracebench_kernelbench.modules.backends import BACKENDS, INSTALL, NUMBA, loaded_beforehand
 from tracebench_kernelbench.modules.source import REPRESENTATIVE, Found, cpu_sizes, find_problems
 from tracebench_kernelbench.settings import Settings
 
@@ -38,7 +37,7 @@ def list_numba() -> Iterator[TaskSpec]:
                 options="tracebench_kernelbench.options:Effort",
                 requires=(_requires("numba"), *catalog.COMPILERS),
                 preload=("numpy",),
-                sandbox=("numpy", "numba"),
+                sandbox=("numpy", *NUMBA.modules, *NUMBA.besides),
                 **_SHARED,
             )
 
@@ -76,17 +75,11 @@ def _module(problem: Found, profile: str) -> TaskSpec:
         version=TaskVersion(comparability=1),
         requires=(_requires("torch"),),
         broken=_WEIGHTS if problem.level == _HUB_LEVEL else "",
-        sandbox=_installed(),
+        sandbox=loaded_beforehand(BACKENDS.values()),
         source=f"KernelBench, level {problem.level}, problem {problem.number}; sizes: {'profile cpu' if profile else 'original'}",
         licence="MIT",
         **_SHARED,
     )
-
-
-def _installed() -> tuple[str, ...]:
-    """Return what every session has loaded: the packages of the backends that are here."""
-    modules = dict.fromkeys(name for backend in BACKENDS.values() for name in backend.modules)
-    return ("numpy", *(name for name in modules if name == "torch" or find_spec(name) is not None))
 
 
 def _requires(name: str) -> Requirement:
