@@ -50,7 +50,10 @@ TASKS: dict[str, dict[str, Any]] = {
         },
     },
 }
-COMPARED = {"prompt": TASKS["prompt"], "heuristic": {"id": "llm4ad:optimization/knapsack_construct"}}
+COMPARED = {
+    "prompt": TASKS["prompt"],
+    "routing": {"id": "llm4ad:optimization/cvrp_construct", "eval_kwargs": {"problem_size": 20}},
+}
 BUDGET = {"evaluations": 60, "llm_calls": 200}
 CAPS: dict[str, float] = {"evaluations": 12, "llm_calls": 3, "tokens": 6000, "usd": 0.01}
 EQUAL: dict[str, dict[str, float]] = {

@@ -25,16 +25,23 @@ COMPLAINTS = {
     "only the answer itself counts": "Give only the answer.",
 }
 """Words of the guides, and the phrase that mends what they complain of."""
-KEYS = (
-    "item[1]",
-    "-item[0]",
-    "item[1] / item[0]",
-    "item[1] - item[0] / 2",
-    "item[1] ** 2 / item[0]",
-    "item[1] - abs(remaining_capacity - item[0])",
-    "(item[1] - 2) / item[0]",
+LEGS = (
+    "-here",
+    "home - here",
+    "home - 1.5 * here",
+    "home - 2 * here",
+    "home / 2 - here",
+    "-home - here",
+    "home - here / 2",
 )
-"""By which a knapsack takes its items."""
+"""By which a vehicle takes its next customer: how far each one is from here, and from home."""
+ROUTE = """import numpy as np
+
+
+def select_next_node(current_node, depot, unvisited_nodes, rest_capacity, demands, distance_matrix):
+    here, home = distance_matrix[current_node, unvisited_nodes], distance_matrix[unvisited_nodes, depot]
+    return int(unvisited_nodes[np.argmax({})])
+"""
 HEARS = 0.5
 """Share of the answers that go by the feedback."""
 
@@ -78,9 +85,8 @@ def improved(text: str, rng: random.Random, asked: Sequence[str]) -> str:
         return text  # the prompt beside it is what the rules know of
     if "def transform" in text:
         return f"def transform(x):\n    return {rng.randrange(4)} * x + {rng.randrange(4)}\n"
-    if "def select_next_item" in text:
-        head = "def select_next_item(remaining_capacity, remaining_items):"
-        return f"{head}\n    return max(remaining_items, key=lambda item: {rng.choice(KEYS)})\n"
+    if "def select_next_node" in text:
+        return ROUTE.format(rng.choice(LEGS))
     if parts := SECTION.findall(text):
         return "".join(f"### PARAMETER {name}\n{improved(part.strip(), rng, asked)}\n" for name, part in parts)
     missing = [phrase for phrase in asked if phrase not in text]

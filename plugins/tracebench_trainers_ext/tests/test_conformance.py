@@ -42,11 +42,17 @@ NUMERIC = {
     "TB209": "it measures on train; the engine measures the finalists on validation",
     "TB211": "a trial is a measurement on all of train, and 200 evaluations do not pay for 500 examples",
 }
+MIPRO = {
+    "TB208": "it asks for all its instructions before it tries the first, and the model is gone by then",
+    "TB211": WHOLE_FIRST,
+}
 EVOLUTION = {"TB205": NOT_REPEATABLE, "TB213": NOT_REPEATABLE}
 WAIVED: Mapping[str, Mapping[str, str]] = {
     "gepa-optimize": GEPA,
     "gepa-anything": GEPA,
     "DSPy-GEPA": GEPA,
+    "DSPy-MIPROv2": MIPRO,
+    "TextGrad": {"TB211": WHOLE_FIRST},
     "OpenEvolve": EVOLUTION,
     "SkyDiscover-AdaEvolve": EVOLUTION,
     "SkyDiscover-BestOfN": EVOLUTION,
