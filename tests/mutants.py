@@ -41,9 +41,9 @@ MODULES = {
     "costs": (f"{CORE}/engine/costs.py", [f"{UNIT}/engine/test_costs.py"]),
     "ranking": (f"{CORE}/store/ranking.py", [f"{UNIT}/engine/test_archive.py"]),
     "recombine": (f"{CORE}/builtin/recombine.py", [f"{UNIT}/builtin/test_recombine.py"]),
-    "archive": (f"{OPTO}/parts/archive.py", [f"{PARTS}/test_archive.py", f"{PARTS}/test_search.py"]),
+    "archive": (f"{OPTO}/parts/archive.py", [f"{PARTS}/test_archive.py", f"{PARTS}/test_selection.py"]),
     "racing": (f"{OPTO}/parts/racing.py", [f"{PARTS}/test_racing.py"]),
-    "search": (f"{OPTO}/parts/search.py", [f"{PARTS}/test_search.py", f"{PARTS}/test_selection.py"]),
+    "search": (f"{OPTO}/parts/search.py", [f"{PARTS}/test_search_steps.py", f"{PARTS}/test_search.py"]),
     "objectives": (f"{OPTO}/parts/objectives.py", [f"{PARTS}/test_objectives.py", f"{PARTS}/test_frontier.py"]),
 }
 """By name: the module, and the tests that are to notice."""

@@ -1,11 +1,13 @@
 """Which candidate is best: ranked on common examples of the comparison set, whatever was measured first."""
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from tracebench_core.engine.archive import Archive
 from tracebench_core.specs import ExampleResult, Feedback
 from tracebench_core.specs.feedback import FeedbackStatus
-from tracebench_core.store.ranking import Ranking, mean, mean_alone
+from tracebench_core.store.ranking import Ranking, aggregate_score, mean, mean_alone
 
 
 def result(example: str, score: float = 0.0, status: FeedbackStatus = "ok") -> ExampleResult:
@@ -150,4 +152,85 @@ def test_a_candidate_whose_measurement_was_cut_short_is_a_finalist_unless_it_was
 
 def test_a_reader_without_plugins_knows_the_mean_alone() -> None:
     assert mean_alone("mean") is mean
-    assert mean_alone("harmonic") is mean_alone("worst") is None
+    assert mean_alone("harmonic") is mean_alone("worst") is mean_alone("") is None
+
+
+def test_a_batch_has_a_score_only_when_all_of_it_counts() -> None:
+    good, failed, missed = (
+        Feedback(score=3.0),
+        Feedback(score=9.0, status="invalid"),
+        Feedback(score=9.0, status="not_measured"),
+    )
+
+    assert aggregate_score([good, good], None, mean) == 3.0
+    assert aggregate_score([good, failed], -1.0, mean) == 1.0
+    assert aggregate_score([good, failed], None, mean) is None
+    assert aggregate_score([good, missed], -1.0, mean) is None
+    assert aggregate_score([], 0.0, mean) is None
+    assert aggregate_score([failed], None, mean) is None
+
+
+def test_metrics_reach_an_aggregate_that_asks_for_them_by_example() -> None:
+    def hardest(_scores: Sequence[float], metrics: Sequence[Mapping[str, float]] = ()) -> float:
+        return min(m.get("size", 0.0) for m in metrics)
+
+    ranking = Ranking(train=["a", "b"], validation=[], worst_score=None, aggregate=hardest)
+    for id_, sizes in {"c0": (1.0, 2.0), "c1": (3.0, 4.0)}.items():
+        ranking.see(id_)
+        for example, size in zip("ab", sizes, strict=True):
+            ranking.record(id_, example, score=0.0, status="ok", metrics={"size": size})
+
+    assert (ranking.best, ranking.best_score) == ("c1", 3.0)
+
+
+def test_measuring_says_whether_the_best_changed_or_its_score() -> None:
+    ranking = Ranking(train=["a"], validation=[], worst_score=None)
+    for id_ in ("c0", "c1"):
+        ranking.see(id_)
+
+    def tell_score(id_: str, score: float) -> bool:
+        return ranking.record(id_, "a", score=score, status="ok", metrics={})
+
+    assert [tell_score("c0", 1.0), tell_score("c1", 0.5), tell_score("c0", 1.0), tell_score("c0", 4.0)] == [
+        True, False, False, True,
+    ]  # fmt: skip
+
+
+def test_the_initial_candidate_alone_does_not_make_validation_the_set() -> None:
+    kept = archive(validation=1)
+    tell(kept, 0, result("v0", 9.0), result("t0", 0.0), result("t1", 0.0))
+    tell(kept, 1, result("t0", 1.0), result("t1", 1.0))
+
+    assert best(kept) == (1, 1.0)
+
+
+def test_what_is_missing_elsewhere_does_not_bar_on_the_set() -> None:
+    kept = archive(train=1, validation=1)
+    kept.ranking.compare_on(["v0"])
+    tell(kept, 1, result("t0", status="not_measured"), result("v0", 2.0))
+
+    assert best(kept) == (1, 2.0)
+
+
+def test_a_verdict_on_nobody_or_without_a_decision_changes_nothing() -> None:
+    kept = archive(train=1)
+    tell(kept, 0, result("t0", 0.0))
+    one = tell(kept, 1, result("t0", 9.0))
+    kept.ranking.judge("c77", "rejected")
+    kept.ranking.judge(one, "indecisive")
+    assert best(kept) == (1, 9.0)
+    kept.ranking.judge(one, "rejected")
+    kept.ranking.judge(one, "indecisive")
+    assert best(kept) == (0, 0.0)
+
+
+def test_a_score_that_falls_leaves_its_old_place_in_the_order() -> None:
+    kept = archive(train=1)
+    tell(kept, 0, result("t0", 0.0))
+    tell(kept, 1, result("t0", 5.0))
+    tell(kept, 2, result("t0", 4.0))
+    tell(kept, 1, result("t0", 0.0))
+
+    assert kept.ranking.finalists(9) == ["c2", "c1", "c0"]
+    tell(kept, 2, result("t0", 40.0))
+    assert kept.ranking.finalists(9) == ["c2", "c1", "c0"]

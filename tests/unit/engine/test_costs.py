@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from pydantic import BaseModel
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
-from tracebench_core.engine.costs import declared_sizes
-from tracebench_core.specs import TaskSizes, TaskSpec
+from tracebench_core.engine.costs import TaskSize, declared_sizes
+from tracebench_core.specs import TaskShape, TaskSizes, TaskSpec
 
 
 class Options(BaseModel):
     examples: int = 4
+
+
+class Demanding(BaseModel):
+    examples: int
 
 
 def sizes_of(options: dict[str, Any]) -> TaskSizes:
@@ -30,6 +35,23 @@ def test_sizes_hold_for_the_default_options_alone() -> None:
     assert declared_sizes(spec(sizes=sizes), {"examples": 4}) == sizes
     assert declared_sizes(spec(sizes=sizes), {"examples": 5}) is None
     assert declared_sizes(spec(), {"examples": 4}) is None
+
+
+def test_no_sizes_hold_by_default_where_an_option_must_be_given() -> None:
+    demanding = TaskSpec(
+        name="t", title="t", loader="never:imported", options=f"{__name__}:Demanding", sizes=TaskSizes(train=4)
+    )
+    assert declared_sizes(demanding, {"examples": 4}) is None
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "test", "most"), [(7, 5, 4, 23), (7, 0, 4, 29), (1, 1, 0, 3), (0, 0, 6, 12), (2, 9, 8, 43)]
+)
+def test_the_engine_scores_three_candidates_on_validation_and_two_on_test(
+    train: int, validation: int, test: int, most: int
+) -> None:
+    shape = TaskShape(parameters=1, train=train, validation=validation)
+    assert TaskSize(shape, test=test, uses_model=False).scoring == most
 
 
 def test_sizes_can_follow_the_options() -> None:
@@ -58,3 +80,36 @@ def test_a_plan_opens_no_task_that_says_how_large_it_is(install_plugin: Any, tmp
 
     assert forecast.unknown == ()
     assert forecast.run.jobs
+
+
+BROKEN = """
+    from tracebench_core.hookspecs import hookimpl
+    from tracebench_core.specs import EnvironmentSpec, TaskSpec, TrainerSpec
+
+    def explode(*args, **kwargs):
+        raise {raised}
+
+    @hookimpl
+    def tracebench_tasks():
+        return [TaskSpec(name="t", title="t", loader="fake_broken:explode")]
+
+    @hookimpl
+    def tracebench_trainers():
+        return [TrainerSpec(name="Odd", title="t", loader="fake_broken:explode", cost="fake_broken:explode")]
+"""
+
+
+@pytest.mark.parametrize("raised", ["ValueError('no such file')", "SystemExit('no such file')"])
+def test_a_task_or_a_cost_model_that_breaks_is_told_and_costs_its_own_jobs_alone(
+    install_plugin: Any, tmp_path: Any, raised: str
+) -> None:
+    install_plugin("broken", BROKEN.replace("{raised}", raised))
+    config = parse_config(
+        {"tasks": ["broken:t", "internal:numeric_param"], "trainers": ["NoOp", "Odd"], "runs_dir": str(tmp_path)}
+    )
+
+    unknown = "\n".join(api.estimate(config).unknown)
+
+    assert "`broken:t` cannot be opened: no such file" in unknown
+    assert "the cost model of `Odd` failed: no such file" in unknown
+    assert "numeric_param" not in unknown

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from tracebench_core.engine.meter import Meter, SharedCounter
+from tracebench_core.engine.meter import MOST_REFUSALS, Meter, SharedCounter
 from tracebench_core.errors import BudgetExhausted
+from tracebench_core.llm.access import Refusal
 from tracebench_core.specs import Budget, SharedLimits, Usage
 
 
@@ -82,15 +84,16 @@ def test_a_free_axis_has_nothing_remaining_to_tell() -> None:
 class Asked:
     """Models of which the first was asked at some time, by whoever."""
 
-    def __init__(self, began: float | None = None) -> None:
+    def __init__(self, began: float | None = None, turned_away: Refusal | None = None) -> None:
         self.first = began
         self.started = 0
+        self.turned_away = turned_away
 
     def used(self) -> Usage:
         return Usage()
 
-    def refusal(self) -> None:
-        return None
+    def refusal(self) -> Refusal | None:
+        return self.turned_away
 
     def began(self) -> float | None:
         return self.first
@@ -136,3 +139,121 @@ def test_an_evaluation_starts_the_clock_of_calls_too() -> None:
     meter.grant_evaluation()
     meter.grant_evaluation()
     assert models.started == 1
+
+
+def test_the_clock_starts_at_its_latest_time_and_not_before() -> None:
+    for cap, latest in ((0.5, 5), (3, 30), (3600, 60)):
+        clock = Clock()
+        meter = Meter(Budget(seconds=cap), clock=clock)
+        meter.opened()
+        clock.now += latest - 0.25
+        assert meter.seconds() == 0
+        clock.now += 0.25
+        assert meter.seconds() == 0
+        clock.now += 0.25
+        assert meter.seconds() == 0.25
+
+
+def test_what_has_elapsed_may_be_more_than_the_clock_showed_before() -> None:
+    clock = Clock()
+    meter = Meter(Budget(), clock=clock)
+    meter.opened()
+    clock.now += 350
+    assert meter.elapsed() == 350
+
+
+def test_what_would_pass_the_cap_is_demanded_in_vain_and_counts_nothing() -> None:
+    meter = Meter(Budget(evaluations=10))
+    for _ in range(6):
+        meter.grant_evaluation()
+    meter.demand(4)
+    with pytest.raises(BudgetExhausted) as spent:
+        meter.demand(5)
+    assert (spent.value.axis, spent.value.scope, meter.used().evaluations) == ("evaluations", "job", 6)
+    for _ in range(4):
+        meter.grant_evaluation()
+    meter.demand(0)
+    with pytest.raises(BudgetExhausted):
+        meter.demand(1)
+    Meter(Budget()).demand(1_000_000)
+
+
+def test_settling_counts_what_was_made() -> None:
+    meter = Meter(Budget(evaluations=10))
+    for _ in range(6):
+        meter.grant_evaluation()
+    meter.settle(4)
+    assert (meter.used().evaluations, meter.remaining("evaluations")) == (4, 6)
+
+
+def test_a_model_call_that_was_turned_away_ends_the_training() -> None:
+    Meter(Budget(), models=Asked()).check()
+    meter = Meter(Budget(), models=Asked(turned_away=Refusal("tokens", "run")))
+    assert meter.refusal() == Refusal("tokens", "run")
+    with pytest.raises(BudgetExhausted) as spent:
+        meter.check()
+    assert (spent.value.axis, spent.value.scope) == ("tokens", "run")
+
+
+def test_the_first_refusal_is_kept() -> None:
+    clock = Clock()
+    meter = Meter(Budget(evaluations=0, seconds=5), clock=clock, models=Asked(turned_away=Refusal("tokens", "run")))
+    with pytest.raises(BudgetExhausted):
+        meter.grant_evaluation()
+    clock.now += 5
+    with pytest.raises(BudgetExhausted) as spent:
+        meter.check_time()
+    assert spent.value.axis == "seconds"
+    assert meter.refusal() == Refusal("evaluations", "job")
+
+
+@pytest.mark.parametrize(("gone", "left"), [(4.5, 0.5), (5, 0), (7, 0)])
+def test_what_remains_is_never_negative(gone: float, left: float) -> None:
+    clock = Clock()
+    meter = Meter(Budget(seconds=5), clock=clock)
+    meter.grant_evaluation()
+    clock.now += gone
+    assert meter.remaining("seconds") == left
+
+
+def test_the_end_of_the_runs_time_ends_the_job() -> None:
+    Meter(Budget(), shared=SharedLimits(deadline=time.monotonic() + 3600)).check_time()
+    with pytest.raises(BudgetExhausted) as spent:
+        Meter(Budget(), shared=SharedLimits(deadline=time.monotonic() - 1)).check_time()
+    assert (spent.value.axis, spent.value.scope) == ("seconds", "run")
+
+
+def test_a_trainer_that_hears_no_refusal_is_told_of_when_it_has_had_its_share() -> None:
+    told: list[Refusal] = []
+    meter = Meter(Budget(evaluations=0), on_deaf=told.append)
+
+    def ask() -> None:
+        with pytest.raises(BudgetExhausted):
+            meter.grant_evaluation()
+
+    for _ in range(MOST_REFUSALS):
+        ask()
+    assert told == []
+    ask()
+    assert told == [Refusal("evaluations", "job")]
+    Meter(Budget(evaluations=0)).demand(0)
+
+
+def test_a_cap_that_is_large_or_was_lowered_grants_no_more(tmp_path: Path) -> None:
+    meter = Meter(Budget(evaluations=600))
+    counter = SharedCounter(str(tmp_path / "count"))
+    for _ in range(600):
+        meter.grant_evaluation()
+        assert counter.take(600)
+    with pytest.raises(BudgetExhausted):
+        meter.grant_evaluation()
+    assert [counter.take(cap) for cap in (600, 300, 0)] == [False, False, False]
+    assert counter.value() == 600
+
+
+def test_a_counter_is_its_owners_and_keeps_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "count"
+    assert SharedCounter(str(path)).take(1)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_bytes() == bytes([1, 0, 0, 0, 0, 0, 0, 0])
+    assert SharedCounter(str(path)).value() == 1
