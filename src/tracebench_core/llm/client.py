@@ -36,9 +36,9 @@ class GatewayClient:
         self._local = threading.local()
         self._asked = 0
         self._has_open_door = False
-        self._known_records = self._known_usage = -1
+        self._known_records = -1
         self._last_call = 0
-        self._usage = Usage()
+        self._usage = (-1, Usage())  # after how many calls of ours it was told, and what
         self._began: float | None = None
 
     def complete(
@@ -82,7 +82,9 @@ class GatewayClient:
         asked = self._asked
         if self._is_known(self._known_records) and after >= self._last_call:
             return []
-        records = [LLMCall(**record) for record in self._get(f"/ledger/records?after={max(after, 0)}")["records"]]
+        answer = self._get(f"/ledger/records?after={max(after, 0)}")
+        self._learn(answer, asked)
+        records = [LLMCall(**record) for record in answer["records"]]
         self._known_records = asked
         self._last_call = max((record.call for record in records), default=self._last_call)
         return records
@@ -90,14 +92,15 @@ class GatewayClient:
     def used(self) -> Usage:
         """Return what the training calls have used up to now, of all roles together; asks as `records` does."""
         asked = self._asked
-        if not self._is_known(self._known_usage):
-            self._usage = Usage(**self._get("/ledger/used")["used"])
-            self._known_usage = asked
-        return self._usage
+        known, usage = self._usage
+        return usage if self._is_known(known) else self._learn(self._get("/ledger/used"), asked)
 
     def refusal(self) -> Refusal | None:
         """Return the cap that first turned one of this job's training calls away; None while none did."""
-        refused = self._get("/ledger/used")["refusal"]
+        asked = self._asked
+        answer = self._get("/ledger/used")
+        self._learn(answer, asked)
+        refused = answer["refusal"]
         return Refusal(*refused) if refused else None
 
     def overshoot(self) -> dict[str, float]:
@@ -106,7 +109,9 @@ class GatewayClient:
 
     def start_clock(self, *, elapsed: float = 0.0) -> float | None:
         """Let the cap in seconds count from `elapsed` seconds ago, unless it counts already; return since when, on the monotonic clock."""
+        asked = self._asked
         answer = self._ask("POST", "/ledger/clock", key=self._access.engine_key, body={"elapsed": elapsed})
+        self._learn(answer, asked)
         self._began = float(answer["began"])
         return self._began
 
@@ -118,8 +123,10 @@ class GatewayClient:
 
     def end_training(self) -> None:
         """End the training calls that are still under way, whoever made them, and file them; further ones are turned away."""
-        self._ask("POST", "/ledger/end", key=self._access.engine_key, body={})
-        self._known_records = self._known_usage = -1
+        asked = self._asked
+        answer = self._ask("POST", "/ledger/end", key=self._access.engine_key, body={})
+        self._known_records = -1
+        self._learn(answer, asked)
 
     def score_anew(self) -> None:
         """Tell the gateway that a scoring which was cut short begins again: its requests count as if none had been made."""
@@ -131,6 +138,12 @@ class GatewayClient:
         if connection is not None:
             connection.close()
             self._local.connection = None
+
+    def _learn(self, standing: Mapping[str, Any], asked: int) -> Usage:
+        """Keep and return the usage that an answer tells; `asked` is how many calls of ours were over before it was asked for."""
+        usage = Usage(**standing["used"])
+        self._usage = (asked, usage)
+        return usage
 
     def _is_known(self, asked: int) -> bool:
         """Tell whether nothing can have been called since the `asked`-th call of ours."""

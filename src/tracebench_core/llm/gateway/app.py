@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -151,24 +152,21 @@ class Routes:
         return JSONResponse({"input_tokens": estimate(messages, "").prompt})
 
     async def _records(self, request: Request, caller: Caller) -> Response:
-        return JSONResponse({"records": caller.account.records[_after(request) :]})
+        return JSONResponse(_standing(caller) | {"records": caller.account.records[_after(request) :]})
 
     async def _used(self, request: Request, caller: Caller) -> Response:
-        balance = caller.account.capped
-        overshoot = balance.overshoot(caller.claims.budget)
-        return JSONResponse(
-            {"used": balance.usage(), "overshoot": overshoot, "refusal": caller.account.refusal, "began": balance.clock}
-        )
+        return JSONResponse(_standing(caller))
 
     async def _start_clock(self, request: Request, caller: Caller) -> Response:
         elapsed = (await read_object(request)).get("elapsed", 0.0)
         if not is_number(elapsed) or elapsed < 0:
             raise BadRequest("`elapsed` must be a number of seconds, 0 or more")
-        return JSONResponse({"began": self._service.start_clock(caller.account, elapsed=elapsed)})
+        began = self._service.start_clock(caller.account, elapsed=elapsed)
+        return JSONResponse(_standing(caller) | {"began": began})
 
     async def _end(self, request: Request, caller: Caller) -> Response:
         await self._service.end_training(caller.account)
-        return JSONResponse({})
+        return JSONResponse(_standing(caller))
 
     async def _score_anew(self, request: Request, caller: Caller) -> Response:
         account = caller.account
@@ -216,6 +214,14 @@ async def _no_route(request: Request, error: Exception) -> Response:
 def _key(request: Request) -> str:
     """Return the key of a request: as OpenAI's clients send it, or as Anthropic's do."""
     return request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+
+
+def _standing(caller: Caller) -> dict[str, Any]:
+    """Return how an attempt stands, which every answer to the engine tells: it need not ask for what it was just told."""
+    account = caller.account
+    balance = account.capped
+    overshoot = balance.overshoot(caller.claims.budget)
+    return {"used": balance.usage(), "overshoot": overshoot, "refusal": account.refusal, "began": balance.clock}
 
 
 def _after(request: Request) -> int:
