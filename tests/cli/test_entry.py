@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from subprocess import CompletedProcess
 
@@ -112,3 +113,16 @@ def test_an_interrupt_ends_with_130(cli: Cli, plugin_path: Install) -> None:
     env = plugin_path("slow", source, group=COMMANDS, entry="go", target="slow:app")
 
     assert cli("go", env=env).returncode == 130
+
+
+def test_a_newcomer_is_told_commands_that_work_where_there_is_nothing(cli: Cli) -> None:
+    missing = cli("show", "nothing")
+    said = cli("runs").stderr
+    hint = missing.stderr.rpartition("hint: ")[2].split()
+    told = said.rpartition("Start one:  ")[2].strip()
+
+    assert hint == ["trace-bench", "runs"]
+    for command in told.split(" && "):
+        done = cli(*shlex.split(command)[1:])
+        assert done.returncode == 0, done.stderr
+    assert cli("runs").stdout.count("\n") > 1

@@ -43,7 +43,8 @@ GOLDEN_PATH = """Start here:
 
 \b
   trace-bench list-tasks
-  trace-bench run --config configs/smoke.yaml
+  trace-bench init config mine.yaml
+  trace-bench run --config mine.yaml
   trace-bench show RUN
 """
 

@@ -46,7 +46,9 @@ def runs(
     if found:
         output.note(f"One of them:  {output.command('show', folder / str(found[0]['run']))}")
     else:
-        output.note(f"No run in `{folder}`.  Start one:  trace-bench run --config configs/smoke.yaml")
+        output.note(
+            f"No run in `{folder}`.  Start one:  trace-bench init config mine.yaml && trace-bench run --config mine.yaml"
+        )
 
 
 def _facts(place: Path) -> dict[str, Any]:

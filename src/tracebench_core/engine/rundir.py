@@ -106,7 +106,7 @@ def reopen_run_dir(path: Path) -> Reopened:
     """
     layout = RunLayout(path)
     if not path.is_dir():
-        raise RunDirError(f"Run directory `{path}` does not exist.", hint="ls runs")
+        raise RunDirError(f"Run directory `{path}` does not exist.", hint="trace-bench runs")
     head = read_head(layout)
     trust = read_trust(layout)
     for file in (layout.manifest, layout.config_snapshot, layout.salts):

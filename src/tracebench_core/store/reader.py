@@ -173,7 +173,7 @@ def load_run(path: str | Path) -> Run:
     """
     layout = RunLayout(Path(path))
     if not layout.path.is_dir():
-        raise RunDirError(f"run directory `{path}` does not exist", hint="ls runs")
+        raise RunDirError(f"run directory `{path}` does not exist", hint="trace-bench runs")
     run = Run(layout, read_head(layout))
     run.trust.demand_meta(layout, layout.manifest)
     return run

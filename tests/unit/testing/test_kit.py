@@ -304,7 +304,12 @@ def test_a_fake_model_may_fail_and_needs_an_answer() -> None:
         FakeModel([])
 
 
-WAIVED = {("TB308", "trace_examples:greeting_stub"): "a table of greetings can hold no language but those of train"}
+UNWRITTEN = "it starts from a kernel that is to be written, and is worth 0 until it is"
+WAIVED = {
+    ("TB308", "trace_examples:greeting_stub"): "a table of greetings can hold no language but those of train",
+    ("TB301", "kernelbench:numba/matmul"): UNWRITTEN,
+    ("TB301", "kernelbench:numba/pairwise_distances"): UNWRITTEN,
+}
 
 
 OURS = (

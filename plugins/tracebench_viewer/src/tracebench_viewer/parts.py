@@ -232,7 +232,10 @@ def chosen_run(*, what: str) -> dict[str, Any] | None:
     shelf().look()
     runs = shelf().runs()
     if not runs:
-        nothing("There is no run in this folder yet.", "trace-bench run --config configs/smoke.yaml")
+        nothing(
+            "There is no run in this folder yet.",
+            "trace-bench init config mine.yaml && trace-bench run --config mine.yaml",
+        )
         return None
     names = [run["name"] for run in runs]
     wanted = asked("run")

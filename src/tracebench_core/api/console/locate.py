@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,6 +56,7 @@ def _chosen(name: str, known: Sequence[str], *, what: str, where: Path) -> str:
         return matches[0]
     if matches:
         raise RunDirError(f"`{name}` could be any of {len(matches)} runs: {', '.join(f'`{m}`' for m in matches[:5])}.")
+    look = f"ls {shlex.quote(str(where))}" if where.is_dir() else "trace-bench runs"
     if Path(name).exists():
-        raise RunDirError(f"`{name}` is not a run directory: it has no `meta/manifest.json`.", hint=f"ls {where}")
-    raise UsageError(f"There is no {what} `{name}` in `{where}`.{did_you_mean(name, known)}", hint=f"ls {where}")
+        raise RunDirError(f"`{name}` is not a run directory: it has no `meta/manifest.json`.", hint=look)
+    raise UsageError(f"There is no {what} `{name}` in `{where}`.{did_you_mean(name, known)}", hint=look)

@@ -21,7 +21,10 @@ def draw() -> None:
     shelf.look()
     runs = shelf.runs()
     if not runs and not shelf.last.left:
-        parts.nothing("There is no run in this folder yet.", "trace-bench run --config configs/smoke.yaml")
+        parts.nothing(
+            "There is no run in this folder yet.",
+            "trace-bench init config mine.yaml && trace-bench run --config mine.yaml",
+        )
         return
     wanted = _filter(runs)
     live = any(run["running"] or run["state"] in {"running", "paused"} for run in runs) or bool(shelf.last.left)
