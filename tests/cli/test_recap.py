@@ -10,6 +10,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 Cli = Callable[..., CompletedProcess[str]]
 CORE_ONLY = {"TRACEBENCH_PLUGINS": ""}
@@ -39,7 +40,8 @@ def key(job: dict[str, Any]) -> tuple[str, str, int]:
 
 
 @pytest.mark.parametrize(
-    ("axis", "option", "cap"), [("evaluations", "--max-evaluations", 7), ("llm_calls", "--max-calls", 3)]
+    ("axis", "option", "cap"),
+    [pytest.param("evaluations", "--max-evaluations", 7, marks=HEAVY), ("llm_calls", "--max-calls", 3)],
 )
 def test_a_recap_is_what_a_run_with_that_cap_finds(cli: Cli, runs: Path, axis: str, option: str, cap: int) -> None:
     cli("run", "--config", "c.yaml", "-o", "run_id=capped", "-o", f"budget.{axis}={cap}", env=CORE_ONLY)

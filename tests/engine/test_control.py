@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.engine.test_resume import processes_of, wait_for
+from tests.whole import HEAVY, cells
 
 from tracebench_core.engine.control_channel import ControlServer, Peer, ask
 from tracebench_core.engine.control_find import LiveRun, live_runs, tell
@@ -165,7 +166,7 @@ def test_a_paused_run_starts_nothing_and_records_what_ends(start: Start, run_dir
     assert [line["action"] for line in control_log(run_dir)] == ["pause", "cancel", "cancel", "unpause"]
 
 
-@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("paused", [pytest.param(False, marks=HEAVY), True])
 def test_a_cancelled_run_ends_like_ctrl_c_with_the_reason(start: Start, run_dir: Path, paused: bool) -> None:
     process = start("sleeps")
     wait_running(run_dir, jobs=2)
@@ -183,7 +184,7 @@ def test_a_cancelled_run_ends_like_ctrl_c_with_the_reason(start: Start, run_dir:
     assert check_run(run_dir) == []
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=HEAVY)])
 def test_a_signal_to_the_runner_leaves_no_process_and_no_entry(
     start: Start, run_dir: Path, sent: signal.Signals
 ) -> None:
@@ -197,7 +198,7 @@ def test_a_signal_to_the_runner_leaves_no_process_and_no_entry(
     assert not any(control_folder().iterdir())
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", [pytest.param(signal.SIGINT, marks=HEAVY), signal.SIGTERM])
 def test_a_signal_to_a_job_ends_that_job_and_the_run_goes_on(start: Start, run_dir: Path, sent: signal.Signals) -> None:
     process = start("sleeps")
     run = wait_running(run_dir, jobs=2)
@@ -210,7 +211,7 @@ def test_a_signal_to_a_job_ends_that_job_and_the_run_goes_on(start: Start, run_d
     assert process.poll() is None
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", [pytest.param(signal.SIGINT, marks=HEAVY), signal.SIGTERM])
 def test_a_signal_to_the_template_costs_its_jobs_another_start_and_no_more(
     start: Start, run_dir: Path, sent: signal.Signals
 ) -> None:
@@ -306,9 +307,18 @@ def test_a_folder_that_others_may_look_into_is_closed_and_one_they_may_write_to_
         control_folder()
 
 
-@pytest.mark.parametrize(
-    "sent", [b"", b"garbage\n", b"[]\n", b'{"do": "format the disk"}\n', b"x" * 200_000, b'{"do": "cancel"}\n', b"\xff\xfe\n"]
-)  # fmt: skip
+NONSENSE = (
+    b"",
+    b"garbage\n",
+    b"[]\n",
+    b'{"do": "format the disk"}\n',
+    b"x" * 200_000,
+    b'{"do": "cancel"}\n',
+    b"\xff\xfe\n",
+)
+
+
+@pytest.mark.parametrize("sent", cells(zip(NONSENSE, strict=True), always=[(NONSENSE[3],), (NONSENSE[4],)]))
 def test_nonsense_does_not_close_the_channel(start: Start, run_dir: Path, sent: bytes) -> None:
     start("sleeps")
     wait_running(run_dir, jobs=2)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from tests.whole import cells
 
 from tracebench_core.specs import Feedback
 from tracebench_llm4ad.baselines import load_baseline
@@ -33,7 +34,7 @@ def build(name: str, **options: Any) -> EquationTask:
     return task
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", cells(zip(NAMES, strict=True), always=zip(NAMES[::3], strict=True)))
 def test_the_starting_equation_scores_and_the_generating_law_scores_better(name: str, evaluate: Evaluate) -> None:
     task = build(name)
     start = evaluate(task)
@@ -63,7 +64,7 @@ def test_a_data_set_is_the_same_every_time_and_in_no_two_splits(name: str) -> No
     assert len(set(targets)) == 6
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", cells(zip(NAMES, strict=True), always=zip(NAMES[::3], strict=True)))
 def test_an_equation_scores_the_same_in_every_process(name: str, evaluate: Evaluate) -> None:
     assert evaluate(build(name, n_instance=1)) == evaluate(build(name, n_instance=1))
 
