@@ -53,7 +53,7 @@ WAIVED: Mapping[str, Mapping[str, str]] = {
     "DSPy-GEPA": GEPA,
     "DSPy-MIPROv2": MIPRO,
     "TextGrad": {"TB211": WHOLE_FIRST},
-    "OpenEvolve": EVOLUTION,
+    "OpenEvolve": {**EVOLUTION, "TB211": WHOLE_FIRST, "TB212": "its iterations overlap, in processes of its own"},
     "SkyDiscover-AdaEvolve": EVOLUTION,
     "SkyDiscover-BestOfN": EVOLUTION,
     "ShinkaEvolve": EVOLUTION,
