@@ -16,6 +16,8 @@ from tracebench_viewer.index import Index, Refreshed, index_file
 
 PATIENCE = 1.0
 """Seconds between two looks at the folder, at the least, and seconds that one may take."""
+SOON = 0.2
+"""Seconds that the first look may take, so that a page stands soon, and seconds until the next where runs are left to be read."""
 FAILED = ("failed", "timeout", "cancelled", "skipped")
 _LISTS = ("tags", "tasks", "trainers", "models")
 
@@ -56,9 +58,9 @@ class Shelf:
             RunDirError: when the folder is gone or closed.
         """
         with self._lock:
-            if time.monotonic() - self._looked >= PATIENCE or self.last.left:
+            if time.monotonic() - self._looked >= (SOON if self.last.left else PATIENCE):
                 try:
-                    self.last = self.index.refresh(seconds=PATIENCE)
+                    self.last = self.index.refresh(seconds=PATIENCE if self._looked > 0 else SOON)
                 except OSError as err:
                     raise RunDirError(
                         f"`{self.runs_dir}` cannot be read: {err.strerror}.", hint="trace-bench ui --runs-dir DIR"
