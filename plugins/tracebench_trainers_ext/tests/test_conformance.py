@@ -37,9 +37,10 @@ WHOLE_FIRST = (
 )
 NOT_REPEATABLE = "it puts ids of its own drawing and times into prompts, or draws without a seed"
 GEPA = {"TB204": STEP_DOWN, "TB211": WHOLE_FIRST}
+ON_TRAIN = "it takes no validation set and measures on train; the engine measures the finalists on validation"
 NUMERIC = {
     "TB204": "it searches numbers and choices, and a program holds none",
-    "TB209": "it measures on train; the engine measures the finalists on validation",
+    "TB209": ON_TRAIN,
     "TB211": "a trial is a measurement on all of train, and 200 evaluations do not pay for 500 examples",
 }
 MIPRO = {
@@ -50,6 +51,9 @@ EVOLUTION = {"TB205": NOT_REPEATABLE, "TB213": NOT_REPEATABLE}
 WAIVED: Mapping[str, Mapping[str, str]] = {
     "gepa-optimize": GEPA,
     "gepa-anything": GEPA,
+    "DSPy-COPRO": {
+        "TB209": "it measures on train, and what it chose on validation at its end, before which 300 evaluations are spent"
+    },
     "DSPy-GEPA": GEPA,
     "DSPy-MIPROv2": MIPRO,
     "TextGrad": {"TB211": WHOLE_FIRST},

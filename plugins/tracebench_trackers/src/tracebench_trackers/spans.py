@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 from tracebench_core.errors import MissingRequirementError, UsageError
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import JobSpec
-from tracebench_core.specs.events import Event, JobFinished, LLMCall, TrainingEnded
 from tracebench_trackers.courier import Courier
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
+
+    from tracebench_core.specs.events import Event, LLMCall
 
 OPTION = "endpoint"
 TIMEOUT = 5.0
@@ -65,6 +66,8 @@ class Spans:
     @hookimpl
     def tracebench_event(self, job: JobSpec, event: Event) -> None:
         """Make a span of a model call; wait for what is to be sent when a process of the job ends."""
+        from tracebench_core.specs.events import JobFinished, LLMCall, TrainingEnded  # noqa: PLC0415 - listings go without
+
         if isinstance(event, LLMCall):
             if self._courier is None:
                 self._courier = Courier("otel", self._deliver)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Literal
 
 from tracebench_core.contracts import Sandbox
 from tracebench_kernelbench.building import Built, build
+from tracebench_kernelbench.modules.backends import Kind
 
-Kind = Literal["package", "extension"]
 _MEMORY_MB = 16_384
 """Of address space, most of which PyTorch's libraries take without using it."""
 _MOST_BYTES = 128 << 20

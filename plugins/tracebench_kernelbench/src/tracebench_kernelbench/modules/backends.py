@@ -10,9 +10,12 @@ from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from shutil import which
+from typing import Literal
 
 from tracebench_core.errors import MissingRequirementError
-from tracebench_kernelbench.modules.ahead import Kind
+
+Kind = Literal["package", "extension"]
+"""What is built before a session: a library of the whole module, or what the candidate's source loads by itself."""
 
 
 @dataclass(frozen=True, slots=True)
