@@ -234,3 +234,13 @@ def test_a_score_that_falls_leaves_its_old_place_in_the_order() -> None:
     assert kept.ranking.finalists(9) == ["c2", "c1", "c0"]
     tell(kept, 2, result("t0", 40.0))
     assert kept.ranking.finalists(9) == ["c2", "c1", "c0"]
+
+
+def test_a_last_candidate_that_was_measured_whole_or_elsewhere_is_no_finalist_by_that() -> None:
+    kept = archive(validation=2)
+    for x, score in {0: 1.0, 1: 9.0, 2: 5.0, 3: 2.0}.items():
+        tell(kept, x, result("v0", score), result("v1", score))
+    assert kept.ranking.finalists(1) == ["c1", "c0"], "c3 was measured on all of the set, and is not among the best"
+
+    tell(kept, 4, result("t0", 9.0))
+    assert kept.ranking.finalists(1) == ["c1", "c0"], "c4 was measured on none of the set"

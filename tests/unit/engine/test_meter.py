@@ -167,6 +167,7 @@ def test_what_would_pass_the_cap_is_demanded_in_vain_and_counts_nothing() -> Non
     for _ in range(6):
         meter.grant_evaluation()
     meter.demand(4)
+    meter.demand(2)
     with pytest.raises(BudgetExhausted) as spent:
         meter.demand(5)
     assert (spent.value.axis, spent.value.scope, meter.used().evaluations) == ("evaluations", "job", 6)
