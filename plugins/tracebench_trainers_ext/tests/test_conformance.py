@@ -36,7 +36,7 @@ WHOLE_FIRST = (
     "it measures the initial candidate on all of validation first, and 200 evaluations do not pay for 500 examples"
 )
 NOT_REPEATABLE = "it puts ids of its own drawing and times into prompts, or draws without a seed"
-GEPA = {"TB204": STEP_DOWN, "TB211": WHOLE_FIRST}
+STEP_BY_STEP = {"TB204": STEP_DOWN, "TB211": WHOLE_FIRST}
 ON_TRAIN = "it takes no validation set and measures on train; the engine measures the finalists on validation"
 NUMERIC = {
     "TB204": "it searches numbers and choices, and a program holds none",
@@ -49,14 +49,15 @@ MIPRO = {
 }
 EVOLUTION = {"TB205": NOT_REPEATABLE, "TB213": NOT_REPEATABLE}
 WAIVED: Mapping[str, Mapping[str, str]] = {
-    "gepa-optimize": GEPA,
-    "gepa-anything": GEPA,
+    "gepa-optimize": STEP_BY_STEP,
+    "gepa-anything": STEP_BY_STEP,
     "DSPy-COPRO": {
         "TB209": "it measures on train, and what it chose on validation at its end, before which 300 evaluations are spent"
     },
-    "DSPy-GEPA": GEPA,
+    "DSPy-GEPA": STEP_BY_STEP,
     "DSPy-MIPROv2": MIPRO,
     "TextGrad": {"TB211": WHOLE_FIRST},
+    "AdalFlow": STEP_BY_STEP,
     "OpenEvolve": {**EVOLUTION, "TB211": WHOLE_FIRST, "TB212": "its iterations overlap, in processes of its own"},
     "SkyDiscover-AdaEvolve": EVOLUTION,
     "SkyDiscover-BestOfN": EVOLUTION,
