@@ -26,7 +26,7 @@ def test_show_prints_one_spelling_with_defaults_filled_in(cli: Cli, tmp_path: Pa
         [7],
         [{"id": "a:b", "eval_kwargs": {}, "initial": None}],
     )
-    assert shown["trainers"][0]["id"] == "PrioritySearch"
+    assert shown["trainers"][0]["id"] == "SequentialRefine"
 
 
 def test_what_show_prints_loads_to_the_same(cli: Cli, tmp_path: Path) -> None:

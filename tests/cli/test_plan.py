@@ -140,6 +140,12 @@ def test_a_plan_runs_nothing_and_writes_nothing(cli: Cli, config: Path, tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.yaml"]
 
 
+def test_the_core_alone_has_a_trainer_for_a_config_that_names_none(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "none.yaml").write_text("tasks: [internal:numeric_param]\n")
+
+    assert "SequentialRefine" in cli("plan", "none.yaml", env=CORE_ONLY).stdout
+
+
 @pytest.mark.parametrize(("file", "code"), [("missing.yaml", 2), ("empty.yaml", 6), ("typo.yaml", 2)], ids=str)
 def test_a_bad_config_is_told_like_everywhere(cli: Cli, tmp_path: Path, file: str, code: int) -> None:
     (tmp_path / "empty.yaml").write_text("")

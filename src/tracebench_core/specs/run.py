@@ -288,7 +288,7 @@ class RunConfig(Spec):
     """Merged under each trainer's own, where the proposer knows the setting."""
     tasks: tuple[TaskEntry, ...] = ()
     """What is optimised."""
-    trainers: tuple[TrainerEntry, ...] = (TrainerEntry(id="PrioritySearch"),)
+    trainers: tuple[TrainerEntry, ...] = (TrainerEntry(id="SequentialRefine"),)
     """What optimises it."""
 
     @field_validator("run_id")

@@ -15,7 +15,7 @@ def test_an_empty_file_is_the_default_run(tmp_path: Path) -> None:
     config = load_config(path)
 
     assert (config.runs_dir, config.mode, config.seeds, config.max_workers) == ("runs", "stub", (123,), 1)
-    assert config.trainers == (TrainerEntry(id="PrioritySearch"),)
+    assert config.trainers == (TrainerEntry(id="SequentialRefine"),)
 
 
 @pytest.mark.parametrize(
