@@ -61,10 +61,10 @@ class Child:
         if self.clock < 0:
             return now > self.deadline
         try:
-            (due,) = struct.unpack("=d", os.pread(self.clock, 8, 0))
+            first, again = (struct.unpack("=d", os.pread(self.clock, 8, 0))[0] for _ in range(2))
         except (OSError, struct.error):
             return True
-        return now > float(due) + _GRACE
+        return bool(first == again and now > first + _GRACE)
 
 
 class Server:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import struct
 import threading
 import time
 from typing import Any
@@ -24,7 +23,8 @@ class Clock:
     def __init__(self) -> None:
         self._fd = os.memfd_create("deadline", os.MFD_CLOEXEC)
         os.ftruncate(self._fd, mmap.PAGESIZE)
-        self._page = mmap.mmap(self._fd, mmap.PAGESIZE)
+        self._page = memoryview(mmap.mmap(self._fd, mmap.PAGESIZE))
+        self._due, self._pid = self._page[:8].cast("d"), self._page[8:16].cast("q")
         self.set(float("inf"))
 
     def fileno(self) -> int:
@@ -32,12 +32,15 @@ class Clock:
         return self._fd
 
     def set(self, deadline: float) -> None:
-        """Write when the child must be gone, on the monotonic clock; infinity between calls."""
-        struct.pack_into("=d", self._page, 0, deadline)
+        """Write when the child must be gone, on the monotonic clock; infinity between calls.
+
+        All eight bytes at once: `struct` writes them one by one, and half of a deadline and half of infinity is a time long past.
+        """
+        self._due[0] = deadline
 
     def used(self) -> float | None:
         """Return the child's processor time so far; None where it cannot be told."""
-        (pid,) = struct.unpack_from("=q", self._page, 8)
+        pid = self._pid[0]
         if pid <= 0:
             return None
         try:
@@ -48,7 +51,8 @@ class Clock:
     def close(self) -> None:
         """Close. Idempotent."""
         if self._fd >= 0:
-            self._page.close()
+            for view in (self._due, self._pid, self._page):
+                view.release()
             os.close(self._fd)
             self._fd = -1
 
