@@ -261,7 +261,7 @@ def test_a_module_is_compiled_before_its_session(name: str, sandbox: Sandbox) ->
 HOSTILE = {
     "leaves what no compiler built": ("open('built', 'wb').write(b'ELF' * 99)\nos._exit(0)", "while it was loaded"),
     "leaves nothing": ("os._exit(0)", "It does not build"),
-    "writes outside": ("open('/tmp/left-by-a-build', 'w')", "Error"),
+    "writes outside": ("open('OUTSIDE', 'w')", "Error"),
     "takes all memory": ("kept = bytearray(64 << 30)", "MemoryError"),
     "starts what outlives it": (
         "import subprocess\nsubprocess.Popen(['sleep', '4321'], start_new_session=True)\nos._exit(0)",
@@ -273,14 +273,16 @@ HOSTILE = {
 @heavy(TORCH_COMPILE)
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_nothing_is_gained_while_a_module_is_compiled(name: str, sandbox: Sandbox) -> None:
+def test_nothing_is_gained_while_a_module_is_compiled(name: str, sandbox: Sandbox, tmp_path: Path) -> None:
     source, words = HOSTILE[name]
+    outside = tmp_path / "left-by-a-build"
 
-    verdict = judge_python(ModuleExercise(MODULE, TORCH_COMPILE), f"import os\n{source}", sandbox, BUILT)
+    code = f"import os\n{source}".replace("OUTSIDE", str(outside))
+    verdict = judge_python(ModuleExercise(MODULE, TORCH_COMPILE), code, sandbox, BUILT)
 
     assert (verdict.correct, verdict.score) == (False, 0.0)
     assert words in verdict.text
-    assert not Path("/tmp/left-by-a-build").exists()
+    assert not outside.exists()
     assert "4321" not in [argument for of in Path("/proc").glob("[0-9]*/cmdline") for argument in arguments(of)]
 
 

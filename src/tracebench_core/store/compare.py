@@ -25,7 +25,7 @@ WHAT_IS_RUN = {
     "llm_variant",
     "start",
 }
-"""Of a job, what makes it the same one in another mode: a trainer's settings as written: a later version may know more of them."""
+"""Of a job, what makes it the same one in another mode; a trainer's settings as written, for a later version may know more of them."""
 RESOLVED = ("optimizer_kwargs", "eval_kwargs")
 """The settings of optimizer and task, which a job has with their defaults."""
 
