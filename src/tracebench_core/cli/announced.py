@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_name, solve_typer_info_defaults, solve_typer_info_help
 
 from tracebench_core.errors import PluginError
@@ -21,13 +21,15 @@ Build = Callable[[], Any]
 class Announced(TyperGroup):
     """Stands in for a command in `--help`; becomes it when called."""
 
-    def __init__(self, name: str, help_text: str, build: Build) -> None:
+    def __init__(self, name: str, help_text: str, build: Build, *, plain: Callable[[], None] | None = None) -> None:
         self.build = build
+        self.plain = plain
         super().__init__(name=name, help=help_text)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Build the real command and let it parse the arguments."""
-        return self.build().make_context(info_name, args, parent=parent, **extra)
+        """Build the real command and let it parse the arguments; where there are none to parse, what it calls will do."""
+        command = self.build() if args or self.plain is None else _called(self.name, self.plain)
+        return command.make_context(info_name, args, parent=parent, **extra)
 
 
 def announce(pending: typer.Typer) -> Iterator[Announced]:
@@ -39,12 +41,18 @@ def announce(pending: typer.Typer) -> Iterator[Announced]:
         alone.registered_commands.append(info)
         name = info.name or get_command_name(info.callback.__name__)
         help_text = info.help or inspect.getdoc(info.callback) or ""
-        yield Announced(name, help_text, partial(typer.main.get_command, alone))
+        parameters = inspect.signature(info.callback).parameters.values()
+        plain = None if any(each.default is each.empty for each in parameters) else info.callback
+        yield Announced(name, help_text, partial(typer.main.get_command, alone), plain=plain)
     for group in pending.registered_groups:
         whole = typer.Typer(add_completion=False, rich_markup_mode=None)
         whole.registered_groups.append(group)
         name = solve_typer_info_defaults(group).name or ""
         yield Announced(name, solve_typer_info_help(group), partial(_group, whole, name))
+
+
+def _called(name: str | None, plain: Callable[[], None]) -> TyperCommand:
+    return TyperCommand(name, callback=plain, add_help_option=False)
 
 
 def _group(whole: typer.Typer, name: str) -> Any:

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points, version
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperGroup, TyperOption
 
 from tracebench_core.api.console import output
 from tracebench_core.cli import (
@@ -60,6 +60,14 @@ class LazyGroup(TyperGroup):
         settings["commands"] = {command.name: command for command in announce(pending)}
         super().__init__(**settings)
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options. A flag that is not given is off: typer would ask pydantic what nothing means."""
+        options = super().get_params(ctx)
+        for option in options:
+            if isinstance(option, TyperOption) and option.is_flag and option.default is None:
+                option.default = False
+        return options
+
     def list_commands(self, ctx: Any) -> list[str]:  # the context's class is private to typer
         """Return our commands in the order of use, then the plugins' by name."""
         own = super().list_commands(ctx)
@@ -90,7 +98,7 @@ for _module in MODULES:
     _module.register(pending)
 
 
-def _print_version(wanted: bool | None) -> None:  # noqa: FBT001 - typer calls it with the flag
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the flag
     if wanted:
         output.line(f"trace-bench {version('tracebench-core')}")
         raise typer.Exit
@@ -101,9 +109,9 @@ def root(
     context: typer.Context,
     *,
     _version: Annotated[
-        bool | None, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = None,
-    _debug: Annotated[bool | None, typer.Option("--debug", help="Show tracebacks. May stand anywhere.")] = None,
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    _debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks. May stand anywhere.")] = False,
 ) -> None:
     """Compare LLM-as-optimizer algorithms on equal budgets."""
     if context.invoked_subcommand is None:

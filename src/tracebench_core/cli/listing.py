@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tracebench_core.api.console import output
 from tracebench_core.api.console.options import AsJson, Bench, Root, suite_names
+from tracebench_core.cli.catalogue import TASK_FIELDS, Row, describe_catalogue, read_catalogue, unavailable
 from tracebench_core.cli.check import check, checks
 from tracebench_core.cli.describing import component_document, print_document, task_document
 
 if TYPE_CHECKING:
-    from tracebench_core.plugins import PluginHost
     from tracebench_core.plugins.catalog import Kind
 
 _SETTINGS = {
@@ -46,37 +47,21 @@ def list_tasks(
     as_json: AsJson = False,
 ) -> None:
     """List task ids, one per line; with an id, show that task."""
-    from tracebench_core.builtin.hosting import open_host
-    from tracebench_core.plugins import Catalog
-
-    host = open_host(root=root)
     if task is not None:
-        _show(task_document(task, host.task(task)), settings_go_into="eval_kwargs", as_json=as_json)
+        from tracebench_core.builtin.hosting import open_host
+
+        spec = open_host(root=root).task(task)
+        _show(task_document(task, spec), settings_go_into="eval_kwargs", as_json=as_json)
         return
-    ids = [id_ for id_ in _task_ids(host, suite_names(bench)) if pattern is None or fnmatchcase(id_, pattern)]
-    if not as_json:
-        for id_ in ids:
-            output.line(id_)
-        if not ids:
-            output.note(f"No task matches `{pattern}`." if pattern is not None else "No task is offered.")
+    rows = [row for row in _tasks(suite_names(bench), root) if pattern is None or fnmatchcase(row["id"], pattern)]
+    if as_json:
+        shown = [{name: row[name] for name in ("id", *TASK_FIELDS)} | _state_of(row) for row in rows]
+        output.document("tasks", tasks=shown)
         return
-    tasks = []
-    for id_ in ids:
-        spec = host.task(id_)
-        tasks.append(
-            {
-                "id": id_,
-                "title": spec.title,
-                "description": spec.description,
-                "groups": spec.groups,
-                "tags": spec.tags,
-                "metric": spec.metric,
-                "direction": spec.direction,
-                "licence": spec.licence,
-                "unavailable": Catalog.availability(spec) or None,
-            }
-        )
-    output.document("tasks", tasks=tasks)
+    for row in rows:
+        output.line(row["id"])
+    if not rows:
+        output.note(f"No task matches `{pattern}`." if pattern is not None else "No task is offered.")
 
 
 def list_trainers(
@@ -88,27 +73,23 @@ def list_trainers(
     as_json: AsJson = False,
 ) -> None:
     """List the trainers that can run here, or show one. A line is `id<TAB>available` or `id<TAB>unavailable<TAB>reason`."""
-    from tracebench_core.builtin.hosting import open_host
-
+    if trainer is not None or every:
+        from tracebench_core.builtin.hosting import open_host
     if trainer is not None:
         spec = open_host().component("trainer", trainer)
         _show(component_document(spec.name, spec), settings_go_into=_SETTINGS["trainer"], as_json=as_json)
         return
-    catalog = open_host().find_trainers() if every else open_host().catalog()
-    reasons = {name: catalog.availability(spec) for name, spec in catalog.trainers.items()}
-    reasons |= {
-        name: f"excluded: {catalog.excluded[name]}"
-        for name in catalog.components["trainer"]
-        if name in catalog.excluded
-    }
-    shown = {name: reason for name, reason in sorted(reasons.items()) if every or not reason}
+    rows = describe_catalogue(open_host().find_trainers())["trainer"] if every else read_catalogue()["trainer"]
+    titles = {row["id"]: row["title"] for row in rows}
+    reasons = {row["id"]: f"excluded: {row['excluded']}" if row["excluded"] else unavailable(row) for row in rows}
+    shown = {name: reason for name, reason in reasons.items() if every or not reason}
     if as_json:
         trainers = [
             {
                 "id": name,
                 "available": not reason,
                 "reason": reason or None,
-                "title": catalog.components["trainer"][name].title,
+                "title": titles[name],
             }
             for name, reason in shown.items()
         ]
@@ -121,25 +102,11 @@ def list_trainers(
 
 def list_suites(*, as_json: AsJson = False) -> None:
     """List suites with their task counts."""
-    from tracebench_core.builtin.hosting import open_host
-
-    catalog = open_host().catalog()
-    counts = dict.fromkeys(catalog.suites, 0)
-    for id_ in catalog.tasks:
-        suite = id_.partition(":")[0]
-        if id_ not in catalog.excluded:
-            counts[suite] = counts.get(suite, 0) + 1
+    suites = read_catalogue()["suites"]
     if as_json:
-        suites = [
-            {"name": name, "tasks": counts[name], **spec.model_dump(mode="json")}
-            for name, spec in catalog.suites.items()
-        ]
         output.document("suites", suites=suites)
         return
-    titles = {name: spec.title for name, spec in catalog.suites.items()}
-    output.table(
-        ("suite", "tasks", "title"), [(name, str(count), titles.get(name, "")) for name, count in counts.items()]
-    )
+    output.table(("suite", "tasks", "title"), [(row["name"], str(row["tasks"]), row["title"]) for row in suites])
 
 
 def _lister(kind: Kind) -> Callable[..., None]:
@@ -152,22 +119,18 @@ def _lister(kind: Kind) -> Callable[..., None]:
         *,
         as_json: AsJson = False,
     ) -> None:
-        from tracebench_core.builtin.hosting import open_host
-        from tracebench_core.plugins import Catalog
-
         if name is not None:
+            from tracebench_core.builtin.hosting import open_host
+
             spec = open_host().component(kind, name)
             _show(component_document(spec.name, spec), settings_go_into=_SETTINGS[kind], as_json=as_json)
             return
-        catalog = open_host().catalog()
-        parts = {n: spec for n, spec in sorted(catalog.components[kind].items()) if n not in catalog.excluded}
+        rows = [row for row in read_catalogue()[kind] if not row["excluded"]]
         if as_json:
-            rows = [
-                {"id": n, "title": s.title, "unavailable": Catalog.availability(s) or None} for n, s in parts.items()
-            ]
-            output.document(f"{kind}s", **{f"{kind}s": rows})
+            parts = [{"id": row["id"], "title": row["title"]} | _state_of(row) for row in rows]
+            output.document(f"{kind}s", **{f"{kind}s": parts})
             return
-        output.table((kind, "title", "missing"), [(n, s.title, Catalog.availability(s)) for n, s in parts.items()])
+        output.table((kind, "title", "missing"), [(row["id"], row["title"], unavailable(row)) for row in rows])
 
     list_parts.__doc__ = f"List the {kind}s, or show one."
     return list_parts
@@ -204,11 +167,23 @@ def plugins(context: typer.Context, *, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def _task_ids(host: PluginHost, suites: list[str]) -> list[str]:
-    """Return the full ids of the named suites, or of all; excluded tasks are not offered."""
-    from tracebench_core.plugins.resolve import resolve_task_ids
+def _tasks(suites: list[str], root: Path | None) -> list[Row]:
+    """Return the tasks of the named suites, in that order, or all; a suite may be named by another name of it."""
+    listed = read_catalogue(root)
+    if not suites:
+        return list(listed["tasks"])
+    names = {other: row["name"] for row in listed["suites"] for other in (row["name"], *row["aliases"])}
+    by_suite: dict[str, list[Row]] = {}
+    for row in listed["tasks"]:
+        by_suite.setdefault(row["id"].partition(":")[0], []).append(row)
+    wanted = dict.fromkeys(names.get(suite.strip(), suite.strip()) for suite in suites)
+    if missing := next((suite for suite in wanted if suite not in by_suite), None):
+        from tracebench_core.builtin.hosting import open_host
+        from tracebench_core.plugins.resolve import resolve_task_ids
 
-    if suites:
-        return list(dict.fromkeys(id_ for suite in suites for id_ in resolve_task_ids(host, f"{suite.strip()}:all")))
-    catalog = host.catalog()
-    return [id_ for id_ in catalog.tasks if id_ not in catalog.excluded]
+        resolve_task_ids(open_host(root=root), f"{missing}:all")  # says why there is none
+    return [row for suite in wanted for row in by_suite.get(suite, ())]
+
+
+def _state_of(row: Row) -> dict[str, str | None]:
+    return {"unavailable": unavailable(row) or None}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from tracebench_core.errors import PluginConflictError
-from tracebench_core.plugins.requirements import unmet_requirement
+from tracebench_core.plugins.requirements import why_unavailable
 from tracebench_core.specs import Component, Exclusion, SuiteSpec, TaskSpec, TrainerSpec
 
 Kind = Literal[
@@ -49,10 +49,7 @@ class Catalog:
     @staticmethod
     def availability(spec: TaskSpec | Component) -> str:
         """Return why a task or component cannot run on this machine, or nothing."""
-        if spec.broken:
-            return f"broken: {spec.broken}"
-        missing = unmet_requirement(spec.requires)
-        return f"needs: {missing.kind} `{missing.name}` ({missing.hint})" if missing else ""
+        return why_unavailable(spec.broken, spec.requires)
 
     def add_tasks(self, plugin: str, specs: Iterable[TaskSpec]) -> None:
         """Take a plugin's tasks; ids are `<plugin>:<name>`."""

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tracebench_core.plugins.interpreters import has_python
-from tracebench_core.specs import Requirement
+
+if TYPE_CHECKING:
+    from tracebench_core.specs import Requirement
 
 LOOK_SECONDS = 5.0
 """How long a tool or a service is waited for that is asked whether something is there."""
@@ -25,6 +27,14 @@ def unmet_requirement(
 ) -> Requirement | None:
     """Return the first requirement that this machine does not meet, leaving out those that `settings` make moot."""
     return next((r for r in requirements if not _is_moot(r, settings or {}) and not _is_met(r)), None)
+
+
+def why_unavailable(broken: str, requirements: Iterable[Requirement]) -> str:
+    """Return why what is `broken`, or has these requirements, cannot run on this machine; nothing where it can."""
+    if broken:
+        return f"broken: {broken}"
+    missing = unmet_requirement(requirements)
+    return f"needs: {missing.kind} `{missing.name}` ({missing.hint})" if missing else ""
 
 
 def _is_moot(requirement: Requirement, settings: Mapping[str, Any]) -> bool:
