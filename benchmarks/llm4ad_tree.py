@@ -1,11 +1,13 @@
 """Print what every task of a folder says: the score of its own starting program, or what it lacks; and how fast it is told.
 
-    TRACEBENCH_COBENCH_DATA=cobench-data python benchmarks/llm4ad_tree.py path/to/benchmark_tasks [--only co_bench] [--limit 60] > table.md
+    TRACEBENCH_COBENCH_DATA=cobench-data python benchmarks/llm4ad_tree.py path/to/benchmark_tasks [--only co_bench] [--limit 60] \
+        [--kept rows.jsonl] > table.md
 
 Each task is opened as a run opens it and evaluates its starting program in the sandbox, an evaluation before that warming it up. Where
 that program does not score and this suite has a task of the same key, the folder's evaluator is asked about our starting program, too.
 The last columns compare the seconds of the program that scored with those of the folder's evaluator in a bare process, without any
-isolation. Exits 1 when a task that lacks nothing says neither a score nor a reason.
+isolation. With `--kept` each row is kept in a file, and a later start asks only the tasks that are not in it. Exits 1 when a task that
+lacks nothing says neither a score nor a reason.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, chdir
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -77,6 +79,18 @@ class Row:
     scores_ours: bool = False
     seconds: float | None = None
     bare: float | None = None
+
+    @classmethod
+    def kept(cls, path: Path | None) -> dict[str, Row]:
+        """Return the rows of a file of earlier answers by name."""
+        if path is None or not path.exists():
+            return {}
+        return {row.name: row for row in (cls(**json.loads(line)) for line in path.read_text().splitlines())}
+
+    def keep(self, path: Path) -> None:
+        """Append the row to a file."""
+        with path.open("a") as file:
+            print(json.dumps(asdict(self)), file=file)
 
     @property
     def ratio(self) -> float | None:
@@ -178,14 +192,20 @@ def _short(text: str) -> str:
     return words if len(words) <= QUOTED else f"{words[: QUOTED - 3]}..."
 
 
-def rows(root: Path, *, only: str, limit: float | None) -> Iterator[Row]:
-    """Yield a row for each task of the root whose name contains `only`."""
+def rows(root: Path, *, only: str, limit: float | None, kept: Path | None) -> Iterator[Row]:
+    """Yield a row for each task of the root whose name contains `only`, as it was kept or as it is said now."""
+    known = Row.kept(kept)
     plugin.tracebench_configure({"root": root, "options": {}})
     specs = [spec for spec in plugin.tracebench_tasks() if "root" in spec.groups and only in spec.name]
     with tempfile.TemporaryDirectory() as folder, chdir(folder), ExitStack() as stack:
         sandboxes = Sandboxes(stack)
         for spec in specs:
-            yield ask(spec, sandboxes=sandboxes, folder=Path(folder), limit=limit)
+            row = known.get(spec.name)
+            if row is None:
+                row = ask(spec, sandboxes=sandboxes, folder=Path(folder), limit=limit)
+                if kept is not None:
+                    row.keep(kept)
+            yield row
 
 
 def main() -> None:
@@ -194,10 +214,12 @@ def main() -> None:
     parser.add_argument("root", type=Path, help="a `benchmark_tasks` tree or an LLM4AD checkout")
     parser.add_argument("--only", default="", help="only tasks whose name contains this")
     parser.add_argument("--limit", type=float, help="seconds for an evaluation, in place of the tasks' own limits")
+    parser.add_argument("--kept", type=Path, help="a file of rows, JSON lines, to go on from and to add to")
     wanted = parser.parse_args()
+    kept = wanted.kept and wanted.kept.absolute()
     print("| task | what it says | seconds | bare | times |\n|---|---|---|---|---|")
     found: list[Row] = []
-    for row in rows(wanted.root.absolute(), only=wanted.only, limit=wanted.limit):
+    for row in rows(wanted.root.absolute(), only=wanted.only, limit=wanted.limit, kept=kept):
         found.append(row)
         print(row.line(), flush=True)
     ratios = [row.ratio for row in found if row.ratio is not None]

@@ -36,9 +36,10 @@ RULES = """
 Rules: answer with one complete Python program that defines `{signature}`; helper functions beside it are fine. \
 `math`, `random`{numpy} and `typing` are imported for you; {more}. \
 The program runs alone in a locked-down process without files, network or subprocesses. Arguments are copies: changing them changes \
-nothing. {seconds:g} seconds of wall time cover all calls for one batch of instances. \
+nothing. {seconds:g} seconds of wall time cover all calls for one batch of instances.{alternating} \
 Every solution is verified by the evaluator; a broken rule, an exception or a time-out earns no score at all.
 """
+ALTERNATING = " The instances of a batch are worked on side by side, so calls for different instances alternate."
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class CodeTask:
                 numpy=", `numpy` (as `np`)" if evaluator.needs_numpy else "",
                 more=self._further_modules(),
                 seconds=evaluator.timeout_seconds,
+                alternating=ALTERNATING if isinstance(evaluator, StepwiseRules) else "",
             )
         )
         self.parameters: Sequence[Parameter] = (

@@ -20,7 +20,7 @@ SPECS: tuple[TaskSpec, ...] = (
         tags=("geometry",),
         target=2.635,
         sandbox=SCIENTIFIC,
-        comparability=2,
+        comparability=3,
         salted=False,
     ),
     row(

@@ -28,7 +28,7 @@ def priority(item: int, bins: np.ndarray) -> np.ndarray:
 
 OBJECTIVE = f"""
 Design a priority function for online bin packing. Items arrive one at a time and are packed at once, for good; later items are unknown.
-`priority(item, bins)` is called once per item; several sequences are packed side by side, so calls for different sequences alternate.
+`priority(item, bins)` is called once per item.
 - `item` (int): the size of the item, at least 1 and at most the capacity of a bin (100 unless configured otherwise). \
 {WEIBULL_WORDS}
 - `bins` (int array, shape (k,), k >= 1): the free space of every bin that can take the item: the open bins in the order in which they \

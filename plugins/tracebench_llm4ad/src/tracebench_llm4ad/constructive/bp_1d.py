@@ -11,9 +11,10 @@ from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import Bp1dOptions
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
-from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.packing_bound import martello_toth
 from tracebench_llm4ad.returned import chosen, pair, whole
+from tracebench_llm4ad.stepwise import Steps, StepwiseRules
 
 PROGRAM = '''
 from typing import List, Optional, Tuple
@@ -49,7 +50,7 @@ class Items:
     capacity: int
 
 
-class Bp1dEvaluator(Evaluator[Items]):
+class Bp1dEvaluator(Evaluator[Items], StepwiseRules[Items]):
     """A solution is the list of bins, each a list of sizes."""
 
     name = "optimization/bp_1d_construct"
@@ -66,13 +67,13 @@ class Bp1dEvaluator(Evaluator[Items]):
         """Draw sizes uniformly from 20 to 100, as Falkenauer (1996) does for bins of 150."""
         return Items(tuple(int(s) for s in rng.integers(20, 101, self.size)), self.capacity)
 
-    def solve(self, instance: Items, heuristic: Heuristic) -> list[list[int]]:
+    def steps(self, instance: Items) -> Steps:
         """Pack one item per call."""
         remaining = list(instance.sizes)
         free: list[int] = []
         bins: list[list[int]] = []
         while remaining:
-            first, second = pair(heuristic(remaining, free), what="a pair (item, bin)")
+            first, second = pair((yield remaining, free).value, what="a pair (item, bin)")
             item = whole(first, what="the size of an unpacked item")
             if item not in remaining:
                 raise invalid(f"No unpacked item has size {item}.")

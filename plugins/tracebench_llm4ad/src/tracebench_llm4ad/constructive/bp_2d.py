@@ -12,8 +12,9 @@ from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import Bp2dOptions
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
-from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.returned import chosen, integers, pair
+from tracebench_llm4ad.stepwise import Steps, StepwiseRules
 
 PROGRAM = '''
 from typing import List, Optional, Tuple
@@ -67,7 +68,7 @@ class Place:
     size: tuple[int, int]
 
 
-class Bp2dEvaluator(Evaluator[Rectangles]):
+class Bp2dEvaluator(Evaluator[Rectangles], StepwiseRules[Rectangles]):
     """A solution is the list of places."""
 
     name = "optimization/bp_2d_construct"
@@ -88,13 +89,13 @@ class Bp2dEvaluator(Evaluator[Rectangles]):
             tuple((int(w), int(h)) for w, h in zip(widths, heights, strict=True)), self.width, self.height
         )
 
-    def solve(self, instance: Rectangles, heuristic: Heuristic) -> list[Place]:
+    def steps(self, instance: Rectangles) -> Steps:
         """Pack one rectangle per call."""
         remaining = [list(size) for size in instance.sizes]
         bins: list[Cells] = []
         places: list[Place] = []
         while remaining:
-            first, second = pair(heuristic(remaining, bins), what="a pair ([width, height], bin)")
+            first, second = pair((yield remaining, bins).value, what="a pair ([width, height], bin)")
             item = integers(first, length=2, what="an unpacked rectangle `[width, height]`")
             if item not in remaining:
                 raise invalid(f"No unpacked rectangle is {item[0]} x {item[1]}.")

@@ -17,6 +17,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:TspOptions",
         tags=("routing",),
+        comparability=3,
     ),
     row(
         "optimization/cvrp_construct",
@@ -27,6 +28,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:RoutingOptions",
         tags=("routing",),
+        comparability=3,
     ),
     row(
         "optimization/ovrp_construct",
@@ -37,6 +39,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:RoutingOptions",
         tags=("routing",),
+        comparability=3,
     ),
     row(
         "optimization/vrptw_construct",
@@ -47,6 +50,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:RoutingOptions",
         tags=("routing",),
+        comparability=3,
     ),
     row(
         "optimization/jssp_construct",
@@ -57,6 +61,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:JsspOptions",
         tags=("scheduling",),
+        comparability=3,
     ),
     row(
         "optimization/bp_1d_construct",
@@ -67,6 +72,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:Bp1dOptions",
         tags=("packing",),
+        comparability=3,
     ),
     row(
         "optimization/bp_2d_construct",
@@ -77,6 +83,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:Bp2dOptions",
         tags=("packing",),
+        comparability=3,
     ),
     row(
         "optimization/set_cover_construct",
@@ -87,6 +94,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:SetCoverOptions",
         tags=("covering",),
+        comparability=3,
     ),
     row(
         "optimization/cflp_construct",
@@ -97,6 +105,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:CflpOptions",
         tags=("assignment",),
+        comparability=3,
     ),
     row(
         "optimization/qap_construct",
@@ -107,7 +116,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:QapOptions",
         tags=("assignment",),
-        comparability=3,
+        comparability=4,
     ),
     row(
         "optimization/knapsack_construct",
@@ -118,5 +127,6 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="maximize",
         options=f"{OPTIONS}:KnapsackOptions",
         tags=("packing",),
+        comparability=3,
     ),
 )

@@ -13,8 +13,9 @@ from tracebench_llm4ad.constructive.options import CflpOptions
 from tracebench_llm4ad.constructive.plane import Floats
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
-from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.returned import chosen, pair
+from tracebench_llm4ad.stepwise import Steps, StepwiseRules
 
 PROGRAM = '''
 from typing import List, Optional, Tuple
@@ -63,7 +64,7 @@ class Facilities:
     costs: npt.NDArray[np.int64]
 
 
-class CflpEvaluator(Evaluator[Facilities]):
+class CflpEvaluator(Evaluator[Facilities], StepwiseRules[Facilities]):
     """A solution is every customer's facility."""
 
     name = "optimization/cflp_construct"
@@ -85,7 +86,7 @@ class CflpEvaluator(Evaluator[Facilities]):
         capacities = np.ceil(self.slack * demands.sum() * shares / shares.sum()).astype(np.int64)
         return Facilities(capacities, demands, costs)
 
-    def solve(self, instance: Facilities, heuristic: Heuristic) -> list[int]:
+    def steps(self, instance: Facilities) -> Steps:
         """Assign one customer per call."""
         demands, costs = instance.demands.tolist(), instance.costs.tolist()
         free: list[int] = instance.capacities.tolist()
@@ -94,7 +95,7 @@ class CflpEvaluator(Evaluator[Facilities]):
         facility_of = [-1] * len(demands)
         while remaining:
             first, second = pair(
-                heuristic(assignments, remaining, free, demands, costs), what="a pair (customer, facility)"
+                (yield assignments, remaining, free, demands, costs).value, what="a pair (customer, facility)"
             )
             customer = chosen(first, allowed=remaining, what="an unassigned customer")
             if max(free) < demands[customer]:

@@ -12,8 +12,9 @@ from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import JsspOptions
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
-from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.returned import integers
+from tracebench_llm4ad.stepwise import Steps, StepwiseRules
 
 PROGRAM = '''
 def determine_next_operation(current_status: dict, feasible_operations: list) -> list:
@@ -63,7 +64,7 @@ class Shop:
         self.done[job] += 1
 
 
-class JsspEvaluator(Evaluator[JobShop]):
+class JsspEvaluator(Evaluator[JobShop], StepwiseRules[JobShop]):
     """Semi-active schedules; a solution is the order of jobs whose next operation is scheduled."""
 
     name = "optimization/jssp_construct"
@@ -81,7 +82,7 @@ class JsspEvaluator(Evaluator[JobShop]):
         machines = np.array([rng.permutation(self.machines) for _ in range(self.jobs)])
         return JobShop(machines, rng.integers(1, LONGEST + 1, (self.jobs, self.machines)))
 
-    def solve(self, instance: JobShop, heuristic: Heuristic) -> list[int]:
+    def steps(self, instance: JobShop) -> Steps:
         """Dispatch one operation per call."""
         shop = empty_shop(instance)
         order: list[int] = []
@@ -96,7 +97,7 @@ class JsspEvaluator(Evaluator[JobShop]):
                 "job_status": list(shop.job_free),
                 "remaining_work": [int(instance.times[job, step:].sum()) for job, step in enumerate(shop.done)],
             }
-            answer = integers(heuristic(status, feasible), length=3, what="one of `feasible_operations`")
+            answer = integers((yield status, feasible).value, length=3, what="one of `feasible_operations`")
             if answer not in feasible:
                 raise invalid(
                     f"The function must return one of `feasible_operations`; {answer} is none of the {len(feasible)}."

@@ -10,8 +10,9 @@ import numpy as np
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import KnapsackOptions
 from tracebench_llm4ad.drawings.drawing import Drawing
-from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.returned import integers
+from tracebench_llm4ad.stepwise import Steps, StepwiseRules
 
 PROGRAM = '''
 from typing import List, Optional
@@ -41,7 +42,7 @@ class Knapsack:
     capacity: int
 
 
-class KnapsackEvaluator(Evaluator[Knapsack]):
+class KnapsackEvaluator(Evaluator[Knapsack], StepwiseRules[Knapsack]):
     """A solution is the list of packed indices; the bound is the optimum, by dynamic programming."""
 
     name = "optimization/knapsack_construct"
@@ -61,15 +62,15 @@ class KnapsackEvaluator(Evaluator[Knapsack]):
         items = tuple((int(w), int(min(v, 60)), i) for i, (w, v) in enumerate(zip(weights, values, strict=True)))
         return Knapsack(items, self.capacity)
 
-    def solve(self, instance: Knapsack, heuristic: Heuristic) -> list[int]:
+    def steps(self, instance: Knapsack) -> Steps:
         """Pack one item per call."""
         rest = instance.capacity
         packed: list[int] = []
         while fitting := [list(item) for item in instance.items if item[0] <= rest and item[2] not in packed]:
-            answer = heuristic(rest, fitting)
-            if answer is None:
+            answer = yield rest, fitting
+            if answer.value is None:
                 break
-            item = integers(answer, length=3, what="an item `[weight, value, index]` or None")
+            item = integers(answer.value, length=3, what="an item `[weight, value, index]` or None")
             if item not in fitting:
                 raise invalid(f"The function must return one of `remaining_items`; {item} is none of them.")
             packed.append(item[2])

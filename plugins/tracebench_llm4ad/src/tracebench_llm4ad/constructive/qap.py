@@ -12,8 +12,9 @@ from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import QapOptions
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
-from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.returned import integers
+from tracebench_llm4ad.stepwise import Steps, StepwiseRules
 
 PROGRAM = '''
 from typing import List
@@ -53,7 +54,7 @@ class Qap:
     distance: npt.NDArray[np.int64]
 
 
-class QapEvaluator(Evaluator[Qap]):
+class QapEvaluator(Evaluator[Qap], StepwiseRules[Qap]):
     """A solution is every facility's location."""
 
     name = "optimization/qap_construct"
@@ -71,12 +72,12 @@ class QapEvaluator(Evaluator[Qap]):
         flow, distance = np.triu(rng.integers(0, 100, (2, self.size, self.size)), k=1)
         return Qap(flow + flow.T, distance + distance.T)
 
-    def solve(self, instance: Qap, heuristic: Heuristic) -> list[int]:
+    def steps(self, instance: Qap) -> Steps:
         """Extend the assignment until it is complete; every call must assign something, so n calls are enough."""
         current = [UNASSIGNED] * len(instance.flow)
         while UNASSIGNED in current:
-            answer = heuristic(current, instance.flow, instance.distance)
-            updated = integers(answer, length=len(current), what="the updated assignment")
+            answer = yield current, instance.flow, instance.distance
+            updated = integers(answer.value, length=len(current), what="the updated assignment")
             check_step(current, updated)
             current = updated
         return current

@@ -13,8 +13,9 @@ from tracebench_llm4ad.constructive.options import RoutingOptions
 from tracebench_llm4ad.constructive.plane import Floats, distances, held_karp_bound
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
-from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.returned import chosen
+from tracebench_llm4ad.stepwise import Steps, StepwiseRules
 
 HORIZON = 5.0
 """Opening time of the depot where customers have time windows; a customer is at most 1.42 away."""
@@ -43,7 +44,7 @@ class Vehicle:
     now: float
 
 
-class RoutingEvaluator(Evaluator[Routing]):
+class RoutingEvaluator(Evaluator[Routing], StepwiseRules[Routing]):
     """Routes from the depot; `closed` ones lead back to it and pay for the way."""
 
     entry = "select_next_node"
@@ -74,7 +75,7 @@ class RoutingEvaluator(Evaluator[Routing]):
         customers = np.array(fitting, dtype=np.int64)
         return vehicle.node, 0, customers, vehicle.rest, instance.demands, instance.distance
 
-    def solve(self, instance: Routing, heuristic: Heuristic) -> list[list[int]]:
+    def steps(self, instance: Routing) -> Steps:
         """Build the routes one after another, one call per step."""
         unvisited = list(range(1, len(instance.demands)))
         routes: list[list[int]] = []
@@ -83,8 +84,8 @@ class RoutingEvaluator(Evaluator[Routing]):
             route: list[int] = []
             while fitting := [customer for customer in unvisited if fits(instance, vehicle, customer)]:
                 allowed = [0, *fitting] if route else fitting
-                answer = heuristic(*self.arguments(instance, vehicle, fitting))
-                choice = chosen(answer, allowed=allowed, what="the next node")
+                answer = yield self.arguments(instance, vehicle, fitting)
+                choice = chosen(answer.value, allowed=allowed, what="the next node")
                 if choice == 0:
                     break
                 drive(instance, vehicle, choice)

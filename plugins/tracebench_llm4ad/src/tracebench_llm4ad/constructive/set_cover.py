@@ -11,8 +11,9 @@ from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.constructive.options import SetCoverOptions
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
-from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.returned import integers, shown
+from tracebench_llm4ad.stepwise import Steps, StepwiseRules
 
 PROGRAM = '''
 from typing import List
@@ -46,7 +47,7 @@ class Cover:
     subsets: tuple[tuple[int, ...], ...]
 
 
-class SetCoverEvaluator(Evaluator[Cover]):
+class SetCoverEvaluator(Evaluator[Cover], StepwiseRules[Cover]):
     """A solution is the list of chosen subsets."""
 
     name = "optimization/set_cover_construct"
@@ -71,14 +72,14 @@ class SetCoverEvaluator(Evaluator[Cover]):
             chosen[int(rng.integers(self.count))].add(element)
         return Cover(self.elements, tuple(tuple(sorted(subset)) for subset in chosen))
 
-    def solve(self, instance: Cover, heuristic: Heuristic) -> list[list[int]]:
+    def steps(self, instance: Cover) -> Steps:
         """Take one subset per call."""
         selected: list[list[int]] = []
         remaining = [list(subset) for subset in instance.subsets]
         uncovered = set(range(instance.elements))
         while uncovered:
-            answer = heuristic(selected, remaining, sorted(uncovered))
-            subset = sorted(integers(answer, what="one of `remaining_subsets`"))
+            answer = yield selected, remaining, sorted(uncovered)
+            subset = sorted(integers(answer.value, what="one of `remaining_subsets`"))
             if subset not in remaining:
                 raise invalid(f"The function must return one of `remaining_subsets`; {shown(subset)} is none of them.")
             remaining.remove(subset)

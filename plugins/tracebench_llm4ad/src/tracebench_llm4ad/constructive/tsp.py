@@ -12,8 +12,9 @@ from tracebench_llm4ad.constructive.options import TspOptions
 from tracebench_llm4ad.constructive.plane import Floats, distances, held_karp_bound
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
-from tracebench_llm4ad.evaluator import Evaluator, Heuristic, Verdict, invalid
+from tracebench_llm4ad.evaluator import Evaluator, Verdict, invalid
 from tracebench_llm4ad.returned import chosen
+from tracebench_llm4ad.stepwise import Steps, StepwiseRules
 
 PROGRAM = '''
 import numpy as np
@@ -47,7 +48,7 @@ class Tsp:
     distance: Floats
 
 
-class TspEvaluator(Evaluator[Tsp]):
+class TspEvaluator(Evaluator[Tsp], StepwiseRules[Tsp]):
     """Closed tours over uniform points; the bound is Held and Karp's, typically within 1 % of the optimum."""
 
     name = "optimization/tsp_construct"
@@ -64,13 +65,13 @@ class TspEvaluator(Evaluator[Tsp]):
         """Draw `problem_size` points uniformly from the unit square."""
         return Tsp(distances(rng.random((self.size, 2))))
 
-    def solve(self, instance: Tsp, heuristic: Heuristic) -> list[int]:
+    def steps(self, instance: Tsp) -> Steps:
         """Build the tour, one call per step."""
         tour = [0]
         unvisited = list(range(1, len(instance.distance)))
         while len(unvisited) > 1:
-            answer = heuristic(tour[-1], 0, np.array(unvisited, dtype=np.int64), instance.distance)
-            tour.append(chosen(answer, allowed=unvisited, what="the next city"))
+            answer = yield tour[-1], 0, np.array(unvisited, dtype=np.int64), instance.distance
+            tour.append(chosen(answer.value, allowed=unvisited, what="the next city"))
             unvisited.remove(tour[-1])
         return tour + unvisited
 

@@ -1,19 +1,26 @@
-"""Twenty-six circles from centres to three digits, polished by sequential linear programming to the sum that is best known."""
+"""Twenty-six or thirty-two circles from centres to three digits, polished by sequential linear programming to the sum that is best known."""
 
 import numpy as np
 from scipy.optimize import linprog
 
-CENTRES = """
+CENTRES = {
+    26: """
 103,515 272,402 897,517 703,618 295,870 915,915 313,092 499,094 904,318 240,236 895,726 702,867
 403,258 686,093 889,111 107,725 499,470 727,404 497,921 595,258 085,915 496,725 111,111 295,613
 759,237 096,317
-"""
+""",
+    32: """
+927,927 427,713 427,106 610,752 094,684 097,304 743,884 333,903 757,108 104,104 264,062 590,403
+909,585 909,404 912,226 752,309 426,308 261,403 753,677 244,759 263,216 590,218 593,589 930,070
+911,765 591,063 095,495 257,591 751,495 529,901 426,501 112,888
+""",
+}
 """In thousandths of the square's side."""
 
 
 def pack_circles(n: int) -> np.ndarray:
-    """Return rows of x, y and radius; other numbers of circles than 26 are not known to this program."""
-    centres = np.array([pair.split(",") for pair in CENTRES.split()], dtype=float)[:n] / 1000
+    """Return rows of x, y and radius; other numbers of circles than 26 and 32 are not known to this program."""
+    centres = np.array([pair.split(",") for pair in CENTRES[n].split()], dtype=float) / 1000
     radii = np.zeros(n)
     i, j = np.triu_indices(n, 1)
     pairs, eye, zero = np.arange(len(i)), np.eye(n), np.zeros((n, n))
