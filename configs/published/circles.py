@@ -1,4 +1,4 @@
-"""Twenty-six or thirty-two circles from centres to three digits, polished by sequential linear programming to the sum that is best known."""
+"""Twenty-six or thirty-two circles, from centres to three digits, polished by sequential linear programming to the best known sum."""
 
 import numpy as np
 from scipy.optimize import linprog
