@@ -16,12 +16,12 @@ class Archive:
     def __init__(self, initial: Values, ranking: Ranking) -> None:
         self.ranking = ranking
         self._candidates: dict[str, Candidate] = {}
-        self._by_content: dict[str, Candidate] = {}
+        self._by_content: dict[bytes, Candidate] = {}
         self.admit(initial, origin="initial")
 
     def admit(self, values: Values, *, parents: Sequence[str] = (), origin: str = "") -> tuple[Candidate, bool]:
         """Return the candidate that these values are, and whether it is new."""
-        content = content_hash(canonical_json(values))
+        content = _key(values)
         known = self._by_content.get(content)
         if known is not None:
             return known, False
@@ -48,7 +48,7 @@ class Archive:
 
     def find(self, values: Values) -> Candidate | None:
         """Return the candidate that these values are, if it was met."""
-        return self._by_content.get(content_hash(canonical_json(values)))
+        return self._by_content.get(_key(values))
 
     def record(self, candidate: Candidate, result: ExampleResult) -> bool:
         """Take one measurement; return whether the best changed, or its score."""
@@ -65,3 +65,7 @@ class Archive:
     def best(self) -> Candidate:
         """The best candidate; the initial one at first."""
         return self._candidates[self.ranking.best]
+
+
+def _key(values: Values) -> bytes:
+    return bytes.fromhex(content_hash(canonical_json(values)))

@@ -58,7 +58,7 @@ class Entry:
     number: int
     scores: dict[str, list[float]] = field(default_factory=dict)
     metrics: dict[str, Mapping[str, float]] = field(default_factory=dict)
-    unmeasured: set[str] = field(default_factory=set)
+    unmeasured: frozenset[str] = frozenset()
     rejected: bool = False
 
 
@@ -155,9 +155,10 @@ class Ranking:
         counted = counted_score(score, status, self._worst_score)
         if counted is None:
             if example not in entry.scores:
-                entry.unmeasured.add(example)
+                entry.unmeasured |= {example}
         else:
-            entry.unmeasured.discard(example)
+            if example in entry.unmeasured:
+                entry.unmeasured -= {example}
             entry.scores.setdefault(example, []).append(counted)
             if self._aggregate is not mean:
                 entry.metrics[example] = metrics

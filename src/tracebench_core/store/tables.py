@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import time
+from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +45,7 @@ class TableWriter:
         self._groups: dict[GroupKey, GroupKey] = {}
         self._next_write = float("-inf")
         self._is_stale = True
+        self._unread: deque[JobSpec] = deque()
         self._ledger = LedgerReader(layout.ledger)
 
     def add(self, job: JobSpec, result: JobResult) -> None:
@@ -54,26 +58,29 @@ class TableWriter:
         self._is_stale = True
 
     def load(self, job_ids: Iterable[str] | None = None) -> None:
-        """Take the results that are on disk: of the given jobs, or of all; a job whose result cannot be read is left out."""
+        """Have the results that are on disk read, of the given jobs or of all; a job whose result cannot be read is left out.
+
+        They are read when a table needs them, and until then for a second at a time: a resumed run may have 100,000, and its jobs do not
+        wait for them.
+        """
         wanted = None if job_ids is None else set(job_ids)
-        for job in self._jobs:
-            if wanted is None or job.job_id in wanted:
-                try:
-                    self.add(job, read_result(self._layout.job(job.job_id)).result)
-                except RunDirError:
-                    continue
+        self._unread = deque(job for job in self._jobs if wanted is None or job.job_id in wanted)
 
     def maybe_write(self, now: float) -> bool:
         """Rewrite the tables when something changed and it is time; `now` is monotonic, in seconds. Return whether they were written."""
         if not self._is_stale or now < self._next_write:
             return False
         started = time.perf_counter()
+        self._read(until=started + INTERVAL)
+        if self._unread:
+            return False
         self._write(RunEnd(), durable=False)
         self._next_write = now + max(INTERVAL, (time.perf_counter() - started) / SHARE)
         return True
 
     def render(self, end: RunEnd) -> dict[Path, bytes]:
         """Return the content of every table as it would be written now."""
+        self._read()
         self._ledger.read()
         found = (self._rows[job.job_id] for job in self._jobs if job.job_id in self._rows)
         rows = [replace(row, spent=self._ledger.of(row.job_id)) for row in found]
@@ -94,6 +101,7 @@ class TableWriter:
 
     def complete(self) -> None:
         """Give every planned job without a result a row that says `not_run`."""
+        self._read()
         for job in self._jobs:
             if job.job_id not in self._rows:
                 self.add(job, not_run(job))
@@ -102,6 +110,13 @@ class TableWriter:
         """Write the tables for good, with every planned job."""
         self.complete()
         self._write(end, durable=True)
+
+    def _read(self, until: float = math.inf) -> None:
+        while self._unread and time.perf_counter() < until:
+            job = self._unread.popleft()
+            if job.job_id not in self._rows:  # not run again since
+                with suppress(RunDirError):
+                    self.add(job, read_result(self._layout.job(job.job_id)).result)
 
     def _write(self, end: RunEnd, *, durable: bool) -> None:
         for path, content in self.render(end).items():

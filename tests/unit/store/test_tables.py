@@ -194,6 +194,21 @@ def test_a_resumed_run_writes_what_an_undisturbed_one_would(run):
     assert resumed.render(END) == whole.render(END)
 
 
+def test_results_of_before_are_read_bit_by_bit_and_never_over_newer_ones(run, monkeypatch):
+    jobs = jobs_of(3)
+    for job in jobs[:2]:
+        run.job(job.job_id).fresh()
+        write_result(run.job(job.job_id), result(job, status="failed"), durable=False)
+    resumed = TableWriter(run, jobs)
+    resumed.load([job.job_id for job in jobs[:2]])
+    resumed.add(jobs[1], result(jobs[1]))
+    monkeypatch.setattr(tables_module, "INTERVAL", -1.0)
+    assert not resumed.maybe_write(0.0)
+    assert not run.results_csv.exists()
+    resumed.finish(END)
+    assert [row["status"] for row in rows_of(run.results_csv)] == ["failed", "ok", "not_run"]
+
+
 def test_tables_follow_from_the_results_on_disk_and_keep_how_the_run_ended(run):
     jobs = jobs_of(3)
     writer = TableWriter(run, jobs)

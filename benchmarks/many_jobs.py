@@ -1,0 +1,127 @@
+"""How long `resume` and `show` take with many finished jobs, and what they hold: `python benchmarks/many_jobs.py [N]`.
+
+The baseline reads the manifest and every result, and takes their digests: the least that a decision can rest on. The run is a real one of
+NoOp jobs that is killed at its beginning; all jobs but one are then laid down as copies of one that finished, and the journal declares them
+finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.ids import content_hash
+from tracebench_core.store.journal import EndRecord, Journal
+from tracebench_core.store.seal import Seal
+
+COMMAND = str(Path(sys.executable).with_name("trace-bench"))
+WATCH = """
+import json, resource, subprocess, sys, time
+started = time.time()
+done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps([done.returncode, started, time.time() - started, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+"""
+
+
+def begin(folder: Path, jobs: int) -> Path:
+    """Start a run of so many jobs, kill it once a few have finished, and return its directory."""
+    config = {
+        "tasks": ["internal:numeric_param"],
+        "trainers": ["NoOp"],
+        "seeds": [*range(jobs)],
+        "mode": "stub",
+        "max_workers": 2,
+    }
+    (folder / "c.json").write_text(json.dumps(config))
+    argv = [COMMAND, "run", "--config", str(folder / "c.json"), "--runs-dir", str(folder / "runs")]
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    while (
+        not (logs := [*folder.glob("runs/*/journal-main.jsonl")]) or logs[0].read_bytes().count(b'"job_finished"') < 4
+    ):
+        if process.poll() is not None:
+            raise SystemExit("the run ended before it could be killed")
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(1)  # its helpers end when they notice
+    return logs[0].parent
+
+
+def lay_down(run_dir: Path) -> str:
+    """Write every job but the last as a copy of a finished one, and declare it finished; return the id of the last."""
+    jobs = [job["job_id"] for job in json.loads((run_dir / "meta" / "manifest.json").read_text())["jobs"]]
+    journal = (run_dir / "journal-main.jsonl").read_text().splitlines()
+    done = {record["job"] for line in journal if (record := json.loads(line))["kind"] == "job_finished"}
+    model = min(done)
+    files = {path.name: path.read_bytes() for path in (run_dir / "jobs" / model).iterdir() if path.is_file()}
+    ends = []
+    for seed, job in enumerate(jobs[:-1]):
+        if job in done:
+            continue
+        home = run_dir / "jobs" / job
+        home.mkdir(exist_ok=True)
+        for name, data in files.items():
+            (home / name).write_bytes(_renamed(name, data, model, job, seed))
+        events = (home / "events.jsonl").read_bytes()
+        seal = Seal(len(events), hashlib.sha256(events).hexdigest())
+        ends.append(EndRecord(job, "ok", content_hash((home / "results.json").read_bytes()), seal))
+    with Journal(run_dir) as log:
+        log.jobs_finished(ends)
+    return str(jobs[-1])
+
+
+def _renamed(name: str, data: bytes, model: str, job: str, seed: int) -> bytes:
+    data = data.replace(model.encode(), job.encode())
+    if name not in {"results.json", "job_meta.json"}:
+        return data
+    return json.dumps({**json.loads(data), "seed": seed}, indent=2).encode() + b"\n"
+
+
+def watch(*argv: str) -> list[Any]:
+    """Run a command; return its exit code, when it began, wall seconds, processor seconds and MB."""
+    told = subprocess.run([sys.executable, "-c", WATCH, COMMAND, *argv], check=True, capture_output=True, text=True)
+    return list(json.loads(told.stdout))
+
+
+def decided(run_dir: Path, job: str) -> float:
+    """Return when a job was started for the first time, on the clock of `time.time`."""
+    for line in (run_dir / "journal-main.jsonl").read_text().splitlines():
+        if f'"job_started","job":"{job}"' in line:
+            stamp = json.loads(line)["t"].removesuffix("Z")
+            whole, _, fraction = stamp.partition(".")
+            return time.mktime(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) - time.timezone + float(f"0.{fraction}")
+    raise SystemExit("the last job was never started")
+
+
+def main() -> None:
+    """Make the run, then measure."""
+    jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    with tempfile.TemporaryDirectory() as temporary:
+        run_dir = begin(Path(temporary), jobs)
+        last = lay_down(run_dir)
+        started = time.perf_counter()
+        json.loads((run_dir / "meta" / "manifest.json").read_text())
+        for home in (run_dir / "jobs").iterdir():
+            if (home / "results.json").exists():
+                content_hash((home / "results.json").read_bytes())
+        baseline = time.perf_counter() - started
+        code, began, wall, cpu, memory = watch("resume", str(run_dir))
+        decision = decided(run_dir, last) - began
+        print(f"{jobs:,} jobs; baseline, manifest and results read and hashed: {baseline:.2f} s")
+        print(f"resume (exit {code}): decided after {decision:.2f} s = {decision / baseline:.2f}x of the baseline;")
+        print(f"  whole {wall:.1f} s, {cpu:.1f} s of CPU, {memory:.0f} MB")
+        code, began, wall, cpu, memory = watch("show", str(run_dir))
+        print(f"show (exit {code}): {wall:.2f} s = {wall / baseline:.2f}x, {cpu:.2f} s of CPU, {memory:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
