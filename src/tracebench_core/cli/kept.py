@@ -61,7 +61,8 @@ class Kept:
     """One document in the user's cache, a file for each interpreter. What cannot be read, or not be written, is not kept."""
 
     def __init__(self, name: str) -> None:
-        cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - `~` stays where there is no home
+        given = os.environ.get("XDG_CACHE_HOME", "")
+        cache = given if os.path.isabs(given) else os.path.expanduser("~/.cache")  # noqa: PTH111, PTH117 - `~` stays where there is no home
         interpreter = hashlib.sha256(sys.executable.encode()).hexdigest()[:16]
         self._process = _process()  # now: plugins may set variables as they load
         self._file = Path(cache) / "trace-bench" / f"{name}-{interpreter}.json"
