@@ -81,14 +81,14 @@ class Proposer:
 
 def improved(text: str, rng: random.Random, asked: Sequence[str]) -> str:
     """Return another function in place of a function; else a text, or each part of one, with a phrase more (one asked for) or less."""
+    if parts := SECTION.findall(text):
+        return "".join(f"### PARAMETER {name}\n{improved(part.strip(), rng, asked)}\n" for name, part in parts)
     if "def extract_answer" in text:
         return text  # the prompt beside it is what the rules know of
     if "def transform" in text:
         return f"def transform(x):\n    return {rng.randrange(4)} * x + {rng.randrange(4)}\n"
     if "def select_next_node" in text:
         return ROUTE.format(rng.choice(LEGS))
-    if parts := SECTION.findall(text):
-        return "".join(f"### PARAMETER {name}\n{improved(part.strip(), rng, asked)}\n" for name, part in parts)
     missing = [phrase for phrase in asked if phrase not in text]
     if missing:
         return f"{text} {rng.choice(missing)}"

@@ -106,3 +106,17 @@ def test_the_ledger_equals_the_servers_own_log(starved: Ran, capped: Ran) -> Non
     for ran in (starved, capped):
         usages = [r.usage["optimizer"] for r in ran.results.values() if "optimizer" in r.usage]
         assert sum(usage.llm_calls for usage in usages) == ran.served
+
+
+@needs("Nevergrad")
+def test_nevergrad_models_a_single_number_on_any_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    trainer = {"id": "Nevergrad", "params": {"n_trials": 60}}  # its default goes by a meta-model at every thirteenth
+    with FakeOpenAI(reply=improve) as server:
+        results, folder = run(tmp_path, server, [trainer], tasks=["internal:numeric_param"])
+    result = results["Nevergrad"]
+    assert result.status == "ok", said(folder, result.job_id)[-3000:]
+    assert result.score_val_best is not None
+    assert result.score_val_initial is not None
+    assert result.score_val_best > result.score_val_initial
+    assert len(candidates(folder, result.job_id)) > 30

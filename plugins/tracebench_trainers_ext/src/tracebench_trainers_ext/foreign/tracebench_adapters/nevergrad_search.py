@@ -1,9 +1,13 @@
 """Nevergrad over the numbers and choices of a task: a baseline without a language model."""
 
 import nevergrad as ng
+from nevergrad.optimization import metamodel
 
 from .leaves import find_leaves, measure, trials
 from .task import settings_of
+
+metamodel.float = lambda predicted: predicted.item()
+"""The meta-models (`NGOpt` has one on a single number) call `float` on an array of one prediction, which NumPy refuses from 2.4 on."""
 
 
 def train(task, settings):

@@ -1,14 +1,18 @@
 """ShinkaEvolve over one piece of code: its asynchronous islands, each evaluation a process of its own at the door."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
 
+from openai import OpenAIError
 from shinka.core import EvolutionConfig, ShinkaEvolveRunner
 from shinka.database import DatabaseConfig
 from shinka.launch import LocalJobConfig
+from shinka.llm import llm, query
 
 from . import files
+from .model import MOST_FAILURES, ModelGone
 from .task import settings_of
 
 START, END = "# EVOLVE-BLOCK-START\n", "# EVOLVE-BLOCK-END\n"
@@ -19,10 +23,11 @@ from tracebench_adapters.shinka_evaluate import main
 
 main()
 '''
+ASK = query.query_local_openai_async.__wrapped__  # what the library tries twenty times, and waits up to 20 s in between
 
 
 def train(task, settings):
-    """Evolve until the generations or the budget end."""
+    """Evolve until the generations, the budget or the model end."""
     settings = settings_of(settings)
     (code,) = task.initial.values()
     Path("initial.py").write_text(f"{START}{code.rstrip()}\n{END}")
@@ -57,4 +62,32 @@ def train(task, settings):
         max_db_workers=1,
         verbose=False,
     )
-    runner.run()
+    asyncio.run(evolve(runner))
+
+
+async def evolve(runner):
+    """Run the library with one call for each proposal, for the gateway has tried it several times already.
+
+    Raises:
+        ModelGone: when too many calls in a row failed.
+    """
+    failures, run = 0, asyncio.ensure_future(runner.run_async())
+
+    async def ask_once(client, *args, **kwargs):
+        nonlocal failures
+        try:
+            answer = await ASK(client.with_options(max_retries=0), *args, **kwargs)
+        except OpenAIError:
+            failures += 1
+            if failures >= MOST_FAILURES:
+                run.cancel()
+            raise
+        failures = 0
+        return answer
+
+    llm.MAX_RETRIES = 1
+    query.query_local_openai_async = ask_once
+    await asyncio.wait([run])
+    if failures >= MOST_FAILURES:
+        raise ModelGone(f"{failures} calls in a row failed; what they were told is in the job's `stdout.log`.")
+    run.result()
