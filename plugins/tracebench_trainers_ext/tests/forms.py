@@ -13,6 +13,7 @@ SHOWN = (
     re.compile(r"<VARIABLE>(.*?)</VARIABLE>", re.DOTALL),
     re.compile(r"^#+ Current (?:Program|Solution)\s*\n```\w*\n(.*?)\n```", re.DOTALL | re.MULTILINE),
     re.compile(r"Current (?:Program|Solution).*?```\w*\n(.*?)\n```", re.DOTALL),
+    re.compile(r"^# (?:Current program|Incorrect Program to Fix)\n.*?```\w*\n(.*?)\n```", re.DOTALL | re.MULTILINE),
     re.compile(r"\[\[ ## (?:basic|attempted|current)_instructions? ## \]\]\n(?!\{)(.*?)\n\n", re.DOTALL),
     re.compile(r"```\w*\n(.*?)\n```", re.DOTALL),
 )

@@ -45,19 +45,27 @@ NUMERIC = {
     "TB209": ON_TRAIN,
     "TB211": TRAIN_FIRST,
 }
+CHOSEN_LAST = "it measures on train, and what it chose on validation at its end, before which 300 evaluations are spent"
 MIPRO = {
     "TB208": "it asks for all its instructions before it tries the first, and the model is gone by then",
     "TB211": WHOLE_FIRST,
+}
+ALL_ALIKE = "it draws rules from scores of a batch that differ, and one number, or one example, scores the same in every rollout"
+SIMBA = {
+    "TB203": ALL_ALIKE,
+    "TB204": "it appends rules to instructions, and a program is none",
+    "TB209": CHOSEN_LAST,
+    "TB210": ALL_ALIKE,
+    "TB211": ALL_ALIKE,
 }
 EVOLUTION = {"TB205": NOT_REPEATABLE, "TB211": TRAIN_FIRST, "TB213": NOT_REPEATABLE}
 WAIVED: Mapping[str, Mapping[str, str]] = {
     "gepa-optimize": STEP_BY_STEP,
     "gepa-anything": STEP_BY_STEP,
-    "DSPy-COPRO": {
-        "TB209": "it measures on train, and what it chose on validation at its end, before which 300 evaluations are spent"
-    },
+    "DSPy-COPRO": {"TB209": CHOSEN_LAST},
     "DSPy-GEPA": STEP_BY_STEP,
     "DSPy-MIPROv2": MIPRO,
+    "DSPy-SIMBA": SIMBA,
     "TextGrad": {"TB211": WHOLE_FIRST},
     "AdalFlow": STEP_BY_STEP,
     "OpenEvolve": {**EVOLUTION, "TB212": "its iterations overlap, in processes of its own"},
