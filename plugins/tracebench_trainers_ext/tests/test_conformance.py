@@ -59,6 +59,7 @@ SIMBA = {
     "TB211": ALL_ALIKE,
 }
 EVOLUTION = {"TB205": NOT_REPEATABLE, "TB211": TRAIN_FIRST, "TB213": NOT_REPEATABLE}
+IN_PROCESSES = "its proposals and evaluations overlap, in processes of its own"
 WAIVED: Mapping[str, Mapping[str, str]] = {
     "gepa-optimize": STEP_BY_STEP,
     "gepa-anything": STEP_BY_STEP,
@@ -68,10 +69,10 @@ WAIVED: Mapping[str, Mapping[str, str]] = {
     "DSPy-SIMBA": SIMBA,
     "TextGrad": {"TB211": WHOLE_FIRST},
     "AdalFlow": STEP_BY_STEP,
-    "OpenEvolve": {**EVOLUTION, "TB212": "its iterations overlap, in processes of its own"},
+    "OpenEvolve": {**EVOLUTION, "TB212": IN_PROCESSES},
     "SkyDiscover-AdaEvolve": EVOLUTION,
     "SkyDiscover-BestOfN": EVOLUTION,
-    "ShinkaEvolve": EVOLUTION,
+    "ShinkaEvolve": {**EVOLUTION, "TB212": IN_PROCESSES},
     "Optuna": NUMERIC,
     "Nevergrad": NUMERIC,
 }

@@ -13,6 +13,7 @@ from shinka.llm import llm, query
 
 from . import files
 from .model import MOST_FAILURES, ModelGone
+from .shinka_markers import without_markers
 from .task import settings_of
 
 START, END = "# EVOLVE-BLOCK-START\n", "# EVOLVE-BLOCK-END\n"
@@ -29,7 +30,7 @@ ASK = query.query_local_openai_async.__wrapped__  # what the library tries twent
 def train(task, settings):
     """Evolve until the generations, the budget or the model end."""
     settings = settings_of(settings)
-    (code,) = task.initial.values()
+    ((name, code),) = task.initial.items()
     Path("initial.py").write_text(f"{START}{code.rstrip()}\n{END}")
     Path("evaluate.py").write_text(EVALUATOR)
     endpoint = task.endpoint()
@@ -63,6 +64,9 @@ def train(task, settings):
         verbose=False,
     )
     asyncio.run(evolve(runner))
+    best = Path("shinka_output", "best", "main.py")  # kept there by the library
+    if best.exists():
+        task.measure({name: without_markers(best.read_text())}, task.validation, origin="shinka")
 
 
 async def evolve(runner):
