@@ -100,10 +100,10 @@ class CodeTask:
             if isinstance(evaluator, StepwiseRules):
                 cases: Sequence[Case] = example.input
                 simulations = [evaluator.steps(case.instance) for case in cases]
-                return solve_side_by_side(simulations, session, named=lambda place: _named(cases[place]))
+                return solve_side_by_side(simulations, session, named=lambda place: named(cases[place]))
             solutions = []
             for case in example.input:
-                with _named(case):
+                with named(case):
                     solutions.append(evaluator.solve(case.instance, SandboxedHeuristic(session)))
             return solutions
 
@@ -145,7 +145,7 @@ class CodeTask:
         cases: Sequence[Case] = example.input
         verdicts: list[Verdict] = []
         for case, solution in zip(cases, output, strict=True):
-            with _named(case):
+            with named(case):
                 verdicts.append(self.evaluator.judge(case.instance, solution))
         if example.id == self._pictured:
             self._keep_picture(cases[0], output[0], verdicts[0], context)
@@ -256,7 +256,7 @@ def signature_of(program: str, entry: str) -> str:
 
 
 @contextmanager
-def _named(case: Case) -> Iterator[None]:
+def named(case: Case) -> Iterator[None]:
     """Put the case's name before the words of a failure."""
     try:
         yield

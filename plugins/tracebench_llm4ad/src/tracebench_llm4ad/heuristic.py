@@ -71,14 +71,14 @@ class TrustedHeuristic:
     """A function of ours in this process, for anchors and for tests of a simulation without a sandbox."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+        self.function = function
         self.seconds = 0.0
 
     def __call__(self, *args: Any) -> Any:
         """Call the function with copies of `args`."""
         copies = copy.deepcopy(args)
         started = time.process_time()
-        value = self._function(*copies)
+        value = self.function(*copies)
         self.seconds += time.process_time() - started
         return value
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +18,13 @@ class Choice:
     names: tuple[str, ...]
     neutral: int
 
-    def read(self, answer: Any, *, where: str) -> int:
+    def read(self, answer: Any, *, where: Callable[[], str]) -> int:
         """Return the action an answer stands for; raises `invalid(…)`, naming `where` it was given."""
-        action = whole(answer, what=f"{self.words} {where}")
+        if type(answer) is int and 0 <= answer < len(self.names):
+            return answer
+        action = whole(answer, what=f"{self.words} {where()}")
         if action not in range(len(self.names)):
-            raise invalid(f"The function must return {self.words}; {where} it returned {action}.")
+            raise invalid(f"The function must return {self.words}; {where()} it returned {action}.")
         return action
 
     def tally(self, actions: tuple[float, ...]) -> str:
@@ -42,11 +46,11 @@ class Force:
     high: float
     neutral: float = 0.0
 
-    def read(self, answer: Any, *, where: str) -> float:
+    def read(self, answer: Any, *, where: Callable[[], str]) -> float:
         """Return the action an answer stands for; raises `invalid(…)`, naming `where` it was given."""
-        return min(
-            max(number(answer, what=f"an action between {self.low:g} and {self.high:g} {where}"), self.low), self.high
-        )
+        if type(answer) is not float or not math.isfinite(answer):
+            answer = number(answer, what=f"an action between {self.low:g} and {self.high:g} {where()}")
+        return min(max(answer, self.low), self.high)
 
     def tally(self, actions: tuple[float, ...]) -> str:
         """Say what actions were taken."""

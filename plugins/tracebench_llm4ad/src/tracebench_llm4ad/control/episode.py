@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def _play(world: World, environment: Any, policy: Heuristic, seed: int) -> Episo
     nearest = world.distance(observation)
     ended = cut = False
     while not (ended or cut):
-        where = _where(world, observation, action, len(actions))
+        where = partial(_where, world, observation, action, len(actions))
         action = world.actions.read(policy(*observation, action), where=where)
         actions.append(action)
         raw, gained, ended, cut, _ = environment.step(

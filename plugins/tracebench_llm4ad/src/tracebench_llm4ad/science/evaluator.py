@@ -84,7 +84,7 @@ class EquationEvaluator(Evaluator[DataSet]):
 
     def start(self, data: DataSet) -> float:
         """Return the digits of the starting equation, fitted and asked in this process."""
-        return self.trusted(load_trusted(self.program, self.entry, prelude="import numpy as np\n"), data)
+        return self.trusted(load_trusted(self.program, self.entry, prelude="import numpy as np\n").function, data)
 
     def bound(self, instance: DataSet) -> float:
         """Return the digits of the generating law itself, its constants fitted alike but from their nominal values."""

@@ -34,7 +34,9 @@ def predict_points(equation: Equation, inputs: Sequence[Vector], params: Vector)
     values = np.asarray(values)
     if values.dtype.kind not in "fiu":
         raise ValueError(f"`equation` must return real numbers, not an array of dtype {values.dtype}")
-    if values.shape not in {(rows,), (rows, 1), ()}:
+    if values.shape == (rows,):
+        return values.astype(float)
+    if values.shape not in {(rows, 1), ()}:
         raise ValueError(f"`equation` must return an array of shape ({rows},), not {values.shape}")
     return np.broadcast_to(values.astype(float).reshape(-1), (rows,)).copy()
 
@@ -49,7 +51,7 @@ def predict_paths(equation: Equation, inputs: Sequence[Vector], params: Vector) 
             k2 = predict_points(equation, [state + step / 2 * k1], params)
             k3 = predict_points(equation, [state + step / 2 * k2], params)
             k4 = predict_points(equation, [state + step * k3], params)
-            state = np.clip(state + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4), -HUGE, HUGE)
+            state = np.minimum(np.maximum(state + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4), -HUGE), HUGE)
         path.append(state)
     return np.array(path).T.reshape(-1)
 
