@@ -38,6 +38,7 @@ class Row(BaseModel):
     split: Split = "test"
     eval_kwargs: dict[str, Any] = {}
     metric: str
+    optimum: float | None = None
     published: float
     within: float = 0.0
     at_most: bool = False
@@ -69,7 +70,13 @@ class Row(BaseModel):
         )
         if failed := [feedback for feedback in feedbacks if feedback.status != "ok"]:
             raise SystemExit(f"{self.heuristic} on {self.instances}: {failed[0].text}")
-        return fmean(feedback.metrics[self.metric] for feedback in feedbacks)
+        reached = fmean(feedback.metrics[self.metric] for feedback in feedbacks)
+        return reached if self.optimum is None else 100 * (reached / self.optimum - 1)
+
+    @property
+    def figure(self) -> str:
+        """Name the figure."""
+        return self.metric if self.optimum is None else f"{self.metric}, % above the optimum"
 
 
 def read_rows(path: Path = FOLDER / "llm4ad.yaml") -> list[Row]:
@@ -93,7 +100,7 @@ def print_table(rows: Sequence[Row], *, show: Callable[[str], None]) -> bool:
         cells = [
             row.heuristic,
             row.instances,
-            row.metric,
+            row.figure,
             f"{row.published:.6g}",
             f"{ours:.6g}",
             rule,
