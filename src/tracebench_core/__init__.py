@@ -5,25 +5,14 @@ The public Python API. Names are imported on first use, so that `import traceben
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from tracebench_core.lazy import imported_on_use
 
-_HOME = {
-    "hookimpl": "tracebench_core.hookspecs",
-    "RunConfig": "tracebench_core.specs",
-    "load_config": "tracebench_core.api",
-    "plan": "tracebench_core.api",
-    "run": "tracebench_core.api",
-    "BenchRunner": "tracebench_core.api",
-    "resume": "tracebench_core.api",
-    "load_run": "tracebench_core.api",
-    "evaluate_task": "tracebench_core.api",
+_HOMES = {
+    ".api": "BenchRunner evaluate_task load_config load_run plan resume run",
+    ".hookspecs": "hookimpl",
+    ".specs": "RunConfig",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0605 - derived from the one table of names
+__all__ = sorted(" ".join(_HOMES.values()).split())  # noqa: PLE0605 - derived from the one table of names
 
-
-def __getattr__(name: str) -> Any:  # the API's own types are known to type checkers through tracebench_core.api
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module `tracebench_core` has no attribute `{name}`")
+__getattr__ = imported_on_use(__name__, _HOMES)

@@ -6,8 +6,9 @@ that exist), `api.programs` (processes), `api.interpreters`, `api.sandboxes`, `a
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tracebench_core.lazy import imported_on_use
 
 if TYPE_CHECKING:
     from tracebench_core.analysis.opened import open_run as load_run
@@ -53,33 +54,23 @@ __all__ = [
     "validate",
 ]
 
-_HOMES = {
-    "analysis.opened": "load_run=open_run",
-    "api.evaluating": "evaluate_task",
-    "api.planning": "Forecast estimate plan validate",
-    "api.running": "BenchRunner resume run",
-    "builtin.hosting": "open_host",
-    "config": "load_config",
-    "engine.doctor": "Diagnosis diagnose",
-    "engine.plan": "Plan",
-    "engine.program": "Program run_program",
-    "engine.runner": "RunSummary",
-    "engine.trial": "Check",
-    "plugins": "Catalog PluginHost load_ref",
-    "plugins.interpreters": "find_python",
-    "specs": "RunConfig",
-    "store.reader": "Run",
-}
-_HOME = {
-    name.partition("=")[0]: (module, name.rpartition("=")[2])
-    for module, names in _HOMES.items()
-    for name in names.split()
-}
-
-
-def __getattr__(name: str) -> Any:  # what each name is, type checkers read above
-    if name not in _HOME:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    module, there = _HOME[name]
-    value = globals()[name] = getattr(import_module(f"tracebench_core.{module}"), there)
-    return value
+__getattr__ = imported_on_use(
+    __name__,
+    {
+        "tracebench_core.analysis.opened": "load_run=open_run",
+        "tracebench_core.api.evaluating": "evaluate_task",
+        "tracebench_core.api.planning": "Forecast estimate plan validate",
+        "tracebench_core.api.running": "BenchRunner resume run",
+        "tracebench_core.builtin.hosting": "open_host",
+        "tracebench_core.config": "load_config",
+        "tracebench_core.engine.doctor": "Diagnosis diagnose",
+        "tracebench_core.engine.plan": "Plan",
+        "tracebench_core.engine.program": "Program run_program",
+        "tracebench_core.engine.runner": "RunSummary",
+        "tracebench_core.engine.trial": "Check",
+        "tracebench_core.plugins": "Catalog PluginHost load_ref",
+        "tracebench_core.plugins.interpreters": "find_python",
+        "tracebench_core.specs": "RunConfig",
+        "tracebench_core.store.reader": "Run",
+    },
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tracebench_core.lazy import imported_on_use
 
 if TYPE_CHECKING:
     from tracebench_core.plugins.catalog import KINDS, Catalog, Kind
@@ -26,19 +27,14 @@ __all__ = [
     "unmet_requirement",
 ]
 
-_HOMES = {
-    "catalog": "KINDS Catalog Kind",
-    "discovery": "PluginRecord discover",
-    "files": "HOME is_file_plugin",
-    "host": "PluginHost",
-    "refs": "load_ref",
-    "requirements": "unmet_requirement",
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:  # what stands under TYPE_CHECKING is what type checkers see
-    if name not in _HOME:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    return value
+__getattr__ = imported_on_use(
+    __name__,
+    {
+        ".catalog": "KINDS Catalog Kind",
+        ".discovery": "PluginRecord discover",
+        ".files": "HOME is_file_plugin",
+        ".host": "PluginHost",
+        ".refs": "load_ref",
+        ".requirements": "unmet_requirement",
+    },
+)

@@ -5,24 +5,14 @@ Names are imported on first use: the evaluation template imports this package to
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tracebench_core.lazy import imported_on_use
 
 if TYPE_CHECKING:
     from tracebench_core.sandbox.client import LocalSandbox, SandboxClient, connect, open_sandbox
     from tracebench_core.sandbox.host import IsolationReport, isolation
     from tracebench_core.sandbox.launch import ServerHandle, start_server
-
-_HOME = {
-    "IsolationReport": "host",
-    "LocalSandbox": "client",
-    "SandboxClient": "client",
-    "ServerHandle": "launch",
-    "connect": "client",
-    "isolation": "host",
-    "open_sandbox": "client",
-    "start_server": "launch",
-}
 
 __all__ = [
     "IsolationReport",
@@ -35,8 +25,11 @@ __all__ = [
     "start_server",
 ]
 
-
-def __getattr__(name: str) -> Any:  # what each name is, type checkers read above
-    if name in _HOME:
-        return getattr(import_module(f"tracebench_core.sandbox.{_HOME[name]}"), name)
-    raise AttributeError(f"module `tracebench_core.sandbox` has no attribute `{name}`")
+__getattr__ = imported_on_use(
+    __name__,
+    {
+        ".client": "LocalSandbox SandboxClient connect open_sandbox",
+        ".host": "IsolationReport isolation",
+        ".launch": "ServerHandle start_server",
+    },
+)

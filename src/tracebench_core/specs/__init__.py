@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tracebench_core.lazy import imported_on_use
 
 if TYPE_CHECKING:
     from tracebench_core.specs.base import Mode, Ref, Role, Spec, Split, Values
@@ -172,30 +173,25 @@ __all__ = [
     "amounts_of",
 ]
 
-_HOMES = {
-    "base": "Mode Ref Role Spec Split Values",
-    "feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus",
-    "budget": "ADDING AXES Axis Budget BudgetAxis BudgetState OF_CALLS Usage amounts_of",
-    "job": "ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts SplitData Start StepResult",
-    "llm": "Completion Endpoint Message",
-    "named": "PluginsConfig Price",
-    "order": "ExecutorSetting JobOrder Sealed SharedLimits",
-    "run": (
-        "InitialFrom LLMConfig LLMVariant ListedModel ModelConfig Resume "
-        "RetriesConfig RoleConfig RunConfig SandboxConfig SweepRange TaskEntry TrainerEntry"
-    ),
-    "salts": "PUBLIC Salts",
-    "sandbox": "Limits Outcome OutcomeStatus",
-    "parts": "AggregateSpec EnvironmentSpec ProviderSpec StubFormatSpec ViewSpec",
-    "task": "Example Objective Parameter Requirement Resources SuiteSpec TaskSizes TaskSpec TaskVersion",
-    "trainer": "Component CostEstimate Exclusion ExecutorSpec GuideSpec LoggerSpec "
-    "OptimizerSpec PythonSpec Range ReporterSpec Source TaskShape TrainerSpec",
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:  # what stands under TYPE_CHECKING is what type checkers see
-    if name not in _HOME:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    return value
+__getattr__ = imported_on_use(
+    __name__,
+    {
+        ".base": "Mode Ref Role Spec Split Values",
+        ".feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus",
+        ".budget": "ADDING AXES Axis Budget BudgetAxis BudgetState OF_CALLS Usage amounts_of",
+        ".job": "ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts SplitData Start StepResult",
+        ".llm": "Completion Endpoint Message",
+        ".named": "PluginsConfig Price",
+        ".order": "ExecutorSetting JobOrder Sealed SharedLimits",
+        ".run": (
+            "InitialFrom LLMConfig LLMVariant ListedModel ModelConfig Resume "
+            "RetriesConfig RoleConfig RunConfig SandboxConfig SweepRange TaskEntry TrainerEntry"
+        ),
+        ".salts": "PUBLIC Salts",
+        ".sandbox": "Limits Outcome OutcomeStatus",
+        ".parts": "AggregateSpec EnvironmentSpec ProviderSpec StubFormatSpec ViewSpec",
+        ".task": "Example Objective Parameter Requirement Resources SuiteSpec TaskSizes TaskSpec TaskVersion",
+        ".trainer": "Component CostEstimate Exclusion ExecutorSpec GuideSpec LoggerSpec "
+        "OptimizerSpec PythonSpec Range ReporterSpec Source TaskShape TrainerSpec",
+    },
+)

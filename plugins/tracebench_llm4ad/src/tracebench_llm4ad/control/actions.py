@@ -48,9 +48,10 @@ class Force:
 
     def read(self, answer: Any, *, where: Callable[[], str]) -> float:
         """Return the action an answer stands for; raises `invalid(…)`, naming `where` it was given."""
+        action: float = answer
         if type(answer) is not float or not math.isfinite(answer):
-            answer = number(answer, what=f"an action between {self.low:g} and {self.high:g} {where()}")
-        return min(max(answer, self.low), self.high)
+            action = number(answer, what=f"an action between {self.low:g} and {self.high:g} {where()}")
+        return min(max(action, self.low), self.high)
 
     def tally(self, actions: tuple[float, ...]) -> str:
         """Say what actions were taken."""
