@@ -108,6 +108,7 @@ def _built_from(home: Path) -> tuple[str, ...]:
 
 
 def _install(spec: PythonSpec, home: Path) -> None:
+    home = home.absolute()
     uv = shutil.which(
         "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     )
@@ -119,7 +120,9 @@ def _install(spec: PythonSpec, home: Path) -> None:
         _run([sys.executable, "-m", "venv", str(home)], spec)
         installer = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
     if spec.requirements:
-        _run([*installer, *spec.requirements], spec)
+        _run(
+            [*installer, *spec.requirements], spec, folder=home
+        )  # uv would heed the settings of a checkout that it is called in
 
 
 def _refuse_other_version(spec: PythonSpec) -> None:
@@ -133,8 +136,8 @@ def _refuse_other_version(spec: PythonSpec) -> None:
         )
 
 
-def _run(argv: list[str], spec: PythonSpec) -> None:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)  # noqa: S603 - uv, or this very Python
+def _run(argv: list[str], spec: PythonSpec, *, folder: Path | None = None) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=folder)  # noqa: S603 - uv, or this very Python
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()[-LAST_WORDS:]
         raise PluginError(f"The interpreter `{spec.name}` cannot be built: {said}", hint="trace-bench doctor")
