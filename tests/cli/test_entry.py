@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
@@ -33,6 +36,18 @@ def test_without_arguments_the_help_is_shown(cli: Cli) -> None:
 
 def test_version(cli: Cli) -> None:
     assert cli("--version").stdout.startswith("trace-bench ")
+
+
+def test_a_profiler_sees_the_end_of_the_command() -> None:
+    script = str(Path(sys.executable).with_name("trace-bench"))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "cProfile", script, "--version"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("trace-bench ")
+    assert "function calls" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,17 @@ import argparse
 import socket
 from pathlib import Path
 
-from tracebench_core.builtin.hosting import open_host
+from tracebench_core.builtin.hosting import BUILTIN, open_host
 from tracebench_core.engine.execution import run_order
 from tracebench_core.engine.local.executor import read_setting
-from tracebench_core.engine.local.template import Template, preload, split_off
+from tracebench_core.engine.local.template import Template, build_models, preload, split_off
 from tracebench_core.engine.wire import Wire
+
+
+def prepare() -> None:
+    """Import and build what the templates of all runs have in common."""
+    preload(BUILTIN.values())
+    build_models()
 
 
 def main() -> None:
@@ -28,6 +34,7 @@ def main() -> None:
     for name in setting.load:
         host.load(name)
     preload(setting.preload)
+    prepare()
     mine, other = (training, scoring) if split_off() else (scoring, training)
     other.close()
     Template(mine, lambda order: run_order(order, host)).serve()

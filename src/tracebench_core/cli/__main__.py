@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tracebench_core.cli.app import main
+from tracebench_core.cli.app import main, program
+
+__all__ = ["main"]
 
 if __name__ == "__main__":
-    main()
+    program()

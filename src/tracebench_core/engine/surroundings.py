@@ -48,15 +48,8 @@ if TYPE_CHECKING:
     from tracebench_core.llm.gateway_process import GatewayHandle
     from tracebench_core.store.compare import RecordedJobs
 
-JOB_MODULES = (
-    "tracebench_core.engine.job",
-    "tracebench_core.engine.finish",
-    "tracebench_core.llm.client",
-    "tracebench_core.store.writer",
-    "tracebench_core.store.states",
-)
-
-MODEL_MODULES = ("encodings.idna",)  # which http.client needs for any host
+MODEL_MODULES = ("tracebench_core.llm.client", "encodings.idna")
+"""The second is what http.client needs for any host."""
 SANDBOX_MODULES = ("tracebench_core.sandbox.client", "tracebench_core.sandbox.granted")
 
 _Held = tuple[tuple[str, ...], tuple[str, ...]]
@@ -263,7 +256,6 @@ class Surroundings:
     def _own_modules(self) -> list[str]:
         """Return the modules of ours that the jobs of this run use."""
         return [
-            *JOB_MODULES,
             *(MODEL_MODULES if self._asks_models else ()),
             *(SANDBOX_MODULES if self._sandboxes else ()),
         ]

@@ -6,7 +6,6 @@ the helper becomes the child of the process that asked: the nearest one above th
 
 from __future__ import annotations
 
-import atexit
 import gc
 import importlib
 import json
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tracebench_core.forkserver.title import set_title
+from tracebench_core.leaving import code_of, leave
 
 MOST_DESCRIPTORS = 32
 STANDARD = (0, 1, 2)
@@ -31,10 +31,12 @@ _replaced: list[object] = []
 
 
 def serve(requests: socket.socket, modules: Iterable[str]) -> NoReturn:
-    """Import modules, then fork a helper per request until nobody can ask any more; this never returns."""
+    """Import modules and prepare what they offer to; then fork a helper per request until nobody can ask any more. Never returns."""
     installed = _installed()
     for name in modules:
-        importlib.import_module(name)
+        prepare = getattr(importlib.import_module(name), "prepare", None)
+        if prepare is not None:
+            prepare()
     set_title([SERVER])
     gc.collect()
     gc.freeze()
@@ -75,13 +77,10 @@ def _fork_helper(requests: socket.socket, installed: list[str]) -> NoReturn:
         _become(order, descriptors[1:], installed)
         code = 0
     except SystemExit as err:
-        code = _exit_code(err)
+        code = code_of(err)
     except BaseException:  # noqa: BLE001 - a forked process must end here, whatever happens
         sys.excepthook(*sys.exc_info())
-    finally:
-        atexit._run_exitfuncs()  # noqa: SLF001 - what an interpreter does at its end; libraries of helpers count on it
-        _flush()
-        os._exit(code)
+    leave(code)
 
 
 def _become(order: dict[str, Any], descriptors: list[int], installed: list[str]) -> None:
@@ -119,21 +118,6 @@ def _take(descriptors: list[int], numbers: list[int]) -> None:
     for fd, number in zip(spare, numbers, strict=True):
         os.dup2(fd, number, inheritable=number in STANDARD)
         os.close(fd)
-
-
-def _exit_code(err: SystemExit) -> int:
-    if err.code is None or isinstance(err.code, int):
-        return err.code or 0
-    sys.stderr.write(f"{err.code}\n")
-    return 1
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            continue
 
 
 def main() -> None:

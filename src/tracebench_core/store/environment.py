@@ -41,7 +41,7 @@ def read_environment(*, secrets: Iterable[str] = ()) -> dict[str, Any]:
             "system": platform.system(),
             "release": platform.release(),
             "machine": platform.machine(),
-            "text": platform.platform(),
+            "text": _platform_text(),
         },
         "cpu": {"model": _cpu_model(), "count": os.cpu_count(), "usable": len(os.sched_getaffinity(0))},
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
@@ -125,6 +125,15 @@ def _without_login(value: str) -> str:
     except ValueError:
         return "unreadable address"
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _platform_text() -> str:
+    """Return system, release, machine and C library as `platform.platform` does, which runs `uname -p` for nothing."""
+    system = os.uname()
+    libc = os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None
+    return "-".join(
+        [system.sysname, system.release, system.machine, *(["with", libc.replace(" ", "")] if libc else [])]
+    )
 
 
 def _cpu_model() -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tracebench_core.specs.events import AnyEvent, Event
 from tracebench_core.store.files import iter_lines, read_lines
 from tracebench_core.store.layout import JobLayout
 
-_EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent)
+_EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent, config=ConfigDict(defer_build=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,11 @@ class EventLog:
 
     events: tuple[Event, ...]
     unreadable: int
+
+
+def prepare() -> None:
+    """Build now what reading the first event would build: a process that is about to be forked does it once for all."""
+    _EVENT.rebuild()
 
 
 def read_events(layout: JobLayout) -> EventLog:

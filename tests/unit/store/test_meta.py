@@ -1,5 +1,6 @@
 import hashlib
 import json
+import platform
 import subprocess
 import sys
 
@@ -95,6 +96,10 @@ def test_the_environment_names_python_and_packages():
     assert environment["python"]["version"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}")
     assert environment["packages"]["pydantic"].startswith("2.")
     assert environment["cpu"]["count"] >= environment["cpu"]["usable"] >= 1
+
+
+def test_the_platform_is_told_in_the_words_of_the_standard_library():
+    assert read_environment()["platform"]["text"] == platform.platform()
 
 
 def test_the_package_that_is_imported_is_the_one_named(tmp_path):

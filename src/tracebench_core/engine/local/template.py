@@ -28,6 +28,7 @@ from tracebench_core.engine.execution import ending
 from tracebench_core.engine.wire import Wire
 from tracebench_core.specs import JobOrder
 from tracebench_core.specs.base import Spec
+from tracebench_core.store import eventlog
 
 RunChild = Callable[[JobOrder], int]
 """Runs one job; returns the exit code of the job's process."""
@@ -62,7 +63,6 @@ class Template:
         kernel.adopt_orphans()
         for asked in (signal.SIGTERM, signal.SIGINT):
             signal.signal(asked, lambda *_: self._stop())
-        build_specs()
         gc.collect()
         gc.freeze()
         self._wire.send({"ready": True})
@@ -185,11 +185,16 @@ def preload(modules: Iterable[str]) -> None:
             sys.stderr.write(f"not preloaded: {name}: {type(err).__name__}: {err}\n")
 
 
-def build_specs(base: type[BaseModel] = Spec) -> None:
-    """Build the validators of all specs, which are built at first use: here once, rather than in every child."""
+def build_models() -> None:
+    """Build the validators of all specs and events, which are built at first use: here once, rather than in every child."""
+    _build(Spec)
+    eventlog.prepare()
+
+
+def _build(base: type[BaseModel]) -> None:
     for spec in base.__subclasses__():
         spec.model_rebuild()
-        build_specs(spec)
+        _build(spec)
 
 
 def _remove_folder(path: Path) -> None:
