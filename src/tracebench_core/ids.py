@@ -9,10 +9,12 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
 
 def canonical_json(value: Any) -> bytes:
     """Return the one JSON text of `value`: sorted keys, no spaces, UTF-8, NaN refused (after RFC 8785)."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    return _CANONICAL.encode(value).encode()
 
 
 def content_hash(data: bytes) -> str:

@@ -249,7 +249,7 @@ class Engine:
         journal.job_started(job.job_id)
         self.executed.append(job.job_id)
         layout.fresh()
-        writer = EventWriter(layout, clock=lambda: NOON, monotonic=lambda: 0.0)
+        writer = EventWriter(layout, clock=lambda: round(NOON.timestamp()) * 10**9, monotonic=lambda: 0.0)
         for event in _events(job):
             writer.write(event)
         writer.close(durable=False)

@@ -5,7 +5,9 @@ Simple baselines match elaborate pipelines surprisingly often (arXiv 2602.16805)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tracebench_core.builtin.settings import (
     PROPOSALS,
@@ -45,18 +47,13 @@ class RandomSearch:
     def train(self, problem: Problem) -> None:
         """Search for the set number of steps, or to the cap."""
         contest = comparison_set(problem, self.settings.validation_size)
+        hints = [parameter.model_dump(mode="json") for parameter in problem.parameters]
         problem.evaluate(problem.initial, contest, origin="initial")
         for _ in schedule(problem, self.settings.num_steps, default=RANDOM_STEPS):
             with problem.step():
                 parent = problem.best
-                proposals = [self._changed(problem, parent.values) for _ in range(self.settings.num_proposals)]
+                proposals = [_changed(parent.values, hints, problem.rng) for _ in range(self.settings.num_proposals)]
                 problem.evaluate_many(proposals, contest, parents=[parent], origin="random change")
-
-    @staticmethod
-    def _changed(problem: Problem, values: Values) -> Values:
-        parameter = problem.rng.choice(problem.parameters)
-        changed = mutate(values[parameter.name], problem.rng, hint=parameter.model_dump(mode="json"))
-        return {**values, parameter.name: changed}
 
 
 class BestOfN:
@@ -90,6 +87,12 @@ class SequentialRefine:
                 for values in optimizer.propose(lineage):
                     compared = bench.compare(values, parent=lineage[-1].candidate, origin="refinement")
                     lineage.append(bench.feedback(values, compared))
+
+
+def _changed(values: Values, hints: Sequence[Mapping[str, Any]], rng: random.Random) -> Values:
+    """Return values with one parameter changed; each hint is one parameter, as data."""
+    hint = rng.choice(hints)
+    return {**values, hint["name"]: mutate(values[hint["name"]], rng, hint=hint)}
 
 
 class _Bench:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 
 from tracebench_core.errors import UsageError
-from tracebench_core.ids import canonical_json, content_hash
+from tracebench_core.ids import canonical_json
 from tracebench_core.specs import Candidate, ExampleResult, Start, Values
 from tracebench_core.store.ranking import Ranking
 
@@ -68,4 +69,4 @@ class Archive:
 
 
 def _key(values: Values) -> bytes:
-    return bytes.fromhex(content_hash(canonical_json(values)))
+    return hashlib.sha256(canonical_json(values)).digest()

@@ -76,27 +76,30 @@ class EvaluationContext:
         "_example",
         "_name",
         "_phase",
+        "_seed",
         "_shared",
         "asked_model",
         "candidate",
         "gate",
-        "seed",
     )
 
     def __init__(
         self,
         shared: Shared,
         *,
-        seed: int,
+        seed: Callable[[], int],
         candidate: str,
         example: str,
-        name: str,
+        name: Callable[[], str],
         phase: Phase,
         seconds: float | None = None,
         check: Callable[[], None] | None = None,
     ) -> None:
-        """`name` tells this evaluation from all others of the job; `seconds` is what it may take."""
-        self.seed = seed
+        """`name` tells this evaluation from all others of the job; `seconds` is what it may take.
+
+        Both names and seeds cost more than a small evaluation, so they are made for who asks.
+        """
+        self._seed = seed
         self.candidate = candidate
         self.asked_model = False
         self._shared = shared
@@ -108,6 +111,11 @@ class EvaluationContext:
         self.gate = Gate()
         """Through it goes whatever this evaluation asks of the engine; those of a batch share one."""
         self._closers: dict[str, tuple[Any, Callable[[], None]]] = {}
+
+    @property
+    def seed(self) -> int:
+        """What is random in this evaluation is drawn from it."""
+        return self._seed()
 
     @property
     def leans(self) -> bool:
@@ -179,7 +187,7 @@ class EvaluationContext:
 
     def _folder(self, key: str, parent: Path, *, keep: bool) -> Path:
         if key not in self._closers:
-            path = parent / self._name
+            path = parent / self._name()
             path.mkdir(parents=True, exist_ok=True)
             self._closers[key] = path, _nothing if keep else lambda: shutil.rmtree(path, ignore_errors=True)
         folder: Path = self._closers[key][0]

@@ -38,7 +38,10 @@ def open_context(order: JobOrder, host: PluginHost, writer: EventWriter, *, last
     observers = Observers(order.job, host, layout)
 
     def write(event: Event) -> None:
-        observers(writer.write(event))
+        if observers.watch:
+            observers(writer.write(event))
+        else:
+            writer.append(event)
 
     recorder = Recorder(write, suite=order.job.suite, last_call=last_call)
     environments = _environments(order, spec, recorder)
@@ -72,6 +75,11 @@ class Observers:
                 self._logger = build(layout.path, **job.logger_kwargs)
             except (TraceBenchError, TypeError, ValueError, OSError) as err:
                 log.warning("logger %s is off: %s", job.logger, err)
+
+    @property
+    def watch(self) -> bool:
+        """Whether anybody does."""
+        return self._logger is not None or self._host is not None
 
     def __call__(self, event: Event) -> None:
         if self._logger is not None:

@@ -5,6 +5,7 @@ An executor calls `run_order` in a process that does nothing else, and `ending` 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -14,7 +15,7 @@ from types import FrameType
 
 from tracebench_core.engine import kernel
 from tracebench_core.engine.doors import open_context
-from tracebench_core.engine.finish import JobSoFar, conclude, conclude_lost, score_job
+from tracebench_core.engine.finish import JobSoFar, Reading, conclude_lost, score_job
 from tracebench_core.engine.job import JobStopped, train_job
 from tracebench_core.engine.opening import load_aggregate
 from tracebench_core.engine.seeds import seed_process
@@ -33,6 +34,8 @@ DONE = 12
 """The job's result is written. Not 0: that is how a task's own `sys.exit` or `os._exit` ends, and leaves no result."""
 TRAINED = 13
 """Training is over, and scoring follows in another process."""
+GARBAGE = 10_000
+"""So many new objects before the youngest are looked through for garbage: a job keeps most of what it makes."""
 
 
 def ending(code: int | None, *, asked: str = "") -> tuple[str, str]:
@@ -58,6 +61,7 @@ def run_order(order: JobOrder, host: PluginHost) -> int:
         elif layout.results.exists() and host.has_observers("tracebench_run_job"):
             return DONE  # a plugin around the job had its result at hand
         _enter(layout)
+        gc.set_threshold(GARBAGE)
         for asked in (signal.SIGTERM, signal.SIGINT):
             signal.signal(asked, _stop)
         if order.phase == "score":
@@ -92,7 +96,8 @@ def score(order: JobOrder, host: PluginHost) -> None:
     """Score what an earlier process of the job has found, and write the job's files."""
     layout = RunLayout(Path(order.run_dir)).job(order.job.job_id)
     spec = host.task(order.job.task_id)
-    so_far = JobSoFar(stream_events(layout), find=lambda _name: load_aggregate(host, spec))
+    reading = Reading(layout, order.job)
+    so_far = JobSoFar(reading.events(), find=lambda _name: load_aggregate(host, spec))
     if so_far.is_forged:
         conclude_lost(layout.fresh(), order.job, detail="the process that trained wrote scores of test itself")
         return
@@ -101,7 +106,7 @@ def score(order: JobOrder, host: PluginHost) -> None:
         seed_process(order.job.seed)
         score_job(order, context, so_far, writer.blobs)
     _close(writer)
-    conclude(layout, order.job)
+    reading.conclude()
 
 
 def _close(writer: EventWriter) -> None:

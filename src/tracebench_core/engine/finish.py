@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 
 from tracebench_core.engine.content import data_of
 from tracebench_core.engine.job import JobContext, open_job_task, open_service, record_error
@@ -30,7 +31,7 @@ from tracebench_core.specs.events import (
 )
 from tracebench_core.store import files
 from tracebench_core.store.blobs import BlobStore
-from tracebench_core.store.eventlog import stream_events
+from tracebench_core.store.eventlog import iter_events
 from tracebench_core.store.history import Standings
 from tracebench_core.store.layout import JobLayout
 from tracebench_core.store.meta import write_job_meta
@@ -166,27 +167,48 @@ def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobSt
         opened.close()
 
 
-def conclude(layout: JobLayout, job: JobSpec) -> JobResult:
-    """Reduce a job's events, read once and held nowhere, to its states, its metadata and its result, in this order.
+class Reading:
+    """One job's events, each read once, and what follows from them; who needs some of them earlier takes them from here."""
 
-    What an earlier process of the job was cut short in writing is removed first. Flushing is the commit's.
-    """
-    files.remove_cut_short(layout.path)
-    reducer, history = Reducer(job), StateHistory()
-    for event in stream_events(layout):
-        reducer.add(event)
-        history.add(event)
-    write_history(layout, history, BlobStore(layout.blobs))
-    result = reducer.result()
-    write_job_meta(layout, job, status=result.status)
-    write_result(layout, result, durable=False)
-    return result
+    def __init__(self, layout: JobLayout, job: JobSpec) -> None:
+        self._layout = layout
+        self._job = job
+        self._log = files.Tail(layout.events)
+        self._reducer = Reducer(job)
+        self._history = StateHistory()
+
+    def events(self) -> Iterator[Event]:
+        """Yield the events that were not read yet, and take them in."""
+        for event in iter_events(self._log.read()):
+            self._reducer.add(event)
+            self._history.add(event)
+            yield event
+
+    def conclude(self) -> JobResult:
+        """Read what is left, and reduce all of it to the job's states, its metadata and its result, in this order.
+
+        What an earlier process of the job was cut short in writing is removed first. Flushing is the commit's.
+        """
+        layout = self._layout
+        files.remove_cut_short(layout.path)
+        deque(self.events(), maxlen=0)
+        write_history(layout, self._history, BlobStore(layout.blobs))
+        result = self._reducer.result()
+        write_job_meta(layout, self._job, status=result.status)
+        write_result(layout, result, durable=False)
+        return result
+
+
+def conclude(layout: JobLayout, job: JobSpec) -> JobResult:
+    """Reduce a job's events, read once and held nowhere, to the job's files."""
+    return Reading(layout, job).conclude()
 
 
 def conclude_lost(layout: JobLayout, job: JobSpec, *, detail: str) -> JobResult:
     """End the log of a job that nobody else could end, and reduce it: what was trained and scored stays."""
     files.make_dir(layout.path)
-    so_far = JobSoFar(stream_events(layout))
+    reading = Reading(layout, job)
+    so_far = JobSoFar(reading.events())
     if not so_far.finished:
         writer = EventWriter(layout)
         recorder = Recorder(writer.write)
@@ -194,4 +216,4 @@ def conclude_lost(layout: JobLayout, job: JobSpec, *, detail: str) -> JobResult:
         recorder.error("JobDied", detail, traceback="", fatal=status == "failed")
         recorder.finished(status, reason, used=so_far.used(), seconds=so_far.seconds())
         writer.close(durable=False)
-    return conclude(layout, job)
+    return reading.conclude()

@@ -13,6 +13,7 @@ from tracebench_core.errors import BudgetExhausted
 from tracebench_core.llm.access import Refusal, Scope
 from tracebench_core.specs import Axis, Budget, BudgetState, SharedLimits, Usage
 
+_NOTHING = Usage()
 COUNTER_BYTES = 8
 MOST_REFUSALS = 1_000
 """Evaluations refused in one job, after which its trainer is taken to be deaf."""
@@ -169,7 +170,7 @@ class Meter:
 
     def used(self) -> BudgetState:
         """Return what is used up to now, on every axis."""
-        usage = self._models.used() if self._models else Usage()
+        usage = self._models.used() if self._models else _NOTHING
         return BudgetState.of(usage, evaluations=self._evaluations, seconds=self.seconds())
 
     def refusal(self) -> Refusal | None:

@@ -10,6 +10,8 @@ from tracebench_core.llm.access import Phase, Refusal
 from tracebench_core.specs import Completion, Endpoint, Message, Role, Usage
 from tracebench_core.specs.events import LLMCall
 
+_NOTHING = Usage()
+
 
 class Models(Protocol):
     """A metered door to language models; `llm.client` implements it over the gateway."""
@@ -77,7 +79,7 @@ class NoModels:
 
     def used(self) -> Usage:
         """Return zero."""
-        return Usage()
+        return _NOTHING
 
     def refusal(self) -> Refusal | None:
         """Return None: nobody asked."""

@@ -197,6 +197,8 @@ class Recorder:
         self._take([r.model_copy(update={"call": n}) for r, n in zip(ordered, numbers, strict=True)])
 
     def _take(self, records: Sequence[LLMCall]) -> None:
+        if not records:
+            return
         with self._lock:
             for record in records:
                 self._write(record)

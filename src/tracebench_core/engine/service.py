@@ -7,7 +7,6 @@ infrastructure, is a bug of the task.
 
 from __future__ import annotations
 
-import copy
 import threading
 import time
 from collections import Counter
@@ -15,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from tracebench_core.contracts import Guide, Task
 from tracebench_core.engine.bounded import Gate, Overdue, bounded
@@ -38,6 +37,7 @@ class Result(Protocol):
         ...
 
 
+T = TypeVar("T")
 RETRIES = 1
 """Attempts after the first, at an evaluation that the infrastructure kept from being measured."""
 
@@ -203,7 +203,7 @@ class EvaluationService:
     def _launch(self, works: Sequence[Work], contexts: Sequence[EvaluationContext]) -> list[Feedback | Failure]:
         examples = [work.example for work in works]
         try:
-            outputs = list(self._batch(copy.deepcopy(works[0].candidate.values), examples, contexts))  # type: ignore[misc]  # asked for in `_start`
+            outputs = list(self._batch(_copied(works[0].candidate.values), examples, contexts))  # type: ignore[misc]  # asked for in `_start`
             if len(outputs) != len(works):
                 raise ValueError(f"`run_batch` returned {len(outputs)} outputs for {len(works)} examples")
         except Exception as err:  # noqa: BLE001 - it stands for every example of the batch
@@ -218,7 +218,7 @@ class EvaluationService:
             feedback = attempt(
                 self._task,
                 self._guide,
-                copy.deepcopy(work.candidate.values),  # a program may do with them what it likes
+                _copied(work.candidate.values),  # a program may do with them what it likes
                 work.example,
                 context,
                 seconds=self._spec.evaluation_timeout,
@@ -231,10 +231,10 @@ class EvaluationService:
         candidate, example = work.candidate.id, work.example.id
         return EvaluationContext(
             self._shared,
-            seed=self._seed_of(work),
+            seed=partial(self._seed_of, work),
             candidate=candidate,
             example=example,
-            name=evaluation_name(candidate, example, phase=work.phase, repeat=work.repeat),
+            name=partial(evaluation_name, candidate, example, phase=work.phase, repeat=work.repeat),
             phase=work.phase,
             seconds=self._spec.evaluation_timeout,
             check=self._check if work.phase == "training" else None,
@@ -298,6 +298,16 @@ class EvaluationService:
     def _refused(self, example: Example, split: Split, why: str) -> ExampleResult:
         feedback = Feedback(score=self._worst, status="invalid", text=why)
         return ExampleResult(example=example.id, split=split, feedback=feedback, seconds=0.0)
+
+
+def _copied(value: T) -> T:
+    """Return a JSON value that shares nothing with this one that could change."""
+    match value:
+        case dict():
+            return {name: _copied(part) for name, part in value.items()}  # type: ignore[return-value]
+        case list():
+            return [_copied(part) for part in value]  # type: ignore[return-value]
+    return value
 
 
 @dataclass(frozen=True, slots=True)

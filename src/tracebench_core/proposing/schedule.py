@@ -21,10 +21,13 @@ def schedule(problem: Problem, steps: int | None, *, default: int) -> Iterator[i
     all trainers then use equally much, and a cap on what a trainer never uses does not bind.
     The cap itself ends the training, by `BudgetExhausted`, and `MOST_STEPS` ends one that never gets there.
     """
+    if steps is not None:
+        yield from range(steps)
+        return
     axes = tuple(problem.budget.caps.caps())
     spent, idle = _spent(problem, axes), 0
-    for index in range(MOST_STEPS if steps is None else steps):
-        if steps is None and index >= default and (idle == index or idle >= IDLE_STEPS):
+    for index in range(MOST_STEPS):
+        if index >= default and (idle == index or idle >= IDLE_STEPS):
             return
         yield index
         before, spent = spent, _spent(problem, axes)

@@ -291,12 +291,13 @@ class UnknownEvent(Event):
     kind: str
 
 
-_KNOWN: tuple[type[Event], ...] = (
+_KINDS: tuple[type[Event], ...] = (
     JobStarted, StepStarted, StepFinished, CandidateSeen, EvaluationDone, LLMCall, Decision, BestChanged, MetricLogged,
     Activity, SuiteRecord, ExamplesKnown, DataKnown, ComparisonSet, Proposals, Flagged, EnvironmentUsed, TrainingEnded, ErrorRaised,
     BudgetReached, Scored, JobFinished,
 )  # fmt: skip
-_KINDS = frozenset(str(kind.model_fields["kind"].default) for kind in _KNOWN)
+KNOWN: dict[str, type[Event]] = {str(event.model_fields["kind"].default): event for event in _KINDS}
+"""The events that are known here, by kind."""
 
 
 def _kind_of(value: Any) -> str:
@@ -305,7 +306,7 @@ def _kind_of(value: Any) -> str:
     kind, version = value.get("kind"), value.get("v", EVENTS_VERSION)
     if not isinstance(kind, str):
         return "none"
-    return kind if kind in _KINDS and isinstance(version, int) and version <= EVENTS_VERSION else "unknown"
+    return kind if kind in KNOWN and isinstance(version, int) and version <= EVENTS_VERSION else "unknown"
 
 
 AnyEvent = Annotated[

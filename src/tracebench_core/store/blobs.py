@@ -17,6 +17,7 @@ from tracebench_core.store import files
 
 INLINE_BYTES = 2048
 """A value whose JSON text is longer than this goes to a blob."""
+_SMALL = bool | int | float | None
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -93,7 +94,7 @@ class BlobStore:
         return True
 
     def _shrink(self, value: JsonValue) -> JsonValue:
-        if isinstance(value, bool | int | float | None):
+        if isinstance(value, _SMALL):
             return value
         digest = reference(value)
         if digest is not None and self.path(digest).exists():

@@ -6,6 +6,7 @@ line, and readers skip and count what does not parse. Tests install a `FileSyste
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -243,12 +244,39 @@ class Lines(NamedTuple):
     torn: bool
 
 
+class Tail:
+    """The lines of a log that may grow: each reading goes on where the one before it ended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+
+    def read(self) -> Iterator[bytes]:
+        """Yield the lines that were not read yet without their newlines, holding one at a time; as `read_lines` otherwise."""
+        with suppress(FileNotFoundError), self._path.open("rb") as log:
+            log.seek(self._read)
+            for line in log:
+                self._read += len(line)
+                if stripped := line.removesuffix(b"\n"):
+                    yield stripped
+
+
 def iter_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a log without their newlines, holding one at a time; as `read_lines` otherwise."""
+    return Tail(path).read()
+
+
+def last_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a log from its end, holding one at a time; as `read_lines` otherwise."""
     with suppress(FileNotFoundError), path.open("rb") as log:
-        for line in log:
-            if stripped := line.removesuffix(b"\n"):
-                yield stripped
+        if not (end := os.fstat(log.fileno()).st_size):
+            return
+        with mmap.mmap(log.fileno(), end, access=mmap.ACCESS_READ) as data:
+            while end > 0:
+                start = data.rfind(b"\n", 0, end) + 1
+                if start < end:
+                    yield data[start:end]
+                end = start - 1
 
 
 def read_lines(path: Path) -> Lines:

@@ -100,7 +100,11 @@ class Reducer:
             case CandidateSeen():
                 self._seen_in_step.setdefault(event.id, event.step)
             case StepFinished():
-                self._steps.append(StepResult(**event.model_dump(include=set(StepResult.model_fields))))
+                self._steps.append(
+                    StepResult(
+                        index=event.index, score=event.score, best=event.best, seconds=event.seconds, used=event.used
+                    )
+                )
             case Scored():
                 self._scored[event.what, event.split] = event
             case Proposals():

@@ -6,20 +6,31 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import JsonValue
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from tracebench_core.specs.events import EVENTS_VERSION, CandidateSeen, Event
 from tracebench_core.store.blobs import BlobStore
-from tracebench_core.store.clock import timestamp, utc_now
-from tracebench_core.store.files import AppendLog, read_lines
+from tracebench_core.store.clock import timestamp_of
+from tracebench_core.store.files import AppendLog, last_lines
 from tracebench_core.store.inert import inert
 from tracebench_core.store.layout import JobLayout
 
 E = TypeVar("E", bound=Event)
+
+
+class Stamp(NamedTuple):
+    """What the writer sets of an event, in the order in which every line begins with it."""
+
+    v: int
+    seq: int
+    t: str
+    mono: float
+
+
+_STAMPED = set(Stamp._fields)
 
 
 class EventWriter:
@@ -33,7 +44,7 @@ class EventWriter:
         self,
         job_dir: JobLayout,
         *,
-        clock: Callable[[], datetime] = utc_now,
+        clock: Callable[[], int] = time.time_ns,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.layout = job_dir
@@ -50,29 +61,24 @@ class EventWriter:
 
     def write(self, event: E) -> E:
         """Append the event and return it as written: numbered, timed, and with large candidate values as blob references."""
+        written, stamp = self.append(event)
+        return written.model_copy(update=stamp._asdict())
+
+    def append(self, event: E) -> tuple[E, Stamp]:
+        """Append the event, for who has no use for it as written; return what was written of it, and what was set."""
         try:
-            return self._write(event)
+            if isinstance(event, CandidateSeen) and (values := self.blobs.shrink(event.values)) != event.values:
+                event = event.model_copy(update={"values": values})
+            body, event = _encode(event)
+            with self._lock:
+                mono = round(self._monotonic() - self._zero, 6)
+                stamp = Stamp(EVENTS_VERSION, self._seq, timestamp_of(self._clock()), mono)
+                self._log.append(_head(stamp) + body)
+                self._seq += 1
         except OSError as err:
             self.refused = self.refused or err
             raise
-
-    def _write(self, event: E) -> E:
-        common: dict[str, object] = {"v": EVENTS_VERSION}
-        if isinstance(event, CandidateSeen):
-            common["values"] = self.blobs.shrink(event.values)
-        with self._lock:
-            written = event.model_copy(
-                update=common
-                | {
-                    "seq": self._seq,
-                    "t": timestamp(self._clock()),
-                    "mono": round(self._monotonic() - self._zero, 6),
-                }
-            )
-            line, written = _encode(written)
-            self._log.append(line)
-            self._seq += 1
-        return written
+        return event, stamp
 
     def sync(self) -> None:
         """Make everything written so far, blobs included, survive a power cut."""
@@ -87,13 +93,17 @@ class EventWriter:
         self._log.close()
 
 
+def _head(stamp: Stamp) -> bytes:
+    return b'{"v":%d,"seq":%d,"t":"%b","mono":%b,' % (stamp.v, stamp.seq, stamp.t.encode(), to_json(stamp.mono))
+
+
 def _encode(event: E) -> tuple[bytes, E]:
-    """Return an event's line, and the event as that line reads back."""
+    """Return what follows the stamp in an event's line, and the event as that reads back."""
     try:
-        return inert(event.model_dump_json()).encode(), event
+        return inert(event.model_dump_json(exclude=_STAMPED))[1:].encode(), event
     except PydanticSerializationError:  # a lone surrogate, which no UTF-8 text can hold
         printable = type(event).model_validate(_printable(event.model_dump()))
-        return inert(printable.model_dump_json()).encode(), printable
+        return inert(printable.model_dump_json(exclude=_STAMPED))[1:].encode(), printable
 
 
 def _printable(value: JsonValue) -> JsonValue:
@@ -110,7 +120,7 @@ def _printable(value: JsonValue) -> JsonValue:
 
 
 def _last_event(job_dir: JobLayout) -> tuple[int, float]:
-    for line in reversed(read_lines(job_dir.events).lines):
+    for line in last_lines(job_dir.events):
         try:
             record = json.loads(line)
             return int(record["seq"]), float(record["mono"])

@@ -3,7 +3,10 @@ import pytest
 from tracebench_core.store.files import (
     AppendLog,
     FileSystem,
+    Tail,
     installed,
+    iter_lines,
+    last_lines,
     make_dir,
     move,
     read_lines,
@@ -103,6 +106,27 @@ def test_reading_says_whether_the_last_line_is_torn(tmp_path):
     assert read_lines(tmp_path / "missing") == ([], False)
     (tmp_path / "log").write_bytes(b"a\n\nb")
     assert read_lines(tmp_path / "log") == ([b"a", b"b"], True)
+
+
+def test_a_log_reads_from_its_end_as_it_does_from_its_beginning(tmp_path):
+    path = tmp_path / "log"
+    assert list(last_lines(path)) == []
+    for content in (b"", b"\n", b"a", b"a\n", b"a\n\nb", b"\na\nbc\n\n"):
+        path.write_bytes(content)
+        assert list(last_lines(path)) == read_lines(path).lines[::-1]
+        assert list(iter_lines(path)) == read_lines(path).lines
+
+
+def test_a_log_that_grows_is_read_on_where_reading_ended(tmp_path):
+    tail = Tail(tmp_path / "log")
+    assert list(tail.read()) == []
+    (tmp_path / "log").write_bytes(b"a\nto")
+    assert list(tail.read()) == [b"a", b"to"]
+    log = AppendLog(tmp_path / "log")
+    log.append(b"c")
+    log.close()
+    assert list(tail.read()) == [b"c"]
+    assert list(tail.read()) == []
 
 
 def test_folders_are_made_with_their_parents_and_only_once(tmp_path):

@@ -4,15 +4,19 @@ import shutil
 import threading
 from datetime import UTC, datetime
 
+from pydantic import TypeAdapter, ValidationError
 from tests.unit.store.samples import candidate, evaluation, started, whole_job
 
-from tracebench_core.specs.events import CandidateSeen, JobFinished, MetricLogged
-from tracebench_core.store.eventlog import EventLog, read_events
+from tracebench_core.specs.events import AnyEvent, CandidateSeen, JobFinished, MetricLogged
+from tracebench_core.store.eventlog import EventLog, iter_events, read_events
+from tracebench_core.store.files import read_lines
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import read_head, write_manifest
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import read_result, write_result
 from tracebench_core.store.writer import EventWriter
+
+NOW = round(datetime(2026, 11, 21, 1, 2, 3, tzinfo=UTC).timestamp()) * 10**9 + 4_999_999
 
 
 def open_writer(tmp_path, **clocks):
@@ -29,11 +33,40 @@ def test_events_read_back_as_written(tmp_path):
     assert read_events(writer.layout) == EventLog(written, unreadable=0)
 
 
+def test_a_line_reads_the_same_whoever_wrote_it(tmp_path):
+    """What the writer's own lines are spared does not change what any line is read as."""
+    writer = open_writer(tmp_path)
+    for event in whole_job():
+        writer.write(event)
+    writer.close()
+    lines = read_lines(writer.layout.events).lines
+    for line in list(lines):
+        data = json.loads(line)
+        lines += [
+            json.dumps(data).encode(),
+            json.dumps({"kind": data["kind"], **data}).encode(),
+            json.dumps({**data, "v": 2}).encode(),
+            json.dumps({**data, "kind": "of_tomorrow"}).encode(),
+            line[:-1] + b',"v":2}',
+            line[:-1] + b',"v":"1"}',
+            line[:-1] + b',"kind":"budget"}',
+            line[:-1] + b',"kind":"of_tomorrow"}',
+            line[:-1] + b',"more":1}',
+            line[:-1],
+            line.replace(b'"seq":', b'"seq":-'),
+        ]
+    any_event = TypeAdapter(AnyEvent)
+    for line in lines:
+        try:
+            expected = [any_event.validate_json(line)]
+        except ValidationError:
+            expected = []
+        assert list(iter_events([line])) == expected, line
+
+
 def test_the_writer_numbers_and_times(tmp_path):
     times = iter([10.0, 11.5, 13.25])
-    writer = open_writer(
-        tmp_path, clock=lambda: datetime(2026, 11, 21, 1, 2, 3, 4000, UTC), monotonic=lambda: next(times)
-    )
+    writer = open_writer(tmp_path, clock=lambda: NOW, monotonic=lambda: next(times))
     first, second = writer.write(started()), writer.write(evaluation())
     writer.close(durable=False)
     assert (first.seq, second.seq) == (0, 1)

@@ -7,7 +7,7 @@ import io
 import random
 import re
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Json = Any
@@ -20,7 +20,7 @@ LARGEST_STEP = 4.0
 """Numbers move by a Gaussian step of up to their own size; one mutation in eight takes a step this many times larger."""
 
 
-def mutate(value: Json, rng: random.Random, *, hint: dict[str, Any] | None = None) -> Json:
+def mutate(value: Json, rng: random.Random, *, hint: Mapping[str, Any] | None = None) -> Json:
     """Return a changed value of the same type; `hint` may hold a parameter's kind, bounds, choices and signature."""
     hint = hint or {}
     if hint.get("choices"):
