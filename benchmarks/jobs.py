@@ -63,12 +63,20 @@ def measure(name: str, config: dict[str, Any], *, folder: Path, floor: float) ->
     children = after.children_user + after.children_system - before.children_user - before.children_system
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     first, last = pace(summary.run_dir)
+    inodes, kilobytes = size(summary.run_dir)
     print(
         f"{name:44} {jobs / wall:5.0f} jobs/s = {jobs / wall / floor:4.2f} of the baseline; CPU a job: runner {1000 * own / jobs:4.1f} ms,"
         f" others {1000 * children / jobs:4.1f} ms; first tenth {first:4.0f}/s, last {last:4.0f}/s; runner {peak:.0f} MB;"
-        f" {summary.counts}",
+        f" a job's folder {inodes:.1f} inodes, {kilobytes:.0f} kB; {summary.counts}",
         flush=True,
     )
+
+
+def size(run_dir: Path) -> tuple[float, float]:
+    """Return how many files and folders a job leaves on the disk, and how many kilobytes they take there, on average."""
+    homes = [*(run_dir / "jobs").iterdir()]
+    found = [path.stat() for home in homes for path in (home, *home.rglob("*"))]
+    return len(found) / len(homes), sum(entry.st_blocks for entry in found) / 2 / len(homes)
 
 
 def pace(run_dir: Path) -> tuple[float, float]:

@@ -142,3 +142,14 @@ def test_a_run_budget_on_evaluations_holds_over_all_jobs(lab: Lab) -> None:
 def test_nothing_of_this_suite_is_left_running() -> None:
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     assert [pid for pid in children if "template_main" in Path(f"/proc/{pid}/cmdline").read_text()] == []
+
+
+def test_a_job_that_finds_and_prints_nothing_is_a_folder_of_three_files(lab: Lab) -> None:
+    summary = lab("lab:fine", "NoOp", "prints")
+
+    files = {
+        result.trainer_id: {path.name for path in api.load_run(summary.run_dir).layout.job(job_id).path.iterdir()}
+        for job_id, result in api.load_run(summary.run_dir).results.items()
+    }
+    assert files["NoOp"] == {"events.jsonl", "job_meta.json", "results.json"}
+    assert files["prints"] - files["NoOp"] == {"artifacts", "stdout.log"}

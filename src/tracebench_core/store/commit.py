@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,10 +24,19 @@ def commit(layout: RunLayout, ends: Sequence[EndRecord], *, journal: Journal) ->
     """
     if not ends:
         return
+    for end in ends:
+        _remove_empty(layout.job(end.job_id).stdout)
     jobs = [path for end in ends for path in _durable_paths(layout.job(end.job_id))]
     files.sync_all([*jobs, *(path for path in layout.growing().values() if path.exists())])
     files.sync_all([layout.jobs])
     journal.jobs_finished(replace(end, events=seal_of(layout.job(end.job_id).events)) for end in ends)
+
+
+def _remove_empty(log: Path) -> None:
+    """Remove the file of a job that printed nothing: nobody can write to it any more."""
+    with suppress(FileNotFoundError):
+        if log.stat().st_size == 0:
+            log.unlink()
 
 
 def _durable_paths(job: JobLayout) -> Iterator[Path]:

@@ -109,13 +109,13 @@ def state_files(layout: JobLayout, history: StateHistory, blobs: BlobStore) -> d
     """Return the content of every state file of a job.
 
     A state file maps parameter names to values, in full. The final state is the one that the engine scored as final, else the last
-    candidate seen. A state that never was (of a job that failed early) has no file.
+    candidate seen. A job that saw no other candidate than its first has no state files: its events tell that one.
 
     Raises:
         RunDirError: when a blob is missing.
     """
     records = history.records
-    if not records:
+    if len(records) <= 1:
         return {}
     chosen = {"final": next(reversed(records)), **history.chosen}
     targets = {"initial": layout.initial_state, "best": layout.best_state, "final": layout.final_state}

@@ -42,9 +42,14 @@ def test_the_history_has_one_line_per_candidate(tmp_path):
 
 def test_large_values_are_whole_in_states_and_hashes_in_the_history(tmp_path):
     text = "one line\n" * 1000
-    layout = write(tmp_path, [started(), candidate(values={"text": text})])
+    layout = write(tmp_path, [started(), candidate(values={"text": text}), candidate("c1", values={"text": ""})])
     assert load(layout.initial_state) == {"text": text}
-    assert set(json.loads(layout.state_history.read_text())["values"]["text"]) == {"blob"}
+    assert set(json.loads(layout.state_history.read_text().splitlines()[0])["values"]["text"]) == {"blob"}
+
+
+def test_a_job_of_one_candidate_has_no_states(tmp_path):
+    layout = write(tmp_path, [started(), candidate(), evaluation()])
+    assert not layout.artifacts.exists()
 
 
 def test_code_is_written_as_a_block():
