@@ -23,7 +23,8 @@ from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobSpec
 from tracebench_core.store.journal import EndRecord, Journal
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import iter_jobs, write_manifest
+from tracebench_core.store.manifest import write_manifest
+from tracebench_core.store.planned import iter_jobs
 from tracebench_core.store.recovery import settle
 from tracebench_core.store.reduce import not_run
 from tracebench_core.store.results import result_bytes

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,9 +16,13 @@ import pytest
 import yaml
 
 from tracebench_core import api
+from tracebench_core.engine.rundir import reopen_run_dir
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobResult
 from tracebench_core.store.compare import without_times
+from tracebench_core.store.fsck import check_run
+from tracebench_core.store.journal import Journal
+from tracebench_core.store.recovery import settle
 
 Lab = Callable[..., api.RunSummary]
 
@@ -98,6 +103,48 @@ def test_a_corrupt_result_is_run_again_and_not_trusted(lab: Lab) -> None:
     resume(first.run_dir)
 
     assert without_times(read(path)) == without_times(honest)
+
+
+def test_a_damaged_result_beside_an_unfinished_job_is_run_again_in_the_same_resume(lab: Lab) -> None:
+    first = lab("lab:fine", "NoOp", seeds=[1, 2, 3])
+    damaged, unfinished, kept = (path.parent for path in sorted(first.run_dir.glob("jobs/*/results.json")))
+    before = (kept / "results.json").read_bytes(), (kept / "results.json").stat().st_ino
+    (damaged / "results.json").write_bytes((damaged / "results.json").read_bytes().replace(b'"ok"', b'"oK"'))
+    (damaged / "events.jsonl").write_bytes(b"")
+    shutil.rmtree(unfinished)
+
+    second = resume(first.run_dir)
+
+    assert second.counts == {"ok": 3}
+    assert {path.name for path in (first.run_dir / "attempts").iterdir()} == {f"{damaged.name}.1"}
+    assert ((kept / "results.json").read_bytes(), (kept / "results.json").stat().st_ino) == before
+    assert check_run(first.run_dir) == []
+
+
+def test_a_result_that_is_lost_is_put_back_from_its_events_by_the_resume_that_runs_the_rest(lab: Lab) -> None:
+    first = lab("lab:fine", "NoOp", seeds=[1, 2])
+    lost, unfinished = (path.parent for path in sorted(first.run_dir.glob("jobs/*/results.json")))
+    before = (lost / "results.json").read_bytes()
+    (lost / "results.json").unlink()
+    shutil.rmtree(unfinished)
+
+    second = resume(first.run_dir)
+
+    assert second.counts == {"ok": 2}
+    assert (lost / "results.json").read_bytes() == before
+    assert not (first.run_dir / "attempts").exists()
+
+
+def test_what_the_journal_tells_after_the_run_was_opened_counts(lab: Lab) -> None:
+    first = lab("lab:fine", "NoOp", seeds=[1, 2])
+    layout, config, _, known = reopen_run_dir(first.run_dir)
+    job_id = next(iter(known.ends))
+    with Journal(layout) as journal:
+        journal.job_started(job_id)
+        settled = settle(layout.path, known.ends, journal=journal, known=known)
+
+    assert config.run_id == first.run_id
+    assert settled.adopted == (job_id,)
 
 
 def test_interrupting_keeps_what_is_finished_and_says_how_to_continue(

@@ -22,6 +22,7 @@ from tracebench_core.specs import Budget, Resume, RunConfig
 from tracebench_core.store.disk import disk_errors_explained
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
+from tracebench_core.store.trust import Trust
 
 
 def run(
@@ -82,7 +83,7 @@ def resume(
         RunDirError: when the folder is no run, or another process works on it.
         UsageError: when the run has spent a new cap already, or no job failed with `error_type`.
     """
-    layout, config, root = reopen_run_dir(Path(run_dir))
+    layout, config, root, trust = reopen_run_dir(Path(run_dir))
     if max_workers is not None:
         config = config.model_copy(update={"max_workers": max_workers})
     if run_budget is not None:
@@ -96,7 +97,7 @@ def resume(
         refuse_unready(stored, environ=provider_environ())
         mode: Resume = "failed" if failed or error_type is not None else "auto"
         shown = _reporter(host, reporter, stream)
-        return _run(stored, host, layout, root=root, mode=mode, reporter=shown, error_type=error_type)
+        return _run(stored, host, layout, root=root, mode=mode, reporter=shown, error_type=error_type, known=trust)
 
 
 def _run(
@@ -108,8 +109,9 @@ def _run(
     mode: Resume,
     reporter: Reporter,
     error_type: str | None = None,
+    known: Trust | None = None,
 ) -> RunSummary:
-    runner = Runner(plan_, host, layout, reporter=reporter, resume=mode, error_type=error_type)
+    runner = Runner(plan_, host, layout, reporter=reporter, resume=mode, error_type=error_type, known=known)
     return runner.run(
         lambda: Surroundings(plan_, host, layout, root=root, environ=provider_environ(), reuse=mode != "none")
     )

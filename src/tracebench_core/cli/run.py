@@ -134,13 +134,13 @@ def resume(
 ) -> None:
     """Continue a run. What is finished is verified and skipped. A cap that is given replaces that of the run's own budget."""
     from tracebench_core import api
-    from tracebench_core.engine.rundir import reopen_run_dir
+    from tracebench_core.engine.rundir import glance_at_config
 
     caps = budget_of(
         evaluations=max_evaluations, llm_calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds
     )
     found = find_run(name, runs_dir=runs_dir)
-    config = reopen_run_dir(found).config
+    config = glance_at_config(found)  # `api.resume` asks the journal whether it is the run's
     go_on_without_keys(config)
     fork_helpers(config)
     summary = api.resume(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +14,9 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import JobSpec
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import iter_jobs, read_head
+from tracebench_core.store.manifest import read_head
 from tracebench_core.store.meta import read_config
+from tracebench_core.store.planned import changed_kinds, ids_of, read_jobs
 from tracebench_core.store.trust import read_trust
 
 log = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 MOST_SHOWN = 8
 
 
-def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: bool) -> tuple[JobSpec, ...]:
+def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: bool) -> Sequence[JobSpec]:
     """Return the jobs of a run that exists, and after them what the plan adds. What is there stays as it was planned.
 
     Raises:
@@ -33,10 +34,10 @@ def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: b
     trust = read_trust(layout)
     for file in (layout.manifest, layout.config_snapshot, layout.salts):
         trust.demand_meta(layout, file)
-    stored = tuple(iter_jobs(layout))
-    known = {job.job_id for job in stored}
+    stored = read_jobs(layout)
+    known = {*stored.ids()}
     changes = list(_changes(read_config(layout).model_dump(mode="json"), plan.config.model_dump(mode="json")))
-    is_same = head.get("config_hash") == config_hash or (not changes and known == {job.job_id for job in plan.jobs})
+    is_same = head.get("config_hash") == config_hash or (not changes and known == {*ids_of(plan.jobs)})
     if not is_same and not extend:
         shown = "; ".join(changes[:MOST_SHOWN]) + ("; …" if len(changes) > MOST_SHOWN else "")
         raise RunDirError(
@@ -44,7 +45,8 @@ def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: b
             hint="choose another run_id, or add --extend to keep what is there and run what is new; to go on with it as it was: "
             f"trace-bench resume {layout.path}",
         )
-    return stored + tuple(job for job in plan.jobs if job.job_id not in known)
+    added = [job for job in plan.jobs if job.job_id not in known]
+    return (*stored, *added) if added else stored
 
 
 def as_installed(plan: Plan, host: PluginHost) -> Plan:
@@ -53,9 +55,9 @@ def as_installed(plan: Plan, host: PluginHost) -> Plan:
     Raises:
         RunDirError: when a task's results are no longer comparable with those that the run was planned for.
     """
-    jobs = []
     changed: dict[str, str] = {}
-    for job in plan.jobs:
+
+    def changed_to(job: JobSpec) -> JobSpec:
         spec = plan.tasks[job.task_id]
         if spec.version.comparability != job.task_version.comparability:
             raise RunDirError(
@@ -64,13 +66,15 @@ def as_installed(plan: Plan, host: PluginHost) -> Plan:
                 hint=f"install {job.plugin_version} again, or start a new run",
             )
         now = host.version_of("task", job.task_id)
-        if now != job.plugin_version:
-            changed[job.plugin_version] = now
-            job = job.model_copy(update={"plugin_version": now})  # noqa: PLW2901 - the job as it will run
-        jobs.append(job)
+        if now == job.plugin_version:
+            return job
+        changed[job.plugin_version] = now
+        return job.model_copy(update={"plugin_version": now})
+
+    jobs = changed_kinds(plan.jobs, changed_to)
     for before, now in changed.items():
         log.warning("planned with %s, running with %s: each job's result says which it ran with", before, now)
-    return replace(plan, jobs=tuple(jobs))
+    return replace(plan, jobs=jobs)
 
 
 def _changes(before: Any, after: Any, at: str = "") -> Iterator[str]:

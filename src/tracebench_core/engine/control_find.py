@@ -12,7 +12,7 @@ from tracebench_core.errors import RunDirError, UsageError
 from tracebench_core.ids import nearest
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import holder_of
-from tracebench_core.store.manifest import iter_jobs
+from tracebench_core.store.planned import iter_jobs
 from tracebench_core.store.trust import finished_jobs
 
 

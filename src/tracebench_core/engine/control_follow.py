@@ -14,7 +14,7 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobSpec
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import holder_of
-from tracebench_core.store.manifest import iter_jobs
+from tracebench_core.store.planned import iter_jobs
 from tracebench_core.store.results import read_result
 
 POLL_SECONDS = 0.2

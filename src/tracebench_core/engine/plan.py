@@ -46,7 +46,7 @@ class Plan:
     """A config and the jobs that it means."""
 
     config: RunConfig
-    jobs: tuple[JobSpec, ...]
+    jobs: Sequence[JobSpec]
     tasks: Mapping[str, TaskSpec]
     trainers: Mapping[str, TrainerSpec]
     salts: Salts | None = field(default=None, repr=False)

@@ -18,7 +18,7 @@ from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_core.specs import RunConfig, TaskSpec, TrainerSpec
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import iter_jobs
+from tracebench_core.store.planned import iter_jobs, kinds_of
 
 if TYPE_CHECKING:
     from tracebench_core.sandbox.launch import Level
@@ -123,7 +123,7 @@ def refuse_unpriced(plan: Plan, *, environ: Mapping[str, str]) -> None:
     field = next((name for name in ("budget", "run_budget") if getattr(config, name).usd is not None), None)
     if field is None:
         return
-    of_jobs = {job.llm_variant: job.models for job in plan.jobs}
+    of_jobs = {job.llm_variant: job.models for job in kinds_of(plan.jobs)}
     unpriced = (
         identity
         for name, llm in llm_configs(config).items()

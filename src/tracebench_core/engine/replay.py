@@ -9,8 +9,7 @@ from tracebench_core.engine.rundir import reopen_run_dir
 from tracebench_core.llm.cassette.player import check_recording
 from tracebench_core.specs import RunConfig
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import iter_jobs
-from tracebench_core.store.trust import read_trust
+from tracebench_core.store.planned import iter_jobs
 
 
 def _recorded_to_the_end(layout: RunLayout) -> int:
@@ -34,9 +33,9 @@ def replay_of(run_dir: Path, *, runs_dir: str | None = None, max_workers: int | 
     Raises:
         RunDirError: when the folder is no run, or was not recorded, or the recording cannot be read.
     """
-    layout, config, root = reopen_run_dir(run_dir)
+    layout, config, root, trust = reopen_run_dir(run_dir)
     check_recording(layout.path)
-    read_trust(layout).demand_growing(layout)
+    trust.demand_growing(layout)
     changes = {
         "mode": "replay",
         "replay_from": str(layout.path.resolve()),

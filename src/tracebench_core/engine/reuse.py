@@ -17,6 +17,7 @@ from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs import Candidate, Example, ExampleResult, Feedback, JobOrder, JobSpec
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.measured import DIGITS, Measured
+from tracebench_core.store.planned import series_of
 
 
 class Reuse:
@@ -73,21 +74,19 @@ def open_reuse(order: JobOrder) -> Reuse:
 def relatives(plan: Plan, finished: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     """Return by job which finished jobs have measured the same task with the same seed; only of deterministic tasks."""
     done = set(finished)
-    groups: dict[bytes, list[str]] = defaultdict(list)
-    found: dict[str, tuple[str, ...]] = {}
+    groups: dict[tuple[bytes, int], list[str]] = defaultdict(list)
+    wanting: dict[str, tuple[bytes, int]] = {}
     if not done:
-        return found
-    for job in plan.jobs:
-        if plan.tasks[job.task_id].deterministic and job.job_id in done:
-            groups[_group(job)].append(job.job_id)
-    for job in plan.jobs if groups else ():
-        if job.job_id not in done and (others := groups.get(_group(job))):
-            found[job.job_id] = tuple(others)
-    return found
-
-
-def _group(job: JobSpec) -> bytes:
-    return canonical_json([*_measured(job), job.seed])
+        return {}
+    for part in series_of(plan.jobs):
+        if plan.tasks[part.like.task_id].deterministic:
+            measured = canonical_json(_measured(part.like))
+            for job_id, seed in zip(part.ids, part.seeds, strict=True):
+                if job_id in done:
+                    groups[measured, seed].append(job_id)
+                else:
+                    wanting[job_id] = measured, seed
+    return {job_id: tuple(groups[group]) for job_id, group in wanting.items() if group in groups}
 
 
 def _measured(job: JobSpec) -> list[Any]:

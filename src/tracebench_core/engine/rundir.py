@@ -26,11 +26,12 @@ from tracebench_core.store.environment import GitState, read_git
 from tracebench_core.store.journal import Journal
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
-from tracebench_core.store.manifest import iter_job_lines, iter_jobs, read_head, write_manifest
+from tracebench_core.store.manifest import read_head, write_manifest
 from tracebench_core.store.meta import read_config, write_config, write_environment
 from tracebench_core.store.mirror import declare_meta
+from tracebench_core.store.planned import kinds_of, read_jobs
 from tracebench_core.store.salts import read_salts, write_salts
-from tracebench_core.store.trust import read_trust
+from tracebench_core.store.trust import Trust, read_trust
 
 NOT_IN_HASH = {
     "run_id",
@@ -70,11 +71,7 @@ def open_run_dir(
         config = plan.config.model_copy(update={"run_id": layout.run_id})
         exists = layout.manifest.exists() or layout.mirror.exists()
         jobs = continued_jobs(layout, plan, config_hash=config_hash, extend=extend) if exists else plan.jobs
-        if (
-            not exists
-            or len(jobs) > sum(1 for _ in iter_job_lines(layout))
-            or read_head(layout).get("config_hash") != config_hash
-        ):
+        if not exists or len(jobs) > len(read_jobs(layout)) or read_head(layout).get("config_hash") != config_hash:
             write_config(layout, config)
             write_environment(
                 layout,
@@ -96,6 +93,8 @@ class Reopened(NamedTuple):
     layout: RunLayout
     config: RunConfig
     root: Path | None
+    trust: Trust
+    """As it was when the run was not locked yet."""
 
 
 def reopen_run_dir(path: Path) -> Reopened:
@@ -111,7 +110,21 @@ def reopen_run_dir(path: Path) -> Reopened:
     trust = read_trust(layout)
     for file in (layout.manifest, layout.config_snapshot, layout.salts):
         trust.demand_meta(layout, file)
-    return Reopened(layout, read_config(layout), Path(head["root"]) if head.get("root") else None)
+    return Reopened(layout, read_config(layout), Path(head["root"]) if head.get("root") else None, trust)
+
+
+def glance_at_config(path: Path) -> RunConfig:
+    """Return a run's config before its journal was asked whether it is the run's: for what is prepared while that is not known.
+
+    Raises:
+        RunDirError: as `reopen_run_dir`.
+    """
+    layout = RunLayout(path)
+    try:
+        read_head(layout)
+        return read_config(layout)
+    except RunDirError:
+        return reopen_run_dir(path).config
 
 
 def stored_plan(layout: RunLayout, config: RunConfig, host: PluginHost) -> Plan:
@@ -120,15 +133,16 @@ def stored_plan(layout: RunLayout, config: RunConfig, host: PluginHost) -> Plan:
     Raises:
         RunDirError: when the salts of its jobs are gone.
     """
-    jobs = tuple(iter_jobs(layout))
+    jobs = read_jobs(layout)
+    kinds = [*kinds_of(jobs)]
     trainers: dict[str, TrainerSpec] = {}
-    for name in dict.fromkeys(job.trainer_id for job in jobs):
+    for name in dict.fromkeys(job.trainer_id for job in kinds):
         spec = host.component("trainer", name)
         if isinstance(spec, TrainerSpec):
             trainers[name] = spec
-    tasks = {task_id: host.task(task_id) for task_id in dict.fromkeys(job.task_id for job in jobs)}
+    tasks = {task_id: host.task(task_id) for task_id in dict.fromkeys(job.task_id for job in kinds)}
     salts = read_salts(layout.salts)
-    if any(job.salt not in {None, PUBLIC, salts.digest if salts is not None else None} for job in jobs):
+    if any(job.salt not in {None, PUBLIC, salts.digest if salts is not None else None} for job in kinds):
         raise RunDirError(
             f"`{layout.salts}` does not hold what the run's instances are drawn from.",
             hint=f"trace-bench fsck {layout.path} --repair",
@@ -146,7 +160,7 @@ def known_prices(plan: Plan) -> dict[str, Any]:
     specs: list[TaskSpec | TrainerSpec] = [*plan.tasks.values(), *plan.trainers.values()]
     if not any(spec.uses_model for spec in specs):
         return {}
-    models = {job.llm_variant: job.models for job in plan.jobs}
+    models = {job.llm_variant: job.models for job in kinds_of(plan.jobs)}
     found: dict[str, Any] = {}
     for name, llm in llm_configs(plan.config).items():
         table = PriceTable(prices_of(llm, models.get(name, {})))

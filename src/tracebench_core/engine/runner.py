@@ -37,14 +37,15 @@ from tracebench_core.specs import Axis, JobOrder, JobResult, JobSpec, JobStatus,
 from tracebench_core.store.commit import commit
 from tracebench_core.store.disk import disk_errors_explained
 from tracebench_core.store.index import write_files_index
-from tracebench_core.store.journal import EndRecord, Journal
+from tracebench_core.store.journal import EndRecord, Journal, TrainedRecord
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.planned import chosen_of, ids_of
 from tracebench_core.store.recovery import settle
 from tracebench_core.store.results import StoredResult, read_result
 from tracebench_core.store.seal import seal_of
 from tracebench_core.store.summary import RunEnd
 from tracebench_core.store.tables import TableWriter
-from tracebench_core.store.trust import read_trust
+from tracebench_core.store.trust import Trust, read_trust
 
 log = logging.getLogger(__name__)
 
@@ -85,17 +86,24 @@ class Runner:
         reporter: Reporter,
         resume: Resume,
         error_type: str | None = None,
+        known: Trust | None = None,
     ) -> None:
-        """`error_type` narrows `resume="failed"` to the jobs that failed with this type of error."""
+        """Prepare.
+
+        `error_type` narrows `resume="failed"` to the jobs that failed with this type of error; `known` is what the journals told before
+        the run was locked.
+        """
         self._plan = plan
         self._host = host
         self._layout = layout
         self._reporter = reporter
         self._resume = resume
         self._error_type = error_type
+        self._known = known
+        self._trained: Mapping[str, TrainedRecord] = {}
         self._statuses: dict[str, JobStatus] = {}
         self._modelless = Modelless()
-        self._control = RunControl(layout, (job.job_id for job in plan.jobs))
+        self._control = RunControl(layout, ids_of(plan.jobs))
         self._stopped_by = ""
         self._breaks: Counter[str] = Counter()
         self._retries = Retries(plan.config.retries)
@@ -126,14 +134,16 @@ class Runner:
     def _todo(self, journal: Journal, tables: TableWriter) -> list[JobSpec]:
         if self._resume == "none":
             return list(self._plan.jobs)
-        settled = settle(self._layout.path, (job.job_id for job in self._plan.jobs), journal=journal)
+        settled = settle(self._layout.path, ids_of(self._plan.jobs), journal=journal, known=self._known)
         for job_id, why in settled.distrusted.items():
             log.warning("job %s is run again: %s", job_id, why)
         self._statuses = {i: s for i, s in settled.finished.items() if self._is_kept(i, s)}
         tables.load(self._statuses)
         self._control.finished_before(iter(self._statuses))
         self._relatives = relatives(self._plan, self._statuses)
-        return [job for job in self._plan.jobs if job.job_id not in self._statuses]
+        self._known = None
+        self._trained = settled.trained
+        return chosen_of(self._plan.jobs, lambda job_id: job_id not in self._statuses)
 
     def _is_kept(self, job_id: str, status: JobStatus) -> bool:
         if self._resume != "failed" or status not in FINISHED:
@@ -166,7 +176,7 @@ class Runner:
                 self._conclude(ended, by_id=by_id, around=around, journal=journal, tables=tables)
 
             committer = Committer(conclude)
-            known = read_trust(self._layout).trained if self._resume != "none" and not self._is_wrapped else {}
+            known = self._trained if not self._is_wrapped else {}
             trainings = Trainings(self._layout, journal, known)
             if any(axis != "seconds" for axis in self._plan.config.run_budget.caps()):
                 self._reserve = Reserve(self._plan.config.run_budget, around.used())
@@ -334,7 +344,9 @@ class Runner:
 
     def _summary(self) -> RunSummary:
         self._stopped_by = self._stopped_by or self._control.stopped_by
-        counts: Counter[JobStatus] = Counter(self._statuses.get(job.job_id, "not_run") for job in self._plan.jobs)
+        counts: Counter[JobStatus] = Counter(
+            self._statuses.get(job_id, "not_run") for job_id in ids_of(self._plan.jobs)
+        )
         return RunSummary(
             run_dir=self._layout.path,
             counts={str(status): n for status, n in sorted(counts.items())},

@@ -41,6 +41,7 @@ from tracebench_core.specs import (
 from tracebench_core.specs.events import LLMCall
 from tracebench_core.store.journal import TrainedRecord
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.planned import kinds_of
 
 if TYPE_CHECKING:
     from tracebench_core.engine.environments.client import EnvironmentProcess
@@ -245,13 +246,13 @@ class Surroundings:
 
     def _used_components(self) -> list[tuple[str, Component]]:
         """Return the trainers and proposers of this run by name; one of each kind may share a name."""
-        proposers = {job.optimizer for job in self._plan.jobs if job.optimizer}
+        proposers = {job.optimizer for job in kinds_of(self._plan.jobs) if job.optimizer}
         return [*self._plan.trainers.items(), *((name, self._host.component("optimizer", name)) for name in proposers)]
 
     def _users(self) -> list[tuple[str, str]]:
         """Return the tasks, trainers and proposers of this run, each with its kind."""
         users = [("task", id_) for id_ in self._plan.tasks] + [("trainer", id_) for id_ in self._plan.trainers]
-        return users + [("optimizer", name) for name in {job.optimizer for job in self._plan.jobs} if name]
+        return users + [("optimizer", name) for name in {job.optimizer for job in kinds_of(self._plan.jobs)} if name]
 
     def _own_modules(self) -> list[str]:
         """Return the modules of ours that the jobs of this run use."""
@@ -275,7 +276,7 @@ class Surroundings:
             return {}
         return {
             _answers_of(job): ShippedAnswers(task_id=job.task_id, loader=loader, options=job.eval_kwargs)
-            for job in self._plan.jobs
+            for job in kinds_of(self._plan.jobs)
             if (loader := self._plan.tasks[job.task_id].answers) is not None
         }
 
@@ -307,7 +308,7 @@ class Surroundings:
         config = self._plan.config
         if config.mode != "real" or not self._asks_models or not self._plan.jobs:
             return {}
-        of_variants = {job.llm_variant: job.models for job in self._plan.jobs}
+        of_variants = {job.llm_variant: job.models for job in kinds_of(self._plan.jobs)}
         return served((m for models in of_variants.values() for _, _, m in every_model(models)), self._host)
 
     def _serve_models(self) -> None:
@@ -331,7 +332,7 @@ class Surroundings:
         replay = Path(config.replay_from) if config.replay_from else None
         if replay is not None and config.mode == "replay":
             from tracebench_core.store.compare import RecordedJobs  # noqa: PLC0415 - for replays alone
-            from tracebench_core.store.manifest import iter_jobs  # noqa: PLC0415
+            from tracebench_core.store.planned import iter_jobs  # noqa: PLC0415
 
             self._recorded = RecordedJobs(iter_jobs(RunLayout(replay)))
         self._gateway = start_gateway(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from tracebench_core.store import files
@@ -29,7 +28,7 @@ def commit(layout: RunLayout, ends: Sequence[EndRecord], *, journal: Journal) ->
     jobs = [path for end in ends for path in _durable_paths(layout.job(end.job_id))]
     files.sync_all([*jobs, *(path for path in layout.growing().values() if path.exists())])
     files.sync_all([layout.jobs])
-    journal.jobs_finished(replace(end, events=seal_of(layout.job(end.job_id).events)) for end in ends)
+    journal.jobs_finished(end._replace(events=seal_of(layout.job(end.job_id).events)) for end in ends)
 
 
 def _remove_empty(log: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from tracebench_core.store.index import changed_keeps, write_files_index
 from tracebench_core.store.journal import EndRecord, Journal
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.lock import RunLock
-from tracebench_core.store.manifest import iter_jobs, read_head
+from tracebench_core.store.manifest import read_head
 from tracebench_core.store.mirror import declare_meta, is_mirror_true, mirrored, restore, write_mirror
+from tracebench_core.store.planned import read_jobs
 from tracebench_core.store.recovery import mend_states
 from tracebench_core.store.results import write_result
 from tracebench_core.store.seal import seal_of
@@ -95,20 +96,20 @@ def accept_losses(run_dir: Path) -> list[Finding]:
     return losses
 
 
-def _planned(layout: RunLayout, trust: Trust) -> tuple[JobSpec, ...]:
+def _planned(layout: RunLayout, trust: Trust) -> Sequence[JobSpec]:
     """Return the jobs of the manifest, of its second copy where the manifest itself is damaged."""
     path = layout.manifest.relative_to(layout.path).as_posix()
     if layout.manifest.is_file() and trust.holds_meta(layout, path):
         try:
             read_head(layout)
-            return tuple(iter_jobs(layout))
+            return read_jobs(layout)
         except RunDirError:
             if trust.meta:
                 raise
     copy = mirrored(layout, path, trust=trust)
     if copy is None:
         read_head(layout)
-        return tuple(iter_jobs(layout))
+        return read_jobs(layout)
     return tuple(_jobs_of(json.loads(copy), layout))
 
 

@@ -6,14 +6,15 @@ changed, lost, doubled or moved line is seen. A line that a crash tore used up n
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobStatus
 from tracebench_core.store import files
 from tracebench_core.store.clock import timestamp, utc_now
@@ -22,10 +23,12 @@ from tracebench_core.store.seal import GrowingFile, Seal
 
 _SUM = b',"sum":"'
 _SUM_DIGITS = 16
+_END_DIGITS = len(_SUM) + _SUM_DIGITS + len(b'"}')
+_TAIL = 1 << 16
+"""Bytes at the end of a journal in which its last sound line is looked for first."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndRecord:
+class EndRecord(NamedTuple):
     """One job declared finished."""
 
     job_id: str
@@ -58,7 +61,7 @@ class Journal:
         layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
         self._layout = layout
         self._log = files.AppendLog(layout.journal(worker))
-        self._next = next_number(files.read_lines(layout.journal(worker)).lines)
+        self._next = _next_number(layout.journal(worker))
         self._growing = {name: GrowingFile(path) for name, path in layout.growing().items()}
         self._sealed: dict[str, Seal] = {}
         self._turn = threading.Lock()
@@ -135,8 +138,8 @@ class Journal:
 
 def encode(record: Mapping[str, Any]) -> bytes:
     """Return a record as a line that vouches for itself."""
-    plain = json.dumps(record, separators=(",", ":")).encode()
-    return plain[:-1] + _SUM + content_hash(plain)[:_SUM_DIGITS].encode() + b'"}'
+    plain = json.dumps(record, separators=(",", ":")).encode()[:-1]
+    return plain + _SUM + sum_of(plain).encode() + b'"}'
 
 
 def has_sum(line: bytes) -> bool:
@@ -146,13 +149,22 @@ def has_sum(line: bytes) -> bool:
 
 def is_sound(line: bytes) -> bool:
     """Say whether a line is as it was written."""
-    plain, found, rest = line.rpartition(_SUM)
-    return bool(found) and rest == content_hash(plain + b"}")[:_SUM_DIGITS].encode() + b'"}'
+    plain, end = line[:-_END_DIGITS], line[-_END_DIGITS:]
+    return end.startswith(_SUM) and end == _SUM + sum_of(plain).encode() + b'"}'
 
 
-def next_number(lines: list[bytes]) -> int:
+def sum_of(plain: bytes) -> str:
+    """Return the sum of a line, of which `plain` is what stands before it."""
+    return hashlib.sha256(plain + b"}").hexdigest()[:_SUM_DIGITS]
+
+
+def _next_number(journal: Path) -> int:
     """Return the number of the next line: one more than that of the last sound one, else the number of lines."""
-    for line in reversed(lines):
-        if is_sound(line):
-            return int(json.loads(line)["n"]) + 1
-    return len(lines)
+    with journal.open("rb") as content:
+        content.seek(max(0, content.seek(0, os.SEEK_END) - _TAIL))
+        tail = content.read().split(b"\n")
+    for lines in (tail, files.read_lines(journal).lines):  # a line that the tail begins within is not sound
+        for line in reversed(lines):
+            if is_sound(line):
+                return int(json.loads(line)["n"]) + 1
+    return len(files.read_lines(journal).lines)

@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobSpec
 from tracebench_core.store import files
@@ -57,13 +55,11 @@ def read_head(layout: RunLayout) -> dict[str, Any]:
         RunDirError: when there is no manifest, when it cannot be read, or when its format is newer than this reader.
     """
     text = bytearray()
-    inside = False
     for line in _lines(layout):
         if line == _OPEN:
-            inside = True
             text += b'  "jobs": []\n}\n'
-        elif not inside:
-            text += line
+            break
+        text += line
     try:
         head = json.loads(text)
         version = head["format_version"]
@@ -91,29 +87,6 @@ def iter_job_lines(layout: RunLayout) -> Iterator[bytes]:
     if not inside:
         jobs = _reformatted(layout)
         yield from (json.dumps(job).encode() for job in jobs)
-
-
-def iter_jobs(layout: RunLayout) -> Iterator[JobSpec]:
-    """Yield every job of the manifest, in plan order.
-
-    Raises:
-        RunDirError: when a job cannot be read.
-    """
-    before: JobSpec | None = None
-    for line in iter_job_lines(layout):
-        try:
-            before = _sharing(JobSpec.model_validate_json(line), before)
-        except ValidationError as err:
-            raise RunDirError(f"`{layout.manifest}` holds a job that cannot be read: {line[:60]!r}…") from err
-        yield before
-
-
-def _sharing(job: JobSpec, before: JobSpec | None) -> JobSpec:
-    """Return a job that shares what it has in common with the one before: 100,000 differ in little more than their seeds."""
-    if before is None:
-        return job
-    shared = {k: known if (known := getattr(before, k)) == value else value for k, value in job}
-    return JobSpec.model_construct(before.model_fields_set, **shared)
 
 
 def _chunks(head: Mapping[str, Any], lines: Iterable[bytes]) -> Iterator[bytes]:

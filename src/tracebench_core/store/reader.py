@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.frames import Library, make_frame
 from tracebench_core.store.journal import EndRecord
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import iter_jobs, read_head
+from tracebench_core.store.manifest import read_head
+from tracebench_core.store.planned import read_jobs
 from tracebench_core.store.reduce import not_run
 from tracebench_core.store.results import read_result
 from tracebench_core.store.spent import LedgerReader, spent_of
@@ -38,9 +39,9 @@ class Run:
         return str(self.manifest.get("run_id") or self.layout.run_id)
 
     @cached_property
-    def planned(self) -> tuple[JobSpec, ...]:
+    def planned(self) -> Sequence[JobSpec]:
         """Every planned job, in plan order."""
-        return tuple(iter_jobs(self.layout))
+        return read_jobs(self.layout)
 
     @cached_property
     def results(self) -> dict[str, JobResult]:

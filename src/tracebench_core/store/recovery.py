@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +17,15 @@ from tracebench_core.store.aside import set_aside
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.commit import commit
 from tracebench_core.store.eventlog import read_events
-from tracebench_core.store.journal import EndRecord, Journal
+from tracebench_core.store.journal import EndRecord, Journal, TrainedRecord
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import read_result, result_bytes, write_result
 from tracebench_core.store.states import stale_states
 from tracebench_core.store.trust import Trust, read_trust
+
+_LARGE = 1 << 16
+"""Bytes of a result that is read by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +37,13 @@ class Settlement:
     """Of the finished: those whose end record was missing, in plan order."""
     distrusted: dict[str, str]
     """Declared finished, but the result does not bear it out; with the reason."""
+    trained: Mapping[str, TrainedRecord]
+    """Of the others: those whose training is over."""
 
 
-def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = None) -> Settlement:
+def settle(
+    run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = None, known: Trust | None = None
+) -> Settlement:
     """Decide which of `job_ids` are finished.
 
     A job with an end record is finished when its `results.json` has the bytes that the record names by SHA-256, or when its events are
@@ -47,26 +55,27 @@ def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = N
     that was cut short are removed from the run's own folders (those of a job move away with its attempt). When the machine was started
     anew since the run was last settled, the finished jobs' states, which are not flushed, are written anew where they differ.
 
+    `known` is what the journals told earlier: they are read again if they have changed since.
+
     Raises:
         RunDirError: with `journal`, when the ledger, the recording or the control log is not what the journal sealed.
     """
     layout = RunLayout(run_dir)
-    trust = read_trust(layout)
+    trust = read_trust(layout, known=known)
     if journal is not None:
         trust.demand_growing(layout)
-    finished: dict[str, JobStatus] = {}
+    finished, doubtful = _borne_out_by_digests(layout, job_ids, trust)
     adopted: list[EndRecord] = []
     distrusted: dict[str, str] = {}
-    for job_id in job_ids:
-        declared = trust.end(job_id)
+    for job_id in doubtful:
         try:
-            end = _end_of(layout, job_id, declared, trust=trust, write=journal is not None)
+            end = _end_of(layout, job_id, trust=trust, write=journal is not None)
         except RunDirError as err:
             distrusted[job_id] = str(err)
             continue
         if end is not None:
             finished[job_id] = end.status
-            if declared is None:
+            if trust.end(job_id) is None:
                 adopted.append(end)
     if journal is not None:
         commit(layout, adopted, journal=journal)
@@ -77,7 +86,7 @@ def settle(run_dir: Path, job_ids: Iterable[str], *, journal: Journal | None = N
                 files.remove_cut_short(job.path)
                 mend_states(job, read_events(job).events)
             journal.settled()
-    return Settlement(finished, tuple(end.job_id for end in adopted), distrusted)
+    return Settlement(finished, tuple(end.job_id for end in adopted), distrusted, trust.trained)
 
 
 def mend_states(layout: JobLayout, events: Sequence[Event]) -> None:
@@ -91,21 +100,23 @@ def mend_states(layout: JobLayout, events: Sequence[Event]) -> None:
         files.write_whole(path, content)
 
 
-def _end_of(
-    layout: RunLayout, job_id: str, declared: EndRecord | None, *, trust: Trust, write: bool
-) -> EndRecord | None:
+def _end_of(layout: RunLayout, job_id: str, *, trust: Trust, write: bool) -> EndRecord | None:
     """Return how a job ended, None when it has not.
 
     Raises:
         RunDirError: when it is declared finished and neither its result nor its events bear that out.
     """
+    declared = trust.end(job_id)
     if declared is None or not declared.digest:
         return _verified(layout.job(job_id), declared)
+    job = layout.job(job_id)
     try:
-        _check_digest(f"{layout.jobs}/{job_id}/results.json", declared.digest)
-    except RunDirError:
-        if not _is_restored(layout.job(job_id), declared, trust=trust, write=write):
-            raise
+        is_whole = content_hash(job.results.read_bytes()) == declared.digest
+        why = "its `results.json` is not the file that the journal declared finished"
+    except OSError as err:
+        is_whole, why = False, f"its `results.json` cannot be read: {err.strerror}"
+    if not is_whole and not _is_restored(job, declared, trust=trust, write=write):
+        raise RunDirError(why)
     return declared
 
 
@@ -154,15 +165,46 @@ def _borne_out(job: JobLayout) -> EndRecord | None:
     return EndRecord(job.job_id, stored.result.status, stored.digest) if demanded == stored.digest else None
 
 
-def _check_digest(path: str, digest: str) -> None:
-    """Compare a file with its digest; by plain paths and reads, because a resumed run does this 100,000 times."""
-    try:
-        fd = os.open(path, os.O_RDONLY)
-    except OSError as err:
-        raise RunDirError(f"its `results.json` cannot be read: {err.strerror}") from err
-    try:
-        data = os.read(fd, os.fstat(fd).st_size)
-    finally:
-        os.close(fd)
-    if content_hash(data) != digest:
-        raise RunDirError("its `results.json` is not the file that the journal declared finished")
+def _borne_out_by_digests(
+    layout: RunLayout, job_ids: Iterable[str], trust: Trust
+) -> tuple[dict[str, JobStatus], list[str]]:
+    """Return the jobs whose results have the bytes that the journal names, and those of which more has to be asked."""
+    finished: dict[str, JobStatus] = {}
+    doubtful: list[str] = []
+    with _Digests(layout) as digests:
+        for job_id in job_ids:
+            declared = trust.end(job_id)
+            if declared is not None and declared.digest and digests.of(job_id) == declared.digest:
+                finished[job_id] = declared.status
+            else:
+                doubtful.append(job_id)
+    return finished, doubtful
+
+
+class _Digests:
+    """The SHA-256 of jobs' results, by as few calls to the system as it takes: a resumed run asks for 100,000."""
+
+    def __init__(self, layout: RunLayout) -> None:
+        self._path = layout.jobs
+        self._folder = -1
+
+    def __enter__(self) -> _Digests:
+        with suppress(OSError):
+            self._folder = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._folder >= 0:
+            os.close(self._folder)
+
+    def of(self, job_id: str) -> str:
+        """Return the digest of a job's result, nothing for one that is missing, larger than most, or cannot be read."""
+        try:
+            fd = os.open(job_id + "/results.json", os.O_RDONLY, dir_fd=self._folder)
+            try:
+                data = os.read(fd, _LARGE)
+            finally:
+                os.close(fd)
+        except OSError:
+            return ""
+        return content_hash(data) if len(data) < _LARGE else ""

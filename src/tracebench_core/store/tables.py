@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from tracebench_core.store import files
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.leaderboard import COLUMNS as LEADERBOARD_COLUMNS
 from tracebench_core.store.leaderboard import standings
+from tracebench_core.store.planned import chosen_of, ids_of, series_of
 from tracebench_core.store.reduce import not_run
 from tracebench_core.store.results import read_result
 from tracebench_core.store.rows import COLUMNS, GroupKey, Row, group_of, make_row
@@ -45,17 +45,13 @@ class TableWriter:
         self._groups: dict[GroupKey, GroupKey] = {}
         self._next_write = float("-inf")
         self._is_stale = True
-        self._unread: deque[JobSpec] = deque()
+        self._unread: Iterator[tuple[JobSpec, GroupKey]] = iter(())
+        self._is_read = True
         self._ledger = LedgerReader(layout.ledger)
 
     def add(self, job: JobSpec, result: JobResult) -> None:
         """Take the result of a job; it replaces an earlier one of that job."""
-        job_layout = self._layout.job(job.job_id)
-        tb = f"jobs/{job.job_id}/tb" if job_layout.tensorboard.is_dir() else ""
-        group = group_of(job)
-        group = self._groups.setdefault(group, group)  # one key for all seeds: a run may have 100,000 rows
-        self._rows[job.job_id] = make_row(job, result, group=group, run_id=self._run_id, tb_logdir=tb)
-        self._is_stale = True
+        self._add(job, result, group_of(job))
 
     def load(self, job_ids: Iterable[str] | None = None) -> None:
         """Have the results that are on disk read, of the given jobs or of all; a job whose result cannot be read is left out.
@@ -63,8 +59,15 @@ class TableWriter:
         They are read when a table needs them, and until then for a second at a time: a resumed run may have 100,000, and its jobs do not
         wait for them.
         """
-        wanted = None if job_ids is None else set(job_ids)
-        self._unread = deque(job for job in self._jobs if wanted is None or job.job_id in wanted)
+        wanted = None if job_ids is None else frozenset(job_ids)
+        self._unread = (
+            (part.job(i), group)
+            for part in series_of(self._jobs)
+            for group in [group_of(part.like)]
+            for i, job_id in enumerate(part.ids)
+            if (wanted is None or job_id in wanted) and job_id not in self._rows  # not run again since
+        )
+        self._is_read = False
 
     def maybe_write(self, now: float) -> bool:
         """Rewrite the tables when something changed and it is time; `now` is monotonic, in seconds. Return whether they were written."""
@@ -72,7 +75,7 @@ class TableWriter:
             return False
         started = time.perf_counter()
         self._read(until=started + INTERVAL)
-        if self._unread:
+        if not self._is_read:
             return False
         self._write(RunEnd(), durable=False)
         self._next_write = now + max(INTERVAL, (time.perf_counter() - started) / SHARE)
@@ -82,7 +85,7 @@ class TableWriter:
         """Return the content of every table as it would be written now."""
         self._read()
         self._ledger.read()
-        found = (self._rows[job.job_id] for job in self._jobs if job.job_id in self._rows)
+        found = (self._rows[job_id] for job_id in ids_of(self._jobs) if job_id in self._rows)
         rows = [replace(row, spent=self._ledger.of(row.job_id)) for row in found]
         board = [standing.line() for standing in standings(rows)]
         layout = self._layout
@@ -102,9 +105,8 @@ class TableWriter:
     def complete(self) -> None:
         """Give every planned job without a result a row that says `not_run`."""
         self._read()
-        for job in self._jobs:
-            if job.job_id not in self._rows:
-                self.add(job, not_run(job))
+        for job in chosen_of(self._jobs, lambda job_id: job_id not in self._rows):
+            self.add(job, not_run(job))
 
     def finish(self, end: RunEnd) -> None:
         """Write the tables for good, with every planned job."""
@@ -112,11 +114,19 @@ class TableWriter:
         self._write(end, durable=True)
 
     def _read(self, until: float = math.inf) -> None:
-        while self._unread and time.perf_counter() < until:
-            job = self._unread.popleft()
-            if job.job_id not in self._rows:  # not run again since
-                with suppress(RunDirError):
-                    self.add(job, read_result(self._layout.job(job.job_id)).result)
+        while not self._is_read and time.perf_counter() < until:
+            job, group = next(self._unread, (None, None))
+            if job is None or group is None:
+                self._is_read = True
+                break
+            with suppress(RunDirError):
+                self._add(job, read_result(self._layout.job(job.job_id)).result, group)
+
+    def _add(self, job: JobSpec, result: JobResult, group: GroupKey) -> None:
+        tb = f"jobs/{job.job_id}/tb" if self._layout.job(job.job_id).tensorboard.is_dir() else ""
+        group = self._groups.setdefault(group, group)  # one key for all seeds: a run may have 100,000 rows
+        self._rows[job.job_id] = make_row(job, result, group=group, run_id=self._run_id, tb_logdir=tb)
+        self._is_stale = True
 
     def _write(self, end: RunEnd, *, durable: bool) -> None:
         for path, content in self.render(end).items():

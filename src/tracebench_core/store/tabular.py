@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
@@ -109,7 +109,7 @@ class Source:
 
     layout: RunLayout
     run_id: str
-    jobs: tuple[JobSpec, ...]
+    jobs: Sequence[JobSpec]
     results: Mapping[str, JobResult]
     demand_events: Callable[[str], None]
     """Raises where the events of a job are not what they were."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobStatus
 from tracebench_core.store import files
-from tracebench_core.store.journal import EndRecord, TrainedRecord, has_sum, is_sound
+from tracebench_core.store.journal import EndRecord, TrainedRecord
+from tracebench_core.store.journal_lines import STATUSES, JournalReader, TimedEnd
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.seal import Seal, seal_of
-
-_STATUSES = frozenset(get_args(JobStatus))
 
 
 class JournalDamage(NamedTuple):
@@ -53,6 +51,8 @@ class Trust:
     damage: list[JournalDamage] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
     """Journals with a line that a crash cut short."""
+    stamps: tuple[tuple[Any, ...], ...] = ()
+    """Of the journals as they were when they were read."""
 
     def end(self, job_id: str) -> EndRecord | None:
         """Return the end record that speaks of a job's present files."""
@@ -107,19 +107,33 @@ def damaged(layout: RunLayout, path: Path) -> RunDirError:
     )
 
 
-def read_trust(run_dir: Path | RunLayout) -> Trust:
-    """Read every journal of a run. Lines that do not parse, or do not vouch for themselves, are left out and told."""
+def read_trust(run_dir: Path | RunLayout, *, known: Trust | None = None) -> Trust:
+    """Read every journal of a run. Lines that do not parse, or do not vouch for themselves, are left out and told.
+
+    Return `known`, which was read earlier, where no journal has changed since.
+    """
     layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
-    trust = Trust()
+    if known is not None and known.stamps == _stamps(layout):
+        return known
+    trust = Trust(stamps=_stamps(layout))
     latest: dict[str, str] = {}
     for path in layout.journals():
         name = path.relative_to(layout.path).as_posix()
-        ends_here: dict[str, str] = {}
-        for record in _sound_records(path, name, trust):
+        reader = JournalReader(path)
+        ends_here: set[str] = set()
+        for record in reader:
             try:
-                _take(trust, record, latest=latest, ends_here=ends_here)
+                if isinstance(record, TimedEnd):
+                    _take_end(trust, record, latest=latest, ends_here=ends_here)
+                elif record["kind"] != "job_finished":
+                    _take(trust, record)
+                elif (end := _end_of(record)) is not None:
+                    _take_end(trust, end, latest=latest, ends_here=ends_here)
             except (TypeError, KeyError, ValueError, AttributeError):
                 continue
+        trust.torn += [name] * reader.torn
+        if reader.damage and not _is_accepted(trust, path, name):
+            trust.damage.append(JournalDamage(name, reader.damage))
     return trust
 
 
@@ -139,10 +153,16 @@ def is_settled(run_dir: Path | RunLayout) -> bool:
     return bool(boot) and boot in read_trust(run_dir).boots
 
 
-def _take(trust: Trust, record: Mapping[str, Any], *, latest: dict[str, str], ends_here: dict[str, str]) -> None:
+def _stamps(layout: RunLayout) -> tuple[tuple[Any, ...], ...]:
+    try:
+        found = [(path.name, path.stat()) for path in layout.journals()]
+    except OSError:
+        return ((),)  # which no other reading has
+    return tuple((name, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for name, stat in found)
+
+
+def _take(trust: Trust, record: Mapping[str, Any]) -> None:
     match record["kind"]:
-        case "job_finished":
-            _take_end(trust, record, latest=latest, ends_here=ends_here)
         case "job_started" | "job_trained":
             _take_progress(trust, record)
         case "opened":
@@ -178,62 +198,25 @@ def _seals(record: Mapping[str, Any]) -> dict[str, Seal]:
     return {path: seal for path, data in record["files"].items() if (seal := Seal.from_json(data)) is not None}
 
 
-def _take_end(trust: Trust, record: Mapping[str, Any], *, latest: dict[str, str], ends_here: dict[str, str]) -> None:
+def _end_of(record: Mapping[str, Any]) -> TimedEnd | None:
+    job, status = record["job"], record["status"]
+    if status not in STATUSES or not isinstance(job, str):
+        return None
+    return TimedEnd(record["t"], EndRecord(job, status, str(record["digest"]), Seal.from_json(record.get("events"))))
+
+
+def _take_end(trust: Trust, timed: TimedEnd, *, latest: dict[str, str], ends_here: set[str]) -> None:
     """Take an end record: within a journal the later line counts, whatever the clock says; between journals the later time."""
-    at, job, status = record["t"], record["job"], record["status"]
-    if status not in _STATUSES or not isinstance(job, str):
-        return
+    at, end = timed
+    job = end.job_id
     if job not in latest or job in ends_here or at >= latest[job]:
-        latest[job] = ends_here[job] = at
-        trust.ends[job] = EndRecord(job, status, str(record["digest"]), Seal.from_json(record.get("events")))
+        latest[job] = at
+        ends_here.add(job)
+        trust.ends[job] = end
         trust.restarted.discard(job)
         trust.trained.pop(job, None)
-
-
-def _sound_records(path: Path, name: str, trust: Trust) -> Iterator[Any]:
-    """Yield the records of one journal that are as they were written, each once, and note what is not."""
-    lines, torn = files.read_lines(path)
-    unsound = damage = 0
-    expected: int | None = None
-    seen: set[int] = set()
-    sums_began = False
-    for line in lines:
-        if not is_sound(line):
-            if not sums_began and not has_sum(line):
-                yield from _parsed(line)  # written by an older version
-            unsound += 1
-            continue
-        record = json.loads(line)
-        number = int(record["n"])
-        first_expected = number if lines and not has_sum(lines[0]) else 0
-        wanted = expected if expected is not None else first_expected
-        if number == wanted:
-            trust.torn += [name] * (unsound > 0 and sums_began)
-        else:
-            damage += 1
-        expected = max(number, wanted - 1) + 1
-        unsound, sums_began = 0, True
-        if number not in seen:
-            seen.add(number)
-            yield record
-    if sums_began and unsound:
-        if torn and unsound == 1:
-            trust.torn.append(name)
-        else:
-            damage += unsound
-    if damage and not _is_accepted(trust, path, name):
-        trust.damage.append(JournalDamage(name, damage))
 
 
 def _is_accepted(trust: Trust, path: Path, name: str) -> bool:
     accepted = trust.accepted.get(name)
     return accepted is not None and seal_of(path, size=accepted.size) == accepted
-
-
-def _parsed(line: bytes) -> Iterator[Any]:
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return
-    if isinstance(record, dict):
-        yield record

@@ -1,7 +1,10 @@
 import json
+import re
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.store.samples import job_spec, whole_job
 
 from tracebench_core.specs.events import CandidateSeen, JobFinished
@@ -12,6 +15,7 @@ from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.recovery import settle
 from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import write_result
+from tracebench_core.store.seal import Seal
 from tracebench_core.store.states import write_states
 from tracebench_core.store.trust import end_records, finished_jobs, is_settled, read_trust
 from tracebench_core.store.writer import EventWriter
@@ -223,3 +227,50 @@ def test_threads_that_write_at_once_lose_no_record(run):
             thread.join()
     assert len(finished_jobs(run)) == 800
     assert read_trust(run).damage == []
+
+
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 3000), st.binary(max_size=3)), max_size=4),
+    lines=st.permutations(range(9)),
+)
+def test_end_records_read_by_their_form_are_what_json_makes_of_them(tmp_path_factory, changes, lines):
+    run = RunLayout(tmp_path_factory.mktemp("run"))
+    with Journal(run) as journal:
+        for n in range(4):
+            journal.job_started(f"{n:012x}")
+        journal.jobs_finished([EndRecord(f"{n:012x}", "ok", "0" * 64, Seal(n, "a" * 64)) for n in range(3)])
+        journal.jobs_finished([EndRecord("0" * 12, "timeout"), EndRecord("f", "failed", "ab")])
+    text = run.journal("main").read_bytes().splitlines(keepends=True)
+    data = bytearray(b"".join(text[i] for i in (sorted(lines) if changes else lines)))
+    for place, new in changes:
+        data[place : place + len(new)] = new
+    run.journal("main").write_bytes(data)
+
+    quick = read_trust(run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tracebench_core.store.journal_lines._FINISHED", re.compile("nothing"))
+        assert read_trust(run) == quick
+
+
+def test_journals_that_have_not_changed_are_not_read_again(run):
+    with Journal(run) as journal:
+        journal.job_finished("a", "ok", digest="d")
+        known = read_trust(run)
+        assert read_trust(run, known=known) is known
+        journal.job_started("b")
+    assert read_trust(run, known=known).begun_since == {"b"}
+    with Journal(run, "other") as journal:
+        journal.job_finished("c", "ok")
+    assert set(read_trust(run, known=known).ends) == {"a", "c"}
+
+
+def test_a_journal_is_continued_behind_a_long_line(run):
+    with Journal(run) as journal:
+        journal.job_started("a")
+    with run.journal("main").open("ab") as log:
+        log.write(b"x" * (1 << 17))
+    with Journal(run) as journal:
+        journal.job_started("b")
+    trust = read_trust(run)
+    assert trust.restarted == {"a", "b"}
+    assert (trust.damage, trust.torn) == ([], ["journal-main.jsonl"])

@@ -13,8 +13,9 @@ from tracebench_core.specs import RunConfig, TaskEntry
 from tracebench_core.store.environment import GitState, installed_packages, read_environment, read_git
 from tracebench_core.store.index import read_files_index, write_files_index
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import FORMAT_VERSION, iter_jobs, read_head, update_manifest, write_manifest
+from tracebench_core.store.manifest import FORMAT_VERSION, read_head, update_manifest, write_manifest
 from tracebench_core.store.meta import write_config, write_environment, write_job_meta
+from tracebench_core.store.planned import iter_jobs
 
 
 @pytest.fixture

@@ -1,0 +1,107 @@
+"""Reads one journal: its records that are as they were written, each once, and what was found beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, get_args
+
+from tracebench_core.specs import JobStatus
+from tracebench_core.store.journal import EndRecord, has_sum, is_sound, sum_of
+from tracebench_core.store.seal import Seal
+
+STATUSES: Mapping[str, JobStatus] = MappingProxyType({status: status for status in get_args(JobStatus)})
+_FINISHED = re.compile(
+    r'\{"n":(0|[1-9][0-9]*),"t":"([0-9T:.Z-]+)","kind":"job_finished","job":"([0-9A-Za-z]+)",'
+    rf'"status":"({"|".join(STATUSES)})","digest":"([0-9a-f]*)"'
+    r'(?:,"events":\[(0|[1-9][0-9]*),"([0-9a-f]{64})"\])?,"sum":"([0-9a-f]{16})"\}\n'
+)
+"""An end record as `Journal` writes it, of which a run may have 100,000; one that looks otherwise is read as JSON."""
+_AFTER = len(',"sum":"0123456789abcdef"}\n')
+_BUFFER = 1 << 20
+
+
+class TimedEnd(NamedTuple):
+    """An end record with its time."""
+
+    at: str
+    end: EndRecord
+
+
+class JournalReader:
+    """Iterate over it once; then `damage` and `torn` say what else there is. One line is held at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.damage = 0
+        """Complete lines that were changed, or are missing, doubled or out of place."""
+        self.torn = 0
+        """Lines that a crash cut short."""
+        self._expected: int | None = None
+        self._seen: set[int] = set()
+        self._unsound = 0
+        self._is_of_older: bool | None = None
+
+    def __iter__(self) -> Iterator[TimedEnd | Mapping[str, Any]]:
+        """Yield end records with their times, and every other record as it was read."""
+        match, seen = _FINISHED.fullmatch, self._seen
+        raw = b"\n"
+        for raw in self._raw_lines():
+            if not self._unsound and (found := match(raw.decode("latin-1"))) is not None:
+                digits, at, job, status, digest, size, sha256, told = found.groups()
+                number = int(digits)
+                if number == self._expected and sum_of(raw[:-_AFTER]) == told:
+                    self._expected = number + 1
+                    seen.add(number)
+                    seal = None if size is None else Seal(int(size), sha256)
+                    yield TimedEnd(at, EndRecord(job, STATUSES[status], digest, seal))
+                    continue
+            if line := raw.removesuffix(b"\n"):
+                yield from self._read(line)
+        self._end(is_torn=not raw.endswith(b"\n"))
+
+    def _raw_lines(self) -> Iterator[bytes]:
+        with suppress(FileNotFoundError), self._path.open("rb", buffering=_BUFFER) as journal:
+            yield from journal
+
+    def _read(self, line: bytes) -> Iterator[Mapping[str, Any]]:
+        if self._is_of_older is None:
+            self._is_of_older = not has_sum(line)
+        if not is_sound(line):
+            if self._expected is None and not has_sum(line):
+                yield from _parsed(line)  # written by an older version
+            self._unsound += 1
+            return
+        record = json.loads(line)
+        number = int(record["n"])
+        wanted = self._expected if self._expected is not None else number if self._is_of_older else 0
+        if number == wanted:
+            self.torn += self._unsound > 0 and self._expected is not None
+        else:
+            self.damage += 1
+        self._expected = max(number, wanted - 1) + 1
+        self._unsound = 0
+        if number not in self._seen:
+            self._seen.add(number)
+            yield record
+
+    def _end(self, *, is_torn: bool) -> None:
+        if self._expected is None or not self._unsound:
+            return
+        if is_torn and self._unsound == 1:
+            self.torn += 1
+        else:
+            self.damage += self._unsound
+
+
+def _parsed(line: bytes) -> Iterator[Mapping[str, Any]]:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return
+    if isinstance(record, dict):
+        yield record
