@@ -11,6 +11,7 @@ from tracebench_core.analysis.entrants import models_of
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import Axis, JobSpec, Split, SplitData
+from tracebench_core.store.planned import kinds_of
 from tracebench_core.store.reader import Run
 
 FORBIDDING_TASK_FIELDS = ("comparability", "source", "salt", "aggregate")
@@ -42,7 +43,7 @@ class Finding:
 
 def is_demonstration(run: Run) -> bool:
     """Tell whether any of the run's jobs was answered by the stub that shows shipped answers."""
-    return any(identity.model == DEMONSTRATOR for job in run.planned for identity in job.models.values())
+    return any(identity.model == DEMONSTRATOR for job in kinds_of(run.planned) for identity in job.models.values())
 
 
 def refuse_demonstrations(runs: Sequence[Run]) -> None:

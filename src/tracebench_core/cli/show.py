@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 COLUMNS = (
     "job", "task", "trainer", "seed", "status", "initial", "best", "test", "evaluations", "calls", "tokens", "usd", "seconds",
 )  # fmt: skip
+MOST_JOBS = 2000
+"""Of a run that is shown with every job."""
 LEAST = ("tokens", "calls", "usd", "seconds", "evaluations", "initial", "test", "seed")
 """What a narrow terminal leaves out first."""
 
@@ -46,6 +48,12 @@ def show(
         Path | None,
         typer.Option(metavar="DIR", help="Write what its suite draws of it into a folder: .svg, .png, .vl.json, .csv."),
     ] = None,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Of a run of many jobs: compare its trainers and show every job, as of any other run."
+        ),
+    ] = False,
     columns: Columns = None,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
@@ -69,7 +77,18 @@ def show(
     elif job is not None:
         _show_job(load_run(job.parent.parent), job, as_json=as_json)
     else:
-        _show_run(load_run(find_run(name, runs_dir=runs_dir)), columns=shown, as_json=as_json)
+        run = load_run(find_run(name, runs_dir=runs_dir))
+        if every or shown is not None or as_json or not is_large(run):
+            _show_run(run, columns=shown, as_json=as_json)
+        else:
+            from tracebench_core.cli.overview import show_overview
+
+            show_overview(run)
+
+
+def is_large(run: Run) -> bool:
+    """Tell whether a run has more jobs than a screen shows."""
+    return len(run.planned) > MOST_JOBS
 
 
 def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None:

@@ -14,15 +14,14 @@ from tracebench_core.specs.events import CandidateSeen, Event
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.frames import Library, make_frame
-from tracebench_core.store.journal import EndRecord
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import read_head
 from tracebench_core.store.planned import read_jobs
 from tracebench_core.store.reduce import not_run
-from tracebench_core.store.results import read_result
 from tracebench_core.store.spent import LedgerReader, spent_of
 from tracebench_core.store.tabular import SPECS, Source, TableName
 from tracebench_core.store.trust import Trust, damaged, read_trust
+from tracebench_core.store.vouched import vouched_result
 
 
 class Run:
@@ -50,7 +49,10 @@ class Run:
         Raises:
             RunDirError: when a result is not what the journal vouches for.
         """
-        return {job.job_id: self._result(job) for job in self.planned}
+        return {
+            job.job_id: vouched_result(self.layout.job(job.job_id), trust=self.trust) or not_run(job)
+            for job in self.planned
+        }
 
     def job(self, job_id: str) -> JobSpec:
         """Return one job.
@@ -145,24 +147,6 @@ class Run:
     def trust(self) -> Trust:
         """What the journals of the run vouch for."""
         return read_trust(self.layout)
-
-    def _result(self, job: JobSpec) -> JobResult:
-        """Return a job's result; of a run under way, what the journal says now decides."""
-        layout = self.layout.job(job.job_id)
-        try:
-            stored = read_result(layout)
-        except RunDirError:
-            stored = None
-        digest = stored.digest if stored is not None else None
-        if not _is_vouched_for(digest, self.trust.end(job.job_id)) and not _is_vouched_for(
-            digest, read_trust(self.layout).end(job.job_id)
-        ):
-            raise damaged(self.layout, layout.results)
-        return stored.result if stored is not None else not_run(job)
-
-
-def _is_vouched_for(digest: str | None, end: EndRecord | None) -> bool:
-    return end is None or not end.digest or end.digest == digest
 
 
 def load_run(path: str | Path) -> Run:

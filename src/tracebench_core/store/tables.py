@@ -6,7 +6,6 @@ import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from tracebench_core.store.salts import read_salts
 from tracebench_core.store.spent import LedgerReader, spent_of
 from tracebench_core.store.summary import RunEnd, summary_bytes
 from tracebench_core.store.trust import Trust
+from tracebench_core.store.vouched import vouched_result
 
 INTERVAL = 1.0
 """Seconds between two rewrites while the run is under way, at the least."""
@@ -37,8 +37,10 @@ class TableWriter:
     Rows stand in plan order. While the run is under way only jobs that ended have one; `finish` adds the rest as `not_run`.
     """
 
-    def __init__(self, layout: RunLayout, jobs: Sequence[JobSpec]) -> None:
+    def __init__(self, layout: RunLayout, jobs: Sequence[JobSpec], *, trust: Trust | None = None) -> None:
+        """With `trust`, a result that it does not vouch for is refused when it is read."""
         self._layout = layout
+        self._trust = trust
         self._jobs = jobs
         self._run_id = layout.run_id
         self._rows: dict[str, Row] = {}
@@ -119,8 +121,18 @@ class TableWriter:
             if job is None or group is None:
                 self._is_read = True
                 break
-            with suppress(RunDirError):
-                self._add(job, read_result(self._layout.job(job.job_id)).result, group)
+            result = self._result(job)
+            if result is not None:
+                self._add(job, result, group)
+
+    def _result(self, job: JobSpec) -> JobResult | None:
+        layout = self._layout.job(job.job_id)
+        if self._trust is not None:
+            return vouched_result(layout, trust=self._trust)
+        try:
+            return read_result(layout).result
+        except RunDirError:
+            return None
 
     def _add(self, job: JobSpec, result: JobResult, group: GroupKey) -> None:
         tb = f"jobs/{job.job_id}/tb" if self._layout.job(job.job_id).tensorboard.is_dir() else ""

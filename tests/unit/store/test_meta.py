@@ -14,7 +14,7 @@ from tracebench_core.store.environment import GitState, installed_packages, read
 from tracebench_core.store.index import read_files_index, write_files_index
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import FORMAT_VERSION, read_head, update_manifest, write_manifest
-from tracebench_core.store.meta import write_config, write_environment, write_job_meta
+from tracebench_core.store.meta import read_config, write_config, write_environment, write_job_meta
 from tracebench_core.store.planned import iter_jobs
 
 
@@ -71,6 +71,14 @@ def test_the_config_snapshot_is_the_resolved_config(run):
     config = RunConfig(tasks=(TaskEntry(id="a:b"),))
     write_config(run, config)
     assert RunConfig.model_validate(yaml.safe_load(run.config_snapshot.read_bytes())) == config
+
+
+@pytest.mark.parametrize("seeds", [range(3), range(500), [7, *range(300), 10**15, 7], [0] * 150])
+def test_the_config_is_read_as_it_was_written_however_many_seeds_it_has(run, seeds):
+    misleading = "seeds:\n" + "- 1\n" * 200
+    config = RunConfig(tasks=(TaskEntry(id="a:b", eval_kwargs={"text": misleading}),), seeds=tuple(seeds))
+    write_config(run, config)
+    assert read_config(run) == config
 
 
 def test_secrets_are_told_as_set_or_unset_and_never_by_value(run, monkeypatch):

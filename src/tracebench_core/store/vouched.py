@@ -1,0 +1,31 @@
+"""A job's result as the journal vouches for it."""
+
+from __future__ import annotations
+
+from tracebench_core.errors import RunDirError
+from tracebench_core.specs import JobResult
+from tracebench_core.store.journal import EndRecord
+from tracebench_core.store.layout import JobLayout
+from tracebench_core.store.results import read_result
+from tracebench_core.store.trust import Trust, damaged, read_trust
+
+
+def vouched_result(layout: JobLayout, *, trust: Trust) -> JobResult | None:
+    """Return a job's result, None where there is none that can be read; of a run under way, what the journal says now decides.
+
+    Raises:
+        RunDirError: when it is not what the journal vouches for.
+    """
+    try:
+        stored = read_result(layout)
+    except RunDirError:
+        stored = None
+    digest = stored.digest if stored is not None else None
+    job_id = layout.job_id
+    if not _fits(digest, trust.end(job_id)) and not _fits(digest, read_trust(layout.run, known=trust).end(job_id)):
+        raise damaged(layout.run, layout.results)
+    return stored.result if stored is not None else None
+
+
+def _fits(digest: str | None, end: EndRecord | None) -> bool:
+    return end is None or not end.digest or end.digest == digest
