@@ -224,31 +224,3 @@ def test_calls_wait_for_a_free_slot(open_door: Open) -> None:
         for thread in threads:
             thread.join()
     assert time.monotonic() - begun >= 3 * 0.2
-
-
-class Counting(GatewayClient):
-    """Keeps what it sends."""
-
-    def _exchange(self, method: str, path: str, headers: dict[str, str], content: bytes | None) -> tuple[int, bytes]:
-        self.__dict__.setdefault("sent", []).append(path.partition("?")[0].rpartition("/")[2])
-        return super()._exchange(method, path, headers, content)
-
-
-def test_what_an_answer_has_told_is_not_asked_for_again(open_door: Open) -> None:
-    client = Counting(open_door(budget=Budget(llm_calls=2)).client._access)
-    client.start_clock()
-    assert client.used().llm_calls == 0
-    client.complete(say("hello"), role="agent")
-    assert (len(client.records()), client.used().llm_calls) == (1, 1)
-    client.complete(say("hello again"), role="agent")
-    assert (client.used().llm_calls, len(client.records(1))) == (2, 1)
-    with pytest.raises(BudgetExhausted):
-        client.complete(say("once more"), role="agent")
-    refused = client.refusal()
-    assert (refused and refused.axis, client.used().refused) == ("llm_calls", 1)
-    client.end_training()
-    assert client.used().llm_calls == 2
-    client.close()
-
-    asked_by_call = ["completions", "records"], ["completions", "used", "records"], ["completions", "used"]
-    assert client.__dict__["sent"] == ["clock", *asked_by_call[0], *asked_by_call[1], *asked_by_call[2], "end"]

@@ -151,8 +151,6 @@ def test_a_providers_error_text_comes_without_the_key(desk: Desk) -> None:
 def test_a_bad_request_is_named_and_asks_nobody(open_door: Open, request_: dict[str, object], words: str) -> None:
     door = open_door()
     with pytest.raises(ModelError, match=words) as failure:
-        door.client._ask(
-            "POST", "/v1/chat/completions", key=door.client._access.keys["agent"]["training"], body=request_
-        )
+        door.client.complete(role="agent", **request_)
     assert failure.value.kind == "request"
     assert door.client.records() == []

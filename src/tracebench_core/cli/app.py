@@ -34,7 +34,7 @@ from tracebench_core.cli import (
 from tracebench_core.cli.announced import announce, announce_plugin
 from tracebench_core.cli.keyless import begin
 from tracebench_core.errors import UNWRITABLE, TraceBenchError, UsageError
-from tracebench_core.leaving import code_of, leave
+from tracebench_core.leaving import code_of, is_watched, leave
 
 COMMANDS = "tracebench.commands"
 """Entry-point group of commands that plugins add: each entry is a `typer.Typer`."""
@@ -127,7 +127,7 @@ def program() -> None:
     try:
         main()
     except SystemExit as err:
-        if sys.getprofile() is not None or sys.gettrace() is not None:
+        if is_watched():
             raise
         leave(code_of(err))
 

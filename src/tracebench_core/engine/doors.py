@@ -179,4 +179,4 @@ def _models(order: JobOrder) -> Models:
     from tracebench_core.llm.access import JobAccess  # noqa: PLC0415 - jobs without a model skip it
     from tracebench_core.llm.client import GatewayClient  # noqa: PLC0415
 
-    return GatewayClient(JobAccess.model_validate(order.access))
+    return GatewayClient(JobAccess.model_validate(order.access), is_fresh=order.phase == "train")

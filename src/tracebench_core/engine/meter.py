@@ -185,7 +185,8 @@ class Meter:
 
     def _begin(self) -> None:
         if self._started is None:
-            began = self._models.start_clock() if self._models is not None else None
+            capped = self._models if self.caps.seconds is not None else None
+            began = capped.start_clock() if capped is not None else None
             self._started = self._clock() if began is None else began
 
     def _check_time(self) -> None:

@@ -201,6 +201,8 @@ class Recorder:
             return
         with self._lock:
             for record in records:
+                if record.call <= self._last_call:
+                    continue  # another thread was told of it, too
                 self._write(record)
                 self._last_call = record.call
                 if record.phase == "training":

@@ -10,6 +10,8 @@ from tracebench_core.specs.base import Spec
 Phase = Literal["training", "scoring"]
 """`training` is capped by the job's budget; `scoring` is the engine's own final measurement, metered and not capped."""
 PHASES: tuple[Phase, ...] = ("training", "scoring")
+LEDGER_HEADER = "x-tracebench-ledger"
+"""`<engine's key> <number>`: asks that an answer to a model call tells how the job stands and what was filed after that call, too."""
 
 
 Scope = Literal["job", "run"]

@@ -15,7 +15,8 @@ from pydantic import SecretStr
 
 from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.llm import turns
-from tracebench_core.llm.access import JobAccess, Phase, Refusal
+from tracebench_core.llm.access import LEDGER_HEADER, JobAccess, Phase, Refusal
+from tracebench_core.llm.told import Told
 from tracebench_core.specs import Completion, Endpoint, Message, Role, Usage
 from tracebench_core.specs.events import LLMCall
 
@@ -28,18 +29,15 @@ PAYMENT_REQUIRED = 402
 class GatewayClient:
     """One job's line to the gateway. Threads may share it, and a forked child may go on with it."""
 
-    def __init__(self, access: JobAccess) -> None:
+    def __init__(self, access: JobAccess, *, is_fresh: bool = False) -> None:
+        """`is_fresh`: nobody has asked anything with this access yet."""
         self._access = access
         parts = urlsplit(access.base_url)
         self._address = (parts.hostname or "127.0.0.1", parts.port or 80)
         self._prefix = parts.path
         self._local = threading.local()
-        self._asked = 0
+        self._told = Told(is_whole=is_fresh)
         self._has_open_door = False
-        self._known_records = -1
-        self._last_call = 0
-        self._usage = (-1, Usage())  # after how many calls of ours it was told, and what
-        self._began: float | None = None
 
     def complete(
         self, messages: Sequence[Message], *, role: Role, phase: Phase = "training", n: int = 1, **sampling: Any
@@ -52,11 +50,15 @@ class GatewayClient:
         """
         model = self._access.models[role].model
         body = {"model": model, "messages": list(messages), "n": n} | sampling
+        path, key = f"{self._prefix}/chat/completions", self._access.keys[role][phase]
+        headers = {LEDGER_HEADER: f"{self._access.engine_key} {self._told.last}"}
+        answer: dict[str, Any] = {}
         try:
-            path, key = f"{self._prefix}/chat/completions", self._access.keys[role][phase]
-            answer = self._ask("POST", path, key=key, body=body, turn=turns.current())
+            status, answer = self._send("POST", path, key=key, body=body, headers=headers, turn=turns.current())
         finally:
-            self._asked += 1
+            self._told.hear(answer.get("tracebench"))
+        if status != http.client.OK:
+            _raise(status, answer)
         usage = _usage(answer["usage"], calls=n)
         return [
             Completion(
@@ -77,60 +79,46 @@ class GatewayClient:
     def records(self, after: int = 0) -> list[LLMCall]:
         """Return this job's calls numbered higher than `after`, in order, whoever made them.
 
-        The gateway is asked only when there can be news: after a call of ours, or once a door is open to others.
+        The answer to a call tells what was filed up to then. The gateway is asked only when there can be news beside that: after a call
+        whose answer was lost, or once a door is open to others.
         """
-        asked = self._asked
-        if self._is_known(self._known_records) and after >= self._last_call:
-            return []
-        answer = self._get(f"/ledger/records?after={max(after, 0)}")
-        self._learn(answer, asked)
-        records = [LLMCall(**record) for record in answer["records"]]
-        self._known_records = asked
-        self._last_call = max((record.call for record in records), default=self._last_call)
-        return records
+        self._told.begin_after(after)
+        self._catch_up()
+        return [LLMCall(**record) for record in self._told.records()]
 
     def used(self) -> Usage:
         """Return what the training calls have used up to now, of all roles together; asks as `records` does."""
-        asked = self._asked
-        known, usage = self._usage
-        return usage if self._is_known(known) else self._learn(self._get("/ledger/used"), asked)
+        self._catch_up()
+        return self._told.used
 
     def refusal(self) -> Refusal | None:
-        """Return the cap that first turned one of this job's training calls away; None while none did."""
-        asked = self._asked
-        answer = self._get("/ledger/used")
-        self._learn(answer, asked)
-        refused = answer["refusal"]
-        return Refusal(*refused) if refused else None
+        """Return the cap that first turned one of this job's training calls away; None while none did. Asks as `records` does."""
+        self._catch_up()
+        return self._told.refusal
 
     def overshoot(self) -> dict[str, float]:
         """Return how far training is past its caps, by axis; only calls under way can do that."""
-        return dict(self._get("/ledger/used")["overshoot"])
+        return dict(self._ask("GET", "/ledger/records")["overshoot"])
 
     def start_clock(self, *, elapsed: float = 0.0) -> float | None:
         """Let the cap in seconds count from `elapsed` seconds ago, unless it counts already; return since when, on the monotonic clock."""
-        asked = self._asked
-        answer = self._ask("POST", "/ledger/clock", key=self._access.engine_key, body={"elapsed": elapsed})
-        self._learn(answer, asked)
-        self._began = float(answer["began"])
-        return self._began
+        self._ask("POST", "/ledger/clock", {"elapsed": elapsed})
+        return self._told.began
 
     def began(self) -> float | None:
         """Return when the first training call, or `start_clock`, let the cap in seconds count; asks only where there can be news."""
-        if self._began is None and not self._is_known(0):
-            self._began = self._get("/ledger/used")["began"]
-        return self._began
+        if self._told.began is None:
+            self._catch_up()
+        return self._told.began
 
     def end_training(self) -> None:
         """End the training calls that are still under way, whoever made them, and file them; further ones are turned away."""
-        asked = self._asked
-        answer = self._ask("POST", "/ledger/end", key=self._access.engine_key, body={})
-        self._known_records = -1
-        self._learn(answer, asked)
+        self._ask("POST", "/ledger/end", {})
+        self._has_open_door = False
 
     def score_anew(self) -> None:
         """Tell the gateway that a scoring which was cut short begins again: its requests count as if none had been made."""
-        self._ask("POST", "/ledger/anew", key=self._access.engine_key, body={})
+        self._ask("POST", "/ledger/anew", {})
 
     def close(self) -> None:
         """Close this thread's connection."""
@@ -139,40 +127,40 @@ class GatewayClient:
             connection.close()
             self._local.connection = None
 
-    def _learn(self, standing: Mapping[str, Any], asked: int) -> Usage:
-        """Keep and return the usage that an answer tells; `asked` is how many calls of ours were over before it was asked for."""
-        usage = Usage(**standing["used"])
-        self._usage = (asked, usage)
-        return usage
+    def _catch_up(self) -> None:
+        """Ask for what no answer has told of, where there can be such a thing."""
+        if self._has_open_door or not self._told.is_whole:
+            self._ask("GET", "/ledger/records")
 
-    def _is_known(self, asked: int) -> bool:
-        """Tell whether nothing can have been called since the `asked`-th call of ours."""
-        return asked == self._asked and not self._has_open_door
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Ask for the engine; the answer tells how the job stands."""
+        gaps, after = self._told.gaps, self._told.last
+        status, answer = self._send(method, f"{path}?after={after}", key=self._access.engine_key, body=body)
+        if status != http.client.OK:
+            _raise(status, answer)
+        self._told.hear(answer, closed=gaps)
+        return answer
 
-    def _get(self, path: str) -> dict[str, Any]:
-        return self._ask("GET", path, key=self._access.engine_key)
-
-    def _ask(
+    def _send(
         self,
         method: str,
         path: str,
         *,
         key: str,
         body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
         turn: turns.Turn | None = None,
-    ) -> dict[str, Any]:
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    ) -> tuple[int, dict[str, Any]]:
+        """Send a request; return the status and the object of its answer."""
+        sent = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", **(headers or {})}
         content = None if body is None else json.dumps(body).encode()
         if turn is not None and content is not None:
-            headers[turns.HEADER] = "{}.{}".format(*turn.place(f"{key} {content.decode()}"))
-        status, text = self._exchange(method, path, headers, content)
+            sent[turns.HEADER] = "{}.{}".format(*turn.place(f"{key} {content.decode()}"))
+        status, text = self._exchange(method, path, sent, content)
         try:
-            answer = json.loads(text)
-        except ValueError as err:
+            return status, dict(json.loads(text))
+        except (ValueError, TypeError) as err:
             raise ModelError(f"the gateway's answer to `{path}` is not JSON", kind="malformed") from err
-        if status != http.client.OK:
-            _raise(status, answer)
-        return dict(answer)
 
     def _exchange(self, method: str, path: str, headers: dict[str, str], content: bytes | None) -> tuple[int, bytes]:
         """Send and receive; a gateway that went away in between is asked again once it is back."""

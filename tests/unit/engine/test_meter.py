@@ -133,12 +133,13 @@ def test_the_clock_of_a_trainer_that_asks_for_nothing_starts_at_last(cap: float,
         meter.check_time()
 
 
-def test_an_evaluation_starts_the_clock_of_calls_too() -> None:
+@pytest.mark.parametrize(("seconds", "started"), [(60.0, 1), (None, 0)])
+def test_an_evaluation_starts_the_clock_of_calls_too_where_it_is_capped(seconds: float | None, started: int) -> None:
     models = Asked()
-    meter = Meter(Budget(), models=models)
+    meter = Meter(Budget(seconds=seconds), clock=Clock(), models=models)
     meter.grant_evaluation()
     meter.grant_evaluation()
-    assert models.started == 1
+    assert models.started == started
 
 
 def test_the_clock_starts_at_its_latest_time_and_not_before() -> None:

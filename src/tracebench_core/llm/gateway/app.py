@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tracebench_core.llm.access import LEDGER_HEADER
 from tracebench_core.llm.gateway.doorkeeper import Doorkeeper
 from tracebench_core.llm.gateway.errors import Failure, rejected
 from tracebench_core.llm.gateway.fields import is_number
@@ -60,7 +61,6 @@ class Routes:
                 Route("/v1/messages/count_tokens", self.for_job(self._count, MESSAGES), methods=["POST"]),
                 Route("/v1/models", self.for_job(self._models, CHAT)),
                 Route("/ledger/records", self.for_engine(self._records)),
-                Route("/ledger/used", self.for_engine(self._used)),
                 Route("/ledger/clock", self.for_engine(self._start_clock), methods=["POST"]),
                 Route("/ledger/end", self.for_engine(self._end), methods=["POST"]),
                 Route("/ledger/anew", self.for_engine(self._score_anew), methods=["POST"]),
@@ -119,7 +119,7 @@ class Routes:
     def _caller(self, request: Request) -> Caller | Failure:
         """Return who asks, by the key: a job, or its engine."""
         token = _key(request)
-        claims = self._known.get(token) or verify(token, secret=self._secret)
+        claims = self._claims(token)
         if claims is None:
             return rejected("this key is not one of this run", status=401, kind="invalid_api_key")
         account = self._service.accounts.account(claims.job_id, claims.attempt)
@@ -130,11 +130,28 @@ class Routes:
         self._keeper.vouch(request.scope)
         return Caller(claims, account)
 
+    def _claims(self, token: str) -> Claims | None:
+        return self._known.get(token) or verify(token, secret=self._secret)
+
     def _asking(self, wire: Wire) -> Handler:
         async def asking(request: Request, caller: Caller) -> Response:
-            return await converse(request, wire=wire, service=self._service, caller=caller)
+            response = await converse(request, wire=wire, service=self._service, caller=caller)
+            return self._with_ledger(request, caller, response)
 
         return self.for_job(asking, wire)
+
+    def _with_ledger(self, request: Request, caller: Caller, response: Response) -> Response:
+        """Let an answer to the job's own engine, and to nobody else, tell how the job stands: it need not ask for it."""
+        key, _, after = request.headers.get(LEDGER_HEADER, "").partition(" ")
+        claims = self._claims(key) if key else None
+        if claims is None or not isinstance(response, JSONResponse):
+            return response
+        if not claims.is_engine or (claims.job_id, claims.attempt) != (caller.claims.job_id, caller.claims.attempt):
+            return response
+        standing = JSONResponse(_standing(Caller(claims, caller.account), _number(after))).body
+        body = b'%b,"tracebench":%b}' % (bytes(response.body)[:-1], bytes(standing))
+        headers = {name: value for name, value in response.headers.items() if name != "content-length"}
+        return Response(body, response.status_code, headers)
 
     async def _models(self, request: Request, caller: Caller) -> Response:
         listed = [
@@ -152,27 +169,24 @@ class Routes:
         return JSONResponse({"input_tokens": estimate(messages, "").prompt})
 
     async def _records(self, request: Request, caller: Caller) -> Response:
-        return JSONResponse(_standing(caller) | {"records": caller.account.records[_after(request) :]})
-
-    async def _used(self, request: Request, caller: Caller) -> Response:
-        return JSONResponse(_standing(caller))
+        return JSONResponse(_standing(caller, _after(request)))
 
     async def _start_clock(self, request: Request, caller: Caller) -> Response:
         elapsed = (await read_object(request)).get("elapsed", 0.0)
         if not is_number(elapsed) or elapsed < 0:
             raise BadRequest("`elapsed` must be a number of seconds, 0 or more")
-        began = self._service.start_clock(caller.account, elapsed=elapsed)
-        return JSONResponse(_standing(caller) | {"began": began})
+        self._service.start_clock(caller.account, elapsed=elapsed)
+        return JSONResponse(_standing(caller, _after(request)))
 
     async def _end(self, request: Request, caller: Caller) -> Response:
         await self._service.end_training(caller.account)
-        return JSONResponse(_standing(caller))
+        return JSONResponse(_standing(caller, _after(request)))
 
     async def _score_anew(self, request: Request, caller: Caller) -> Response:
         account = caller.account
         account.score_anew()
         self._service.ledger.append("anew", job_id=account.job_id, attempt=account.attempt)
-        return JSONResponse({})
+        return JSONResponse(_standing(caller, _after(request)))
 
     async def _health(self, request: Request) -> Response:
         return JSONResponse({"mode": self._service.settings.mode, "away": self._service.outages.state()})
@@ -216,14 +230,23 @@ def _key(request: Request) -> str:
     return request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
-def _standing(caller: Caller) -> dict[str, Any]:
-    """Return how an attempt stands, which every answer to the engine tells: it need not ask for what it was just told."""
+def _standing(caller: Caller, after: int) -> dict[str, Any]:
+    """Return how an attempt stands, with its calls after a number; every answer to the engine tells it."""
     account = caller.account
     balance = account.capped
-    overshoot = balance.overshoot(caller.claims.budget)
-    return {"used": balance.usage(), "overshoot": overshoot, "refusal": account.refusal, "began": balance.clock}
+    return {
+        "used": balance.usage(),
+        "overshoot": balance.overshoot(caller.claims.budget),
+        "refusal": account.refusal,
+        "began": balance.clock,
+        "calls": len(account.records),
+        "records": account.records[after:],
+    }
 
 
 def _after(request: Request) -> int:
-    after = request.query_params.get("after", "0")
-    return int(after) if after.isascii() and after.isdigit() and len(after) <= LONGEST_NUMBER else 0
+    return _number(request.query_params.get("after", "0"))
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else 0
