@@ -125,6 +125,7 @@ class Runner:
             end = RunEnd(summary.exit_code, time.monotonic() - self._started, _cpu_seconds())
             journal.run_ended(**asdict(end))
             tables.finish(end)
+            del tables
             write_files_index(self._layout, trust=read_trust(self._layout))
             journal.indexed(seal_of(self._layout.files_index))
         self._reporter.run_finished(self._layout.path, summary.counts)
@@ -141,8 +142,9 @@ class Runner:
         tables.load(self._statuses)
         self._control.finished_before(iter(self._statuses))
         self._relatives = relatives(self._plan, self._statuses)
-        self._known = None
         self._trained = settled.trained
+        if self._known is not None:
+            self._known.ends.clear()  # most of what a large run would hold until its end, and nobody asks again
         return chosen_of(self._plan.jobs, lambda job_id: job_id not in self._statuses)
 
     def _is_kept(self, job_id: str, status: JobStatus) -> bool:

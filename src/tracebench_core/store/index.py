@@ -6,19 +6,24 @@ A file that nothing can rebuild keeps the entry that it had when its job ended: 
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
+from operator import attrgetter
+from typing import NamedTuple
 
 from tracebench_core.store import files
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.seal import Seal, seal_of
 from tracebench_core.store.trust import Trust
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 17
+_ENTRY = '    {"path": '
+"""How the line of an entry begins."""
+_LINES_AT_ONCE = 512
 _KEPT = re.compile(r"(?:jobs/(?P<job>[^/]+)|attempts/[^/]+|llm/blobs)/.+")
 _DERIVED = re.compile(
     r"jobs/[^/]+/(?:job_meta\.json|results\.json|events\.jsonl|artifacts/(?:(?:initial|best|final)_state\.yaml|state_history\.jsonl))"
@@ -26,8 +31,7 @@ _DERIVED = re.compile(
 """Of a job's files, those that other checks look after: they are rebuilt, or sealed by the journal."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFile:
+class IndexedFile(NamedTuple):
     """One file of a run as the index knows it."""
 
     path: str
@@ -45,15 +49,23 @@ def write_files_index(layout: RunLayout, *, trust: Trust | None = None) -> None:
 
     With `trust`, files that only the index vouches for keep their entry when they changed or went since.
     """
-    held = {} if trust is None else {entry.path: entry for entry in changed_keeps(layout, trust=trust)}
+    held = [] if trust is None else [*changed_keeps(layout, trust=trust)]
     files.make_dir(layout.meta)
-    entries = {entry.path: entry for entry in iter_files(layout)} | held
-    files.write_whole(layout.files_index, _index_lines(entries[path] for path in sorted(entries)))
+    files.write_whole(layout.files_index, _index_lines(_merged(iter_files(layout), held)))
+
+
+def _merged(found: Iterable[IndexedFile], held: Iterable[IndexedFile]) -> Iterator[IndexedFile]:
+    """Yield entries by path, those that are held in the place of those that were found; both come by path."""
+    before = ""
+    for entry in heapq.merge(held, found, key=attrgetter("path")):  # of equals, the held one comes first
+        if entry.path != before:
+            before = entry.path
+            yield entry
 
 
 def changed_keeps(layout: RunLayout, *, trust: Trust) -> Iterator[IndexedFile]:
     """Yield the entries of files that nothing can rebuild and that are not what they were when the index was written."""
-    for entry in read_files_index(layout, trust=trust) or ():
+    for entry in _iter_files_index(layout, trust):
         found = _KEPT.fullmatch(entry.path)
         if found is None or _DERIVED.fullmatch(entry.path) or found["job"] in trust.begun_since:
             continue
@@ -72,26 +84,29 @@ def iter_files(layout: RunLayout) -> Iterator[IndexedFile]:
         yield IndexedFile(path[above:], size, digest)
 
 
-def iter_paths(layout: RunLayout) -> Iterator[Path]:
-    """Yield the paths of a run's files, by name within each folder.
+def _walk(layout: RunLayout) -> Iterator[str]:
+    """Yield the paths of a run's files, in the order of their texts.
 
     Left out are the index, the lock, temporary files, what was set aside, and what goes on after the index is written: journals and log.
     """
-    return map(Path, _walk(layout))
+    top = os.path.join(layout.path, "")  # noqa: PTH118 - text, of which a run may have a million
+    aside = (layout.files_index, layout.lock, layout.run_log, layout.lost_and_found, *layout.journals())
+    left_out = {str(path) for path in aside}
+    yield from (path for path in _below(top, left_out) if not path.endswith(files.TEMPORARY_SUFFIX))
 
 
-def _walk(layout: RunLayout) -> Iterator[str]:
-    """Yield the same as text: a run may have a million files."""
-    top = str(layout.path)
-    left_out = {str(path) for path in (layout.files_index, layout.lock, layout.run_log, *layout.journals())}
-    for folder, folders, names in os.walk(top):
-        if folder == top and layout.lost_and_found.name in folders:
-            folders.remove(layout.lost_and_found.name)
-        folders.sort()
-        for name in sorted(names):
-            path = os.path.join(folder, name)  # noqa: PTH118 - see above
-            if path not in left_out and not name.endswith(files.TEMPORARY_SUFFIX) and os.path.isfile(path):  # noqa: PTH113
-                yield path
+def _below(folder: str, left_out: Collection[str]) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted((f"{e.path}/" if e.is_dir() else e.path, e) for e in entries if e.path not in left_out)
+    except OSError:  # it is gone, or nobody may look into it
+        return
+    for path, entry in found:
+        if path.endswith("/"):
+            if not entry.is_symlink():
+                yield from _below(path, left_out)
+        elif entry.is_file():
+            yield path
 
 
 def read_files_index(layout: RunLayout, *, trust: Trust | None = None) -> list[IndexedFile] | None:
@@ -102,6 +117,16 @@ def read_files_index(layout: RunLayout, *, trust: Trust | None = None) -> list[I
         return [IndexedFile(**entry) for entry in json.loads(layout.files_index.read_bytes())["files"]]
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def _iter_files_index(layout: RunLayout, trust: Trust) -> Iterator[IndexedFile]:
+    """Yield the entries that `read_files_index` returns, those of an index that the journal vouches for one by one."""
+    if trust.index is None or not is_index_known(layout, trust=trust):
+        yield from sorted(read_files_index(layout, trust=trust) or (), key=attrgetter("path"))
+        return
+    for line in files.iter_lines(layout.files_index):
+        if line.startswith(_ENTRY.encode()):
+            yield IndexedFile(**json.loads(line.rstrip(b",")))
 
 
 def is_index_known(layout: RunLayout, *, trust: Trust) -> bool:
@@ -122,19 +147,28 @@ def differences(layout: RunLayout, listed: Iterable[IndexedFile]) -> Mapping[str
 
 def _index_lines(entries: Iterable[IndexedFile]) -> Iterator[bytes]:
     yield b'{\n  "files": [\n'
-    separator = b"    "
-    for entry in entries:
-        line = json.dumps({"path": entry.path, "size": entry.size, "sha256": entry.sha256})
-        yield separator + line.encode()
-        separator = b",\n    "
+    separator = ""
+    for many in _batches(entries):
+        lines = (f'{_ENTRY}{json.dumps(e.path)}, "size": {e.size}, "sha256": "{e.sha256}"}}' for e in many)
+        yield (separator + ",\n".join(lines)).encode()
+        separator = ",\n"
     yield b"\n  ]\n}\n"
+
+
+def _batches(entries: Iterable[IndexedFile]) -> Iterator[list[IndexedFile]]:
+    left = iter(entries)
+    while batch := [*islice(left, _LINES_AT_ONCE)]:
+        yield batch
 
 
 def _measure(path: str) -> tuple[int, str]:
     digest = hashlib.sha256()
     size = 0
-    with open(path, "rb", buffering=0) as content:  # noqa: PTH123 - see `_walk`
-        while chunk := content.read(_CHUNK):
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        while chunk := os.read(fd, _CHUNK):
             digest.update(chunk)
             size += len(chunk)
+    finally:
+        os.close(fd)
     return size, digest.hexdigest()

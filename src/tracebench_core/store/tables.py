@@ -88,11 +88,11 @@ class TableWriter:
         self._read()
         self._ledger.read()
         found = (self._rows[job_id] for job_id in ids_of(self._jobs) if job_id in self._rows)
-        rows = [replace(row, spent=self._ledger.of(row.job_id)) for row in found]
+        rows = [row if (spent := self._ledger.of(row.job_id)) is None else replace(row, spent=spent) for row in found]
         board = [standing.line() for standing in standings(rows)]
         layout = self._layout
         return {
-            layout.results_csv: b"".join([header(COLUMNS), *(row.csv for row in rows)]),
+            layout.results_csv: _whole(header(COLUMNS), (row.csv for row in rows)),
             layout.leaderboard_csv: b"".join([header(LEADERBOARD_COLUMNS), *board]),
             layout.summary: summary_bytes(
                 rows,
@@ -144,6 +144,14 @@ class TableWriter:
         for path, content in self.render(end).items():
             files.write_whole(path, content, durable=durable)
         self._is_stale = False
+
+
+def _whole(first: bytes, lines: Iterable[bytes]) -> bytes:
+    """Join lines without holding each by itself: a run may have 100,000."""
+    text = bytearray(first)
+    for line in lines:
+        text += line
+    return bytes(text)
 
 
 def header(columns: Iterable[str]) -> bytes:

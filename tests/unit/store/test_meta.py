@@ -159,6 +159,24 @@ def test_the_index_lists_every_file_with_its_hash(run):
     assert (entry.path, entry.size, entry.sha256) == ("jobs/aa/stdout.log", 5, hashlib.sha256(b"hello").hexdigest())
 
 
+def test_the_index_is_sorted_by_path_whatever_folders_are_called(run):
+    (run.jobs / "empty").mkdir(parents=True)
+    for name in ("a/b/c", "a/b.c", "a.b", "a-b/x", "a b", "a/b-c/x", "é/x", "z.tmp.y", 'q"\\\n/x'):
+        path = run.jobs / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    (run.jobs / "link").symlink_to("a/b.c")
+    (run.jobs / "linked").symlink_to("a")
+    (run.path / "lost+found" / "jobs").mkdir(parents=True)
+    (run.path / "lost+found" / "jobs" / "x").touch()
+    write_files_index(run)
+
+    found = [entry.path for entry in read_files_index(run)]
+    assert found == sorted(found)
+    here = [p for p in run.jobs.rglob("*") if p.is_file()]
+    assert {*found} == {p.relative_to(run.path).as_posix() for p in here}
+
+
 def test_an_index_that_cannot_be_read_is_none(run):
     assert read_files_index(run) is None
     run.files_index.write_text('{"files": [{"path": 1}]}')
