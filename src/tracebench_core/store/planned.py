@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import eq
 from typing import NamedTuple, overload
 
 from pydantic import ValidationError
@@ -52,6 +53,12 @@ class PlannedJobs(Sequence[JobSpec]):
     def __iter__(self) -> Iterator[JobSpec]:
         for part in self.series:
             yield from part.jobs()
+
+    def __eq__(self, other: object) -> bool:
+        """Compare with any sequence of jobs, as a tuple does with a tuple."""
+        return isinstance(other, Sequence) and len(other) == len(self) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # equal to what has another hash
 
     @overload
     def __getitem__(self, index: int) -> JobSpec: ...

@@ -42,6 +42,9 @@ def test_jobs_read_are_the_jobs_written(tmp_path: Path, changes: dict[str, Any])
     found = stored(RunLayout(tmp_path), jobs)
 
     assert [*found] == jobs
+    assert found == jobs == found == read_jobs(RunLayout(tmp_path))
+    assert found != jobs[1:]
+    assert found != [*jobs[1:], jobs[0]]
     assert [found[n] for n in range(-len(jobs), len(jobs))] == jobs * 2
     assert found[3:17:2] == tuple(jobs[3:17:2])
     assert [*iter_jobs(RunLayout(tmp_path))] == jobs
