@@ -13,6 +13,7 @@ import socket
 from contextlib import suppress
 from typing import NamedTuple
 
+from tracebench_core.sandbox import descriptors
 from tracebench_core.sandbox.boxes import Box, Boxes
 from tracebench_core.sandbox.children import Children
 from tracebench_core.sandbox.lockdown import Lockdown, Request
@@ -49,7 +50,7 @@ class Ahead:
             one = self._waiting.pop(0)
             try:
                 self._lockdown.limit(request, family=False, pid=one.pid)
-                socket.send_fds(one.link, [b"!"], fds)
+                descriptors.send(one.link, b"!", fds)
             except OSError:  # it was killed meanwhile, for want of memory perhaps
                 self._end(one)
                 continue

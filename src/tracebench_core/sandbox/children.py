@@ -9,7 +9,7 @@ import random
 import socket
 import sys
 
-from tracebench_core.sandbox import commands
+from tracebench_core.sandbox import commands, descriptors
 from tracebench_core.sandbox.boxes import Box
 from tracebench_core.sandbox.candidate import Runner
 from tracebench_core.sandbox.cell import Cell
@@ -36,6 +36,7 @@ class Children:
         self._lockdown = lockdown
         self._cell = cell
         self._apart = apart
+        self._alone = alone
         self._fork = _bare_fork if alone else os.fork
         self._runner = Runner()
         self._me = os.getpid()
@@ -56,6 +57,7 @@ class Children:
                 Runner().serve(theirs.fileno())
         sys.stdout, sys.stderr = shown
         linecache.clearcache()
+        random.seed(0)
 
     def fork_candidate(self, box: Box, request: Request, fds: list[int]) -> int:
         """Fork a candidate's process, whose answers go over the first descriptor and whose output goes to the second."""
@@ -82,7 +84,8 @@ class Children:
         os.dup2(output, 2)
         os.dup2(channel, _CHANNEL)
         os.closerange(_CHANNEL + 1, _LAST)
-        random.seed(0)  # Python reseeds it at every fork; numpy's state is the template's
+        if not self._alone:
+            random.seed(0)  # Python reseeds it at every fork of its own; numpy's state is the template's
         self._runner.serve(_CHANNEL)
         os._exit(0)
 
@@ -106,9 +109,10 @@ class Children:
         die_with(self._me)
         os.setsid()
         self._lockdown.enter(box.confinement)
-        os.dup2(link.detach(), _CHANNEL)
-        os.closerange(_CHANNEL + 1, _LAST)  # what belongs to other requests
-        told, fds, _, _ = socket.recv_fds(socket.socket(fileno=_CHANNEL), 1, 2)
+        mine = link.fileno()
+        os.closerange(_CHANNEL, mine)  # what belongs to other requests
+        os.closerange(mine + 1, _LAST)
+        told, fds = descriptors.receive(link, 1, 2)
         if told:
             self._run_candidate(*fds)
         os._exit(0)
@@ -142,7 +146,7 @@ _libc_fork = ctypes.PyDLL(None, use_errno=True).fork
 def _bare_fork() -> int:
     """Fork as the C library does, without what Python and its modules settle around a fork, which writes to a hundred more pages.
 
-    That is for locks of other threads, of which there are none, and for the generator of `random`, which a candidate's process seeds.
+    That is for locks of other threads, of which there are none, and for the generator of `random`, which the template has seeded.
     """
     pid = int(_libc_fork())
     if pid < 0:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
+from tracebench_core.sandbox import descriptors
 from tracebench_core.sandbox.codec import CodecError, Encoder
 from tracebench_core.sandbox.frames import NOT_STARTED, TEMPLATE_ENDED, Inbox, Tail
 from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
@@ -62,7 +63,7 @@ class Exchange:
         given = [theirs.fileno(), output, *([] if clock is None else [clock])]
         try:
             _connect(self._link, address)
-            socket.send_fds(self._link, [json.dumps(order | granted).encode()], given)
+            descriptors.send(self._link, json.dumps(order | granted).encode(), given)
         except OSError as err:
             self.close()
             raise SandboxUnavailableError(
@@ -206,10 +207,10 @@ def read_answer(message: Any) -> tuple[int | None, dict[str, Any]]:
 
 def _connect(link: socket.socket, address: str) -> None:
     """Connect by a short path (see `launch`)."""
-    place = Path(address)
     if len(address) < 100:  # noqa: PLR2004 - a socket's address holds 107 bytes
         link.connect(address)
         return
+    place = Path(address)
     folder = os.open(place.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         link.connect(f"/proc/self/fd/{folder}/{place.name}")

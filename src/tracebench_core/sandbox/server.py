@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.sandbox import namespaces
+from tracebench_core.sandbox import descriptors, namespaces
 from tracebench_core.sandbox.ahead import Ahead
 from tracebench_core.sandbox.boxes import Box, Boxes
 from tracebench_core.sandbox.cell import Cell
@@ -55,6 +55,8 @@ class Child:
     """Of a session: a page that holds the deadline of the call under way, written by the caller, to whom alone it is mapped."""
     reason: str = ""
     late: bool = False
+    is_left: bool = False
+    """Its caller has what was asked for, and waits for no report."""
 
     def is_late(self, now: float) -> bool:
         """Tell whether its caller should have ended it a while ago."""
@@ -92,12 +94,12 @@ class Server:
         looked = time.monotonic()
         while True:
             ready = self._poll.poll(self._patience())
-            for fd, _ in ready:
+            for fd, what in ready:
                 if fd in ends:
                     self._end_all()
                     return
                 try:
-                    self._handle(fd)
+                    self._handle(fd, hung_up=bool(what & select.POLLHUP))
                 except Exception:  # noqa: BLE001 - whatever one request does, the others go on
                     self._drop(fd)
             if self._children and time.monotonic() - looked > _WATCH:
@@ -118,7 +120,7 @@ class Server:
             self._ahead.close()
             self._boxes.forget()
 
-    def _handle(self, fd: int) -> None:
+    def _handle(self, fd: int, *, hung_up: bool) -> None:
         if self._inspection is not None and fd == self._inspection.fd:
             self._judge(self._inspection)
         elif fd == self._listener.fileno():
@@ -137,11 +139,12 @@ class Server:
                 self._bury(child)
             else:
                 self._poll.unregister(fd)
+                child.is_left = hung_up
                 self._kill(child)
 
     def _begin(self, link: socket.socket) -> None:
         try:
-            data, fds, _, _ = socket.recv_fds(link, _MESSAGE, 3)
+            data, fds = descriptors.receive(link, _MESSAGE, 3)
         except BlockingIOError:
             return
         except OSError:
@@ -231,17 +234,20 @@ class Server:
             self._sweep()
         self._forget(child.pidfd)
         os.close(child.pidfd)
+        self._forget(child.link.fileno())
+        if child.clock >= 0:
+            os.close(child.clock)
+        with suppress(OSError):  # no process to be had for it; the folder goes with the template
+            self._boxes.give_back(child.box)
+        if child.is_left:
+            child.link.close()
+            return
         report = {
             "code": os.waitstatus_to_exitcode(status),
             "cpu": used.ru_utime + used.ru_stime,
             "late": child.late,
             "reason": child.reason,
         }
-        self._forget(child.link.fileno())
-        if child.clock >= 0:
-            os.close(child.clock)
-        with suppress(OSError):  # no process to be had for it; the folder goes with the template
-            self._boxes.give_back(child.box)
         self._report(child.link, report)
 
     def _report(self, link: socket.socket, report: dict[str, Any]) -> None:

@@ -136,8 +136,8 @@ class LocalSession:
         return Outcome(**fields, seconds=seconds, cpu_seconds=cpu)
 
     def _finish(self, outcome: Outcome) -> Outcome:
+        """Let go of the child, which ends it, whatever it is still doing; nobody waits until it is reaped."""
         self._final = outcome
-        self._exchange.end()
         self._release()
         return outcome
 
