@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -44,26 +45,38 @@ class Finding:
     mends; and for the rest there is only the fact, which does no harm."""
 
 
-@dataclass(frozen=True, slots=True)
 class Reduced:
-    """What a job's events demand of its other files."""
+    """What a job's events demand of its other files; they are reduced when that is asked."""
 
-    log: EventLog
-    complete: bool
-    """Whether the log has its end."""
-    result: JobResult
-    data: bytes
-    """The result as `results.json` must hold it."""
+    def __init__(self, log: EventLog, job: JobSpec) -> None:
+        self.log = log
+        self._job = job
+
+    @property
+    def complete(self) -> bool:
+        """Whether the log has its end."""
+        return self._reducer.complete
+
+    @cached_property
+    def result(self) -> JobResult:
+        return self._reducer.result()
+
+    @cached_property
+    def data(self) -> bytes:
+        """The result as `results.json` must hold it."""
+        return result_bytes(self.result)
+
+    @cached_property
+    def _reducer(self) -> Reducer:
+        reducer = Reducer(self._job)
+        for event in self.log.events:
+            reducer.add(event)
+        return reducer
 
 
 def reduce_folder(layout: JobLayout, job: JobSpec) -> Reduced:
-    """Reduce the events of a job folder."""
-    log = read_events(layout)
-    reducer = Reducer(job)
-    for event in log.events:
-        reducer.add(event)
-    result = reducer.result()
-    return Reduced(log, complete=reducer.complete, result=result, data=result_bytes(result))
+    """Read the events of a job folder, to be reduced."""
+    return Reduced(read_events(layout), job)
 
 
 def check_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> Iterator[Finding]:
@@ -131,10 +144,9 @@ def _check_against_events(
 
 
 def _check_result(layout: JobLayout, reduced: Reduced, *, end: EndRecord | None, has_result: bool) -> Iterator[Finding]:
-    demanded = content_hash(reduced.data)
     if end is not None and end.digest:
         if not has_result:
-            if demanded == end.digest:
+            if content_hash(reduced.data) == end.digest:
                 words = "it is not what the journal vouches for; the job's events are, and reduce to it"
                 yield _finding("stale-result", layout.results, layout, words, "repair")
             else:
