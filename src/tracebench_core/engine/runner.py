@@ -346,9 +346,7 @@ class Runner:
 
     def _summary(self) -> RunSummary:
         self._stopped_by = self._stopped_by or self._control.stopped_by
-        counts: Counter[JobStatus] = Counter(
-            self._statuses.get(job_id, "not_run") for job_id in ids_of(self._plan.jobs)
-        )
+        counts: Counter[JobStatus] = Counter(self._statuses.get(i, "not_run") for i in ids_of(self._plan.jobs))
         return RunSummary(
             run_dir=self._layout.path,
             counts={str(status): n for status, n in sorted(counts.items())},
