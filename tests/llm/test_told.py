@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import random
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,7 +12,7 @@ import httpx
 import pytest
 from tests.llm.conftest import Open, say
 
-from tracebench_core.errors import BudgetExhausted
+from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.llm.access import LEDGER_HEADER
 from tracebench_core.llm.client import GatewayClient
 from tracebench_core.llm.told import Told
@@ -55,6 +56,46 @@ def test_a_call_is_one_request(open_door: Open) -> None:
     client.close()
 
     assert client.sent == ["completions", "completions", "completions", "end"]
+
+
+def test_a_job_that_asks_no_model_asks_the_gateway_for_nothing(open_door: Open) -> None:
+    client = Counting(open_door().client._access, is_fresh=True)
+    assert (client.records(), client.used().llm_calls, client.refusal(), client.began()) == ([], 0, None, None)
+    client.end_training()
+    assert (client.records(), client.sent) == ([], [])
+    with pytest.raises(ModelError, match="training of job `job` has ended"):
+        client.complete(say("hello"), role="agent")
+    assert client.sent == ["end", "completions"]
+    client.close()
+
+
+def test_a_door_that_is_opened_after_training_opens_nothing(open_door: Open) -> None:
+    access = open_door().client._access
+    client, other = GatewayClient(access, is_fresh=True), GatewayClient(access)
+    client.end_training()
+    client.endpoint("agent")
+    with pytest.raises(ModelError, match="training of job `job` has ended"):
+        other.complete(say("hello"), role="agent")
+    client.close()
+    other.close()
+
+
+def test_calls_and_refusals_of_forked_children_are_asked_for(open_door: Open) -> None:
+    client = GatewayClient(open_door(budget=Budget(llm_calls=2)).client._access, is_fresh=True)
+    client.complete(say("hello"), role="agent")
+    assert (len(client.records()), client.refusal()) == (1, None)
+    child = os.fork()
+    if child == 0:
+        try:
+            client.complete(say("hello again"), role="agent")
+            client.complete(say("once more"), role="agent")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert (client.used().llm_calls, client.refusal()) == (2, ("llm_calls", "job"))
+    assert [(record.call, record.status) for record in client.records(1)] == [(2, "ok"), (3, "refused")]
+    client.end_training()
+    client.close()
 
 
 def test_who_goes_on_with_a_job_asks_what_there_was(open_door: Open) -> None:

@@ -128,6 +128,7 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
         recorder.late_calls(context.models)
         context.models.score_anew()
     else:
+        context.models.end_training()  # whatever the process that trained has done, or was kept from doing
         recorder.calls(context.models)
     status, reason = so_far.end(order.ended)
     if status == "failed" and so_far.trained is None:

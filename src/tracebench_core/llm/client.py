@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +26,10 @@ GONE_SECONDS = 60.0
 RECONNECT_DELAY = 0.05
 PAYMENT_REQUIRED = 402
 
+_forks: list[None] = []
+"""As many as there were forks of this process and of its parents."""
+os.register_at_fork(after_in_parent=partial(_forks.append, None), after_in_child=partial(_forks.append, None))
+
 
 class GatewayClient:
     """One job's line to the gateway. Threads may share it, and a forked child may go on with it."""
@@ -38,6 +43,9 @@ class GatewayClient:
         self._local = threading.local()
         self._told = Told(is_whole=is_fresh)
         self._has_open_door = False
+        self._forks = len(_forks)
+        self._is_untouched = is_fresh
+        self._is_over = False
 
     def complete(
         self, messages: Sequence[Message], *, role: Role, phase: Phase = "training", n: int = 1, **sampling: Any
@@ -48,6 +56,7 @@ class GatewayClient:
             BudgetExhausted: when a cap of the job or the run is reached.
             ModelError: when the model cannot be asked or its answer is no completion.
         """
+        self._touch(phase)
         model = self._access.models[role].model
         body = {"model": model, "messages": list(messages), "n": n} | sampling
         path, key = f"{self._prefix}/chat/completions", self._access.keys[role][phase]
@@ -72,6 +81,7 @@ class GatewayClient:
 
     def endpoint(self, role: Role, phase: Phase = "training") -> Endpoint:
         """Return the door for a foreign framework or a subprocess that speaks OpenAI's API."""
+        self._touch(phase)
         self._has_open_door = True
         key = self._access.keys[role][phase]
         return Endpoint(base_url=self._access.base_url, api_key=SecretStr(key), model=self._access.models[role].model)
@@ -80,7 +90,7 @@ class GatewayClient:
         """Return this job's calls numbered higher than `after`, in order, whoever made them.
 
         The answer to a call tells what was filed up to then. The gateway is asked only when there can be news beside that: after a call
-        whose answer was lost, or once a door is open to others.
+        whose answer was lost, or once others can call: through an open door, or as forked children.
         """
         self._told.begin_after(after)
         self._catch_up()
@@ -112,9 +122,13 @@ class GatewayClient:
         return self._told.began
 
     def end_training(self) -> None:
-        """End the training calls that are still under way, whoever made them, and file them; further ones are turned away."""
-        self._ask("POST", "/ledger/end", {})
-        self._has_open_door = False
+        """End the training calls that are still under way, whoever made them, and file them; further ones are turned away.
+
+        The gateway is not told where nobody can have asked it for anything, until somebody does.
+        """
+        self._is_over = True
+        if not self._is_untouched or self._is_shared:
+            self._end_training()
 
     def score_anew(self) -> None:
         """Tell the gateway that a scoring which was cut short begins again: its requests count as if none had been made."""
@@ -127,9 +141,24 @@ class GatewayClient:
             connection.close()
             self._local.connection = None
 
+    @property
+    def _is_shared(self) -> bool:
+        """Whether others can make calls that our own answers do not tell of."""
+        return self._has_open_door or self._forks != len(_forks)
+
+    def _touch(self, phase: Phase) -> None:
+        """Somebody is about to ask: a gateway that was not told that training is over is told now."""
+        self._is_untouched = False
+        if self._is_over and phase == "training":
+            self._end_training()
+
+    def _end_training(self) -> None:
+        self._ask("POST", "/ledger/end", {})
+        self._has_open_door, self._forks, self._is_over = False, len(_forks), False
+
     def _catch_up(self) -> None:
         """Ask for what no answer has told of, where there can be such a thing."""
-        if self._has_open_door or not self._told.is_whole:
+        if self._is_shared or not self._told.is_whole:
             self._ask("GET", "/ledger/records")
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +10,19 @@ from typing import Any
 from tracebench_core.llm.access import Refusal
 from tracebench_core.specs import Usage
 
+_lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _lock  # noqa: PLW0603 - in the parent, another thread may have held it
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
 
 class Told:
-    """Takes what answers tell, in whatever order they come. Threads may share it.
+    """Takes what answers tell, in whatever order they come. Threads may share it, and a forked child may go on with it.
 
     A gap is a call whose answer was lost, or told nothing: then there may be records that no answer has told of.
     """
@@ -28,7 +39,6 @@ class Told:
         self._records: list[Mapping[str, Any]] = []
         self._gaps = 0 if is_whole else 1
         self._closed = 0
-        self._lock = threading.Lock()
 
     @property
     def is_whole(self) -> bool:
@@ -47,7 +57,7 @@ class Told:
 
     def begin_after(self, call: int) -> None:
         """Let the records begin after a call, whether or not they did."""
-        with self._lock:
+        with _lock:
             if self._before <= call <= self.last:
                 del self._records[: call - self._before]
             else:
@@ -56,12 +66,12 @@ class Told:
 
     def records(self) -> list[Mapping[str, Any]]:
         """Return the records."""
-        with self._lock:
+        with _lock:
             return list(self._records)
 
     def hear(self, standing: Mapping[str, Any] | None, *, closed: int = 0) -> None:
         """Take an answer: a standing with the records that follow those told before; None is a gap. It closes the first `closed` gaps."""
-        with self._lock:
+        with _lock:
             if standing is None:
                 self._gaps += 1
                 return
