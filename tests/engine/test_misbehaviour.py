@@ -149,6 +149,7 @@ def test_a_job_that_finds_and_prints_nothing_is_a_folder_of_three_files(lab: Lab
 
     files = {
         result.trainer_id: {path.name for path in api.load_run(summary.run_dir).layout.job(job_id).path.iterdir()}
+        - {"work"}  # which is its executor's to remove
         for job_id, result in api.load_run(summary.run_dir).results.items()
     }
     assert files["NoOp"] == {"events.jsonl", "job_meta.json", "results.json"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +48,19 @@ def test_jobs_of_several_workers_are_those_of_the_local_executor(lab: Lab) -> No
     assert not (runs[0].run_dir / "pool").exists()
 
 
+def workers_of(pid: int) -> Iterator[int]:
+    """Yield the workers of a run that are there now."""
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with suppress(OSError):  # it has just ended
+            if b"fake_pool" in Path(f"/proc/{child}/cmdline").read_bytes():
+                yield int(child)
+
+
 def test_a_worker_that_is_killed_loses_its_job_to_another_worker(lab: Lab, tmp_path: Path) -> None:
     process = start(
         tmp_path, tasks=["lab:fine"], trainers=[{"id": "sleeps", "params": {"seconds": 2.0}}], executor="pool"
     )
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    worker = wait_for(
-        lambda: [
-            int(pid)
-            for pid in children.read_text().split()
-            if b"fake_pool" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        ]
-    )[0]
+    worker = wait_for(lambda: [*workers_of(process.pid)])[0]
     wait_for(lambda: any((tmp_path / "runs" / "r" / "jobs").glob("*/events.jsonl")))
     os.kill(worker, signal.SIGKILL)
     told, _ = process.communicate(timeout=120)

@@ -71,4 +71,5 @@ def candidates(run_dir: Path, job_id: str) -> list[dict[str, Any]]:
 
 def said(run_dir: Path, job_id: str) -> str:
     """Return what a job's program printed."""
-    return (run_dir / "jobs" / job_id / "stdout.log").read_text()
+    log = run_dir / "jobs" / job_id / "stdout.log"
+    return log.read_text() if log.exists() else ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -40,6 +41,14 @@ WIRES: dict[str, Wire] = {
 }
 LONGEST_NUMBER = 12
 """Digits of a call's number."""
+
+
+class _Engine(NamedTuple):
+    """A job's own engine, which makes a call."""
+
+    caller: Caller
+    after: int
+    """The number of the last call that it was told of."""
 
 
 class Routes:
@@ -135,23 +144,27 @@ class Routes:
 
     def _asking(self, wire: Wire) -> Handler:
         async def asking(request: Request, caller: Caller) -> Response:
+            engine = self._engine_of(request, caller)
             response = await converse(request, wire=wire, service=self._service, caller=caller)
-            return self._with_ledger(request, caller, response)
+            if engine is None or not isinstance(response, JSONResponse):
+                return response
+            return _with_ledger(response, engine)
 
         return self.for_job(asking, wire)
 
-    def _with_ledger(self, request: Request, caller: Caller, response: Response) -> Response:
-        """Let an answer to the job's own engine, and to nobody else, tell how the job stands: it need not ask for it."""
+    def _engine_of(self, request: Request, caller: Caller) -> _Engine | None:
+        """Return the job's own engine, where it makes this call: it need not ask how the job stands then, but is told with the answer.
+
+        Known before the call is made: between its filing and its answer, the death of this process would have it made twice.
+        """
         key, _, after = request.headers.get(LEDGER_HEADER, "").partition(" ")
         claims = self._claims(key) if key else None
-        if claims is None or not isinstance(response, JSONResponse):
-            return response
-        if not claims.is_engine or (claims.job_id, claims.attempt) != (caller.claims.job_id, caller.claims.attempt):
-            return response
-        standing = JSONResponse(_standing(Caller(claims, caller.account), _number(after))).body
-        body = b'%b,"tracebench":%b}' % (bytes(response.body)[:-1], bytes(standing))
-        headers = {name: value for name, value in response.headers.items() if name != "content-length"}
-        return Response(body, response.status_code, headers)
+        if claims is None or not claims.is_engine:
+            return None
+        if (claims.job_id, claims.attempt) != (caller.claims.job_id, caller.claims.attempt):
+            return None
+        self._known[key] = claims
+        return _Engine(Caller(claims, caller.account), _number(after))
 
     async def _models(self, request: Request, caller: Caller) -> Response:
         listed = [
@@ -216,6 +229,14 @@ class Routes:
         await self._service.release(job_id, attempt)
         self._known = {token: c for token, c in self._known.items() if (c.job_id, c.attempt) != (job_id, attempt)}
         return JSONResponse({})
+
+
+def _with_ledger(response: JSONResponse, engine: _Engine) -> Response:
+    """Return an answer with how the job stands."""
+    standing = json.dumps(_standing(engine.caller, engine.after), separators=(",", ":")).encode()
+    body = b'%b,"tracebench":%b}' % (bytes(response.body)[:-1], standing)
+    headers = {name: value for name, value in response.headers.items() if name != "content-length"}
+    return Response(body, response.status_code, headers)
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
