@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tracebench_core.contracts import Reporter
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobSpec
+from tracebench_core.store.journal_lines import parsed
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import holder_of
 from tracebench_core.store.planned import iter_jobs
@@ -57,9 +58,10 @@ class RunFollower:
 
     def look(self) -> None:
         """Tell what is new; of a job that ended and was started again since the last look, only the latest."""
-        latest: dict[str, dict[str, Any]] = {}
+        latest: dict[str, Mapping[str, Any]] = {}
         for path in self._layout.journals():
-            for record in _records(self._logs.setdefault(path, LineFollower(path))):
+            log = self._logs.setdefault(path, LineFollower(path))
+            for record in chain.from_iterable(map(parsed, log.lines())):
                 job_id = str(record.get("job"))
                 latest.pop(job_id, None)
                 latest[job_id] = record
@@ -120,13 +122,3 @@ def follow_lines(
         *_, rest = path.read_bytes().rpartition(b"\n")
         if rest:
             yield rest
-
-
-def _records(log: LineFollower) -> Iterator[dict[str, Any]]:
-    for line in log.lines():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            yield record

@@ -73,7 +73,7 @@ class JournalReader:
             self._is_of_older = not has_sum(line)
         if not is_sound(line):
             if self._expected is None and not has_sum(line):
-                yield from _parsed(line)  # written by an older version
+                yield from parsed(line)  # written by an older version
             self._unsound += 1
             return
         record = json.loads(line)
@@ -98,7 +98,8 @@ class JournalReader:
             self.damage += self._unsound
 
 
-def _parsed(line: bytes) -> Iterator[Mapping[str, Any]]:
+def parsed(line: bytes) -> Iterator[Mapping[str, Any]]:
+    """Yield the record that a line is, whether or not it vouches for itself; nothing where it is none."""
     try:
         record = json.loads(line)
     except ValueError:

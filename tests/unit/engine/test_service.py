@@ -20,6 +20,7 @@ from tracebench_core.engine.service import EvaluationService
 from tracebench_core.errors import BrokenTaskError, ModelError
 from tracebench_core.specs import Candidate, Completion, Example, ExampleResult, Feedback, Parameter, TaskSpec, Values
 
+X = Parameter(name="x", initial=0.0, kind="number", maximum=9)
 INITIAL = Candidate(id="c0", values={"x": 0.0})
 OTHER = Candidate(id="c1", values={"x": 1.0})
 Program = Callable[[Values, Example, Context], Any]
@@ -39,12 +40,13 @@ def service(
     guide: Callable[..., Feedback] | None = None,
     workers: int = 1,
     run_batch: Any = None,
+    parameter: Parameter = X,
     **fields: Any,
 ) -> EvaluationService:
     def plain(_example: Example, output: Any, _context: Context) -> Feedback:
         return Feedback(score=float(output))
 
-    task: Any = SimpleTask([Parameter(name="x", initial=0.0, kind="number", maximum=9)], "Up.", program, guide or plain)
+    task: Any = SimpleTask([parameter], "Up.", program, guide or plain)
     if run_batch is not None:
         task = SimpleNamespace(**vars(task), run=task.run, run_batch=run_batch)
     sandbox: Sandbox = None  # type: ignore[assignment]  # none of these programs asks for it
@@ -73,6 +75,27 @@ def test_each_evaluation_has_a_folder_of_its_own_that_is_gone_afterwards(tmp_pat
 
     assert scores == [0, 1, 2, 3]
     assert list((tmp_path / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_program_may_change_the_values_it_is_given_at_any_depth(tmp_path: Path, batch: bool) -> None:
+    values: Values = {"x": [{"inner": [1]}, [2]]}
+    candidate = Candidate(id="c1", values=values)
+
+    def program(given: Any, _example: Example, _context: Context) -> float:
+        total = float(given["x"][0]["inner"][0] + given["x"][1][0])
+        given["x"][0]["inner"][0] = given["x"][1][0] = 100
+        given["x"][0]["new"] = given["new"] = 1
+        return total
+
+    def run_batch(given: Any, examples: Sequence[Example], contexts: Sequence[Context]) -> list[float]:
+        return [program(given, examples[0], contexts[0])] * len(examples)
+
+    parameter = Parameter(name="x", initial=[], kind="json")
+    tried = service(program, tmp_path, parameter=parameter, run_batch=run_batch if batch else None)
+
+    assert [r.feedback.score for _ in range(2) for r in measure(tried, candidate, "e0", "e1")] == [3.0] * 4
+    assert candidate.values == {"x": [{"inner": [1]}, [2]]}
 
 
 def test_artifacts_are_kept_under_safe_and_distinct_names(tmp_path: Path) -> None:
