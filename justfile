@@ -50,7 +50,7 @@ build:
 
 # the docs as a site, in site/; a warning is an error
 docs:
-    uv run --quiet --isolated --only-group docs mkdocs build --strict
+    bash .ci/site site
 
 # execute the notebooks and keep what they show (needs nbclient, ipykernel, matplotlib, pandas, tensorboard)
 notebooks *names:

@@ -53,6 +53,11 @@ def commands(page: Path) -> list[str]:
     ]
 
 
+def test_the_site_leads_to_every_page() -> None:
+    listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
+    assert {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")} == listed
+
+
 @HEAVY
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
 def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -> None:
