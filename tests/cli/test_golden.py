@@ -1,0 +1,70 @@
+"""Runs that earlier commits wrote are read, checked, replayed, compared and resumed. Each archive holds `whole`, and `cut`: the same, killed -9 in the middle."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Cli
+
+GOLDEN = sorted(Path(__file__).with_name("golden").glob("*.zip"))
+SCORES = {  # of the command that wrote them: seeds 1 and 2
+    ("internal:multi_param", "SequentialRefine"): (-0.08481, -0.41993),
+    ("internal:multi_param", "RandomSearch"): (-0.11447, -0.01021),
+    ("internal:multi_param", "NoOp"): (-1, -1),
+    ("internal:code_param", "SequentialRefine"): (0.6, 0.6),
+    ("internal:code_param", "RandomSearch"): (0.6, 0.6),
+    ("internal:code_param", "NoOp"): (0.1875, 0.1875),
+}
+
+
+@pytest.fixture(params=GOLDEN, ids=lambda path: path.stem)
+def golden(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    with zipfile.ZipFile(request.param) as archive:
+        archive.extractall(tmp_path)
+    return tmp_path
+
+
+def rows(cli: Cli, run: str) -> dict[tuple[str, str, int], dict[str, Any]]:
+    shown = cli("show", run, "--json")
+    assert shown.returncode == 0, shown.stderr
+    return {(row["task_id"], row["trainer_id"], row["seed"]): row for row in json.loads(shown.stdout)["jobs"]}
+
+
+def expect_all(found: dict[tuple[str, str, int], dict[str, Any]]) -> None:
+    assert {row["status"] for row in found.values()} == {"ok"}
+    for (task, trainer), scores in SCORES.items():
+        assert [found[task, trainer, seed]["score_val_best"] for seed in (1, 2)] == pytest.approx(scores, abs=1e-5)
+    assert len(found) == 2 * len(SCORES)
+
+
+def test_a_whole_run_is_read_checked_and_not_run_again(golden: Path, cli: Cli) -> None:
+    expect_all(rows(cli, "whole"))
+    assert cli("fsck", "whole").returncode == 0
+    results = {path: path.read_bytes() for path in (golden / "whole/jobs").glob("*/results.json")}
+    assert cli("resume", "whole").returncode == 0
+    assert {path: path.read_bytes() for path in results} == results
+
+
+def test_a_cut_run_is_resumed_to_what_the_whole_one_is(golden: Path, cli: Cli) -> None:
+    finished = {path: path.read_bytes() for path in (golden / "cut/jobs").glob("*/results.json")}
+    resumed = cli("resume", "cut")
+    assert resumed.returncode == 0, resumed.stderr
+    expect_all(rows(cli, "cut"))
+    assert {path: path.read_bytes() for path in finished} == finished
+    assert cli("fsck", "cut").returncode == 0
+
+
+def test_a_whole_run_is_compared_and_replayed(golden: Path, cli: Cli) -> None:
+    compared = cli("compare", "whole", "--json")
+    assert compared.returncode == 0, compared.stderr
+    assert {entry["entrant"] for entry in json.loads(compared.stdout)["leaderboard"]} == {
+        "SequentialRefine",
+        "RandomSearch",
+        "NoOp",
+    }
+    replayed = cli("replay", "whole", "--runs-dir", "again")
+    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
