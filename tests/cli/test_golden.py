@@ -1,8 +1,12 @@
-"""Runs that earlier commits wrote are read, checked, replayed, compared and resumed. Each archive holds `whole`, and `cut`: the same, killed -9 in the middle."""
+"""What was made at earlier commits goes on working: runs, and plugins as their authors wrote them.
+
+Each archive of `golden` holds the runs `whole` and `cut`: the same, killed -9 in the middle. `golden/plugins` holds a suite and a trainer.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli
 
+PLUGINS = Path(__file__).with_name("golden") / "plugins"
 GOLDEN = sorted(Path(__file__).with_name("golden").glob("*.zip"))
 SCORES = {  # of the command that wrote them: seeds 1 and 2
     ("internal:multi_param", "SequentialRefine"): (-0.08481, -0.41993),
@@ -68,3 +73,18 @@ def test_a_whole_run_is_compared_and_replayed(golden: Path, cli: Cli) -> None:
     }
     replayed = cli("replay", "whole", "--runs-dir", "again")
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+
+
+def test_plugins_of_an_earlier_commit_run_as_they_are(cli: Cli, tmp_path: Path) -> None:
+    for name, more in (("keptsuite", ""), ("kepttrainer", "\n[tracebench.index]\nKepttrainer = kepttrainer\n")):
+        info = tmp_path / f"site/tracebench_{name}-0.1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tracebench-{name}\nVersion: 0.1.0\n")
+        (info / "entry_points.txt").write_text(f"[tracebench]\n{name} = tracebench_{name}.plugin\n{more}")
+        shutil.copytree(PLUGINS / f"tracebench_{name}", tmp_path / f"site/tracebench_{name}")
+    (tmp_path / "c.yaml").write_text(
+        "mode: stub\nseeds: [1]\nbudget: {evaluations: 8}\ntasks: ['keptsuite:sorting']\ntrainers: [NoOp, Kepttrainer]\n"
+    )
+    done = cli("run", "--config", "c.yaml", "--json", env={"PYTHONPATH": str(tmp_path / "site")})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["counts"] == {"ok": 2}

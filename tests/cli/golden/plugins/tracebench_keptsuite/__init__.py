@@ -1,0 +1,1 @@
+"""A suite of tasks for Trace-Bench."""

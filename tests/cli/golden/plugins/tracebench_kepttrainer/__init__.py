@@ -1,0 +1,1 @@
+"""A trainer for Trace-Bench."""
