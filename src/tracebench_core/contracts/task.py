@@ -96,6 +96,7 @@ class Task(Protocol):
 
     A task may also offer
     `self_check() -> Sequence[str]`: what is wrong with it on this machine, found by trying it; `validate --strict` asks,
+    `calibrations() -> Iterable[Calibration]`: cases whose outcome is known, which `trace-bench calibrate` measures as any candidate,
     `run_batch(values, examples, contexts) -> list`: one launch for many examples; an exception in the list stands for its example,
     `trace_agent() -> Module` (`TaskSpec.traced`), and
     `close()`: called once in every process that opened the task.

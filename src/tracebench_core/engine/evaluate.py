@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from tracebench_core.contracts import EvaluationFailed, Guide, NotMeasured, Task
 from tracebench_core.engine.bounded import Overdue, bounded
 from tracebench_core.engine.context import EvaluationContext
 from tracebench_core.errors import ModelError, TraceBenchError
-from tracebench_core.specs import Example, Feedback, Values
+from tracebench_core.specs import Bounds, Example, Feedback, TaskSpec, Values
 
 WORDS = 8000
 """Longest feedback text kept, in characters: the beginning and the end of a longer one."""
@@ -22,6 +23,8 @@ BLAMELESS = frozenset({"refused", "timeout", "rate_limited", "server", "auth", "
 """Kinds of a model's error that say nothing of what was asked."""
 LASTING = frozenset({"auth", "replay_miss"})
 """Kinds that another attempt does not mend."""
+
+ANY = Bounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,21 @@ def score(guide: Guide, example: Example, output: Any, context: EvaluationContex
         return _shortened(_checked(guide(example, output, context)))
     except Exception as err:  # noqa: BLE001 - see above
         return classify(err)
+
+
+def possible(found: Feedback | Failure, spec: TaskSpec) -> Feedback | Failure:
+    """Return what was found, or that it is no measurement: a figure that is no finite number, or beyond what the task says can be."""
+    if isinstance(found, Failure) or found.status != "ok":
+        return found
+    figures = {"score": (found.score, spec.score_bounds)}
+    figures |= {f"metric `{n}`": (v, spec.metric_bounds.get(n, ANY)) for n, v in found.metrics.items()}
+    for name, (figure, bounds) in figures.items():
+        if not math.isfinite(figure):
+            return Failure("suspect", f"The {name} is {figure}: this is no measurement.", retry=False)
+        if not bounds.hold(figure):
+            words = f"The {name} is {figure:g}, and nothing can be beyond {bounds} here: this is no measurement."
+            return Failure("suspect", words, retry=False)
+    return found
 
 
 def classify(err: Exception) -> Feedback | Failure:

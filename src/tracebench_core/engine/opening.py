@@ -59,7 +59,7 @@ class SealedTask:
         )
         self.guide = task.guide
         self.run = task.run
-        for optional in ("trace_agent", "run_batch", "self_check", "close"):
+        for optional in ("trace_agent", "run_batch", "self_check", "calibrations", "close"):
             offered = getattr(task, optional, None)
             if callable(offered):
                 setattr(self, optional, offered)

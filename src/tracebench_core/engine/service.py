@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 from tracebench_core.contracts import Guide, Task
 from tracebench_core.engine.bounded import Gate, Overdue, bounded
 from tracebench_core.engine.context import EvaluationContext, Shared, evaluation_name
-from tracebench_core.engine.evaluate import Failure, attempt, classify, overdue, score
+from tracebench_core.engine.evaluate import Failure, attempt, classify, overdue, possible, score
 from tracebench_core.engine.reuse import Reuse
 from tracebench_core.engine.values import breach
 from tracebench_core.errors import BrokenTaskError
@@ -246,6 +246,7 @@ class EvaluationService:
             if isinstance(found, Feedback) or not found.retry:
                 break
             found, asked = self._attempt(work)
+        found = possible(found, self._spec)
         if isinstance(found, Failure):
             feedback = self._verdict(work, found)
         elif found.status in {"ok", "not_measured"}:

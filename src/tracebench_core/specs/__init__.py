@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Usage,
         amounts_of,
     )
+    from tracebench_core.specs.calibration import Bounds, Calibration, CalibrationKind
     from tracebench_core.specs.feedback import Candidate, Evaluation, ExampleResult, Feedback, FeedbackStatus
     from tracebench_core.specs.job import (
         ErrorInfo,
@@ -93,9 +94,12 @@ __all__ = [
     "PUBLIC",
     "AggregateSpec",
     "Axis",
+    "Bounds",
     "Budget",
     "BudgetAxis",
     "BudgetState",
+    "Calibration",
+    "CalibrationKind",
     "Candidate",
     "Completion",
     "Component",
@@ -177,6 +181,7 @@ __getattr__ = imported_on_use(
     __name__,
     {
         ".base": "Mode Ref Role Spec Split Values",
+        ".calibration": "Bounds Calibration CalibrationKind",
         ".feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus",
         ".budget": "ADDING AXES Axis Budget BudgetAxis BudgetState OF_CALLS Usage amounts_of",
         ".job": "ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts SplitData Start StepResult",

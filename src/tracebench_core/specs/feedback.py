@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from tracebench_core.specs.base import Spec, Split, Values
 
 FeedbackStatus = Literal["ok", "invalid", "timeout", "error", "not_measured"]
 """`not_measured` is infrastructure and says nothing of the candidate; all others are the candidate's doing."""
+NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
+"""How JSON tells a metric that is no finite number."""
+
+
+def _no_text(figure: Any) -> Any:
+    """Refuse a text in a number's place, which pydantic would read: it comes from a candidate, not from a scale."""
+    if isinstance(figure, (str, bytes, bytearray)) and figure not in NO_NUMBERS:
+        raise ValueError(f"a figure must be a number, not the text {str(figure)[:40]!r}")
+    return figure
+
+
+Figure = Annotated[float, BeforeValidator(_no_text)]
 
 
 class Feedback(Spec):
@@ -19,10 +31,10 @@ class Feedback(Spec):
     `score` is finite and higher is better. It counts only while `status` is `ok`; otherwise `text` says what happened.
     """
 
-    score: float
+    score: Figure
     text: str = ""
     """What to improve, for the optimizer."""
-    metrics: dict[str, float] = {}
+    metrics: dict[str, Figure] = {}
     """Native metrics and, for multi-objective tasks, one value per objective."""
     status: FeedbackStatus = "ok"
 
@@ -31,7 +43,7 @@ class Feedback(Spec):
     def _finite(cls, score: float) -> float:
         if not math.isfinite(score):
             raise ValueError(f"a score must be finite, not {score}")
-        return score
+        return score + 0.0  # no negative zero
 
 
 class Candidate(Spec):

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from tracebench_core.specs.base import Ref, Spec
+from tracebench_core.specs.calibration import Bounds
 
 ParameterKind = Literal["text", "code", "number", "choice", "json", "files"]
 
@@ -127,12 +128,18 @@ class TaskSpec(Spec):
     """Of the native metric. `Feedback.score` is always maximised."""
     objectives: tuple[Objective, ...] = ()
     """Two or more make the task multi-objective; their values are in `Feedback.metrics`."""
+    score_bounds: Bounds = Bounds()
+    """Between which every example's score lies, whatever the candidate. What lies beyond is no measurement: it is refused, and the
+    candidate is `invalid` on that example."""
+    metric_bounds: dict[str, Bounds] = {}
+    """The same for metrics, by name."""
     target: float | None = None
     """The score from which the task counts as solved."""
     worst_score: float | None = None
     """What an example counts for on which a candidate fails (invalid, timed out); None leaves such a candidate without a score."""
     timed: bool = False
-    """The score is a time, or depends on one: it differs from one measurement to the next, and no seed covers it."""
+    """The score is a time, or depends on one: it differs from one measurement to the next, and no seed covers it. Such a task is scored on
+    a machine only where its calibrations of kind `ratio` and `same` have passed; a run makes them first."""
     deterministic: bool = False
     """The same values on the same example always give the same feedback: what was measured may be used again."""
     salted: bool = False
@@ -189,6 +196,8 @@ class SuiteSpec(Spec):
     """Other prefixes that mean this suite."""
     licence: str = ""
     """Of the tasks that name none of their own."""
+    calibrations: Ref | None = None
+    """`(name, task) -> Iterable[Calibration]`: families of cases, for the opened task of a name, beside those of `Task.calibrations()`."""
     owns_bare_ids: bool = False
     """Task ids written without a prefix are looked up here first."""
     citation: str = ""

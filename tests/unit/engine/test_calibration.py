@@ -1,0 +1,161 @@
+"""Calibrations: what a case must say, which cases a task has, and figures that cannot be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.engine.calibration.cases import candidate_of, cases_of
+from tracebench_core.engine.context import Shared
+from tracebench_core.engine.models import NoModels
+from tracebench_core.engine.opening import open_task
+from tracebench_core.engine.service import EvaluationService
+from tracebench_core.errors import BrokenTaskError, PluginError
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.plugins import PluginHost
+from tracebench_core.specs import (
+    Bounds,
+    Calibration,
+    Candidate,
+    Example,
+    Feedback,
+    Parameter,
+    SuiteSpec,
+    TaskSpec,
+)
+
+NINE = {"x": 9.0}
+OWN = [Calibration(name="nine", kind="gold", values=NINE, expected=9.0)]
+OF_SUITE = [Calibration(name="start", kind="known", expected=0.0)]
+
+
+def build() -> Any:
+    task = SimpleTask(
+        [Parameter(name="x", initial=0.0, kind="number")],
+        "Up.",
+        lambda values, _example, _context: values["x"],
+        lambda _example, output, _context: Feedback(score=output, text="so"),
+    )
+    return SimpleNamespace(**vars(task), run=task.run, calibrations=lambda: OWN)
+
+
+def families(name: str, task: Any) -> Sequence[Calibration]:
+    assert name == "hill"
+    assert task.parameters[0].name == "x"
+    return OF_SUITE
+
+
+def cases() -> tuple[Calibration, ...]:
+    plugin = ModuleType("hills")
+    spec = TaskSpec(name="hill", title="Hill", loader=f"{__name__}:build")
+    suite = SuiteSpec(title="Hills", calibrations=f"{__name__}:families")
+    plugin.tracebench_tasks = hookimpl(lambda: [spec])  # type: ignore[attr-defined]
+    plugin.tracebench_suite = hookimpl(lambda: suite)  # type: ignore[attr-defined]
+    host = PluginHost({})
+    host.register(plugin, "hills")
+    opened = open_task(host, "hills:hill", eval_kwargs={})
+    try:
+        return cases_of(host, "hills:hill", opened)
+    finally:
+        opened.close()
+
+
+def test_a_task_has_its_own_cases_and_those_of_its_suite() -> None:
+    assert [case.name for case in cases()] == ["nine", "start"]
+
+
+@pytest.mark.parametrize(
+    ("offered", "words"),
+    [
+        ([*OWN, *OWN], "2 calibrations called `nine`"),
+        ([*OWN, Calibration(name="b", kind="order", other="nin")], "no case `nin`.*nine"),
+        ([{"name": "a"}], "hold a dict"),
+        (7, "are a int"),
+    ],
+)
+def test_cases_that_do_not_fit_together_are_refused(offered: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "OWN", offered)
+
+    with pytest.raises(PluginError, match=words):
+        cases()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"kind": "gold"}, "needs `expected`"),
+        ({"kind": "order"}, "needs `other`"),
+        ({"kind": "ratio", "other": "b"}, "needs `factor`"),
+        ({"kind": "form"}, "needs `expected` or `other`"),
+        ({"kind": "same", "other": "a"}, "with itself"),
+        ({"kind": "same", "other": "b", "factor": 2}, "belongs to kind `ratio`"),
+        ({"kind": "golden", "expected": 1}, "Input should be"),
+    ],
+)
+def test_a_case_says_what_must_come_out(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        Calibration.model_validate({"name": "a", **fields})
+
+
+def test_values_may_be_had_elsewhere() -> None:
+    case = Calibration(name="a", kind="known", expected=1.0, values=f"{__name__}:NINE")
+
+    assert candidate_of(case, "hills:hill") == NINE
+    with pytest.raises(PluginError, match="is a list"):
+        candidate_of(case.model_copy(update={"values": f"{__name__}:OF_SUITE"}), "hills:hill")
+
+
+def measured(guide: Any, candidate: Candidate, **fields: Any) -> Feedback:
+    task = SimpleTask([Parameter(name="x", initial=0.0, kind="number")], "Up.", lambda v, _e, _c: v["x"], guide)
+    shared = Shared(NoModels(), None, workdir=Path("work"), artifacts=Path("artifacts"))  # type: ignore[arg-type]  # none asks
+    spec = TaskSpec(name="t", loader="t:t", title="t", worst_score=-5.0, **fields)
+    initial = Candidate(id="c0", values={"x": 0.0})
+    service = EvaluationService(task, task.guide, shared, spec=spec, initial=initial, seed=0)
+    return service.begin(candidate, [(Example(id="e"), "train")], phase="training")[0].result().feedback
+
+
+OTHER = Candidate(id="c1", values={"x": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("figures", "words"),
+    [
+        ({"score": 1e9}, r"score is 1e\+09, and nothing can be beyond -5 to 1 here"),
+        ({"score": -6.0}, "score is -6"),
+        ({"score": 0.5, "metrics": {"steps": -1.0}}, "metric `steps` is -1, and nothing can be beyond 0 to ∞"),
+        ({"score": 0.5, "metrics": {"other": float("nan")}}, "metric `other` is nan"),
+        ({"score": 0.5, "metrics": {"other": float("inf")}}, "metric `other` is inf"),
+        ({"score": float("inf")}, "a score must be finite"),
+        ({"score": "1"}, "a figure must be a number, not the text '1'"),
+        ({"score": 0.5, "metrics": {"steps": "3"}}, "a figure must be a number, not the text '3'"),
+    ],
+)
+def test_a_figure_that_cannot_be_is_refused_and_never_ranked(figures: dict[str, Any], words: str) -> None:
+    def guide(_example: Example, output: float, _context: Any) -> Any:
+        return figures | {"text": "so"} if output else Feedback(score=0.0)
+
+    bounds = {"score_bounds": Bounds(minimum=-5.0, maximum=1.0), "metric_bounds": {"steps": Bounds(minimum=0.0)}}
+    feedback = measured(guide, OTHER, **bounds)
+
+    assert (feedback.status, feedback.score) == ("invalid", -5.0)
+    assert re.search(words, feedback.text)
+
+
+def test_a_task_whose_start_is_beyond_its_own_bounds_is_broken() -> None:
+    with pytest.raises(BrokenTaskError, match="nothing can be beyond"):
+        measured(
+            lambda *_: Feedback(score=2.0), Candidate(id="c0", values={"x": 0.0}), score_bounds=Bounds(maximum=1.0)
+        )
+
+
+def test_there_is_no_negative_zero_and_no_bound_the_wrong_way_round() -> None:
+    assert str(Feedback(score=-0.0).score) == "0.0"
+    with pytest.raises(ValidationError, match="above `maximum`"):
+        Bounds(minimum=1.0, maximum=0.0)
