@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracebench_core.analysis.intervals import Interval, clustered_interval, t_interval, t_probability
+from tracebench_core.analysis.rounding import settled, size_of
 
 Scores = Mapping[str, Mapping[int, float]]
 """By task, then by seed."""
@@ -29,7 +30,10 @@ class Difference:
 
 
 def paired_differences(one: Scores, other: Scores) -> tuple[dict[str, tuple[float, ...]], int]:
-    """Return the differences by task in the order of `one`, seeds in order, and how many scores have no partner."""
+    """Return the differences by task in the order of `one`, seeds in order, and how many scores have no partner.
+
+    What rounding alone holds apart, measured by the scores that are subtracted, is made equal.
+    """
     found: dict[str, tuple[float, ...]] = {}
     unpaired = sum(len(seeds) for task, seeds in other.items() if task not in one)
     for task, seeds in one.items():
@@ -37,7 +41,8 @@ def paired_differences(one: Scores, other: Scores) -> tuple[dict[str, tuple[floa
         common = [seed for seed in seeds if seed in theirs]
         unpaired += len(seeds) + len(theirs) - 2 * len(common)
         if common:
-            found[task] = tuple(seeds[seed] - theirs[seed] for seed in common)
+            size = size_of([*seeds.values(), *theirs.values()])
+            found[task] = settled([seeds[seed] - theirs[seed] for seed in common], size=size)
     return found, unpaired
 
 

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 from tracebench_core.analysis.differences import Scores
 from tracebench_core.analysis.intervals import Interval, t_interval
-from tracebench_core.analysis.resolution import ALPHA, paired_seeds_to_resolve, smallest_paired_difference
+from tracebench_core.analysis.resolution import (
+    ALPHA,
+    paired_seeds_to_resolve,
+    pooled_spread,
+    smallest_paired_difference,
+)
+from tracebench_core.analysis.rounding import is_rounding, size_of
 
 UNCHANGING = "NoOp"
 """The trainer that changes nothing: its scores vary with the measurement alone."""
@@ -59,16 +65,15 @@ def noise_floor(entrants: Mapping[str, Scores]) -> NoiseFloor:
 
 
 def resolution_of(pairs: Sequence[Sequence[float]], *, difference: float, alpha: float = ALPHA) -> Resolution | None:
-    """Return what differences paired by seed on every task can tell at level `alpha`; None when no task has two pairs."""
-    freedom = sum(len(p) - 1 for p in pairs)
-    if freedom < 1:
+    """Return what differences paired by seed on every task can tell at level `alpha`; None when they tell of no spread."""
+    spread = pooled_spread(pairs)
+    if spread is None:
         return None
-    squares = [(d - math.fsum(p) / len(p)) ** 2 for p in pairs for d in p]
-    deviation = math.sqrt(math.fsum(squares) / freedom)
+    deviation = spread.deviation
     seeds = round(sum(map(len, pairs)) / len(pairs))
     unit = smallest_paired_difference(seeds, tasks=len(pairs), alpha=alpha)
     needed = None
-    if deviation > 0 and difference != 0:
+    if difference != 0:
         needed = paired_seeds_to_resolve(abs(difference) / deviation, tasks=len(pairs), alpha=alpha)
     return Resolution(deviation, None if unit is None else unit * deviation, needed)
 
@@ -79,11 +84,13 @@ def _split_distances(scores: Scores, rng: random.Random) -> list[float]:
     if not tasks:
         return []
     found = []
+    size = size_of(value for values in tasks for value in values)
     for _ in range(SPLITS):
         parts = []
         for values in tasks:
             drawn = rng.sample(values, len(values))
             half = len(values) // 2
             parts.append(math.fsum(drawn[:half]) / half - math.fsum(drawn[half : 2 * half]) / half)
-        found.append(abs(math.fsum(parts) / len(parts)) / math.sqrt(2))
+        distance = abs(math.fsum(parts) / len(parts)) / math.sqrt(2)
+        found.append(0.0 if is_rounding(distance, size=size) else distance)
     return found

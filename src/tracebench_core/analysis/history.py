@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracebench_core.analysis.resolution import Spread, pooled_spread
+from tracebench_core.analysis.rounding import settled, size_of
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import JobResult, JobSpec, Mode, Range, Role, Usage
@@ -82,10 +83,11 @@ class History:
     def spread(self, task: TaskKey, mode: Mode) -> Spread | None:
         """Return the spread of a task's scores over seeds, pooled over the trainers that were run on it.
 
-        A trainer whose seeds all score alike (one that changes nothing) says nothing of the others, and is left out while any varies.
+        A trainer whose seeds all score alike (one that changes nothing) says nothing of the others, and is left out.
         """
-        groups = [*self.scores.get((task, mode), {}).values()]
-        return pooled_spread([g for g in groups if len(set(g)) > 1]) or pooled_spread(groups)
+        return pooled_spread(
+            g for g in self.scores.get((task, mode), {}).values() if len({*settled(g, size=size_of(g))}) > 1
+        )
 
     def work(self, job: JobSpec) -> list[WorkDone]:
         """Return what past jobs used that had the same mode, task, trainer and settings."""

@@ -1,6 +1,7 @@
 """Student's intervals of means over strata: tasks are strata, seeds are drawn inside them.
 
-`strata` is always one sequence of finite scores per task; each task has equal weight, whatever its number of seeds.
+`strata` is always one sequence of finite scores per task; each task has equal weight, whatever its number of seeds. Scores that only
+rounding holds apart have no spread (see `rounding`); differences are settled by whoever subtracts, who knows the scores' size.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tracebench_core.analysis.rounding import settled, size_of
 from tracebench_core.store.student import cdf, quantile
 
 Strata = Sequence[Sequence[float]]
@@ -58,7 +60,7 @@ def standard_error(strata: Strata) -> StandardError | None:
     """
     if not strata or any(len(s) < LEAST for s in strata):
         return None
-    parts = [_variance(s) / len(s) for s in strata]
+    parts = [variance(s) / len(s) for s in strata]
     total = math.fsum(parts)
     if total <= 0:
         return StandardError(0.0, sum(len(s) - 1 for s in strata))
@@ -100,8 +102,9 @@ def clustered_interval(strata: Strata, *, confidence: float = CONFIDENCE) -> Int
     return Interval(found.estimate, found.low, found.high, sum(map(len, strata)))
 
 
-def _variance(scores: Sequence[float]) -> float:
-    mean = math.fsum(scores) / len(scores)
-    if all(score == scores[0] for score in scores):
+def variance(scores: Sequence[float]) -> float:
+    """Return the sample variance of two scores or more: exactly 0 where rounding alone holds them apart."""
+    if len({*settled(scores, size=size_of(scores))}) == 1:
         return 0.0
+    mean = math.fsum(scores) / len(scores)
     return math.fsum((score - mean) ** 2 for score in scores) / (len(scores) - 1)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tracebench_core.analysis.intervals import variance
 from tracebench_core.store.student import quantile
 
 ALPHA = 0.05
@@ -48,16 +49,14 @@ def seeds_to_resolve(difference: float, *, alpha: float = ALPHA, power: float = 
 
 
 def pooled_spread(groups: Iterable[Sequence[float]]) -> Spread | None:
-    """Return the pooled standard deviation of groups of scores; None when no group has two."""
-    squares: list[float] = []
-    freedom = 0
-    for scores in groups:
-        if len(scores) < FEWEST:
-            continue
-        mean = math.fsum(scores) / len(scores)
-        squares += [(score - mean) ** 2 for score in scores]
-        freedom += len(scores) - 1
-    return Spread(math.sqrt(math.fsum(squares) / freedom), freedom) if freedom else None
+    """Return the pooled standard deviation of groups of scores; None when no group has two, or all are alike.
+
+    Scores that never vary tell of no spread: how far the next one may lie is not known.
+    """
+    several = [scores for scores in groups if len(scores) >= FEWEST]
+    freedom = sum(len(scores) - 1 for scores in several)
+    squares = math.fsum(variance(scores) * (len(scores) - 1) for scores in several)
+    return Spread(math.sqrt(squares / freedom), freedom) if squares > 0 else None
 
 
 def smallest_paired_difference(
