@@ -1,4 +1,4 @@
-"""A gateway process per test, in any mode, and a fake provider behind it."""
+"""A gateway process per test, in any mode, with a fake provider behind it and a tap before it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.llm.tap import Tap, check_answered
+
 from tracebench_core.llm.client import GatewayClient
+from tracebench_core.llm.gateway.ledger import read_ledger
 from tracebench_core.llm.gateway_process import GatewayHandle, start_gateway
 from tracebench_core.llm.models import resolve_models
 from tracebench_core.specs import Budget, LLMConfig, Mode
@@ -30,7 +33,8 @@ Open = Callable[..., Door]
 
 @pytest.fixture
 def open_door(tmp_path: Path) -> Iterator[Open]:
-    """Return a function that starts a gateway; all are closed at the end."""
+    """Return a function that starts a gateway; all are closed at the end, and what clients saw is compared with the ledgers."""
+    taps: list[tuple[Tap, Path, str]] = []
     with ExitStack() as stack:
 
         def open_door(
@@ -62,11 +66,16 @@ def open_door(tmp_path: Path) -> Iterator[Open]:
             )
             models = resolve_models(config, mode=mode, environ=environ)
             access = gateway.register(job_id, budget=budget or Budget(), seed=seed, models=models)
-            client = GatewayClient(access)
+            tap = stack.enter_context(Tap(gateway.base_url))
+            taps.append((tap, run_dir / "llm/ledger.jsonl", gateway.attempt(job_id)))
+            client = GatewayClient(access.model_copy(update={"base_url": tap.base_url}))
             stack.callback(client.close)
             return Door(gateway, client, run_dir)
 
         yield open_door
+    for tap, ledger, attempt in taps:
+        lines = read_ledger(ledger) if ledger.exists() else ()
+        check_answered(tap, [line for line in lines if line["attempt"] == attempt])
 
 
 def say(text: str) -> list[dict[str, str]]:

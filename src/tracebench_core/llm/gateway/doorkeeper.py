@@ -58,6 +58,7 @@ class _Watched(HttpToolsProtocol):
     keeper: Doorkeeper
     _head = 0
     """Bytes of a head that is not whole yet."""
+    _is_in_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base class does
         super().connection_made(transport)
@@ -67,27 +68,26 @@ class _Watched(HttpToolsProtocol):
         super().connection_lost(exc)
         self.keeper.leave(self.client)
 
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._is_in_head = True
-
     def on_headers_complete(self) -> None:
         self._is_in_head = False
-        self._head = 0
         super().on_headers_complete()
-
-    _is_in_head = True
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._is_in_head:
-            self._head += len(data)
-            if self._head > LARGEST_HEAD and not self.transport.is_closing():
-                self.send_400_response(f"The head of the request is larger than {LARGEST_HEAD} bytes.")
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self._is_in_head = True
+        self._is_in_head, self._head = True, 0
+
+    def data_received(self, data: bytes) -> None:
+        """Hand on what came; of a head, no more than it may have, so that a body is never counted as one."""
+        while self._is_in_head and self._head + len(data) > LARGEST_HEAD and not self.transport.is_closing():
+            room = LARGEST_HEAD - self._head
+            self._head += room
+            super().data_received(data[:room])
+            data = data[room:]
+            if self._is_in_head and self._head == LARGEST_HEAD and not self.transport.is_closing():
+                self.send_400_response(f"The head of the request is larger than {LARGEST_HEAD} bytes.")
+        if data and not self.transport.is_closing():
+            self._head += len(data) if self._is_in_head else 0
+            super().data_received(data)
 
 
 def raise_descriptor_limit() -> None:
