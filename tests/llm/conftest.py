@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-
 from tests.llm.tap import Tap, check_answered
 
 from tracebench_core.llm.client import GatewayClient
