@@ -114,6 +114,7 @@ class Recorder:
                 worst_score=task.worst_score,
                 aggregate=task.aggregate,
                 reads_budget=reads_budget,
+                self_reported=task.self_reported,
             )
         )
 

@@ -20,15 +20,20 @@ if TYPE_CHECKING:
         amounts_of,
     )
     from tracebench_core.specs.calibration import Bounds, Calibration, CalibrationKind
-    from tracebench_core.specs.feedback import Candidate, Evaluation, ExampleResult, Feedback, FeedbackStatus
+    from tracebench_core.specs.feedback import Candidate, Evaluation, ExampleResult, Feedback, FeedbackStatus, Raised
     from tracebench_core.specs.job import (
+        Cage,
+        Calibrated,
         ErrorInfo,
         FrontPoint,
         JobResult,
         JobSpec,
         JobStatus,
+        Judge,
         ModelIdentity,
         ProposalCounts,
+        RaisedCount,
+        Runtime,
         SplitData,
         Start,
         StepResult,
@@ -98,6 +103,8 @@ __all__ = [
     "Budget",
     "BudgetAxis",
     "BudgetState",
+    "Cage",
+    "Calibrated",
     "Calibration",
     "CalibrationKind",
     "Candidate",
@@ -122,6 +129,7 @@ __all__ = [
     "JobResult",
     "JobSpec",
     "JobStatus",
+    "Judge",
     "LLMConfig",
     "LLMVariant",
     "Limits",
@@ -141,6 +149,8 @@ __all__ = [
     "ProposalCounts",
     "ProviderSpec",
     "PythonSpec",
+    "Raised",
+    "RaisedCount",
     "Range",
     "Ref",
     "ReporterSpec",
@@ -151,6 +161,7 @@ __all__ = [
     "Role",
     "RoleConfig",
     "RunConfig",
+    "Runtime",
     "Salts",
     "SandboxConfig",
     "Sealed",
@@ -182,9 +193,12 @@ __getattr__ = imported_on_use(
     {
         ".base": "Mode Ref Role Spec Split Values",
         ".calibration": "Bounds Calibration CalibrationKind",
-        ".feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus",
+        ".feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus Raised",
         ".budget": "ADDING AXES Axis Budget BudgetAxis BudgetState OF_CALLS Usage amounts_of",
-        ".job": "ErrorInfo FrontPoint JobResult JobSpec JobStatus ModelIdentity ProposalCounts SplitData Start StepResult",
+        ".job": (
+            "Cage Calibrated ErrorInfo FrontPoint JobResult JobSpec JobStatus Judge ModelIdentity ProposalCounts "
+            "RaisedCount Runtime SplitData Start StepResult"
+        ),
         ".llm": "Completion Endpoint Message",
         ".named": "PluginsConfig Price",
         ".order": "ExecutorSetting JobOrder Sealed SharedLimits",

@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Discriminator, JsonValue, Tag
 
 from tracebench_core.specs.base import Mode, Role, Spec, Split
 from tracebench_core.specs.budget import Axis, Budget, BudgetState
-from tracebench_core.specs.feedback import FeedbackStatus
-from tracebench_core.specs.job import JobStatus, SplitData
+from tracebench_core.specs.feedback import FeedbackStatus, Raised
+from tracebench_core.specs.job import Cage, Calibrated, JobStatus, Judge, Runtime, SplitData
 from tracebench_core.specs.task import Objective
 
 EVENTS_VERSION = 1
@@ -47,6 +47,12 @@ class JobStarted(Event):
     aggregate: str = "mean"
     reads_budget: bool = False
     """Whether the trainer does different things under different caps, so that its log does not show what it would do under another."""
+    self_reported: tuple[str, ...] = ()
+    """The task's metrics, or `score`, that the candidate itself prints."""
+    calibration: Calibrated | None = None
+    """Of the task, when the job began; None where nobody asked."""
+    runtime: Runtime | None = None
+    """What the job's process runs with."""
 
 
 class StepStarted(Event):
@@ -98,6 +104,8 @@ class EvaluationDone(Event):
     """The attempt that measured it, where that was another one: its path in the run directory."""
     digest: str = ""
     """Where an attempt that comes later may reuse it: 16 hex digits for what was measured, and 16 for what came of it."""
+    raised: Raised | None = None
+    """Where the task's own code raised, when an exception took the place of feedback."""
 
 
 class LLMCall(Event):
@@ -232,6 +240,15 @@ class EnvironmentUsed(Event):
     reason: str = ""
 
 
+class Caged(Event):
+    """An agent or a program is about to run for this job, held like this."""
+
+    kind: Literal["cage"] = "cage"
+    name: str
+    """Of the participant, in the words of its trainer."""
+    cage: Cage
+
+
 class TrainingEnded(Event):
     """Training is over; what the engine measures afterwards follows."""
 
@@ -271,6 +288,10 @@ class Scored(Event):
     candidate: str
     score: float | None
     metrics: dict[str, float]
+    repeats: tuple[float, ...] = ()
+    """Each measurement, where the candidate was measured several times; `score` is their mean."""
+    judge: Judge | None = None
+    """What gave the score; None where it was not told."""
 
 
 class JobFinished(Event):
@@ -293,7 +314,7 @@ class UnknownEvent(Event):
 
 _KINDS: tuple[type[Event], ...] = (
     JobStarted, StepStarted, StepFinished, CandidateSeen, EvaluationDone, LLMCall, Decision, BestChanged, MetricLogged,
-    Activity, SuiteRecord, ExamplesKnown, DataKnown, ComparisonSet, Proposals, Flagged, EnvironmentUsed, TrainingEnded, ErrorRaised,
+    Activity, SuiteRecord, ExamplesKnown, DataKnown, ComparisonSet, Proposals, Flagged, EnvironmentUsed, Caged, TrainingEnded, ErrorRaised,
     BudgetReached, Scored, JobFinished,
 )  # fmt: skip
 KNOWN: dict[str, type[Event]] = {str(event.model_fields["kind"].default): event for event in _KINDS}
@@ -327,6 +348,7 @@ AnyEvent = Annotated[
     | Annotated[Proposals, Tag("proposals")]
     | Annotated[Flagged, Tag("flag")]
     | Annotated[EnvironmentUsed, Tag("environment")]
+    | Annotated[Caged, Tag("cage")]
     | Annotated[TrainingEnded, Tag("trained")]
     | Annotated[ErrorRaised, Tag("error")]
     | Annotated[BudgetReached, Tag("budget")]

@@ -57,6 +57,15 @@ class Candidate(Spec):
     """The operator that made it, in the trainer's words."""
 
 
+class Raised(Spec):
+    """Where an exception of a task's own code was raised."""
+
+    type: str
+    file: str
+    """Name of the file, without its folder."""
+    line: int
+
+
 class ExampleResult(Spec):
     """One candidate on one example."""
 
@@ -70,6 +79,8 @@ class ExampleResult(Spec):
     """The attempt that measured it, where that was another one: its path in the run directory."""
     key: str = ""
     """A digest of what was measured, where an attempt that comes later may reuse it."""
+    raised: Raised | None = None
+    """Where the task's own code raised, when an exception took the place of feedback."""
 
 
 class Evaluation(Spec):

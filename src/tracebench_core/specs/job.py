@@ -9,9 +9,13 @@ from pydantic import JsonValue
 from tracebench_core.ids import suite_of
 from tracebench_core.specs.base import Mode, Role, Spec, Split
 from tracebench_core.specs.budget import Axis, Budget, BudgetState, Usage
+from tracebench_core.specs.feedback import FeedbackStatus, Raised
 from tracebench_core.specs.task import TaskVersion
 
-JobStatus = Literal["ok", "failed", "timeout", "cancelled", "skipped", "not_run"]
+JobStatus = Literal["ok", "failed", "timeout", "cancelled", "skipped", "not_run", "unscored"]
+"""`unscored`: training is over and sealed, and its scoring could not be done; `resume --failed` repeats the scoring alone."""
+Calibrated = Literal["here", "elsewhere", "never"]
+"""Where the cases of known truth of a task came out right: on the machine that measured, on another one, or on none."""
 
 
 class ModelIdentity(Spec):
@@ -120,6 +124,39 @@ class SplitData(Spec):
     """Of the examples' ids, inputs and references; None where they are no data that can be told apart by its text."""
 
 
+class Judge(Spec):
+    """What gave a score, so that scores of different judges are told apart."""
+
+    version: str
+    """Of the task and of the plugin that brings it, for people."""
+    digest: str
+    """16 hex digits of the SHA-256 of everything that scores; equal digests are one judge."""
+
+
+class Runtime(Spec):
+    """The interpreter and the packages that a job's process ran with."""
+
+    python: str
+    """Implementation and version, such as `CPython 3.12.1`."""
+    packages: str
+    """16 hex digits of the SHA-256 of the names and versions of all installed packages; `meta/env*.json` of this digest lists them."""
+
+
+class RaisedCount(Raised):
+    """A place, and how many evaluations met an exception there."""
+
+    count: int
+
+
+class Cage(Spec):
+    """How an agent or a program was held while a job ran it."""
+
+    files: Literal["folder", "host"]
+    """`folder`: it could write its own folder, and read that and what was named; `host`: it had the files of the host."""
+    reason: str = ""
+    """Why it was held less well than by default."""
+
+
 class JobResult(Spec):
     """The reduction of one job's events: `results.json`."""
 
@@ -131,7 +168,10 @@ class JobResult(Spec):
     mode: Mode
     status: JobStatus
     stop_reason: str
-    """`completed`, `budget:<axis>`, `error`, `timeout`, `cancelled: <why>`, `requirement: <what>`."""
+    """`completed`, `budget:<axis>`, `run budget:<axis>`, `error`, `timeout`, `cancelled: <why>`, `requirement: <what>`.
+
+    `run budget:<axis>` is `ok` where what had been found when the run's budget ended was scored; it carries the flag `unequal-budget`.
+    """
     score_val_initial: float | None = None
     score_val_best: float | None = None
     score_val_final: float | None = None
@@ -169,3 +209,28 @@ class JobResult(Spec):
     """What was measured on, by split; empty where the job was not scored, and in runs of before this was told."""
     started_at: str | None = None
     ended_at: str | None = None
+    evaluations_by_status: dict[FeedbackStatus, int] = {}
+    """How the trainer's evaluations came out; a status that did not occur is left out. Empty in runs of before this was told."""
+    exceptions: tuple[RaisedCount, ...] = ()
+    """Where code of the task raised under the trainer's evaluations, the most frequent first."""
+    score_val_repeats: tuple[float, ...] = ()
+    """Each measurement of the best candidate on validation, where it was measured several times; `score_val_best` is their mean."""
+    score_test_repeats: tuple[float, ...] = ()
+    """The same on test, of `score_test`."""
+    self_reported: tuple[str, ...] = ()
+    """Names of metrics, or `score`, that the candidate itself printed and nothing else measured."""
+    judge: Judge | None = None
+    """What gave the scores; None where it was not told."""
+    calibration: Calibrated | None = None
+    """Where the task's instrument has shown that it measures rightly; None where it was not told."""
+    runtime: Runtime | None = None
+    """What the job ran with; None where it was not told."""
+    cages: dict[str, Cage] = {}
+    """How agents and programs that the job ran were held, by what they are called; empty where it ran none."""
+
+
+ADDED_TO_RESULTS = (
+    "evaluations_by_status", "exceptions", "score_val_repeats", "score_test_repeats", "self_reported", "judge", "calibration",
+    "runtime", "cages",
+)  # fmt: skip
+"""Fields that results of 0.1 do not have: what its journals vouch for are texts without them."""

@@ -137,6 +137,8 @@ class TaskSpec(Spec):
     """The score from which the task counts as solved."""
     worst_score: float | None = None
     """What an example counts for on which a candidate fails (invalid, timed out); None leaves such a candidate without a score."""
+    self_reported: tuple[str, ...] = ()
+    """Names of metrics, or `score`, that the candidate itself prints and nothing else measures: told wherever they are shown."""
     timed: bool = False
     """The score is a time, or depends on one: it differs from one measurement to the next, and no seed covers it. Such a task is scored on
     a machine only where its calibrations of kind `ratio` and `same` have passed; a run makes them first."""

@@ -20,7 +20,7 @@ from tracebench_core.store.journal import EndRecord
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.mirror import is_mirror_true, mirrored
 from tracebench_core.store.reduce import Reducer
-from tracebench_core.store.results import result_bytes
+from tracebench_core.store.results import sealed_bytes
 from tracebench_core.store.states import stale_states
 from tracebench_core.store.tables import expected_tables
 from tracebench_core.store.trust import Trust
@@ -61,10 +61,13 @@ class Reduced:
     def result(self) -> JobResult:
         return self._reducer.result()
 
-    @cached_property
-    def data(self) -> bytes:
-        """The result as `results.json` must hold it."""
-        return result_bytes(self.result)
+    def demands(self, digest: str) -> bool:
+        """Say whether `results.json` must be the text of this SHA-256."""
+        return sealed_bytes(self.result, digest) is not None
+
+    def demands_file(self, layout: JobLayout) -> bool:
+        """Say whether the result that lies there is the one."""
+        return layout.results.exists() and self.demands(content_hash(layout.results.read_bytes()))
 
     @cached_property
     def _reducer(self) -> Reducer:
@@ -146,17 +149,17 @@ def _check_against_events(
 def _check_result(layout: JobLayout, reduced: Reduced, *, end: EndRecord | None, has_result: bool) -> Iterator[Finding]:
     if end is not None and end.digest:
         if not has_result:
-            if content_hash(reduced.data) == end.digest:
+            if reduced.demands(end.digest):
                 words = "it is not what the journal vouches for; the job's events are, and reduce to it"
                 yield _finding("stale-result", layout.results, layout, words, "repair")
             else:
                 words = "it is not what the journal vouches for, and its events do not reduce to that"
                 yield _finding("lost-result", layout.results, layout, words, "resume")
-        elif end.events is None and layout.results.read_bytes() != reduced.data:
+        elif end.events is None and not reduced.demands_file(layout):
             words = "they do not reduce to the result, which is as the journal vouches for"
             yield _finding("unproven-events", layout.events, layout, words, "accept")
         return
-    if not has_result or layout.results.read_bytes() != reduced.data:
+    if not has_result or not reduced.demands_file(layout):
         yield _finding("stale-result", layout.results, layout, "it is not what the job's events reduce to", "repair")
     if end is None:
         yield _finding("uncommitted", layout.results, layout, "no journal declares this result finished", "repair")

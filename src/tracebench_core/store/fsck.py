@@ -143,11 +143,12 @@ def _repair_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> EndRecord |
     if not reduced.log.events or not (reduced.complete or layout.results.exists()):
         return None
     mend_states(layout, reduced.log.events)
-    if not layout.results.exists() or layout.results.read_bytes() != reduced.data:
+    if not reduced.demands_file(layout):
         set_aside(layout.run, layout.results)
         write_result(layout, reduced.result)
     _set_meta_status(layout, reduced.result.status)
-    return EndRecord(layout.job_id, reduced.result.status, content_hash(reduced.data)) if end is None else None
+    digest = content_hash(layout.results.read_bytes())
+    return EndRecord(layout.job_id, reduced.result.status, digest) if end is None else None
 
 
 def _repair_committed(layout: JobLayout, job: JobSpec, *, end: EndRecord, trust: Trust) -> None:
@@ -159,9 +160,9 @@ def _repair_committed(layout: JobLayout, job: JobSpec, *, end: EndRecord, trust:
             _set_meta_status(layout, end.status)
         return
     reduced = checks.reduce_folder(layout, job)
-    if not has_result and content_hash(reduced.data) == end.digest:
+    if not has_result and reduced.demands(end.digest):
         set_aside(layout.run, layout.results)
-        write_result(layout, reduced.result)
+        write_result(layout, reduced.result, digest=end.digest)
         has_result = True
     if has_result:
         mend_states(layout, reduced.log.events)

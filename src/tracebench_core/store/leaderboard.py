@@ -9,13 +9,25 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tracebench_core.specs import JobStatus, Usage
-from tracebench_core.store.rows import AXES, PROPOSALS, SPENT, GroupKey, Row, TaskKey, csv_line, spent_cells
+from tracebench_core.store.rows import (
+    AXES,
+    EVALUATIONS,
+    PROPOSALS,
+    SPENT,
+    GroupKey,
+    Row,
+    TaskKey,
+    count_cells,
+    csv_line,
+    spent_cells,
+)
 from tracebench_core.store.student import interval
 
 COLUMNS = (
     "task_id", "task_version", "guide", "eval_kwargs", "rank", "trainer_id", "params", "optimizer", "score", "n",
     "mean", "ci95_low", "ci95_high", "jobs", "ok", "failed", "timeout", "other", "isolation", "llm_variant",
-    *(f"used_{axis}" for axis in AXES), *(f"proposals_{name}" for name in PROPOSALS), *SPENT,
+    *(f"used_{axis}" for axis in AXES), *(f"proposals_{name}" for name in PROPOSALS), *SPENT, "unscored",
+    *(f"evaluations_{status}" for status in EVALUATIONS),
 )  # fmt: skip
 _MEASURED: frozenset[JobStatus] = frozenset({"ok", "timeout"})
 _COUNTED: tuple[JobStatus, ...] = ("ok", "failed", "timeout")
@@ -41,6 +53,8 @@ class Standing:
     """Of all its jobs together."""
     spent: Usage | None = None
     """By all attempts at all its jobs; None where no ledger tells."""
+    by_status: list[int] | None = field(default_factory=lambda: [0] * len(EVALUATIONS))
+    """The trainer's evaluations of all its jobs together; None where one job does not tell."""
 
     @property
     def mean(self) -> float | None:
@@ -66,6 +80,8 @@ class Standing:
             **{f"used_{axis}": _mean([used[i] for used in self.used]) for i, axis in enumerate(AXES)},
             **{f"proposals_{name}": count for name, count in zip(PROPOSALS, self.proposals, strict=True)},
             **spent_cells(self.spent),
+            "unscored": self.counts["unscored"],
+            **count_cells(self.by_status),
         }
         return csv_line(cells, COLUMNS)
 
@@ -114,6 +130,10 @@ def _standing(group: GroupKey, rows: Iterable[Row], *, score: Score, isolation: 
         if row.status in _COUNTED:
             standing.used.append(row.used)
         standing.proposals = [a + b for a, b in zip(standing.proposals, row.proposals, strict=True)]
+        known = standing.by_status is not None and row.by_status is not None
+        standing.by_status = (
+            [a + b for a, b in zip(standing.by_status or (), row.by_status or (), strict=True)] if known else None
+        )
         if row.spent is not None:
             standing.spent = (standing.spent or Usage()) + row.spent
         value = _score(row, score)

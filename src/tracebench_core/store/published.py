@@ -13,7 +13,7 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from tracebench_core.errors import RunDirError
-from tracebench_core.specs import JobResult, JobSpec, JobStatus, RunConfig, Salts, Usage
+from tracebench_core.specs import Axis, JobResult, JobSpec, JobStatus, RunConfig, Salts, Usage
 from tracebench_core.specs.events import AnyEvent
 from tracebench_core.store import leaderboard, rows
 from tracebench_core.store.manifest import FORMAT_VERSION
@@ -50,21 +50,43 @@ class Entry(TypedDict):
     sha256: str
 
 
+class Head(TypedDict):
+    """How far a journal had come: the number of its last line, and the beginning of that line's SHA-256."""
+
+    __pydantic_config__ = _CLOSED  # type: ignore[misc]
+    n: int
+    head: str
+
+
 class FilesIndex(TypedDict):
-    """Every file of the run as it was when the run ended."""
+    """Every file of the run as it was when the run ended, and how far its journals had come then."""
 
     __pydantic_config__ = _CLOSED  # type: ignore[misc]
     files: list[Entry]
+    journals: NotRequired[dict[str, Head]]
 
 
 class JournalLine(TypedDict):
-    """One record; `n` counts from 0 without a gap, and `sum` begins the SHA-256 of the line without it."""
+    """One record; `n` counts from 0 without a gap, and `sum` begins the SHA-256 of the line without it.
+
+    In a chained journal `prev` begins the SHA-256 of the whole line before, and `mac` the HMAC-SHA-256 of the line up to it, keyed;
+    `chained` begins a chain under a new key, told by `key`, the beginning of its SHA-256.
+    """
 
     __pydantic_config__ = _CLOSED  # type: ignore[misc]
     n: int
     t: str
     kind: Literal[
-        "opened", "job_started", "job_trained", "job_finished", "sealed", "settled", "run_ended", "indexed", "accepted"
+        "opened",
+        "job_started",
+        "job_trained",
+        "job_finished",
+        "sealed",
+        "settled",
+        "run_ended",
+        "indexed",
+        "accepted",
+        "chained",
     ]
     sum: str
     files: NotRequired[dict[str, SealPair]]
@@ -79,6 +101,10 @@ class JournalLine(TypedDict):
     exit_code: NotRequired[int | None]
     wall_seconds: NotRequired[float | None]
     cpu_seconds: NotRequired[float | None]
+    overshoot: NotRequired[dict[Axis, float] | None]
+    prev: NotRequired[str]
+    mac: NotRequired[str]
+    key: NotRequired[str]
     index: NotRequired[SealPair | None]
     path: NotRequired[str]
     now: NotRequired[SealPair | None]
@@ -127,6 +153,7 @@ class Summary(TypedDict):
     wall_seconds: float | None
     cpu_seconds: float | None
     exit_code: int | None
+    overshoot: NotRequired[dict[Axis, float] | None]
     salts: NotRequired[dict[str, str]]
 
 

@@ -20,7 +20,7 @@ from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.journal import EndRecord, Journal, TrainedRecord
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.reduce import reduce_job
-from tracebench_core.store.results import read_result, result_bytes, write_result
+from tracebench_core.store.results import read_result, sealed_bytes, write_result
 from tracebench_core.store.states import stale_states
 from tracebench_core.store.trust import Trust, read_trust
 
@@ -126,11 +126,11 @@ def _is_restored(job: JobLayout, declared: EndRecord, *, trust: Trust, write: bo
     if declared.events is None or not trust.is_whole(job.run, path, declared.events):
         return False
     result = reduce_job(read_events(job).events)
-    if content_hash(result_bytes(result)) != declared.digest:
+    if sealed_bytes(result, declared.digest) is None:
         return False
     if write:
         set_aside(job.run, job.results)
-        write_result(job, result)
+        write_result(job, result, digest=declared.digest)
     return True
 
 
@@ -159,10 +159,10 @@ def _borne_out(job: JobLayout) -> EndRecord | None:
         for event in log.events:
             if isinstance(event, CandidateSeen):
                 blobs.expand(event.values)
-        demanded = content_hash(result_bytes(reduce_job(log.events)))
+        is_demanded = sealed_bytes(reduce_job(log.events), stored.digest) is not None
     except RunDirError:
         return None
-    return EndRecord(job.job_id, stored.result.status, stored.digest) if demanded == stored.digest else None
+    return EndRecord(job.job_id, stored.result.status, stored.digest) if is_demanded else None
 
 
 def _borne_out_by_digests(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,16 +13,22 @@ from tracebench_core.specs import (
     Axis,
     Budget,
     BudgetState,
+    Cage,
     ErrorInfo,
+    FeedbackStatus,
     JobResult,
     JobSpec,
+    Judge,
     ProposalCounts,
+    Raised,
+    RaisedCount,
     Split,
     SplitData,
     StepResult,
 )
 from tracebench_core.specs.events import (
     BestChanged,
+    Caged,
     CandidateSeen,
     DataKnown,
     ErrorRaised,
@@ -65,6 +72,10 @@ class Reducer:
         self._proposals = dict.fromkeys(ProposalCounts.model_fields, 0)
         self._flags: dict[str, str] = {}
         self._data: dict[Split, SplitData] = {}
+        self._statuses: Counter[FeedbackStatus] = Counter()
+        self._raised: Counter[Raised] = Counter()
+        self._cages: dict[str, Cage] = {}
+        self._judge: Judge | None = None
         self._meter = Meter()
         self._front = Front(())
 
@@ -88,6 +99,9 @@ class Reducer:
             case EvaluationDone():
                 self._meter.add_evaluation(event)
                 self._front.add(event)
+                if event.by == "trainer":
+                    self._statuses[event.status] += 1
+                    self._raised.update([event.raised] if event.raised is not None else [])
             case LLMCall():
                 self._meter.add_call(event)
             case _:
@@ -107,10 +121,13 @@ class Reducer:
                 )
             case Scored():
                 self._scored[event.what, event.split] = event
+                self._judge = event.judge or self._judge
             case Proposals():
                 self._proposals = {n: self._proposals[n] + getattr(event, n) for n in self._proposals}
             case Flagged():
                 self._flags[event.name] = event.reason
+            case Caged():
+                self._cages[event.name] = event.cage
             case TrainingEnded():
                 self._trained = event
             case DataKnown():
@@ -158,6 +175,15 @@ class Reducer:
             data=self._data,
             started_at=start.t or None,
             ended_at=max(self._last.t, start.t) or None if self._last is not None else None,  # a clock may be set back
+            evaluations_by_status=dict(sorted(self._statuses.items())),
+            exceptions=tuple(
+                RaisedCount(**raised.model_dump(), count=count) for raised, count in self._raised.most_common()
+            ),
+            self_reported=start.self_reported,
+            judge=self._judge,
+            calibration=start.calibration,
+            runtime=start.runtime,
+            cages=dict(sorted(self._cages.items())),
         )
 
     def _scores(self) -> dict[str, Any]:
@@ -169,6 +195,8 @@ class Reducer:
             "score_val_final": final and final.score,
             "score_test_initial": test_initial and test_initial.score,
             "score_test": test and test.score,
+            "score_val_repeats": best.repeats if best else (),
+            "score_test_repeats": test.repeats if test else (),
             "metrics_initial": dict(sorted(initial.metrics.items())) if initial else {},
             "metrics_best": dict(sorted(best.metrics.items())) if best else {},
             "best_candidate": self._best_candidate(),

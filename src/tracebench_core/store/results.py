@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobResult
+from tracebench_core.specs.job import ADDED_TO_RESULTS
 from tracebench_core.store import files
 from tracebench_core.store.inert import inert
 from tracebench_core.store.layout import JobLayout
@@ -24,15 +25,24 @@ class StoredResult:
 
 def result_bytes(result: JobResult) -> bytes:
     """Return the one text of a result: fields in declared order, two spaces of indent, a final newline; it is `inert`."""
-    return inert(result.model_dump_json(indent=2)).encode() + b"\n"
+    return _text(result, without=set())
 
 
-def write_result(layout: JobLayout, result: JobResult, *, durable: bool = True) -> StoredResult:
+def sealed_bytes(result: JobResult, digest: str) -> bytes | None:
+    """Return the text of a result that has this SHA-256, as this version or an older one writes it; None where neither has."""
+    for left_out in (set[str](), set(ADDED_TO_RESULTS)):
+        text = _text(result, without=left_out)
+        if content_hash(text) == digest:
+            return text
+    return None
+
+
+def write_result(layout: JobLayout, result: JobResult, *, durable: bool = True, digest: str = "") -> StoredResult:
     """Write `results.json`; with `durable` it and the job's folder survive a power cut once this returns.
 
-    A job's process leaves that to the job's commit, which names the digest in the journal.
+    A job's process leaves that to the job's commit, which names the digest in the journal. Where it is named already, `digest` says so.
     """
-    data = result_bytes(result)
+    data = sealed_bytes(result, digest) or result_bytes(result)
     files.write_whole(layout.results, data, durable=durable)
     if durable:
         files.sync_folder(layout.path.parent)
@@ -55,3 +65,7 @@ def read_result(layout: JobLayout) -> StoredResult:
     if result.job_id != layout.job_id:
         raise RunDirError(f"`{layout.results}` is the result of job `{result.job_id}`")
     return StoredResult(result, content_hash(data))
+
+
+def _text(result: JobResult, *, without: set[str]) -> bytes:
+    return inert(result.model_dump_json(indent=2, exclude=without)).encode() + b"\n"

@@ -5,22 +5,38 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from tracebench_core.specs import Budget, JobResult, JobSpec, JobStatus, ModelIdentity, ProposalCounts, Role, Usage
+from tracebench_core.specs import (
+    Budget,
+    FeedbackStatus,
+    JobResult,
+    JobSpec,
+    JobStatus,
+    ModelIdentity,
+    ProposalCounts,
+    Role,
+    Usage,
+)
 from tracebench_core.store.metering import total
 
 SPENT = ("spent_calls", "spent_tokens", "spent_usd", "spent_estimated_tokens")
 """What all attempts at a job used together, from the ledger; empty where there is none."""
+EVALUATIONS: tuple[FeedbackStatus, ...] = get_args(FeedbackStatus)
+"""How an evaluation may come out, in the order of the columns that count them."""
 COLUMNS = (
     "run_id", "job_id", "task_id", "suite", "trainer_id", "seed", "mode", "status", "stop_reason", "score_val_initial",
     "score_val_best", "score_val_final", "score_test_initial", "score_test", "best_step", "steps", "time_seconds",
     "evaluations", "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "usd", "params", "optimizer",
     "guide", "logger", "eval_kwargs", "llm_provider", "llm_model", "llm_base_url", "task_version", "plugin_version",
     "isolation", "error_type", "feedback", "started_at", "ended_at", "tb_logdir", "estimated_tokens", "llm_variant", *SPENT,
+    "used_llm_calls", *(f"evaluations_{status}" for status in EVALUATIONS),
+    "score_test_lowest", "score_test_highest", "self_reported", "judge_version", "judge_digest", "calibration", "python",
 )  # fmt: skip
+_BEFORE_SPENT = COLUMNS[: COLUMNS.index(SPENT[0])]
+_AFTER_SPENT = COLUMNS[len(_BEFORE_SPENT) + len(SPENT) :]
 AXES = tuple(Budget.model_fields)
 PROPOSALS = tuple(ProposalCounts.model_fields)
 USAGE_COUNTS = (
@@ -63,6 +79,8 @@ class Row:
     job_id: str
     line: bytes
     """Its line of `results.csv`, up to what was spent."""
+    rest: bytes
+    """The same, after what was spent."""
     group: GroupKey
     status: JobStatus
     score_val: float | None
@@ -72,6 +90,8 @@ class Row:
     """By training, on each axis of a budget in order; None where it is not known."""
     proposals: tuple[int, ...]
     """What became of what a model was asked to propose, in the order of `PROPOSALS`."""
+    by_status: tuple[int, ...] | None
+    """The trainer's evaluations in the order of `EVALUATIONS`; None where it was not told."""
     usage: tuple[RoleUsage, ...]
     isolation: str
     """How untrusted code was held; empty where none ran."""
@@ -81,16 +101,17 @@ class Row:
     @property
     def csv(self) -> bytes:
         """The whole line of `results.csv`."""
-        return self.line.removesuffix(b"\n") + b"," + csv_line(spent_cells(self.spent), SPENT)
+        spent = csv_line(spent_cells(self.spent), SPENT)
+        return b",".join([self.line.removesuffix(b"\n"), spent.removesuffix(b"\n"), self.rest])
 
 
 def make_row(job: JobSpec, result: JobResult, *, group: GroupKey, run_id: str, tb_logdir: str = "") -> Row:
     """Return the row of one job; `tb_logdir` is relative to the run directory."""
+    cells = _cells(job, result, run_id=run_id, group=group) | {"tb_logdir": tb_logdir}
     return Row(
         job_id=job.job_id,
-        line=csv_line(
-            _cells(job, result, run_id=run_id, group=group) | {"tb_logdir": tb_logdir}, COLUMNS[: -len(SPENT)]
-        ),
+        line=csv_line(cells, _BEFORE_SPENT),
+        rest=csv_line(cells, _AFTER_SPENT),
         group=group,
         status=result.status,
         score_val=result.score_val_best,
@@ -98,6 +119,7 @@ def make_row(job: JobSpec, result: JobResult, *, group: GroupKey, run_id: str, t
         evaluations=result.used.evaluations,
         used=tuple(getattr(result.used, axis) for axis in AXES),
         proposals=tuple(getattr(result.proposals, name) for name in PROPOSALS),
+        by_status=_by_status(result),
         usage=tuple(
             RoleUsage(role, tuple(getattr(usage, name) for name in USAGE_COUNTS), usage.usd)
             for role, usage in result.usage.items()
@@ -113,6 +135,12 @@ def group_of(job: JobSpec) -> GroupKey:
     return GroupKey(
         task, job.trainer_id, _compact(job.params), _label(job.optimizer, job.optimizer_kwargs), job.llm_variant
     )
+
+
+def count_cells(by_status: Sequence[int] | None) -> dict[str, int | None]:
+    """Return the cells of evaluations by status; empty ones where nothing is known."""
+    counts = by_status if by_status is not None else (None,) * len(EVALUATIONS)
+    return {f"evaluations_{status}": count for status, count in zip(EVALUATIONS, counts, strict=True)}
 
 
 def spent_cells(spent: Usage | None) -> dict[str, Any]:
@@ -161,7 +189,23 @@ def _cells(job: JobSpec, result: JobResult, *, run_id: str, group: GroupKey) -> 
         "plugin_version": result.versions.get("plugin") or job.plugin_version,
         "isolation": _isolation(result),
         "error_type": result.error.type if result.error else None,
+        "used_llm_calls": result.used.llm_calls,
+        **count_cells(_by_status(result)),
+        "score_test_lowest": min(result.score_test_repeats, default=None),
+        "score_test_highest": max(result.score_test_repeats, default=None),
+        "self_reported": " ".join(result.self_reported),
+        "judge_version": result.judge.version if result.judge else None,
+        "judge_digest": result.judge.digest if result.judge else None,
+        "python": result.runtime.python if result.runtime else None,
     }
+
+
+def _by_status(result: JobResult) -> tuple[int, ...] | None:
+    """Return how a job's evaluations came out; None for a result that was written before this was told."""
+    counts = result.evaluations_by_status
+    if not counts and result.used.evaluations:
+        return None
+    return tuple(counts.get(status, 0) for status in EVALUATIONS)
 
 
 def _isolation(result: JobResult) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from tracebench_core.specs import JobStatus, Role, Salts
+from tracebench_core.specs import Axis, JobStatus, Role, Salts
 from tracebench_core.store.rows import USAGE_COUNTS, RoleUsage, Row
 
 STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
@@ -24,6 +24,8 @@ class RunEnd:
     """Of the process that ran it, from start to end; of the last one when it was resumed."""
     cpu_seconds: float | None = None
     """Of that process and all of its children."""
+    overshoot: dict[Axis, float] | None = None
+    """How far the run went past its own caps, by axis; None where it was not told."""
 
 
 def summary_bytes(
@@ -57,6 +59,7 @@ def summary_bytes(
         "wall_seconds": end.wall_seconds,
         "cpu_seconds": end.cpu_seconds,
         "exit_code": end.exit_code,
+        "overshoot": end.overshoot,
         **({"salts": salts.model_dump()} if salts is not None and is_over else {}),
     }
     return json.dumps(content, indent=2).encode() + b"\n"

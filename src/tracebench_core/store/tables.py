@@ -171,6 +171,6 @@ def read_end(layout: RunLayout, *, trust: Trust) -> RunEnd:
     """Return how the run ended; all None when that cannot be told."""
     try:
         told = trust.run_end or json.loads(layout.summary.read_bytes())
-        return RunEnd(told["exit_code"], told["wall_seconds"], told["cpu_seconds"])
+        return RunEnd(told["exit_code"], told["wall_seconds"], told["cpu_seconds"], told.get("overshoot"))
     except (OSError, ValueError, TypeError, KeyError):
         return RunEnd()

@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from tests.unit.store.samples import call, candidate, evaluation, failure, job_spec, started, whole_job
 
 from tracebench_core.errors import RunDirError
-from tracebench_core.specs import Budget, BudgetState, JobResult, Objective, Usage
-from tracebench_core.specs.events import BestChanged, JobFinished, Scored, StepFinished
+from tracebench_core.ids import content_hash
+from tracebench_core.specs import Budget, BudgetState, Cage, JobResult, Judge, Objective, Raised, Runtime, Usage
+from tracebench_core.specs.events import BestChanged, Caged, JobFinished, Scored, StepFinished
+from tracebench_core.specs.job import ADDED_TO_RESULTS
 from tracebench_core.store.compare import without_times
 from tracebench_core.store.reduce import Reducer, not_run, overshoot, reduce_job
-from tracebench_core.store.results import result_bytes
+from tracebench_core.store.results import result_bytes, sealed_bytes
 
 
 def test_a_rounding_error_is_no_overshoot():
@@ -220,3 +222,37 @@ def test_a_clock_that_is_set_back_lets_no_job_end_before_it_began():
     late = [e.model_copy(update={"t": f"2026-01-0{2 if i == 0 else 1}T00:00:00.000Z"}) for i, e in enumerate(events)]
     result = reduce_job(late)
     assert result.ended_at == result.started_at == "2026-01-02T00:00:00.000Z"
+
+
+def test_what_a_job_tells_of_its_instrument_and_its_surroundings_is_in_its_result():
+    raised = Raised(type="KeyError", file="guide.py", line=7)
+    judge = Judge(version="1", digest="0123456789abcdef")
+    log = [
+        started(
+            self_reported=("loss",), calibration="elsewhere", runtime=Runtime(python="CPython 3.12", packages="aa")
+        ),
+        evaluation("c0"),
+        evaluation("c1", status="invalid", raised=raised),
+        evaluation("c2", status="invalid", raised=raised),
+        evaluation("c2", split="test", status="timeout", by="engine"),
+        Caged(name="agent", cage=Cage(files="host", reason="no user namespaces")),
+        Scored(what="best", split="validation", candidate="c0", score=2.0, metrics={}, repeats=(1.0, 3.0), judge=judge),
+        Scored(what="best", split="test", candidate="c0", score=4.0, metrics={}, repeats=(4.0, 4.0), judge=judge),
+        finished("unscored"),
+    ]
+    result = reduce_job(log)
+    assert (result.status, result.evaluations_by_status) == ("unscored", {"invalid": 2, "ok": 1})
+    assert [(e.type, e.file, e.line, e.count) for e in result.exceptions] == [("KeyError", "guide.py", 7, 2)]
+    assert (result.score_val_repeats, result.score_test_repeats, result.judge) == ((1.0, 3.0), (4.0, 4.0), judge)
+    assert (result.self_reported, result.calibration, result.runtime.python) == (("loss",), "elsewhere", "CPython 3.12")
+    assert result.cages["agent"].files == "host"
+    assert JobResult.model_validate_json(result_bytes(result)) == result
+
+
+def test_a_result_that_an_older_version_wrote_still_follows_from_its_events():
+    result = reduce_job(whole_job())
+    older = {k: v for k, v in json.loads(result_bytes(result)).items() if k not in ADDED_TO_RESULTS}
+    text = json.dumps(older, indent=2, ensure_ascii=False).encode() + b"\n"
+    assert sealed_bytes(result, content_hash(text)) == text
+    assert sealed_bytes(result, content_hash(result_bytes(result))) == result_bytes(result)
+    assert sealed_bytes(result, content_hash(text + b" ")) is None

@@ -45,7 +45,9 @@ def test_the_columns_are_those_of_the_format_in_their_order():
         "score_val_final, score_test_initial, score_test, best_step, steps, time_seconds, evaluations, llm_calls, prompt_tokens, "
         "completion_tokens, cached_tokens, usd, params, optimizer, guide, logger, eval_kwargs, llm_provider, llm_model, "
         "llm_base_url, task_version, plugin_version, isolation, error_type, feedback, started_at, ended_at, tb_logdir, "
-        "estimated_tokens, llm_variant, spent_calls, spent_tokens, spent_usd, spent_estimated_tokens"
+        "estimated_tokens, llm_variant, spent_calls, spent_tokens, spent_usd, spent_estimated_tokens, used_llm_calls, "
+        "evaluations_ok, evaluations_invalid, evaluations_timeout, evaluations_error, evaluations_not_measured, "
+        "score_test_lowest, score_test_highest, self_reported, judge_version, judge_digest, calibration, python"
     )
 
 
@@ -115,6 +117,19 @@ def test_a_row_says_what_the_job_was_and_how_it_ended(run):
         "spent_tokens": "",
         "spent_usd": "",
         "spent_estimated_tokens": "",
+        "used_llm_calls": "1",
+        "evaluations_ok": "2",
+        "evaluations_invalid": "0",
+        "evaluations_timeout": "0",
+        "evaluations_error": "0",
+        "evaluations_not_measured": "0",
+        "score_test_lowest": "",
+        "score_test_highest": "",
+        "self_reported": "",
+        "judge_version": "",
+        "judge_digest": "",
+        "calibration": "",
+        "python": "",
     }
 
 
@@ -140,7 +155,7 @@ def test_rows_stand_in_plan_order_and_the_rest_is_not_run(run):
     assert writer.maybe_write(0.0)
     assert [row["seed"] for row in rows_of(run.results_csv)] == ["0", "2"]
     assert json.loads(run.summary.read_bytes())["counts"] == {
-        "ok": 2, "failed": 0, "timeout": 0, "cancelled": 0, "skipped": 0, "not_run": 2
+        "ok": 2, "failed": 0, "timeout": 0, "cancelled": 0, "skipped": 0, "not_run": 2, "unscored": 0
     }  # fmt: skip
     writer.finish(END)
     assert [(row["seed"], row["status"]) for row in rows_of(run.results_csv)] == [
