@@ -10,10 +10,13 @@ import pytest
 from plugins.tracebench_veribench.tests.proving import Held, requires_coq
 
 from tracebench_core.sandbox import LocalSandbox
+from tracebench_veribench.attacks.corpus import Attack, coq_attacks
+from tracebench_veribench.coq import verifying
 from tracebench_veribench.coq.audit import assumes_nothing
 from tracebench_veribench.coq.catalog import ENTRIES, TEST, TRAIN, VALIDATION
 from tracebench_veribench.coq.environment import CoqEnvironment
 from tracebench_veribench.coq.problem import load_problem
+from tracebench_veribench.coq.sentences import split
 from tracebench_veribench.coq.verifying import verify
 
 SUM = load_problem("list_sum")
@@ -116,6 +119,36 @@ def test_what_only_looks_proven_stops_at_its_stage(cheat: str, coq: Held) -> Non
         assert verdict.score == 0.0
 
 
+HONEST = {
+    "tactics and a notation of its own": f"""{HEAD}{FUNCTION}Notation "xs !!" := (sum xs) (at level 9).
+Ltac go xs := induction xs; simpl; intros.
+Tactic Notation "by_cases" "on" ident(xs) := induction xs; simpl; intros.
+{NIL}Theorem sum_app : {APP}. Proof. go xs; [reflexivity | rewrite IHxs; lia]. Qed.
+Theorem sum_rev : {REV}. Proof. by_cases on xs; [reflexivity | rewrite sum_app, IHxs; simpl; lia]. Qed.
+""",
+    "options, scopes, sections and modules": f"""{HEAD}Set Implicit Arguments.
+Local Unset Printing Notations. Local Set Warnings "-deprecated". Open Scope nat_scope.
+Module Helper. Section Any. Context (f : list nat -> nat) (g : forall x xs, f (x :: xs) = x + f xs) (e : f nil = 0).
+Lemma app xs ys : f (xs ++ ys) = f xs + f ys.
+Proof. induction xs as [| x xs IH]; cbn [app]. - rewrite e. reflexivity. - cbn. rewrite !g, IH. lia. Qed. End Any. End Helper.
+{FUNCTION}{NIL}Theorem sum_app : {APP}. Proof. apply Helper.app; reflexivity. Qed.
+Theorem sum_rev : {REV}. Proof. induction xs; cbn [rev]; [easy |]. rewrite sum_app, IHxs. simpl. lia. Qed.
+""",
+    "terms for proofs, under the names by inclusion": f"""{HEAD}Module Program. {FUNCTION}Definition sum_nil := eq_refl (sum nil).
+Definition sum_app : {APP} := fun xs ys => list_ind (fun xs => sum (xs ++ ys) = sum xs + sum ys) eq_refl
+  (fun x xs IH => eq_trans (f_equal (Nat.add x) IH) (Nat.add_assoc x (sum xs) (sum ys))) xs.
+Theorem sum_rev : {REV}. Proof. induction xs; cbn [rev]; [easy |]. rewrite sum_app, IHxs. simpl. lia. Qed.
+End Program. Include Program.
+""",
+    "a program by its measure": f"""{HEAD}From Coq Require Import Program.Wf Recdef. Open Scope list_scope.
+Function sum (xs : list nat) {{measure length xs}} : nat := match xs with nil => 0 | x :: rest => x + sum rest end.
+Proof. intros. simpl. lia. Defined.
+{NIL}Theorem sum_app : {APP}. Proof. induction xs; intros; cbn [app]; [easy |]. rewrite sum_equation, IHxs.
+rewrite (sum_equation (a :: xs)). lia. Qed.
+Theorem sum_rev : {REV}. Proof. induction xs; cbn [rev]; [easy |]. rewrite sum_app, IHxs, !sum_equation. cbn. lia. Qed.
+""",
+}
+
 CLEAN = """
 CONTEXT SUMMARY
 ===============
@@ -173,10 +206,60 @@ def test_the_independent_checker_and_the_trace_of_each_proof_agree(sandbox: Loca
 
 
 @requires_coq
-def test_notation_of_the_candidates_own_is_no_offence(coq: Held) -> None:
-    text = SUM.gold.replace("Theorem sum_nil", 'Notation "xs !!" := (sum xs) (at level 9).\n\nTheorem sum_nil')
+@pytest.mark.parametrize("way", HONEST)
+def test_an_honest_file_of_another_make_passes(way: str, coq: Held) -> None:
+    verdict = verify(SUM, HONEST[way], coq)
 
-    assert verify(SUM, text, coq).score == 1.0
+    assert verdict.score == 1.0, verdict
+
+
+@requires_coq
+@pytest.mark.parametrize("attack", coq_attacks(), ids=lambda attack: attack.name)
+def test_an_attack_earns_no_more_than_its_honest_part(attack: Attack, coq: Held) -> None:
+    verdict = verify(SUM, attack.file, coq)
+
+    assert verdict.score <= attack.worth + 1e-3, verdict
+
+
+def test_the_corpus_of_attacks_is_large_and_says_each_thing_once() -> None:
+    texts = {attack.file for attack in coq_attacks()}
+
+    assert len(texts) == len(coq_attacks()) >= 60
+    assert all(attack.worth < 1.0 for attack in coq_attacks())
+
+
+@requires_coq
+def test_a_judge_that_was_silenced_speaks_up_again(coq: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past the gate, on purpose: what a file sets for good is undone before anything is marked."""
+    monkeypatch.setattr(verifying, "find_violations", lambda text: [])
+
+    assert verify(SUM, "#[global] Set Silent.\n" + SUM.gold, coq).score == 1.0
+
+
+@requires_coq
+@pytest.mark.parametrize("planted", ["I", "ltac:(abstract exact I using asked_0)", "ltac:(exact Candidate.lie)"])
+def test_an_abbreviation_is_no_theorem_even_past_the_gate(
+    planted: str, coq: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying, "find_violations", lambda text: [])
+    names = "".join(f"Notation {name} := {planted} (only parsing).\n" for name in SUM.theorems)
+
+    verdict = verify(SUM, f"{HEAD}{FUNCTION}Definition lie := I.\n{names}", coq)
+
+    assert (verdict.shares["tests"], verdict.shares["statements"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("code", "commands"),
+    [
+        ("Theorem a : b.\nProof. auto... Qed.", ["Theorem", "Proof", "", "Qed"]),
+        ("- { Time #[local, x(y)] Redirect f Show. } 2: Z.order.", ["Redirect", ""]),
+        ("Notation \"'a' x .. y\" := z. Export Set A. Export M.", ["Notation", "Set", "Export"]),
+        ("[g]: Print. Nat.add_comm. all: Abort", ["Print", "", "Abort"]),
+    ],
+)
+def test_sentences_are_told_by_their_commands(code: str, commands: list[str]) -> None:
+    assert [sentence.command for sentence in split(code)] == commands
 
 
 @requires_coq

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import EnvironmentSpec, Requirement, SuiteSpec, TaskSizes, TaskSpec
+from tracebench_core.specs import EnvironmentSpec, Requirement, SuiteSpec, TaskSizes, TaskSpec, TaskVersion
 from tracebench_veribench.coq.catalog import ENTRIES, TEST, TRAIN, VALIDATION, Entry
 
 _COQ = (
@@ -71,6 +71,7 @@ def _spec(
 ) -> TaskSpec:
     return TaskSpec(
         name=name,
+        version=TaskVersion(comparability=2),
         title=title,
         loader=f"{_LOADING}:{loader}",
         options=f"tracebench_veribench.tasks:{'PromptOptions' if uses_model else 'FileOptions'}",

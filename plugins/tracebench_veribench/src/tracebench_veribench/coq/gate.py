@@ -1,12 +1,16 @@
-"""What a Coq file may not hold.
+"""What a Coq file may hold: the commands that define and prove, and options that end with the file.
 
-The kernel and `Print Assumptions` judge proofs; the gate refuses what reaches past them: files, plugins, switched-off checks. Notations are
-allowed: the required statements are elaborated in a file of ours that never imports the candidate's.
+The kernel and the audit judge proofs; the gate refuses what reaches past them: files, plugins, switched-off checks, and every command that
+is not known to be harmless. Notations are allowed: no name of a candidate's is ever resolved in a text of ours.
 """
 
 from __future__ import annotations
 
-from tracebench_veribench.text.gate import Finding, inspect, rule
+import re
+from collections.abc import Iterator
+
+from tracebench_veribench.coq.sentences import Sentence, split
+from tracebench_veribench.text.gate import Finding, Place, inspect, rule
 from tracebench_veribench.text.lexing import COQ
 
 _RULES = (
@@ -14,20 +18,71 @@ _RULES = (
     rule(r"\b(Axioms?|Parameters?|Conjectures?)\b", "nothing may be assumed"),
     rule(r"\bbypass_check\b", "the checks of the kernel stay on"),
     rule(r"\b(Set|Unset)\s+(Guard|Positivity|Universe)\s+Checking\b", "the checks of the kernel stay on"),
-    rule(r"\b(Global|Export)\s+(Set|Unset)\b", "options may not outlive the file"),
-    rule(r"#\[[^\]]*\b(global|export)\b[^\]]*\]\s*(Set|Unset)\b", "options may not outlive the file"),
     rule(
         r"\b(Declare\s+ML\s+Module|Add\s+(Rec\s+)?(LoadPath|ML\s+Path)|Remove\s+LoadPath)\b",
         "no plugins, no other folders",
     ),
     rule(
-        r"\b(Load|Cd|Pwd|Redirect|Drop|Quit|BackTo|Reset|Primitive)\b",
+        r"\b(Load|Cd|Pwd|Redirect|Drop|Quit|BackTo|Reset|Primitive|Extraction|Extract)\b",
         "a file defines and proves, and does nothing else",
     ),
-    rule(r"\b(Extraction|Extract)\b", "a file defines and proves, and does nothing else"),
+    rule(r"\bnative_\w+|\bNativeCompute\b|<<:", "the kernel computes by itself, and asks no compiler"),
+    rule(r"\b(Print|Dump)\s+(Sorted\s+)?Universes\b", "a file defines and proves, and writes no files"),
+    rule(r"\b(Module\s+Type|Declare\s+Module)\b", "nothing may be assumed, and a module type does nothing else"),
+)
+_NOTHING_ELSE = "a file defines and proves, and does nothing else"
+_COMMANDS = frozenset(
+    """
+    Abort About Add Arguments Bind Canonical Check Class Close Coercion CoFixpoint CoInductive Collection Combined Comments Compute
+    Constraint Context Corollary Create Declare Defined Definition Delimit Derive End Eval Example Existing Export Fact Fixpoint Focus From
+    Function Functional Generalizable Goal Guarded Hint Hypotheses Hypothesis Identity Implicit Import Include Inductive Infix Instance
+    Lemma Let Locate Ltac Module Next Notation Number Obligation Obligations Opaque Open Print Proof Property Proposition Qed Record Remark
+    Remove Require Reserved Restart Save Scheme Search SearchPattern SearchRewrite Section Set Show Solve Strategy Structure Tactic Theorem
+    Transparent Typeclasses Undelimit Undo Unfocus Unfocused Universe Universes Unset Unshelve Variable Variables Variant
+    """.split()  # noqa: SIM905 - a list of words
+)
+"""Whatever else begins with a capital is refused: this is the language of Coq 8.16 without its ways to the world outside."""
+_OPTIONS = re.compile(
+    r"""(?:Set|Unset)\s+(?:
+        Implicit\s+Arguments | (?:Strongly\s+)?Strict\s+Implicit | Contextual\s+Implicit | Reversible\s+Pattern\s+Implicit
+        | Maximal\s+Implicit\s+Insertion | Asymmetric\s+Patterns | Printing\s+[\w\s]+ | Bullet\s+Behavior
+        | Default\s+(?:Goal\s+Selector|Proof\s+Using) | Program\s+(?:Mode|Cases|Generalized\s+Coercion)
+        | Primitive\s+Projections | Ltac\s+(?:Backtrace|Profiling) | Keep\s+Proof\s+Equalities
+        | Intuition\s+Negation\s+Unfolding | Structural\s+Injection | Regular\s+Subst\s+Tactic | Typeclasses\s+[\w\s]+
+        | (?:Boolean\s+Equality|Decidable\s+Equality|(?:Nonrecursive\s+)?Elimination|Case\s+Analysis|Rewriting)\s+Schemes
+        | Loose\s+Hint\s+Behavior | Firstorder\s+(?:Depth|Solver) | Congruence\s+\w+ | (?:Hide|Transparent|Shrink)\s+Obligations
+        | Universe\s+Minimization\s+ToSet | Uniform\s+Inductive\s+Parameters | Nested\s+Proofs\s+Allowed | Warnings
+    )[\s\d]*\.?""",
+    re.VERBOSE,
 )
 
 
 def find_violations(text: str) -> list[Finding]:
     """Return what the static gate refuses; see `text.gate.inspect`."""
-    return inspect(text, COQ, _RULES)
+    return inspect(text, COQ, _RULES, _judge_sentences)
+
+
+def _judge_sentences(code: str) -> Iterator[Place]:
+    for sentence in split(code):
+        if why := _objection(sentence):
+            yield Place(sentence.start, " ".join(sentence.text.split())[:80], why)
+
+
+def _objection(sentence: Sentence) -> str | None:
+    if not sentence.command:
+        return None
+    if sentence.command not in _COMMANDS:
+        return _NOTHING_ELSE
+    if sentence.command in {"Set", "Unset"}:
+        return _objection_to_option(sentence)
+    if sentence.command in {"Notation", "Infix", "Reserved", "Number"} and re.search(r"\bltac2?\s*:", sentence.text):
+        return "an abbreviation names a term, and runs nothing"
+    return None
+
+
+def _objection_to_option(sentence: Sentence) -> str | None:
+    if re.search(r"#\[|\b(Global|Export)\b", sentence.prefix):
+        return "options may not outlive the file"
+    if not _OPTIONS.fullmatch(sentence.text[len(sentence.prefix) :].strip()):
+        return "only options of notation, printing and proof steps may be set"
+    return None

@@ -1,7 +1,8 @@
 """Builds the trusted questions that are put to Coq after a candidate has compiled, and reads the answers.
 
-`coqtop` takes the questions one by one and goes on after an error. The candidate is required but not imported: its notations, scopes and
-coercions change nothing here, so each statement means what the problem says.
+`coqtop` takes the questions one by one and goes on after an error. What is asked is elaborated before the candidate is loaded, as claims
+about any functions of the right types. The candidate is then held against module types made of these claims: the kernel compares its
+constants, and no name of its is ever resolved in text, so its notations, abbreviations, scopes and coercions change nothing.
 """
 
 from __future__ import annotations
@@ -52,21 +53,28 @@ def write_opening(problem: CoqProblem) -> str:
 
 
 def write_questions(problem: CoqProblem, nonce: str, *, audited: bool) -> str:
-    """Return the script for `coqtop`; each answer stands behind a mark that holds the nonce.
+    """Return the script for `coqtop`; an answer is a mark that holds the nonce, a constant whose type is what was asked.
 
     Where the context is audited, a theorem's mark says that it is proven, else its assumptions follow.
     """
-    parts = ["Require Candidate.\n"]
-    parts += [f"Definition {name} : {kind} := Candidate.{name}.\n" for name, kind in problem.functions.items()]
+    functions = "".join(f"Parameter {name} : {kind}.\n" for name, kind in problem.functions.items())
+    binders = " ".join(f"({name} : {kind})" for name, kind in problem.functions.items())
+    asked, put = [_module_type(f"T{nonce}", functions)], [_held(f"C{nonce}", f"T{nonce}")]
+    applied = " ".join(f"C{nonce}.{name}" for name in problem.functions)
     for i, test in enumerate(problem.tests):
-        parts.append(_mark(nonce, f"test_{i}"))
-        parts.append(f"Timeout {_SECONDS_PER_TEST} Eval vm_compute in ({test}).\n")
+        asked.append(f"Definition t{nonce}_{i} {binders} : bool := {test}.\n")
+        passed = f"t{nonce}_{i} {applied} = true"
+        put.append(f"Timeout {_SECONDS_PER_TEST} {_mark(nonce, f'test_{i}', passed, f'(eq_refl true <: {passed})')}")
     for i, (name, statement) in enumerate(problem.theorems.items()):
-        parts.append(f"Theorem asked_{i} : {statement}.\nProof.\nexact Candidate.{name}.\nQed.\nAbort.\n")
-        parts.append(_mark(nonce, name, f"asked_{i}"))
-        parts += [] if audited else [f"Print Assumptions asked_{i}.\n"]
-    parts.append(_mark(nonce, _END))
-    return "".join(parts)
+        claim = f"q{nonce}_{i}"
+        asked.append(f"Definition {claim} {binders} : Prop := {statement}.\n")
+        asked.append(
+            _module_type(f"T{nonce}_{i}", f"{functions}Parameter {name} : {claim} {' '.join(problem.functions)}.\n")
+        )
+        put.append(_held(f"C{nonce}_{i}", f"T{nonce}_{i}"))
+        put.append(_mark(nonce, name, f"{claim} {applied}", f"C{nonce}_{i}.{name}"))
+        put += [] if audited else [f"Print Assumptions m{nonce}_{name}.\n"]
+    return "".join([*asked, "Require Candidate.\n", *put, _mark(nonce, _END, "unit", "tt")])
 
 
 def read_answers(output: str, problem: CoqProblem, nonce: str, *, audited: bool) -> Answers | None:
@@ -76,7 +84,7 @@ def read_answers(output: str, problem: CoqProblem, nonce: str, *, audited: bool)
     said = dict(zip(pieces[1::2], pieces[2::2], strict=True))
     if _END not in said:
         return None
-    tests = tuple(bool(re.match(r"\s*= true\s*: bool\n", said.get(f"test_{i}", ""))) for i in range(len(problem.tests)))
+    tests = tuple(f"test_{i}" in said for i in range(len(problem.tests)))
     if not audited:
         return Answers(tests, {name: _axioms(said.get(name, "")) for name in problem.theorems})
     if not assumes_nothing(said[_END]):
@@ -84,13 +92,22 @@ def read_answers(output: str, problem: CoqProblem, nonce: str, *, audited: bool)
     return Answers(tests, {name: () if name in said else None for name in problem.theorems})
 
 
-def _mark(nonce: str, name: str, term: str = "tt") -> str:
-    return f"Definition m{nonce}_{name} := {term}.\n"
+def _module_type(name: str, fields: str) -> str:
+    return f"Module Type {name}.\n{fields}End {name}.\n"
+
+
+def _held(name: str, kind: str) -> str:
+    """Hold the candidate against a module type under a name that nobody has, and go on aloud whatever it set."""
+    return f"Fail Print Module {name}.\nModule {name} <: {kind} := Candidate.\nUnset Silent.\n"
+
+
+def _mark(nonce: str, name: str, kind: str, term: str) -> str:
+    return f"Definition m{nonce}_{name} : {kind} := {term}.\n"
 
 
 def _axioms(said: str) -> tuple[str, ...] | None:
     if re.match(r"\s*Closed under the global context", said):
         return ()
-    if re.match(r"\s*Axioms:\n", said):
-        return tuple(re.findall(r"^([\w.']+)\s*:", said, re.MULTILINE)) or ("unknown",)
+    if header := re.match(r"\s*Axioms:\n", said):
+        return tuple(re.findall(r"^([\w.']+)\s*:", said[header.end() :], re.MULTILINE)) or ("unknown",)
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tracebench_veribench.text.lexing import Lexicon, UnterminatedError, code_only, line_of
@@ -17,6 +17,16 @@ class Rule:
     """One construct that is refused, and why."""
 
     pattern: re.Pattern[str]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One construct of a file that is refused."""
+
+    start: int
+    """Its offset in the text."""
+    text: str
     why: str
 
 
@@ -42,8 +52,16 @@ def rule(pattern: str, why: str) -> Rule:
     return Rule(re.compile(pattern), why)
 
 
-def inspect(text: str, lexicon: Lexicon, rules: Iterable[Rule]) -> list[Finding]:
-    """Return what `text` breaks, in the order of the lines; an honest file gives nothing."""
+def inspect(
+    text: str,
+    lexicon: Lexicon,
+    rules: Iterable[Rule],
+    judge: Callable[[str], Iterable[Place]] | None = None,
+) -> list[Finding]:
+    """Return what `text` breaks, the first of each line, in the order of the lines; an honest file gives nothing.
+
+    `judge` names further places; it is given the text with comments and strings turned into blanks.
+    """
     if not text.strip():
         return [Finding(1, "", "the file is empty")]
     if len(text) > MAX_LENGTH:
@@ -54,9 +72,10 @@ def inspect(text: str, lexicon: Lexicon, rules: Iterable[Rule]) -> list[Finding]
         code = code_only(text, lexicon)
     except UnterminatedError as err:
         return [Finding(err.line, "", str(err))]
-    found = [
-        Finding(line_of(code, match.start()), " ".join(match.group().split()), rule.why)
-        for rule in rules
-        for match in rule.pattern.finditer(code)
-    ]
-    return sorted(found, key=lambda f: f.line)
+    places = [Place(m.start(), " ".join(m.group().split()), r.why) for r in rules for m in r.pattern.finditer(code)]
+    found = sorted([*places, *(judge(code) if judge else ())], key=lambda place: place.start)
+    by_line: dict[int, Finding] = {}
+    for place in found:
+        line = line_of(code, place.start)
+        by_line.setdefault(line, Finding(line, place.text, place.why))
+    return list(by_line.values())
