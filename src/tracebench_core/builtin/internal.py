@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import Objective, SuiteSpec, TaskSpec
+from tracebench_core.specs import Bounds, Objective, SuiteSpec, TaskSpec
 
 TASKS = "tracebench_core.builtin.tasks"
 
@@ -15,6 +15,7 @@ def tracebench_suite() -> SuiteSpec:
         title="Internal checks",
         description="Small synthetic tasks: numbers, code, several parameters, several objectives.",
         licence="MIT",
+        calibrations=f"{TASKS}.calibrations:internal",
     )
 
 
@@ -31,6 +32,8 @@ def tracebench_tasks() -> list[TaskSpec]:
             sandbox=(),
             target=1.0,
             metric="correct",
+            score_bounds=Bounds(minimum=0.0, maximum=1.0),
+            metric_bounds={"correct": Bounds(minimum=0.0, maximum=1.0)},
         ),
         TaskSpec(
             name="numeric_param",
@@ -42,6 +45,7 @@ def tracebench_tasks() -> list[TaskSpec]:
             target=-0.05,
             metric="distance",
             direction="minimize",
+            metric_bounds={"distance": Bounds(minimum=0.0)},
         ),
         TaskSpec(
             name="multi_param",
@@ -52,6 +56,7 @@ def tracebench_tasks() -> list[TaskSpec]:
             target=-0.05,
             metric="distance",
             direction="minimize",
+            metric_bounds={"distance": Bounds(minimum=0.0)},
         ),
         TaskSpec(
             name="non_trainable",
@@ -69,6 +74,7 @@ def tracebench_tasks() -> list[TaskSpec]:
             tags=("number", "multi-objective", "toy"),
             metric="base_loss",
             direction="minimize",
+            metric_bounds={"base_loss": Bounds(minimum=-1.03163), "reg_loss": Bounds(minimum=0.0, maximum=8.0)},
             objectives=(
                 Objective(metric="base_loss", direction="minimize"),
                 Objective(metric="reg_loss", direction="minimize"),

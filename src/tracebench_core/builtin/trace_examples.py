@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import SuiteSpec, TaskSpec
+from tracebench_core.specs import Bounds, SuiteSpec, TaskSpec
 
 
 @hookimpl
@@ -14,6 +14,7 @@ def tracebench_suite() -> SuiteSpec:
         description="The first examples of Trace's tutorials.",
         aliases=("example",),
         licence="MIT",
+        calibrations="tracebench_core.builtin.tasks.calibrations:trace_examples",
     )
 
 
@@ -28,6 +29,7 @@ def tracebench_tasks() -> list[TaskSpec]:
             answers="tracebench_core.builtin.tasks.examples:greetings_answers",
             tags=("text", "toy"),
             target=1.0,
+            score_bounds=Bounds(minimum=0.0, maximum=1.0),
             metric="accuracy",
         ),
         TaskSpec(
@@ -37,6 +39,7 @@ def tracebench_tasks() -> list[TaskSpec]:
             answers="tracebench_core.builtin.tasks.examples:single_node_answers",
             tags=("text", "toy"),
             target=1.0,
+            score_bounds=Bounds(minimum=0.0, maximum=1.0),
             metric="similarity",
         ),
     ]

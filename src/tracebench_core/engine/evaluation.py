@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ class Workbench:
         self, opened: OpenTask, service: EvaluationService, initial: Candidate, *, aggregate: Aggregate
     ) -> None:
         self._aggregate = aggregate
-        self._opened, self._service, self._initial = opened, service, initial
+        self.opened, self._service, self._initial = opened, service, initial
         self.parameters: tuple[Parameter, ...] = tuple(opened.task.parameters)
         self.spec = opened.spec
 
@@ -47,19 +47,27 @@ class Workbench:
         return self._initial.values | dict(values)
 
     def evaluate(
-        self, values: Mapping[str, Any], *, split: Split, name: str = "c1", most: int | None = None
+        self,
+        values: Mapping[str, Any],
+        *,
+        split: Split,
+        name: str = "c1",
+        most: int | None = None,
+        only: Collection[str] = (),
+        repeat: bool = False,
     ) -> Iterator[ExampleResult]:
         """Yield the results of a split's examples in their order, each as soon as it is there; `name` is the candidate's.
 
-        `most` keeps the first examples.
+        `only` keeps the examples of these ids, and `most` the first ones. With `repeat` all are measured, those measured before, too.
 
         Raises:
             BrokenTaskError: when the task fails on its own initial candidate.
         """
         full = self.complete(values)
         candidate = self._initial if full == self._initial.values else Candidate(id=name, values=full)
-        works = [(example, split) for example in self._examples(split)[:most]]
-        for result in self._service.begin(candidate, works, phase="training"):
+        chosen = [example for example in self.examples(split) if not only or example.id in only]
+        works = [(example, split) for example in chosen[:most]]
+        for result in self._service.begin(candidate, works, phase="training", repeat=repeat):
             yield result.result()
 
     def aggregate(self, feedbacks: Sequence[Feedback]) -> float | None:
@@ -68,10 +76,11 @@ class Workbench:
 
     def count(self, split: Split) -> int:
         """Return how many examples a split has."""
-        return len(self._examples(split))
+        return len(self.examples(split))
 
-    def _examples(self, split: Split) -> Sequence[Example]:
-        return self._opened.test if split == "test" else tuple(self._opened.task.splits.get(split, ()))
+    def examples(self, split: Split) -> Sequence[Example]:
+        """Return the examples of a split."""
+        return self.opened.test if split == "test" else tuple(self.opened.task.splits.get(split, ()))
 
 
 @contextmanager

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         Usage,
         amounts_of,
     )
-    from tracebench_core.specs.calibration import Bounds, Calibration, CalibrationKind
+    from tracebench_core.specs.calibration import Bounds, Calibration, CalibrationKind, CaseVerdict
     from tracebench_core.specs.feedback import Candidate, Evaluation, ExampleResult, Feedback, FeedbackStatus, Raised
     from tracebench_core.specs.job import (
         Cage,
@@ -108,6 +108,7 @@ __all__ = [
     "Calibration",
     "CalibrationKind",
     "Candidate",
+    "CaseVerdict",
     "Completion",
     "Component",
     "CostEstimate",
@@ -192,7 +193,7 @@ __getattr__ = imported_on_use(
     __name__,
     {
         ".base": "Mode Ref Role Spec Split Values",
-        ".calibration": "Bounds Calibration CalibrationKind",
+        ".calibration": "Bounds Calibration CalibrationKind CaseVerdict",
         ".feedback": "Candidate Evaluation ExampleResult Feedback FeedbackStatus Raised",
         ".budget": "ADDING AXES Axis Budget BudgetAxis BudgetState OF_CALLS Usage amounts_of",
         ".job": (

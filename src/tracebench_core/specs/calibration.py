@@ -22,7 +22,8 @@ class Calibration(Spec):
     | `ratio` | the case scores `factor` times what `other` scores |
     | `same` | the case scores what `other` scores |
     | `form` | every example scores `expected`, or without it what it scores in `other`, whatever the form |
-    | `forged` | the case scores no more than `other`, or without it than the best of the task's honest cases |
+    | `forged` | no example scores more than `expected`, or without it than in `other`, or without both than in the best honest case: any
+    that is neither `forged` nor `refused`, or the initial candidate |
     | `refused` | no example is `ok`, and the words of each hold `words` |
 
     Figures are equal within `abs_tol + rel_tol * abs(expected)`, as `math.isclose` would have it with the expected figure as its base.
@@ -73,6 +74,20 @@ class Calibration(Spec):
         if self.other == self.name:
             raise ValueError(f"case `{self.name}` is compared with itself; `same` takes two cases of the same values")
         return self
+
+
+class CaseVerdict(Spec):
+    """What came of a calibration. Nothing but `passed` says that the task measures rightly."""
+
+    case: str
+    kind: CalibrationKind
+    result: Literal["passed", "failed", "noisy", "skipped"]
+    """`noisy`: the machine's noise hides what must come out; `skipped`: it cannot be measured here."""
+    expected: str
+    """In words, with figures; so is the next."""
+    seen: str
+    why: str = ""
+    """Of what did not pass."""
 
 
 class Bounds(Spec):

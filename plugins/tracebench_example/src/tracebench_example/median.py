@@ -7,9 +7,20 @@ from statistics import median
 from typing import Any
 
 from tracebench_core.contracts import Context, EvaluationFailed
-from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
+from tracebench_core.specs import Calibration, Example, Feedback, Limits, Parameter, Split, Values
 
 INITIAL = "def middle(numbers):\n    return sum(numbers) / len(numbers)\n"
+RIGHT = """def middle(numbers):
+    low, high = (sorted(numbers)[i] for i in ((len(numbers) - 1) // 2, len(numbers) // 2))
+    return (low + high) / 2
+"""
+UPPER = "def middle(numbers):\n    return sorted(numbers)[len(numbers) // 2]\n"
+EQUAL = """class Equal(float):
+    __sub__ = __rsub__ = lambda *_: 0.0
+
+def middle(numbers):
+    return Equal(7)
+"""
 CASES: dict[Split, Sequence[list[int]]] = {
     "train": ([1, 2, 9], [4, 4, 4, 8], [7]),
     "validation": ([0, 0, 12], [5, 1, 9, 2]),
@@ -45,6 +56,19 @@ class Median:
         text = f"middle({example.input}) returned {output}, expected {example.reference}."
         return Feedback(score=1.0 / (1.0 + off), text=text, metrics={"off": off})
 
+    def calibrations(self) -> list[Calibration]:
+        """Return cases whose outcome is known: `trace-bench calibrate example_plugin:median` measures them."""
+        renamed = RIGHT.replace("numbers", "given")
+        return [
+            Calibration(name="right", kind="gold", values={"code": RIGHT}, expected=1.0, source="the definition"),
+            Calibration(name="renamed", kind="form", values={"code": renamed}, other="right"),
+            Calibration(name="upper", kind="order", values={"code": UPPER}, other="mean"),
+            Calibration(
+                name="mean", kind="known", values={"code": INITIAL}, expected=11 / 18, abs_tol=1e-9, source="by hand"
+            ),
+            Calibration(name="equal to all", kind="forged", values={"code": EQUAL}, other="mean"),
+        ]
+
 
 def build() -> Median:
     """Build the task; a task with options takes them here as keywords."""
@@ -53,9 +77,4 @@ def build() -> Median:
 
 def answers(_options: Mapping[str, Any]) -> list[Values]:
     """Return programs of known quality, the worst first: the demonstration with `llm.stub: answers` climbs them."""
-    upper = "def middle(numbers):\n    return sorted(numbers)[len(numbers) // 2]\n"
-    right = (
-        "def middle(numbers):\n    low, high = (sorted(numbers)[i] for i in ((len(numbers) - 1) // 2, len(numbers) // 2))\n"
-        "    return (low + high) / 2\n"
-    )
-    return [{"code": upper}, {"code": right}]
+    return [{"code": UPPER}, {"code": RIGHT}]

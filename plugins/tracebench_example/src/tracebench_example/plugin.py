@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import LoggerSpec, SuiteSpec, TaskSpec, TrainerSpec
+from tracebench_core.specs import Bounds, LoggerSpec, SuiteSpec, TaskSpec, TrainerSpec
 
 
 @hookimpl
@@ -25,6 +25,8 @@ def tracebench_tasks() -> list[TaskSpec]:
             direction="minimize",
             target=1.0,
             worst_score=0.0,
+            score_bounds=Bounds(minimum=0.0, maximum=1.0),
+            metric_bounds={"off": Bounds(minimum=0.0)},
             sandbox=(),
             licence="MIT",
         )

@@ -1,0 +1,124 @@
+"""What this user's machines saw of calibrations: a file for each task in the user's state folder, an entry for each machine and judge."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
+
+from tracebench_core.engine.calibration.machine import Machine, judge_of, this_machine
+from tracebench_core.ids import canonical_json, content_hash
+from tracebench_core.plugins import PluginHost
+from tracebench_core.specs import Calibrated, CalibrationKind, CaseVerdict, Judge, Spec, TaskSpec
+
+TIMED_KINDS: tuple[CalibrationKind, ...] = ("ratio", "same")
+"""What has to pass on a machine before a timed task is scored on it."""
+
+
+class Entry(Spec):
+    """What one machine saw of one task's cases, last."""
+
+    task: str
+    options: dict[str, Any]
+    comparability: int
+    machine: Machine
+    judge: Judge
+    made: AwareDatetime
+    verdicts: tuple[CaseVerdict, ...]
+
+
+_ENTRIES = TypeAdapter(list[Entry])
+
+
+class Standing(NamedTuple):
+    """Where a task's cases were measured, and what came of it."""
+
+    place: Calibrated
+    entry: Entry | None = None
+    """The one that says so."""
+
+    def failing(self, kinds: Iterable[CalibrationKind] = ()) -> list[CaseVerdict]:
+        """Return the verdicts, of some kinds or of all, that are neither passed nor skipped."""
+        verdicts = () if self.entry is None else self.entry.verdicts
+        chosen = {*kinds}
+        return [v for v in verdicts if v.result in {"failed", "noisy"} and (not chosen or v.kind in chosen)]
+
+    @property
+    def calibrated(self) -> Calibrated:
+        """Where all cases came out right that could be measured."""
+        return "never" if self.failing() else self.place
+
+    @property
+    def words(self) -> str:
+        """The place, and how many cases did not pass there."""
+        if self.entry is None:
+            return self.place
+        where = self.place if self.place == "here" else f"{self.place} ({self.entry.machine.words})"
+        failing, made = self.failing(), f"{self.entry.made:%Y-%m-%d}"
+        passed = sum(v.result == "passed" for v in self.entry.verdicts)
+        told = (
+            f"{len(failing)} of {len(self.entry.verdicts)} cases did not pass" if failing else f"{passed} cases passed"
+        )
+        return f"{where}, {made}: {told}"
+
+
+def keep(
+    host: PluginHost, task_id: str, spec: TaskSpec, options: Mapping[str, Any], verdicts: Iterable[CaseVerdict]
+) -> bool:
+    """Keep what was seen; cases that were left out this time keep what was seen of them before. Return whether it could be written."""
+    from tracebench_core.store.files import write_whole  # noqa: PLC0415 - whoever only reads needs none of it
+
+    machine, judge = this_machine(), judge_of(host, task_id, spec)
+    entries = _read(_file(task_id, options))
+    same = [e for e in entries if (e.machine.id, e.judge) == (machine.id, judge)]
+    merged = {v.case: v for e in same for v in e.verdicts if e.comparability == spec.version.comparability}
+    merged |= {v.case: v for v in verdicts}
+    entry = Entry(
+        task=task_id,
+        options=dict(options),
+        comparability=spec.version.comparability,
+        machine=machine,
+        judge=judge,
+        made=datetime.now(UTC),
+        verdicts=tuple(merged.values()),
+    )
+    others = [e for e in entries if e.machine.id != machine.id]
+    try:
+        _file(task_id, options).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(_file(task_id, options), _ENTRIES.dump_json([*others, entry], indent=1))
+    except OSError:
+        return False
+    return True
+
+
+def standing(host: PluginHost, task_id: str, spec: TaskSpec, options: Mapping[str, Any]) -> Standing:
+    """Return where a task was calibrated with these options: what another judge or comparability saw does not count."""
+    judge, machine = judge_of(host, task_id, spec), this_machine()
+    fitting = [
+        e
+        for e in _read(_file(task_id, options))
+        if e.judge == judge and e.comparability == spec.version.comparability and e.verdicts
+    ]
+    here = next((e for e in fitting if e.machine.id == machine.id), None)
+    if here is not None:
+        return Standing("here", here)
+    latest = max(fitting, key=lambda e: e.made, default=None)
+    return Standing("never") if latest is None else Standing("elsewhere", latest)
+
+
+def _file(task_id: str, options: Mapping[str, Any]) -> Path:
+    given = os.environ.get("XDG_STATE_HOME", "")
+    state = given if os.path.isabs(given) else os.path.expanduser("~/.local/state")  # noqa: PTH111, PTH117 - `~` stays where there is no home
+    name = content_hash(canonical_json([task_id, dict(options)]))[:32]
+    return Path(state) / "trace-bench" / "calibrations" / f"{name}.json"
+
+
+def _read(file: Path) -> list[Entry]:
+    try:
+        return _ENTRIES.validate_json(file.read_bytes())
+    except (OSError, ValidationError):
+        return []

@@ -1,0 +1,174 @@
+"""`calibrate`: cases of known outcome, measured as any candidate, told a line each, and kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+Cli = Callable[..., CompletedProcess[str]]
+Install = Callable[..., Mapping[str, str]]
+
+SUITE = """
+from tracebench_core.contracts import EvaluationFailed, NotMeasured
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Calibration, Example, Feedback, Parameter, SuiteSpec, TaskSpec
+
+DRAWN = {"fast": [1.0, 1.1, 0.9], "again": [1.05, 0.95, 1.0], "twice": [0.5, 0.5, 0.5], "shaky": [1.0, 9.0, 2.0], "slow": [3.0] * 3}
+TWICE = {"text": "twice"}
+
+def case(name, kind, **more):
+    return Calibration(name=name, kind=kind, values={"text": more.pop("text", name)}, **more)
+
+CASES = {
+    "right": [
+        case("best", "gold", text="long", expected=4.0),
+        case("spaced", "form", text=" long ", other="best"),
+        case("per-example", "known", text="ab", expected={"a": 2.0, "b": 2.0}),
+        case("longer", "order", text="abcde", other="best"),
+        case("cheat", "forged", text="!!!", expected=4.0),
+        case("bad", "refused", words="that is bad"),
+        case("asked", "known", text="ask", replies={"a": "yes", "b": "no"}, expected={"a": 3.0, "b": 2.0}),
+    ],
+    "wrong": [
+        case("best", "gold", text="long", expected=5.0),
+        case("longer", "order", text="abc", other="best"),
+        case("cheat", "forged", text="forge", other="best"),
+        case("fine", "refused", text="ok"),
+    ],
+    "timed": [
+        case("fast", "known", expected=1.0, repeats=3),
+        case("again", "same", other="fast", rel_tol=0.2, repeats=3),
+        Calibration(name="twice", kind="ratio", values="mine:TWICE", other="fast", factor=0.5, rel_tol=0.3, repeats=3),
+        case("shaky", "same", other="fast", rel_tol=0.2, repeats=3),
+        case("slow", "same", other="fast", rel_tol=0.2, repeats=3),
+    ],
+    "elsewhere": [case("away", "known", expected=1.0)],
+    "lost": [case("a", "known", expected=1.0, examples=("c",))],
+    "none": [],
+}
+
+class Length:
+    objective = "be long"
+    splits = {"train": (Example(id="a"), Example(id="b"))}
+    parameters = (Parameter(name="text", initial="ab"),)
+    def __init__(self, name):
+        self.name, self.drawn = name, {}
+    def calibrations(self):
+        return CASES[self.name]
+    def run(self, values, example, context):
+        text = values["text"].strip()
+        if text == "bad":
+            raise EvaluationFailed(Feedback(score=0.0, status="invalid", text="that is bad"))
+        if text == "away":
+            raise NotMeasured("the server is away")
+        if text == "ask":
+            text = context.complete([{"role": "user", "content": "?"}])[0].text
+        if self.name == "timed":
+            turn = self.drawn.setdefault((text, example.id), iter(DRAWN.get(text, [1.0] * 9)))
+            return next(turn)
+        return 99.0 if text == "forge" else float(len(text))
+    def guide(self, example, output, context):
+        return Feedback(score=output, text="so")
+
+right, wrong, timed, elsewhere, lost, none = ((lambda n: lambda: Length(n))(n) for n in CASES)
+
+@hookimpl
+def tracebench_suite(): return SuiteSpec(title="Mine")
+
+@hookimpl
+def tracebench_tasks():
+    return [TaskSpec(name=n, loader=f"mine:{n}", title=n, timed=n == "timed") for n in CASES]
+"""
+
+
+@pytest.fixture
+def mine(plugin_path: Install, tmp_path: Path) -> Mapping[str, str]:
+    found = plugin_path("mine", SUITE, group="tracebench", entry="mine", target="mine")
+    return {"TRACEBENCH_PLUGINS": "mine", "XDG_STATE_HOME": str(tmp_path / "state"), **found}
+
+
+def test_a_line_for_each_case_says_what_was_expected_and_what_was_seen(cli: Cli, mine: Mapping[str, str]) -> None:
+    shown = cli("calibrate", "mine:right", env=mine)
+
+    assert shown.returncode == 0, shown.stdout
+    assert shown.stdout.splitlines() == [
+        "[OK] mine:right best (gold): expected every example 4, seen all 2 right",
+        "[OK] mine:right spaced (form): expected every example 4, seen all 2 right",
+        "[OK] mine:right per-example (known): expected every example 2, seen all 2 right",
+        "[OK] mine:right longer (order): expected above `best`, 4, seen 5",
+        "[OK] mine:right cheat (forged): expected at most 4, seen 3",
+        "[OK] mine:right bad (refused): expected refused with `that is bad`, seen invalid",
+        "[OK] mine:right asked (known): expected the figures of 2 examples, seen all 2 right",
+    ]
+    assert shown.stderr == "7 cases: 7 passed.\n"
+
+
+def test_a_task_that_measures_wrongly_is_found_out(cli: Cli, mine: Mapping[str, str]) -> None:
+    shown = cli("calibrate", "mine:wrong", env=mine)
+
+    assert shown.returncode == 1
+    assert shown.stdout.splitlines() == [
+        "[FAIL] mine:wrong best (gold): expected every example 5, seen 0 of 2 right: Example `a`: 4 in place of 5",
+        "[FAIL] mine:wrong longer (order): expected above `best`, 4, seen 3",
+        "[FAIL] mine:wrong cheat (forged): expected at most 4, seen 99: Example `a`: 99, and an honest candidate has 4.",
+        "[FAIL] mine:wrong fine (refused): expected refused, seen 2: Example `a` was measured.",
+    ]
+
+
+def test_a_machine_that_is_too_noisy_says_nothing(cli: Cli, mine: Mapping[str, str]) -> None:
+    shown = cli("calibrate", "mine:timed", env=mine)
+
+    levels = [line.split()[0] for line in shown.stdout.splitlines()]
+    assert (shown.returncode, levels) == (1, ["[NOISE]", "[OK]", "[OK]", "[NOISE]", "[FAIL]"]), shown.stdout
+    assert "too noisy: ± 4 was seen, ± 0.2 is needed" in shown.stdout
+
+
+def test_what_cannot_be_measured_is_skipped_and_what_is_lost_is_told(cli: Cli, mine: Mapping[str, str]) -> None:
+    away = cli("calibrate", "mine:elsewhere", env=mine)
+    assert (away.returncode, "[SKIP]" in away.stdout, "the server is away" in away.stdout) == (0, True, True)
+
+    lost = cli("calibrate", "mine:lost", env=mine)
+    assert lost.returncode == 1
+    assert "names no example of train: `c`" in lost.stdout
+
+    none = cli("calibrate", "mine:none", env=mine)
+    assert (none.returncode, "no calibration to make: `mine:none`" in none.stderr) == (6, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("mine:rigth",), "Did you mean `mine:right`?"),
+        (("mnie",), "There is no task, suite or plugin `mnie`. Did you mean `mine`?"),
+        (("mine", "--kind", "glod"), "There is no kind of calibration `glod`. Did you mean `gold`?"),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_nearest(
+    cli: Cli, mine: Mapping[str, str], arguments: tuple[str, ...], words: str
+) -> None:
+    shown = cli("calibrate", *arguments, env=mine)
+
+    assert (shown.returncode, words in shown.stderr) == (2, True), shown.stderr
+
+
+def test_a_suite_is_calibrated_whole_and_what_was_seen_is_kept(
+    cli: Cli, mine: Mapping[str, str], tmp_path: Path
+) -> None:
+    shown = cli("calibrate", "mine", "--kind", "gold", "--json", env=mine)
+
+    told = json.loads(shown.stdout)
+    assert [(row["task"], row["result"]) for row in told["cases"]] == [
+        ("mine:right", "passed"),
+        ("mine:wrong", "failed"),
+    ]
+    assert told["without_cases"] == ["mine:timed", "mine:elsewhere", "mine:lost", "mine:none"]
+
+    cli("calibrate", "mine:right", "--kind", "known", env=mine)
+    kept = [json.loads(f.read_text())[0] for f in (tmp_path / "state" / "trace-bench" / "calibrations").iterdir()]
+    entry = next(e for e in kept if e["task"] == "mine:right")
+    assert [v["case"] for v in entry["verdicts"]] == ["best", "per-example", "asked"]
+    assert entry["judge"]["version"].startswith("mine 1.0")
