@@ -76,6 +76,32 @@ def test_an_agent_on_either_wire_improves_the_task_and_pays_by_the_gateway(
     assert [c["parents"] for c in candidates(run_dir, result.job_id)] == [[], ["c0"], ["c1"]]
 
 
+WANDERS = """
+import pathlib, subprocess
+
+for lines, how in ((("return 2 * x + 1",), "whole"), (("return x + 1", "return 2 * x"), "part")):
+    for line in lines:
+        pathlib.Path("code.py").write_text(f"def transform(x):\\n    {{line}}\\n")
+        subprocess.run(["./evaluate", *([] if how == "{whole}" else ["--examples", "1"])])
+with open("history.jsonl", "a") as history:
+    history.write("not ours\\n")
+"""
+
+
+@pytest.mark.parametrize(("whole", "cap"), [("whole", 6), ("whole", 60), ("none", 60)])
+def test_what_an_agent_found_wins_whatever_it_leaves_and_whatever_the_cap(tmp_path: Path, whole: str, cap: int) -> None:
+    """It measures the solution first, on all of train or on one example alone, then worse, and leaves that."""
+    script = tmp_path / "agent.py"
+    script.write_text(WANDERS.format(whole=whole))
+    trainer = {"id": "Agent", "params": {"argv": [sys.executable, str(script)]}}
+    with FakeOpenAI(reply=improve) as server:
+        results, run_dir = run(tmp_path / "runs", server, [trainer], mode="stub", llm={}, budget={"evaluations": cap})
+    result = results["Agent"]
+    words = said(run_dir, result.job_id)
+    assert result.status == "ok", (result.error, words)
+    assert result.score_val_best == 1.0, words
+
+
 def test_an_agent_is_told_when_its_budget_is_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_KEY", KEY)
     result, run_dir, _ = work(tmp_path, "openai", budget={"evaluations": 4})

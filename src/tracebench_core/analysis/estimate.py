@@ -31,8 +31,8 @@ class Known:
     """What is declared of a job."""
 
     shape: TaskShape | None
-    scoring: int
-    """Evaluations of the engine's own scoring, at most."""
+    scoring: Range
+    """Evaluations of the engine's own scoring."""
     uses_model: bool
     """The task's program or guide asks a model."""
     cost: CostEstimate | None
@@ -141,7 +141,9 @@ class Estimator:
         return amounts, cut or end
 
     def _scoring(self, job: JobSpec, known: Known, level: Level) -> Amounts:
-        scored = self._priced(job, known, evaluations=float(known.scoring), calls=0.0, level=level, workers=1)
+        scored = self._priced(
+            job, known, evaluations=float(getattr(known.scoring, level)), calls=0.0, level=level, workers=1
+        )
         return Amounts(0.0, scored.llm_calls, scored.tokens, scored.usd, scored.seconds)
 
     def _priced(

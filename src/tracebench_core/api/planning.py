@@ -16,7 +16,7 @@ from tracebench_core.engine.trial import TRIAL_SECONDS, Check, Trials
 from tracebench_core.engine.validation import validate_config
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.plugins import PluginHost
-from tracebench_core.specs import RunConfig
+from tracebench_core.specs import Range, RunConfig
 
 
 def plan(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Plan:
@@ -82,5 +82,5 @@ def validate(
 def _known(declared: Declared) -> Known:
     size = declared.size
     if size is None:
-        return Known(shape=None, scoring=0, uses_model=False, cost=declared.cost)
+        return Known(shape=None, scoring=Range(low=0, likely=0, high=0), uses_model=False, cost=declared.cost)
     return Known(shape=size.shape, scoring=size.scoring, uses_model=size.uses_model, cost=declared.cost)

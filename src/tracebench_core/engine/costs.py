@@ -12,7 +12,8 @@ from tracebench_core.engine.opening import open_task, settings_model
 from tracebench_core.engine.plan import Plan
 from tracebench_core.ids import canonical_json
 from tracebench_core.plugins import PluginHost, load_ref
-from tracebench_core.specs import CostEstimate, JobSpec, TaskShape, TaskSizes, TaskSpec, TrainerSpec
+from tracebench_core.specs import CostEstimate, JobSpec, Range, TaskShape, TaskSizes, TaskSpec, TrainerSpec
+from tracebench_core.store.ranking import FINALISTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,21 @@ class TaskSize:
     """Its program or its guide asks a model."""
 
     @property
-    def scoring(self) -> int:
-        """The most evaluations that the engine's own scoring makes of it: initial, best and final candidate; two of them on test."""
-        return 3 * (self.shape.validation or self.shape.train) + 2 * self.test
+    def scoring(self) -> Range:
+        """The evaluations that the engine's own scoring makes of it, on all of validation (train, where there is none) and on test.
+
+        Of the initial candidate alone where nothing else was found; most often of it, the best and the final one; at most of the
+        leaders of the other sets, too. Two candidates go to test.
+        """
+        decides, others = (
+            self.shape.validation or self.shape.train,
+            bool(self.shape.validation) + bool(self.shape.train),
+        )
+        return Range(
+            low=decides + self.test,
+            likely=(FINALISTS + 2) * decides + 2 * self.test,
+            high=(FINALISTS + 2 + others) * decides + 2 * self.test,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class MeteredProblem:
         return self._last
 
     def finalists(self, most: int) -> list[str]:
-        """Return the ids of the best candidates, of the initial one, and of one whose measurement was cut short."""
+        """Return the ids of the best candidates of the comparison set, of the leaders of the other sets, and of the initial one."""
         return self._ranking.finalists(most)
 
     def candidate(self, id_: str) -> Candidate:

@@ -56,7 +56,7 @@ class Standings:
         return None if self._ranking is None else self._ranking.best_score
 
     def finalists(self, most: int) -> list[str]:
-        """Return the best candidates, the initial one, and one whose measurement was cut short."""
+        """Return the best candidates of the comparison set, the leaders of the other sets, and the initial one."""
         return [INITIAL] if self._ranking is None else self._ranking.finalists(most)
 
 

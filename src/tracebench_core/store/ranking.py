@@ -1,7 +1,8 @@
 """Which of a job's candidates are best, by what was measured of them: for the engine while it trains, and for whoever reads its events.
 
 Candidates are compared on common examples only: those of the comparison set, on all of which each of them was measured. Who was measured
-on a part of it, or rejected, or not measured on an example of it, is never the best.
+on a part of it, or rejected, or not measured on an example of it, is never the best. What leads on another whole set, train above all,
+is no worse for that: it is a finalist, and the engine's own measurement decides.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FindAggregate = Callable[[str], Aggregate | None]
 """Returns an aggregate by its name; None where nobody here offers it."""
 INITIAL = "c0"
 FINALISTS = 3
-"""How many of the best candidates the engine measures on all of validation, beside the initial one and one that was cut short."""
+"""How many of the best candidates of the comparison set the engine measures on all of validation."""
 
 
 def mean(scores: Sequence[float], _metrics: Sequence[Mapping[str, float]] = ()) -> float:
@@ -90,6 +91,10 @@ class Board:
         """Tell whether an example is one of the set."""
         return example in self._set
 
+    def is_of(self, examples: Sequence[str]) -> bool:
+        """Tell whether these examples are the set."""
+        return self._set == frozenset(examples)
+
     def leader(self) -> tuple[str, float] | None:
         """Return the best candidate, among equals the first, and its score."""
         while self._heap:
@@ -104,10 +109,6 @@ class Board:
         order = sorted(n for n in {*self._heap} if self._standing.get(n[2]) == -n[0])
         return [id_ for _, _, id_ in order]
 
-    def has_part(self, entry: Entry) -> bool:
-        """Tell whether a candidate that nobody rejected was measured on some of it and not yet on all."""
-        return not entry.rejected and 0 < len(self._set & entry.scores.keys()) < len(self._set)
-
     def _covers(self, entry: Entry) -> bool:
         return self._set <= entry.scores.keys() and not (entry.unmeasured & self._set)
 
@@ -116,6 +117,8 @@ class Ranking:
     """Ranks candidates on the comparison set that the trainer declares.
 
     Without one it is all of validation, or all of train until a candidate other than the initial one was measured on all of validation.
+    Finalists are the best of the comparison set and the leaders of every other: validation, train, and what was declared before. So of
+    one sequence of measurements a longer part never loses a leader that a shorter one had, unless the trainer rejects it.
     """
 
     def __init__(
@@ -129,8 +132,8 @@ class Ranking:
         self._worst_score = worst_score
         self._aggregate = aggregate
         self._boards = [Board(examples, aggregate) for examples in (validation, train) if examples]
+        self._declared: list[Board] = []
         self._entries: dict[str, Entry] = {}
-        self._last = INITIAL
         self.best = INITIAL
         self.best_score: float | None = None
         """On the comparison set; None while no candidate was measured on all of it."""
@@ -141,9 +144,10 @@ class Ranking:
 
     def compare_on(self, examples: Sequence[str]) -> None:
         """Rank on these examples from now on, by what is known of them already, too."""
-        self._boards = [Board(examples, self._aggregate)]
+        board = Board(examples, self._aggregate)
         for id_, entry in self._entries.items():
-            self._boards[0].update(id_, entry)
+            board.update(id_, entry)
+        self._declared = [board, *(earlier for earlier in self._declared if not earlier.is_of(examples))]
         self._lead()
 
     def record(
@@ -151,7 +155,6 @@ class Ranking:
     ) -> bool:
         """Take one measurement; return whether the best changed, or its score."""
         entry = self._entries[id_]
-        self._last = id_
         counted = counted_score(score, status, self._worst_score)
         if counted is None:
             if example not in entry.scores:
@@ -162,7 +165,7 @@ class Ranking:
             entry.scores.setdefault(example, []).append(counted)
             if self._aggregate is not mean:
                 entry.metrics[example] = metrics
-        for board in self._boards:
+        for board in self._every:
             if board.concerns(example):
                 board.update(id_, entry)
         return self._lead()
@@ -176,22 +179,25 @@ class Ranking:
         entry = self._entries.get(id_)
         if entry is not None and verdict != "indecisive" and entry.rejected != (verdict == "rejected"):
             entry.rejected = verdict == "rejected"
-            for board in self._boards:
+            for board in self._every:
                 board.update(id_, entry)
             self._lead()
 
     def finalists(self, most: int) -> list[str]:
-        """Return the best candidates, the initial one, and one whose measurement the end of training cut short.
+        """Return the best candidates of the comparison set in their order, the leaders of the other sets, and the initial one."""
+        compared = self._board
+        leaders = [found[0] for board in self._every if board is not compared and (found := board.leader()) is not None]
+        return list(dict.fromkeys([*compared.ranked()[:most], *leaders, INITIAL]))
 
-        They come in their order; who is not ranked comes last.
-        """
-        board = self._board
-        chosen = board.ranked()[:most]
-        cut_short = [self._last] if board.has_part(self._entries[self._last]) else []
-        return list(dict.fromkeys([*chosen, INITIAL, *cut_short]))
+    @property
+    def _every(self) -> list[Board]:
+        return [*self._declared, *self._boards]
 
     @property
     def _board(self) -> Board:
+        """The comparison set's."""
+        if self._declared:
+            return self._declared[0]
         used = next((board for board in self._boards if board.is_used), None)
         return used or next((board for board in self._boards if board.leader() is not None), self._boards[-1])
 

@@ -17,12 +17,14 @@
 | TB213 | does the same whether evaluations run in parallel or not |
 | TB214 | ends when every evaluation fails, without raising |
 | TB215 | goes on with what measured better, where that decides what it finds |
+| TB216 | loses nothing that it has found: neither by going on, nor by a larger budget |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
@@ -35,11 +37,13 @@ from tracebench_core.testing.selection import SHOWN, build_field, reached
 from tracebench_core.testing.teacher import Teacher
 from tracebench_core.testing.toys import Toy, build_code, build_dials, build_number
 from tracebench_core.testing.trials import BuildOptimizer, Trial, run_trial
+from tracebench_core.testing.winning import thrown_away, worse_later, worse_with_more
 
 TOY_BUDGET = Budget(evaluations=60)
 AMPLE = Budget(evaluations=400, llm_calls=400)
 SEEDS = (0, 1, 2)
 FIELD_BUDGET = Budget(evaluations=200, llm_calls=200)
+LAW_BUDGETS = (9, 20, 45, 100)
 ONE_TURN = 0.25
 """What one turn of one of four dials is worth on the field of selection."""
 
@@ -218,6 +222,22 @@ def check_selection(subject: Subject) -> list[Finding]:
     ]
 
 
+def check_winner(subject: Subject) -> list[Finding]:
+    """TB216: loses nothing that it has found: neither by going on, nor by a larger budget.
+
+    On a task without chance whose examples order candidates alike, no later winner is worth less than an earlier one. On any task the
+    winner is no worse, on what decides, than the best that was measured on all of train or on all of validation.
+    """
+    alike = build_dials(parameters=1, train=3, validation=4)
+    trials = [subject.on(alike, budget=Budget(evaluations=n)) for n in LAW_BUDGETS]
+    said = [worse_later(trial.events) for trial in trials]
+    said += [worse_with_more(short, long) for short, long in pairwise(trials)]
+    for n in LAW_BUDGETS:
+        trial = subject.on(build_dials(parameters=3, train=3, validation=5), budget=Budget(evaluations=n), seed=n)
+        said += [thrown_away(trial.events)] if trial.error is None else []
+    return [Finding("TB216", words) for words in said if words]
+
+
 TRAINER_CHECKS: dict[str, Check] = {
     "TB201": check_budget,
     "TB202": check_test_split,
@@ -234,6 +254,7 @@ TRAINER_CHECKS: dict[str, Check] = {
     "TB213": check_parallel,
     "TB214": check_failing_task,
     "TB215": check_selection,
+    "TB216": check_winner,
 }
 
 

@@ -75,6 +75,9 @@ class TrainerConformance:
     def test_goes_on_with_what_measured_better(self) -> None:
         self._demand("TB215")
 
+    def test_loses_nothing_that_it_has_found(self) -> None:
+        self._demand("TB216")
+
     def _demand(self, code: str) -> None:
         found = TRAINER_CHECKS[code](Subject(self.build, optimizer=self.optimizer(), improves=self.improves))
         assert not found, "\n".join(f"{f.code}: {f.message}" for f in found)  # noqa: S101 - pytest's own way of failing

@@ -34,6 +34,9 @@ def job(**changes: Any) -> JobSpec:
     return JobSpec(**fields | changes)
 
 
+NOTHING = Range(low=0, likely=0, high=0)
+
+
 def known(**changes: Any) -> Known:
     cost = CostEstimate(
         evaluations=Range(low=4, likely=44, high=44),
@@ -42,7 +45,7 @@ def known(**changes: Any) -> Known:
     )
     fields: dict[str, Any] = {
         "shape": TaskShape(parameters=1, train=4, validation=0),
-        "scoring": 0,
+        "scoring": NOTHING,
         "uses_model": False,
         "cost": cost,
     }
@@ -91,7 +94,7 @@ def test_past_jobs_of_the_same_settings_outrank_what_is_declared(
 ) -> None:
     history = History()
     history.done[settings_key(job())] = past
-    amounts = estimate(job(), known(scoring=0), history=history).amounts
+    amounts = estimate(job(), known(scoring=NOTHING), history=history).amounts
     assert tuple(getattr(amounts, level).llm_calls for level in ("low", "likely", "high")) == calls
 
 
@@ -167,7 +170,7 @@ def test_a_cap_that_is_never_spent_does_not_extend() -> None:
 
 
 def test_a_program_that_asks_a_model_is_counted_with_its_scoring() -> None:
-    found = estimate(job(), known(uses_model=True, scoring=6))
+    found = estimate(job(), known(uses_model=True, scoring=Range(low=6, likely=6, high=6)))
 
     assert found.amounts.likely.llm_calls == 10 + 44 + 6
     assert found.amounts.likely.evaluations == 44

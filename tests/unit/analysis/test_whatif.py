@@ -151,11 +151,11 @@ def test_a_rejected_candidate_does_not_win() -> None:
     assert (found.best_candidate, found.score_val, found.score_test) == ("c3", 0.8, None)
 
 
-def test_who_was_not_measured_on_the_comparison_set_does_not_win() -> None:
+def test_who_was_not_measured_on_the_comparison_set_is_a_finalist_where_it_leads_on_all_of_train() -> None:
     found = recap(job_log(compared_on="b"), evaluations=4)
 
-    assert found.finalists == ("c0",)
-    assert (found.best_candidate, found.best_so_far, found.score_val) == ("c0", None, 0.1)
+    assert found.finalists == ("c3", "c0")
+    assert (found.best_candidate, found.best_so_far, found.score_val) == ("c3", None, 0.8)
 
 
 @pytest.mark.parametrize(("evaluations", "best_so_far"), [(0, None), (1, 0.1)])

@@ -136,18 +136,27 @@ def test_finalists_are_the_best_and_the_initial_candidate() -> None:
     assert kept.ranking.finalists(4) == ["c5", "c4", "c3", "c0"]
 
 
-def test_a_candidate_whose_measurement_was_cut_short_is_a_finalist_unless_it_was_rejected() -> None:
+def test_what_was_measured_in_part_is_no_finalist_until_the_rest_is_measured_too() -> None:
     kept = archive(validation=2)
-    for x, scores in {0: [1.0, 1.0], 1: [2.0, 2.0], 2: [9.0], 3: [5.0]}.items():
+    for x, scores in {0: [1.0, 1.0], 1: [2.0, 2.0], 2: [9.0]}.items():
         for n, score in enumerate(scores):
             tell(kept, x, result(f"v{n}", score))
 
-    assert kept.ranking.finalists(3) == ["c1", "c0", "c3"], "c2 was given up, not cut short"
-    kept.ranking.judge("c3", "rejected")
     assert kept.ranking.finalists(3) == ["c1", "c0"]
-    kept.ranking.judge("c3", "accepted")
-    tell(kept, 3, result("v1", 0.0))
-    assert kept.ranking.finalists(3) == ["c3", "c1", "c0"]
+    tell(kept, 2, result("v1", 9.0))
+    assert kept.ranking.finalists(3) == ["c2", "c1", "c0"]
+
+
+def test_the_leader_on_train_is_a_finalist_whatever_was_measured_on_validation_since() -> None:
+    kept = archive(train=1, validation=1)
+    tell(kept, 0, result("t0", 0.0))
+    best_on_train = tell(kept, 1, result("t0", 9.0))
+    tell(kept, 2, result("t0", 9.0))
+    tell(kept, 3, result("v0", 1.0))
+
+    assert kept.ranking.finalists(3) == ["c3", best_on_train, "c0"], "of equal ones the first"
+    kept.ranking.compare_on(["v0"])
+    assert kept.ranking.finalists(3) == ["c3", best_on_train, "c0"]
 
 
 def test_a_reader_without_plugins_knows_the_mean_alone() -> None:

@@ -45,13 +45,21 @@ def test_no_sizes_hold_by_default_where_an_option_must_be_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("train", "validation", "test", "most"), [(7, 5, 4, 23), (7, 0, 4, 29), (1, 1, 0, 3), (0, 0, 6, 12), (2, 9, 8, 43)]
+    ("train", "validation", "test", "expected"),
+    [
+        (7, 5, 4, (9, 33, 43)),
+        (7, 0, 4, (11, 43, 50)),
+        (1, 1, 0, (1, 5, 7)),
+        (0, 0, 6, (6, 12, 12)),
+        (2, 9, 8, (17, 61, 79)),
+    ],
 )
-def test_the_engine_scores_three_candidates_on_validation_and_two_on_test(
-    train: int, validation: int, test: int, most: int
+def test_the_engine_scores_the_finalists_on_validation_and_two_on_test(
+    train: int, validation: int, test: int, expected: tuple[int, int, int]
 ) -> None:
     shape = TaskShape(parameters=1, train=train, validation=validation)
-    assert TaskSize(shape, test=test, uses_model=False).scoring == most
+    scoring = TaskSize(shape, test=test, uses_model=False).scoring
+    assert (scoring.low, scoring.likely, scoring.high) == expected
 
 
 def test_sizes_can_follow_the_options() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from contextlib import suppress
 
 import pytest
 
@@ -128,6 +129,19 @@ class KeepsTheWorst(Sound):
         return best
 
 
+class RejectsItsBest(Sound):
+    """It climbs for some steps, and takes back the best that it has found."""
+
+    def train(self, problem: Problem) -> None:
+        examples = problem.validation or problem.train
+        try:
+            super().train(problem)
+        finally:
+            problem.decide(problem.best, "rejected")
+            with suppress(BudgetExhausted):
+                problem.evaluate(dict.fromkeys(problem.initial, 0.5), examples)
+
+
 def test_a_sound_trainer_passes_every_check() -> None:
     assert list(check_trainer(Subject(Sound))) == []
 
@@ -154,6 +168,7 @@ COUNT = itertools.count()
         ("TB213", Racing),
         ("TB214", NeedsScores),
         ("TB215", KeepsTheWorst),
+        ("TB216", RejectsItsBest),
     ],
 )
 def test_a_faulty_trainer_is_found_out(code: str, faulty: type[Trainer]) -> None:

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .folder import TASK, file_of, read_texts, write_texts
+from .folder import TASK, best_measured, file_of, read_texts, write_texts
 from .task import settings_of
 
 TOOL = "evaluate"
+BEST_FEW = 2
+"""Candidates of the history that are measured on the comparison examples beside the one that was left."""
 PASSED = ("TRACEBENCH_DOOR", "PYTHONPATH")
 
 
@@ -20,7 +22,7 @@ class AgentFailed(Exception):  # noqa: N818 - named for what happened
 
 
 def train(task, settings):
-    """Let the agent work until it ends; what it leaves in the folder is measured on the comparison examples."""
+    """Let the agent work until it ends; what it leaves in the folder and its best few are measured on the comparison examples."""
     settings = settings_of(settings)
     folder = Path("agent").absolute()
     folder.mkdir()
@@ -34,7 +36,14 @@ def train(task, settings):
     )
     if done.returncode != 0 and task.problem.budget()["used"]["evaluations"] == before:
         raise AgentFailed(f"`{settings.argv[0]}` ended with code {done.returncode} before it measured anything")
+    hand_over(task, folder)
+
+
+def hand_over(task, folder):
+    """Measure on the comparison examples what the agent left, and the best few of what it had measured."""
     task.measure(read_texts(task, folder), task.validation, parents=[task.initial], origin="agent:final")
+    for texts in best_measured(folder, most=BEST_FEW):
+        task.measure(texts, task.validation, parents=[task.initial], origin="agent:best")
 
 
 def environ(settings, task):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tracebench_client
 
-from .folder import HISTORY, read_texts
+from .folder import HISTORY, read_history, read_texts
 from .task import Task, mean
 
 SPENT = 75
@@ -32,7 +32,14 @@ def main():
         print(f"The budget is spent ({spent}). Stop here; what you found is kept.")
         sys.exit(SPENT)
     score = mean([m.score for m in found])
-    row = {"score": score, "examples": [m.example for m in found], "candidate": task.candidate(texts), "parent": parent}
+    row = {
+        "score": score,
+        "examples": [m.example for m in found],
+        "held_out": given.validation,
+        "candidate": task.candidate(texts),
+        "parent": parent,
+        "texts": texts,
+    }
     with (folder / HISTORY).open("a") as history:
         history.write(json.dumps(row) + "\n")
     print(f"score: {score:g} on {len(found)} examples")
@@ -42,9 +49,8 @@ def main():
 
 def last(folder):
     """Return the id of the candidate that was measured last, or None."""
-    path = folder / HISTORY
-    rows = path.read_text().splitlines() if path.is_file() else []
-    return json.loads(rows[-1])["candidate"] if rows else None
+    rows = read_history(folder)
+    return rows[-1]["candidate"] if rows else None
 
 
 main()

@@ -11,6 +11,8 @@ from .gepa_common import Lineage, planned_calls
 from .model import ModelGone
 from .task import settings_of
 
+BEST_FEW = 2
+"""Scored programs that are measured on the comparison examples beside the one that was chosen."""
 ONE_THREAD = {"num_threads": 1, "display_progress": False}
 """With more, DSPy runs an evaluation of two minutes twice; the engine evaluates in parallel where the run allows it."""
 
@@ -33,8 +35,14 @@ def opened(task, settings, **program):
 
 
 def finish(task, program, module):
-    """Measure what the optimizer chose on the comparison examples, where it has not been."""
-    task.measure(program.texts(module), task.validation, origin=program.origin)
+    """Measure on the comparison examples what the optimizer chose, and the next few of the programs that it had scored."""
+    chosen = [program.texts(module)]
+    scored = sorted(getattr(module, "candidate_programs", ()), key=lambda one: -one["score"])
+    for texts in (program.texts(one["program"]) for one in scored):
+        if texts not in chosen and len(chosen) <= BEST_FEW:
+            chosen.append(texts)
+    for texts in chosen:
+        task.measure(texts, task.validation, origin=program.origin)
 
 
 def copro(task, settings):

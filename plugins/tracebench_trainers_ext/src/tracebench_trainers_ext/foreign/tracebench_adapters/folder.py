@@ -1,8 +1,12 @@
 """A candidate as files in a folder: one a parameter, with the suffix of its kind."""
 
+import json
+
 SUFFIXES = {"code": ".py", "text": ".txt"}
 TASK = "TASK.md"
 HISTORY = "history.jsonl"
+"""What was measured, one line a measurement."""
+FIELDS = {"score": (int, float), "examples": list, "held_out": bool, "candidate": str, "texts": dict}
 
 
 def file_of(task, name):
@@ -24,3 +28,34 @@ def read_texts(task, folder):
         path = folder / file_of(task, name)
         texts[name] = path.read_text(errors="replace") if path.is_file() else ""
     return texts
+
+
+def best_measured(folder, *, most):
+    """Return the texts of the best candidates of the history that were never measured on the held-out examples.
+
+    Only those compare that were measured on as many training examples as any; of equal ones the first is best. An agent may have
+    written into its history: a line that is none of ours is passed over.
+    """
+    rows = read_history(folder)
+    settled = {row["candidate"] for row in rows if row["held_out"]}
+    tried = [row for row in rows if row["candidate"] not in settled]
+    widest = max((len(row["examples"]) for row in tried), default=0)
+    compared = {}
+    for row in tried:
+        if len(row["examples"]) == widest:
+            compared.setdefault(row["candidate"], row)
+    return [row["texts"] for row in sorted(compared.values(), key=lambda row: -row["score"])][:most]
+
+
+def read_history(folder):
+    """Return the lines of the history that can be read."""
+    path = folder / HISTORY
+    rows = []
+    for line in path.read_text(errors="replace").splitlines() if path.is_file() else []:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in FIELDS.items()):
+            rows.append(row)
+    return rows
