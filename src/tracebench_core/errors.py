@@ -6,8 +6,8 @@ import errno
 from functools import partial
 from typing import Any, ClassVar
 
-UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
-"""Numbers of an `OSError` that say nothing of the program that wrote, and everything of the disk."""
+UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
+"""Numbers of an `OSError` that say nothing of the program that wrote, and everything of the disk, or of a limit for files (`ulimit -f`)."""
 
 
 class TraceBenchError(Exception):

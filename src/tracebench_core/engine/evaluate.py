@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from tracebench_core.averages import LARGEST
 from tracebench_core.contracts import EvaluationFailed, Guide, NotMeasured, Task
 from tracebench_core.engine.bounded import Overdue, bounded
 from tracebench_core.engine.context import EvaluationContext
@@ -79,21 +80,27 @@ def score(guide: Guide, example: Example, output: Any, context: EvaluationContex
     """Have the guide score one output; an exception in its place is what became of the program."""
     if isinstance(output, Exception):
         return classify(output)
+    return _verdict(lambda: guide(example, output, context))
+
+
+def _verdict(judge: Callable[[], Any]) -> Feedback | Failure:
+    """Return a verdict as it may be kept, or what became of it."""
     try:
-        return _shortened(_checked(guide(example, output, context)))
+        return _shortened(_checked(judge()))
     except Exception as err:  # noqa: BLE001 - see above
         return classify(err)
 
 
 def possible(found: Feedback | Failure, spec: TaskSpec) -> Feedback | Failure:
-    """Return what was found, or that it is no measurement: a figure that is no finite number, or beyond what the task says can be."""
+    """Return what was found, or that it is no measurement: a figure that is no number, or beyond what can be, in general or here."""
     if isinstance(found, Failure) or found.status != "ok":
         return found
     figures = {"score": (found.score, spec.score_bounds)}
     figures |= {f"metric `{n}`": (v, spec.metric_bounds.get(n, ANY)) for n, v in found.metrics.items()}
     for name, (figure, bounds) in figures.items():
-        if not math.isfinite(figure):
-            return Failure("suspect", f"The {name} is {figure}: this is no measurement.", retry=False)
+        if not abs(figure) <= LARGEST:  # NaN is not, either
+            beyond = f", and nothing beyond {LARGEST:g} can be averaged" if math.isfinite(figure) else ""
+            return Failure("suspect", f"The {name} is {figure:g}{beyond}: this is no measurement.", retry=False)
         if not bounds.hold(figure):
             words = f"The {name} is {figure:g}, and nothing can be beyond {bounds} here: this is no measurement."
             return Failure("suspect", words, retry=False)
@@ -104,7 +111,7 @@ def classify(err: Exception) -> Feedback | Failure:
     """Return what an exception of a task's program or guide means."""
     match err:
         case EvaluationFailed():
-            return _shortened(err.feedback)
+            return _verdict(lambda: err.feedback)
         case NotMeasured():
             return Failure("suspect" if err.suspect else "infrastructure", str(err), retry=err.retry, blameless=True)
         case ModelError() if err.kind in BLAMELESS:
@@ -128,7 +135,7 @@ def describe_error(err: BaseException) -> str:
 
 def _checked(answer: Any) -> Feedback:
     if isinstance(answer, Feedback):
-        return answer
+        return Feedback.model_validate(vars(answer))  # `model_construct` and `model_copy` check nothing
     if isinstance(answer, Mapping):
         return Feedback.model_validate(answer)
     raise TypeError(f"the guide returned {type(answer).__name__}, not a Feedback")

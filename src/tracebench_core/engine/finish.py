@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from tracebench_core.engine.content import data_of
+from tracebench_core.engine.evaluate import describe_error
 from tracebench_core.engine.job import JobContext, open_job_task, open_service, record_error
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.scoring import Scorer
@@ -31,7 +33,7 @@ from tracebench_core.specs.events import (
 )
 from tracebench_core.store import files
 from tracebench_core.store.blobs import BlobStore
-from tracebench_core.store.eventlog import iter_events
+from tracebench_core.store.eventlog import iter_events, stream_events
 from tracebench_core.store.history import Standings
 from tracebench_core.store.layout import JobLayout
 from tracebench_core.store.meta import write_job_meta
@@ -218,3 +220,19 @@ def conclude_lost(layout: JobLayout, job: JobSpec, *, detail: str) -> JobResult:
         recorder.finished(status, reason, used=so_far.used(), seconds=so_far.seconds())
         writer.close(durable=False)
     return reading.conclude()
+
+
+def conclude_broken(layout: JobLayout, job: JobSpec, *, error: Exception) -> JobResult:
+    """End a job that failed by what its own files hold: they are put aside as an attempt, and the job is `failed` with the words."""
+    lost = layout.next_attempt()
+    layout.fresh()
+    used = BudgetState()
+    with suppress(Exception):  # whatever is wrong with the files, it is told already
+        used = JobSoFar(stream_events(lost)).used()
+    writer = EventWriter(layout)
+    recorder = Recorder(writer.write)
+    words = f"its files cannot be made a result: {describe_error(error)}; they are in `attempts/{lost.path.name}`"
+    recorder.error(type(error).__name__, words, traceback="", fatal=True)
+    recorder.finished("failed", "error", used=used, seconds=used.seconds)
+    writer.close(durable=False)
+    return Reading(layout, job).conclude()

@@ -9,21 +9,19 @@ from __future__ import annotations
 import logging
 import os
 import resource
-import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import FrameType
 
 from tracebench_core.contracts import Executor, JobEnd, Reporter
 from tracebench_core.engine.committer import Committer
 from tracebench_core.engine.control import RunControl, open_channel
 from tracebench_core.engine.control_end import NeverStarted, conclude_cancelled
-from tracebench_core.engine.finish import conclude_lost
+from tracebench_core.engine.finish import conclude_broken, conclude_lost
+from tracebench_core.engine.interrupts import terminated_is_interrupted
 from tracebench_core.engine.modelless import Modelless
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.reserve import Reserve
@@ -31,7 +29,7 @@ from tracebench_core.engine.retries import Retries
 from tracebench_core.engine.reuse import relatives
 from tracebench_core.engine.surroundings import Surroundings
 from tracebench_core.engine.trainings import Trainings
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import UNWRITABLE, RunDirError
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import Axis, JobOrder, JobResult, JobSpec, JobStatus, Resume
 from tracebench_core.store.commit import commit
@@ -294,8 +292,11 @@ class Runner:
         finished = []
         for end in ended:
             job = by_id[end.order.job.job_id]
-            stored = self._stored_result(job, end, around=around)
-            self._settle_account(job, stored.result if stored is not None else None)
+            try:
+                stored = self._stored_result(job, end, around=around)
+                self._settle_account(job, stored.result if stored is not None else None)
+            except Exception as err:  # noqa: BLE001 - whatever a job's files hold, it ends that job alone
+                stored = self._broken(job, err)
             if stored is not None and not self._is_stopping(stored.result) and self._retries.wants(stored.result):
                 self._control.ended(job.job_id, finished=False)
                 around.release(job)
@@ -315,6 +316,16 @@ class Runner:
             around.release(job)
             self._take(job, stored.result, tables=tables)
         tables.maybe_write(time.monotonic())
+
+    def _broken(self, job: JobSpec, error: Exception) -> StoredResult:
+        """Return the result of a job whose own cannot be made; what is wrong with the disk, or the whole run, is raised."""
+        if (isinstance(error, OSError) and error.errno in UNWRITABLE) or not self._layout.manifest.exists():
+            raise error
+        log.warning("job %s failed by what its files hold: %s", job.job_id, error)
+        layout = self._layout.job(job.job_id)
+        conclude_broken(layout, job, error=error)
+        self._settle_account(job, None)
+        return read_result(layout)
 
     def _is_stopping(self, result: JobResult) -> bool:
         return bool(self._stopped_by or self._control.stopped_by) or result.stop_reason.startswith("run budget")
@@ -354,30 +365,6 @@ class Runner:
             stopped_by=self._stopped_by,
             statuses=self._statuses,
         )
-
-
-@contextmanager
-def terminated_is_interrupted() -> Iterator[None]:
-    """While jobs run, let SIGTERM and a closed terminal end the run as Ctrl-C does; outside the main thread nothing changes.
-
-    A signal that was ignored when the run began stays ignored: that is what `nohup` and `&` in a script ask for.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        log.warning("Ctrl-C is ignored here; to stop the run: kill %d", os.getpid())
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    heard = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN]
-    before = {s: signal.signal(s, interrupt) for s in heard}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def exit_code(counts: Mapping[JobStatus, int], *, stopped_by: str) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tracebench_core import averages
 from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.service import EvaluationService, Result
@@ -80,5 +80,5 @@ class Scorer:
         results: Sequence[ExampleResult],
     ) -> None:
         names = set.intersection(*(set(r.feedback.metrics) for r in results)) if results else set()
-        metrics = {n: math.fsum(r.feedback.metrics[n] for r in results) / len(results) for n in sorted(names)}
+        metrics = {n: averages.mean([r.feedback.metrics[n] for r in results]) for n in sorted(names)}
         self.recorder.scored(what, split, candidate=candidate.id, score=self._score(results), metrics=metrics)

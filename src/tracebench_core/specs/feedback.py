@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from tracebench_core import averages
 from tracebench_core.specs.base import Spec, Split, Values
 
 FeedbackStatus = Literal["ok", "invalid", "timeout", "error", "not_measured"]
@@ -105,4 +106,4 @@ class Evaluation(Spec):
         if not self.results:
             return {}
         names = set.intersection(*(set(r.feedback.metrics) for r in self.results))
-        return {n: math.fsum(r.feedback.metrics[n] for r in self.results) / len(self.results) for n in sorted(names)}
+        return {n: averages.mean([r.feedback.metrics[n] for r in self.results]) for n in sorted(names)}

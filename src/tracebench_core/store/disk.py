@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.store.layout import RunLayout
+
+ENOUGH_FILES = 1024
+"""Open files that a run of a few workers never needs."""
+
+_LOOK = {
+    errno.EFBIG: "ulimit -f unlimited",
+    errno.EMFILE: f"ulimit -n {ENOUGH_FILES}",
+    errno.ENFILE: "cat /proc/sys/fs/file-nr",
+}
+"""What mends or shows the cause, where it is not the disk."""
 
 
 @contextmanager
@@ -20,7 +31,8 @@ def disk_errors_explained(layout: RunLayout) -> Iterator[None]:
         yield
     except OSError as err:
         where = err.filename or layout.path
+        look = _LOOK.get(err.errno or 0, f"df -h {layout.path}")
         raise RunDirError(
             f"The run stopped, because `{where}` cannot be used: {err.strerror}. What is finished is kept.",
-            hint=f"df -h {layout.path}; trace-bench resume {layout.path}",
+            hint=f"{look}; trace-bench resume {layout.path}",
         ) from err

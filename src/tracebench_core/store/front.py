@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tracebench_core import averages
 from tracebench_core.specs import FrontPoint, Objective, Split
 from tracebench_core.specs.events import EvaluationDone
 
@@ -56,4 +57,4 @@ def _means(results: dict[str, EvaluationDone], *, examples: set[str], names: Seq
     ordered = [results[e].metrics for e in sorted(examples)]
     if not all(math.isfinite(m.get(n, math.nan)) for m in ordered for n in names):
         return None
-    return {n: math.fsum(m[n] for m in ordered) / len(ordered) for n in sorted(names)}
+    return {n: averages.mean([m[n] for m in ordered]) for n in sorted(names)}

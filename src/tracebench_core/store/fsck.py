@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ from tracebench_core.store.seal import seal_of
 from tracebench_core.store.tables import expected_tables
 from tracebench_core.store.trust import Trust, read_trust
 
+_OF_CONTENT = (ArithmeticError, ValueError, TypeError, LookupError, RecursionError)
+"""What computing with the content of a job may raise: it says something of that job alone."""
+
 
 def check_run(run_dir: Path) -> list[Finding]:
     """Return everything that is inconsistent, jobs first, in plan order. Writes nothing; of a run under way it tells the moment.
@@ -39,7 +43,7 @@ def check_run(run_dir: Path) -> list[Finding]:
     layout = RunLayout(run_dir)
     trust = read_trust(layout)
     jobs = _planned(layout, trust)
-    findings = [f for job in jobs for f in checks.check_job(layout.job(job.job_id), job, trust=trust)]
+    findings = [f for job in jobs for f in _check_job(layout.job(job.job_id), job, trust=trust)]
     findings += checks.check_journals(layout, trust=trust)
     findings += checks.check_meta(layout, trust=trust)
     findings += checks.check_folders(layout, {job.job_id for job in jobs})
@@ -67,8 +71,7 @@ def repair_run(run_dir: Path) -> list[Finding]:
         with Journal(layout) as journal:
             if not trust.meta and layout.mirror.is_file():
                 declare_meta(layout, journal)  # the journal was lost
-            repaired = (_repair_job(layout.job(job.job_id), job, trust=trust) for job in jobs)
-            commit(layout, [end for end in repaired if end is not None], journal=journal)
+            commit(layout, list(_repaired(layout, jobs, trust=trust)), journal=journal)
             for entry in changed_keeps(layout, trust=trust):
                 set_aside(layout, layout.path / entry.path)
             for path, content in expected_tables(layout, jobs, trust=trust).items():
@@ -94,6 +97,15 @@ def accept_losses(run_dir: Path) -> list[Finding]:
             write_files_index(layout, trust=trust)
             journal.indexed(seal_of(layout.files_index))
     return losses
+
+
+def _check_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> list[Finding]:
+    """Return what is inconsistent in a job; that its files cannot even be compared is one finding, and costs no other job."""
+    try:
+        return list(checks.check_job(layout, job, trust=trust))
+    except _OF_CONTENT as err:
+        words = f"it cannot be made a result: {type(err).__name__}: {err}"
+        return [Finding("damaged", layout.events.relative_to(layout.run.path).as_posix(), words, "resume")]
 
 
 def _planned(layout: RunLayout, trust: Trust) -> Sequence[JobSpec]:
@@ -128,6 +140,14 @@ def _restore_meta(layout: RunLayout, trust: Trust) -> None:
             restore(layout, path, trust=trust)
     if all(trust.holds_meta(layout, path) for path in layout.described()) and not is_mirror_true(layout, trust=trust):
         write_mirror(layout)
+
+
+def _repaired(layout: RunLayout, jobs: Iterable[JobSpec], *, trust: Trust) -> Iterator[EndRecord]:
+    """Rebuild the files of the jobs that can be made sense of; yield the end records that the journal lacks."""
+    for job in jobs:
+        with suppress(*_OF_CONTENT):
+            if (end := _repair_job(layout.job(job.job_id), job, trust=trust)) is not None:
+                yield end
 
 
 def _repair_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> EndRecord | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tracebench_core import averages
 from tracebench_core.specs import JobStatus, Usage
 from tracebench_core.store.rows import (
     AXES,
@@ -58,7 +59,7 @@ class Standing:
 
     @property
     def mean(self) -> float | None:
-        return math.fsum(self.scores) / len(self.scores) if self.scores else None
+        return averages.mean(self.scores) if self.scores else None
 
     def line(self) -> bytes:
         """Return the standing as a line of `leaderboard.csv`."""
@@ -145,7 +146,7 @@ def _standing(group: GroupKey, rows: Iterable[Row], *, score: Score, isolation: 
 def _mean(amounts: Sequence[float | None]) -> float | None:
     """Return the mean per job; None where an amount of any is not known."""
     known = [amount for amount in amounts if amount is not None]
-    return math.fsum(known) / len(known) if known and len(known) == len(amounts) else None
+    return averages.mean(known) if known and len(known) == len(amounts) else None
 
 
 def _score(row: Row, score: Score) -> float | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tracebench_core import averages
 from tracebench_core.specs import Feedback, FeedbackStatus
 
 Aggregate = Callable[[Sequence[float], Sequence[Mapping[str, float]]], float]
@@ -26,7 +27,7 @@ FINALISTS = 3
 
 def mean(scores: Sequence[float], _metrics: Sequence[Mapping[str, float]] = ()) -> float:
     """Return the arithmetic mean, the same on every Python version."""
-    return math.fsum(scores) / len(scores)
+    return averages.mean(scores)
 
 
 def mean_alone(name: str) -> Aggregate | None:
@@ -45,11 +46,12 @@ def counted_score(score: float, status: FeedbackStatus, worst_score: float | Non
 
 
 def aggregate_score(feedbacks: Sequence[Feedback], worst_score: float | None, aggregate: Aggregate) -> float | None:
-    """Return the score of a batch, or None when any part of it counts for nothing."""
+    """Return the score of a batch, or None when any part of it counts for nothing, or what the aggregate makes of it is no number."""
     scores = [s for f in feedbacks if (s := counted_score(f.score, f.status, worst_score)) is not None]
     if not scores or len(scores) < len(feedbacks):
         return None
-    return aggregate(scores, [f.metrics for f in feedbacks])
+    score = aggregate(scores, [f.metrics for f in feedbacks])
+    return score if math.isfinite(score) else None
 
 
 @dataclass(slots=True)
@@ -82,6 +84,9 @@ class Board:
             return
         scores = [mean(entry.scores[e]) for e in self.examples]
         score = self._aggregate(scores, [entry.metrics.get(e, {}) for e in self.examples])
+        if not math.isfinite(score):
+            self._standing.pop(id_, None)
+            return
         if self._standing.get(id_) != score:
             self._standing[id_] = score
             heapq.heappush(self._heap, (-score, entry.number, id_))

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import UNWRITABLE, RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobStatus
 from tracebench_core.specs.events import CandidateSeen, Event, JobFinished
@@ -104,8 +104,20 @@ def _end_of(layout: RunLayout, job_id: str, *, trust: Trust, write: bool) -> End
     """Return how a job ended, None when it has not.
 
     Raises:
-        RunDirError: when it is declared finished and neither its result nor its events bear that out.
+        RunDirError: when it is declared finished and neither its result nor its events bear that out, or what its files hold cannot be
+            made a result.
     """
+    try:
+        return _checked_end(layout, job_id, trust=trust, write=write)
+    except RunDirError:
+        raise
+    except Exception as err:
+        if isinstance(err, OSError) and err.errno in UNWRITABLE:
+            raise
+        raise RunDirError(f"its files cannot be made a result: {type(err).__name__}: {err}") from err
+
+
+def _checked_end(layout: RunLayout, job_id: str, *, trust: Trust, write: bool) -> EndRecord | None:
     declared = trust.end(job_id)
     if declared is None or not declared.digest:
         return _verified(layout.job(job_id), declared)

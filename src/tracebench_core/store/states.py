@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
+from tracebench_core import averages
 from tracebench_core.specs import Values
 from tracebench_core.specs.events import BestChanged, CandidateSeen, EvaluationDone, Event, Scored
 from tracebench_core.store import files
@@ -48,7 +48,7 @@ class _Record:
             scores = [score for (s, _), score in self.results.items() if s == split]
             if scores:
                 known = [score for score in scores if score is not None]
-                return math.fsum(known) / len(known) if len(known) == len(scores) else None
+                return averages.mean(known) if len(known) == len(scores) else None
         return None
 
 

@@ -6,6 +6,8 @@ import math
 from functools import lru_cache
 from statistics import NormalDist
 
+from tracebench_core import averages
+
 _SERIES_UP_TO = 400
 """Degrees of freedom summed exactly; beyond, the asymptotic expansion is good to nine digits."""
 
@@ -64,7 +66,6 @@ def interval(scores: list[float], *, confidence: float = 0.95) -> tuple[float, f
     n = len(scores)
     if n < 2:  # noqa: PLR2004 - a spread needs two
         return None
-    mean = math.fsum(scores) / n
-    variance = math.fsum((s - mean) ** 2 for s in scores) / (n - 1)
-    half = quantile((1 + confidence) / 2, df=n - 1) * math.sqrt(variance / n)
+    mean = averages.mean(scores)
+    half = quantile((1 + confidence) / 2, df=n - 1) * math.sqrt(averages.variance(scores) / n)
     return mean - half, mean + half
