@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 CORE = ROOT / "src" / "tracebench_core"
 SOURCES = sorted([*CORE.rglob("*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
 MOST_LINES = 400
-ORDINARY_WORDS = {"viewer", "ray", "example", "ext", "local"}
+ORDINARY_WORDS = {"viewer", "ray", "example", "ext", "local", "fields"}
 """Names of plugins that are also words; these are looked for as `tracebench_<name>` only."""
 
 

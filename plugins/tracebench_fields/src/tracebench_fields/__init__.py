@@ -1,0 +1,1 @@
+"""Fields with known optima, drawn from seeds that nobody can tune to, and a scripted model of stated quality."""

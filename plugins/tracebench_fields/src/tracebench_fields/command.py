@@ -1,0 +1,69 @@
+"""`trace-bench fields`: commit to a release's secret, check it, and look at a field's best candidate."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracebench_core.api.console import output
+from tracebench_core.errors import UsageError
+from tracebench_core.ids import did_you_mean
+from tracebench_fields.drawing import Drawing, draw
+from tracebench_fields.families import FAMILIES
+from tracebench_fields.field import Size
+from tracebench_fields.releases import OPEN, commitment_of, known, new_secret, secret_of
+
+app = typer.Typer(help="Secrets of fields, and what is best on one.", no_args_is_help=True, rich_markup_mode=None)
+Release = Annotated[str, typer.Argument(help="The release's name.")]
+
+
+@app.command()
+def commit(
+    release: Release, *, to: Annotated[Path, typer.Option(help="A folder of your own for `RELEASE.secret`.")]
+) -> None:
+    """Draw a secret, keep it in a file that only you can read, and print what to publish before anything is run with it."""
+    to.mkdir(parents=True, exist_ok=True)
+    path = to / f"{release}.secret"
+    secret = new_secret()
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as err:
+        raise UsageError(f"`{path}` is there already; a secret is never drawn twice.", hint=f"ls -l {path}") from err
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        file.write(f"{secret}\n")
+    output.line(json.dumps({release: {"commitment": commitment_of(secret), "secret": None}}))
+    output.note(f"Kept in {path}. Enter the line into releases.json, and publish it.")
+
+
+@app.command()
+def verify(release: Release) -> None:
+    """Say whether the secret that is here is the one that was committed to."""
+    commitment = commitment_of(secret_of(release))
+    if known().get(release, {}).get("commitment") != commitment:
+        raise UsageError(
+            f"Release `{release}` was not committed to: nothing stands in releases.json.",
+        )
+    output.line(f"{release}: the secret is the one that was committed to, {commitment}")
+
+
+@app.command()
+def optimum(
+    family: Annotated[str, typer.Argument(help=f"One of {', '.join(FAMILIES)}.")],
+    *,
+    release: str = OPEN,
+    instance: int = 0,
+    size: Size = "medium",
+    deception: float = 0.25,
+) -> None:
+    """Print the best candidate of a field, as `trace-bench evaluate` takes it."""
+    if family not in FAMILIES:
+        raise UsageError(
+            f"There is no family `{family}`.{did_you_mean(family, FAMILIES)}",
+            hint="trace-bench list-tasks --bench fields",
+        )
+    field = draw(Drawing(family, release, instance, size, deception))
+    output.line(json.dumps(field.optimum, ensure_ascii=False, indent=2))

@@ -1,0 +1,11 @@
+"""The plugin and its tasks keep every promise that the conformance kit knows."""
+
+from tracebench_core.testing import PluginConformance, SuiteConformance
+
+
+class TestPlugin(PluginConformance):
+    plugin = "fields"
+
+
+class TestSuite(SuiteConformance):
+    plugin = "fields"

@@ -1,0 +1,61 @@
+"""The fields, the scripted model and the command as a user meets them."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tracebench_core import api
+from tracebench_core.config import parse_config
+from tracebench_fields.drawing import Drawing, draw
+from tracebench_fields.releases import FOLDER
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).with_name("trace-bench")
+    return subprocess.run([program, "fields", *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("family", "proposer"), [("code", "Reflective"), ("numbers", "OptoPrime"), ("routes", "OPRO")])
+def test_a_run_with_the_scripted_model_rises_and_is_metered(proposer: str, family: str, tmp_path: Path) -> None:
+    config = {
+        "mode": "real",
+        "runs_dir": str(tmp_path),
+        "seeds": [1],
+        "budget": {"llm_calls": 15},
+        "llm": {"model": "fields/p60-h20-r5"},
+        "tasks": [
+            {
+                "id": f"fields:{family}",
+                "eval_kwargs": {"size": "small", "num_train": 10, "num_validate": 10, "num_test": 20},
+            }
+        ],
+        "trainers": [{"id": "SequentialRefine", "optimizer": proposer}, "NoOp"],
+    }
+    summary = api.run(parse_config(config), stream=io.StringIO())
+    assert summary.counts == {"ok": 2}
+    results = {r.trainer_id: r for r in api.load_run(summary.run_dir).results.values()}
+    assert results["SequentialRefine"].score_val_best > results["NoOp"].score_val_best  # type: ignore[operator]
+    assert 0 < results["SequentialRefine"].used.llm_calls <= 15
+    assert results["NoOp"].used.llm_calls == 0
+
+
+def test_the_command_commits_once_verifies_and_shows_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path / "s"))
+    done = command("commit", "autumn", "--to", str(tmp_path / "s"))
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["autumn"]["commitment"]) == 64
+    assert (tmp_path / "s/autumn.secret").stat().st_mode & 0o777 == 0o600
+    again = command("commit", "autumn", "--to", str(tmp_path / "s"))
+    assert (again.returncode, "never drawn twice" in again.stderr) == (2, True)
+    unpublished = command("verify", "autumn")
+    assert (unpublished.returncode, "not committed to" in unpublished.stderr) == (2, True)
+
+    best = command("optimum", "valley", "--release", "autumn")
+    assert json.loads(best.stdout) == draw(Drawing("valley", "autumn", 0, "medium", 0.25)).optimum
+    assert "Did you mean `valley`?" in command("optimum", "vally").stderr
