@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -50,13 +50,21 @@ class Tap:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0.01)  # transports close their sockets at the loop's next turns
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
+        with closing(writer), suppress(OSError, asyncio.CancelledError):
             far_reader, far_writer = await asyncio.open_connection(*self._target)
-        except OSError:
-            writer.close()
-            return
+            with closing(far_writer):
+                await self._tap(reader, writer, far_reader, far_writer)
+
+    async def _tap(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        far_reader: asyncio.StreamReader,
+        far_writer: asyncio.StreamWriter,
+    ) -> None:
         talk = _Talk(self)
         there = asyncio.ensure_future(_pump(reader, far_writer, talk.asked))
         back = asyncio.ensure_future(_pump(far_reader, writer, talk.told))
@@ -69,8 +77,6 @@ class Tap:
             self.lost += talk.open
             for task in (there, back):
                 task.cancel()
-            writer.close()
-            far_writer.close()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, see: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tracebench_core.contracts import Problem
 from tracebench_core.ids import derive_seed
-from tracebench_core.specs import Budget, Candidate, Evaluation, Example
+from tracebench_core.specs import AXES, Candidate, Evaluation, Example
 
 Call = Callable[..., Any]
 
@@ -97,7 +97,7 @@ class DoorCalls:
     def _budget(self) -> dict[str, Any]:
         view = self._problem.budget
         used = view.used().model_dump()
-        return {"caps": view.caps.model_dump(), "used": {axis: used[axis] for axis in Budget.model_fields}}
+        return {"caps": view.caps.model_dump(), "used": {axis.name: used[axis.name] for axis in AXES}}
 
     def _endpoint(self, role: str) -> dict[str, str]:
         door = self._problem.endpoint(role)  # type: ignore[arg-type]  # an unknown role is refused there

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -38,19 +38,40 @@ class ChatRequest:
     """In a replay: the job of the recording that this one repeats."""
     limit: int | None = None
     """Tokens of the answer that caps still pay; what is sent is the smaller of this and what was asked for."""
+    most: int = 0
+    """Tokens that its prompt can be at most, by the bytes that are sent."""
+    reserved: int | None = None
+    """Tokens set aside for prompt and answer; None where nothing limits the answer."""
+    is_strict: bool = False
+    """A cap that it counts against may not be passed: whatever nobody counted is filed at its worst."""
+    left_out: tuple[str, ...] = ()
+    """What the caller sent that is not passed on, and that is no error."""
 
     def sent(self) -> dict[str, Any]:
         """Return the sampling as it is sent: `sampling`, which names the request, under the limit of its moment."""
-        if self.limit is None:
-            return self.sampling
-        name = "max_completion_tokens" if "max_completion_tokens" in self.sampling else "max_tokens"
-        return self.sampling | {name: self.limit}
+        return self.sampling if self.limit is None else limited(self.sampling, self.limit)
 
     @property
     def is_shortened(self) -> bool:
         """Tell whether caps pay for less than was asked for."""
-        asked = self.sampling.get("max_completion_tokens", self.sampling.get("max_tokens"))
-        return self.limit is not None and self.limit != asked
+        return self.limit is not None and self.limit != limit_of(self.sampling)
+
+    @property
+    def worst(self) -> Tokens:
+        """Return the most that it can take."""
+        return Tokens(prompt=self.most, completion=self.limit or limit_of(self.sampling) or 0)
+
+
+def limit_of(sampling: Mapping[str, Any]) -> int | None:
+    """Return the tokens that an answer may have, under the one of its two names that is given."""
+    limit: int | None = sampling.get("max_completion_tokens", sampling.get("max_tokens"))
+    return limit
+
+
+def limited(sampling: dict[str, Any], limit: int) -> dict[str, Any]:
+    """Return the sampling with another limit, under the name that it has there."""
+    name = "max_completion_tokens" if "max_completion_tokens" in sampling else "max_tokens"
+    return sampling | {name: limit}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +131,14 @@ class ProviderError(ModelError):
         retry_after: float | None = None,
         metered: Metered | None = None,
         reported: Tokens | None = None,
+        served: str | None = None,
     ) -> None:
-        """`reported` is what the provider counted of an answer that is none: it was served, and is charged for."""
+        """`reported` and `served`: what the provider counted and what came of an answer that is none. It is charged for all the same."""
         super().__init__(message, kind=kind, status_code=status_code)
         self.retry_after = retry_after
         self.metered = metered
         self.reported = reported
+        self.served = served
 
 
 class Provider(Protocol):

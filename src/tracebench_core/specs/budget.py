@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from tracebench_core.specs.base import Spec
 
@@ -28,9 +28,18 @@ class Budget(Spec):
     seconds: float | None = Field(default=None, ge=0)
     """Wall time of training from its first evaluation or model call (or its first minute) on, without the engine's own scoring."""
 
+    strict: bool = False
+    """Let no call begin that could pass a cap on tokens or USD at the worst: a token for each byte sent, and the longest answer."""
+
     def caps(self) -> dict[Axis, float]:
         """Return the axes that are capped, with their caps."""
-        return {axis: cap for axis, cap in self if cap is not None}  # type: ignore[misc]  # field names are the axes
+        return {axis.name: cap for axis in AXES if (cap := getattr(self, axis.name)) is not None}
+
+    @model_serializer(mode="wrap")
+    def _unless_usual(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is as ever: jobs are named by their budgets."""
+        dumped: dict[str, Any] = dump(self)
+        return {name: value for name, value in dumped.items() if name != "strict" or value}
 
 
 class Usage(Spec):

@@ -19,6 +19,12 @@ FORBIDDEN_IN_RUN_ID = frozenset("/\\")
 LONGEST_RUN_ID = 128
 MOST_SWEPT = 1_000
 """Values of one swept setting."""
+OF_LENGTH = frozenset(
+    {"max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "n_predict", "num_predict"}
+)
+"""Names under which servers take the longest answer; a second one would undo the caps."""
+NOT_EXTRA = OF_LENGTH | {"model", "messages", "prompt", "input", "stream", "stream_options", "n", "best_of"}
+"""What `extra_body` may not hold."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY_LIKE = re.compile(r"(sk|pk|gsk|xai|ghp|key)_.{16,}|[a-z]{2}_[A-Za-z]{24,}|(?=.*[a-z])(?=.*[0-9])\w{32,}")
 
@@ -137,6 +143,15 @@ class ModelConfig(Spec):
     """Of one completion; where none is set and tokens or USD are capped, 4096."""
     extra_body: dict[str, JsonValue] = {}
     """Fields that every request carries besides, such as `top_k: 20`."""
+
+    @field_validator("extra_body")
+    @classmethod
+    def _leaves_the_request_whole(cls, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        taken = sorted(fields.keys() & NOT_EXTRA)
+        if taken:
+            instead = "; set `max_tokens` beside it" if taken[0] in OF_LENGTH else ""
+            raise ValueError(f"`{taken[0]}` is the gateway's to write{instead}")
+        return fields
 
     @field_validator("api_key_env")
     @classmethod

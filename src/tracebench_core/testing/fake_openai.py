@@ -67,6 +67,7 @@ class FakeOpenAI:
         delay: seconds that an answer takes.
         pause: seconds between the pieces of a streamed answer.
         error_text: what error bodies say, to test that secrets in them do not travel.
+        bills_worst: count the most that a provider may: a token for each byte of the request, and an answer as long as its limit.
     """
 
     def __init__(
@@ -80,12 +81,14 @@ class FakeOpenAI:
         pause: float = 0.0,
         seed: int = 0,
         error_text: str = "as scripted",
+        bills_worst: bool = False,
     ) -> None:
         self.log = Log()
         self.reply = reply
         self.delay = delay
         self.pause = pause
         self.error_text = error_text
+        self.bills_worst = bills_worst
         self.closing = threading.Event()
         self._script = list(script)
         self._rates = dict(rates or {})
@@ -190,6 +193,8 @@ class _Handler(JsonHandler):
         limit = request.get("max_completion_tokens") or request.get("max_tokens") or len(words)
         text, ending = " ".join(words[:limit]), "length" if len(words) > limit else "stop"
         prompt, completion = len(json.dumps(messages).split()), len(text.split())
+        if self.server.fake.bills_worst:
+            prompt, completion = int(self.headers["Content-Length"]), limit
         usage = _usage(prompt, completion, fault)
         if fault != "broken-stream":
             self.server.fake.count(Served(model, prompt, completion, stream))

@@ -74,6 +74,83 @@ def test_a_crowd_spends_no_more_than_the_cap(open_door: Open, axis: Axis, stream
     assert not any(door.gateway._ask("GET", "/admin/run")["held"].values())
 
 
+@pytest.mark.parametrize(
+    ("callers", "axis", "stream"),
+    cells(
+        product((1, 16, CALLERS), ("tokens", "usd"), (False, True)),
+        always=[(1, "tokens", False), (16, "usd", True), (CALLERS, "tokens", True)],
+    ),
+)
+def test_a_strict_cap_holds_against_the_worst_bill(open_door: Open, callers: int, axis: Axis, stream: bool) -> None:
+    with FakeOpenAI(reply=long_answer, delay=0.01, bills_worst=True) as server:
+        caps = Budget.model_validate({axis: CAPS[axis], "strict": True})
+        door = open_door(mode="real", base_url=server.base_url, prices=PRICE, max_tokens=50, budget=caps)
+        while crowd(door, callers=callers, stream=stream)[-1] == 200:
+            pass
+        served = server.log.served
+
+    tokens = sum(s.prompt_tokens + s.completion_tokens for s in served)
+    usd = sum(s.prompt_tokens + 2 * s.completion_tokens for s in served) / 1e6
+    spent = {"tokens": tokens, "usd": usd}[axis]
+    assert CAPS[axis] / 2 < spent <= CAPS[axis]
+    assert door.client.overshoot() == {}
+    assert not any(door.gateway._ask("GET", "/admin/run")["held"].values())
+
+
+def test_an_answer_that_nobody_counts_is_filed_at_its_worst_under_a_strict_cap(open_door: Open) -> None:
+    with FakeOpenAI(script=["no-usage", "truncated", "hang"]) as server:
+        door = open_door(
+            mode="real", base_url=server.base_url, timeout=0.5, max_retries=0, budget=Budget(tokens=10_000, strict=True)
+        )
+        door.client.complete(say("hi"), role="agent", max_tokens=30)
+        for _ in range(2):
+            with pytest.raises(ModelError):
+                door.client.complete(say("hi"), role="agent", max_tokens=30)
+        sent = [len(json.dumps(request, separators=(",", ":"))) for request in server.log.requests]
+    for record, size in zip(door.client.records(), sent, strict=True):
+        assert record.prompt_tokens >= size
+        assert record.completion_tokens == 30
+
+
+def test_what_a_provider_counts_beyond_belief_is_filed_as_far_as_bytes_allow(open_door: Open) -> None:
+    hidden = {"name": "lookup", "parameters": {"description": "x" * 30_000}}
+    with FakeOpenAI(script=["absurd-usage"]) as server:
+        door = open_door(mode="real", base_url=server.base_url)
+        assert ask(door, 1, tools=[{"type": "function", "function": hidden}]) == 200
+    assert door.client.records()[0].prompt_tokens > 30_000
+
+
+def test_a_call_that_takes_more_than_was_set_aside_is_told(open_door: Open) -> None:
+    with FakeOpenAI(reply=long_answer, bills_worst=True) as server:
+        door = open_door(mode="real", base_url=server.base_url, max_tokens=50, budget=Budget(tokens=10_000))
+        assert ask(door, 1) == 200
+        size = len(json.dumps(server.log.requests[0], separators=(",", ":")))
+    (line,) = [json.loads(line) for line in (door.run_dir / "llm/ledger.jsonl").read_text().splitlines()][1:2]
+    assert 0 < line["overshoot"] < size
+
+
+def test_an_answer_without_choices_is_charged_as_it_was_counted(open_door: Open) -> None:
+    with FakeOpenAI(script=["empty"]) as server:
+        door = open_door(mode="real", base_url=server.base_url, budget=Budget(llm_calls=1))
+        assert ask(door, 1) == 502
+        assert ask(door, 2) == 402
+    assert door.client.used().llm_calls == 1
+    assert door.client.used().tokens == 1
+
+
+def test_a_call_that_waits_for_a_provider_that_refuses_it_costs_nothing(open_door: Open) -> None:
+    with FakeOpenAI(script=["429"] * 50) as server, ThreadPoolExecutor(1) as pool:
+        door = open_door(mode="real", base_url=server.base_url, max_retries=50)
+        asking = pool.submit(ask, door, 1)
+        while len(server.log.requests) < 3:
+            time.sleep(0.01)
+        door.client.end_training()
+        assert asking.result() == 401
+    (record,) = door.client.records()
+    assert (record.status, record.prompt_tokens, record.usd) == ("error", 0, 0.0)
+    assert door.client.used().llm_calls == 0
+
+
 def ask_for_ever(door: Door) -> None:
     """Ask for many choices until something stops it."""
     while True:
@@ -98,8 +175,8 @@ def test_what_is_sent_is_the_smaller_of_what_is_asked_and_what_is_left_and_is_fi
     assert first.finish_reason == "length"
     assert asked[0] == 30
     assert (
-        asked[1] == 100 - (30 + 4) - 5
-    )  # what the first took by the provider's count, and the second's prompt by ours
+        asked[1] == 100 - (30 + 4) - (4 + 10)
+    )  # what the first took by the provider's count, and the second's prompt by ours: four tokens, and a third of its 30 bytes
     lines = [json.loads(line) for line in (door.run_dir / "llm/ledger.jsonl").read_text().splitlines()]
     assert [line.get("limit") for line in lines if line["kind"] == "llm_call"] == [None, asked[1]]
 

@@ -6,17 +6,24 @@ import asyncio
 import math
 import random
 import time
+from typing import Any
 
 import pytest
 
-from tracebench_core.llm.exchange import ProviderError, Reply, Tokens
+from tracebench_core.llm.exchange import ChatRequest, ProviderError, Reply, Tokens
 from tracebench_core.llm.gateway.balance import Balance, Demand, Need
 from tracebench_core.llm.gateway.limits import TokenBucket
 from tracebench_core.llm.gateway.meter import estimate, is_credible
 from tracebench_core.llm.gateway.retry import ask_with_retries
-from tracebench_core.specs import Budget, Price
+from tracebench_core.specs import Budget, ModelIdentity, Price
 
-MESSAGES = [{"role": "user", "content": "a" * 40}]
+MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "a" * 40}]
+
+
+def asking(messages: list[dict[str, Any]], *, is_strict: bool = False, **sampling: Any) -> ChatRequest:
+    """Return a request of these messages."""
+    identity = ModelIdentity(provider="openai", model="m")
+    return ChatRequest("job", 1, "agent", identity, messages, sampling, digest="d", is_strict=is_strict)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +41,12 @@ MESSAGES = [{"role": "user", "content": "a" * 40}]
     ],
 )
 def test_a_count_is_believed_only_if_it_can_be_true(tokens: Tokens, credible: bool) -> None:
-    assert is_credible(tokens, MESSAGES) is credible
+    assert is_credible(tokens, asking(MESSAGES)) is credible
 
 
 def test_an_estimate_reads_text_parts_too() -> None:
     parts = [{"role": "user", "content": [{"type": "text", "text": "a" * 40}]}]
-    assert estimate(MESSAGES, "b" * 9) == estimate(parts, "b" * 9) == Tokens(14, 3)
+    assert estimate(asking(MESSAGES), "b" * 9) == estimate(asking(parts), "b" * 9) == Tokens(14, 3)
 
 
 def test_a_provider_that_wants_long_peace_is_given_up_at_once() -> None:

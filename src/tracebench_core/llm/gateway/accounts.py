@@ -77,6 +77,7 @@ class Grant(NamedTuple):
 
     need: Need
     limit: int | None
+    is_strict: bool = False
 
 
 class Accounts:
@@ -111,7 +112,10 @@ class Accounts:
         """
         scopes = [(account.capped, budget, "job"), (self.run, self.run_budget, "run")]
         if phase != "training":
-            scopes = [(self.run, Budget(usd=self.run_budget.usd), "run")]
+            scopes = [(self.run, Budget(usd=self.run_budget.usd, strict=self.run_budget.strict), "run")]
+        is_strict = any(caps.strict for _, caps, _ in scopes)
+        if is_strict:
+            demand = demand._replace(prompt=demand.most)
         alone, scope = FREE, "job"
         for balance, caps, name in scopes:
             room = balance.room(caps, demand, beside=False)
@@ -125,7 +129,7 @@ class Accounts:
             return None
         need = need_of(demand, limit)
         self._balances(account, phase, Balance.hold, need)
-        return Grant(need, limit)
+        return Grant(need, limit, is_strict)
 
     def give_back(self, account: Account, phase: Phase, need: Need) -> None:
         """Give back what a request had set aside: what it cost is filed by now."""

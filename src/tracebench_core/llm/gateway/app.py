@@ -18,7 +18,7 @@ from tracebench_core.llm.gateway.doorkeeper import Doorkeeper
 from tracebench_core.llm.gateway.errors import Failure, rejected
 from tracebench_core.llm.gateway.fields import is_number
 from tracebench_core.llm.gateway.flow import Caller, converse, respond
-from tracebench_core.llm.gateway.meter import estimate
+from tracebench_core.llm.gateway.meter import estimate_prompt
 from tracebench_core.llm.gateway.reading import BadRequest, read_object
 from tracebench_core.llm.gateway.service import Service
 from tracebench_core.llm.gateway.wire.bare import CompletionsWire, EmbeddingsWire
@@ -179,7 +179,7 @@ class Routes:
             messages = chat_messages(await read_object(request))
         except BadRequest as error:
             return respond(MESSAGES, rejected(str(error), status=error.status))
-        return JSONResponse({"input_tokens": estimate(messages, "").prompt})
+        return JSONResponse({"input_tokens": estimate_prompt(messages, {})})
 
     async def _records(self, request: Request, caller: Caller) -> Response:
         return JSONResponse(_standing(caller, _after(request)))

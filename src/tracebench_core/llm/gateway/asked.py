@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from tracebench_core.llm.exchange import ChatRequest, Kind, request_digest
-from tracebench_core.llm.gateway.accounts import Account
+from tracebench_core.llm.exchange import ChatRequest, Kind, limit_of, limited, request_digest
+from tracebench_core.llm.gateway.accounts import Account, Grant
 from tracebench_core.llm.gateway.balance import Demand
-from tracebench_core.llm.gateway.meter import reserve
+from tracebench_core.llm.gateway.fields import MOST_TOKENS
+from tracebench_core.llm.gateway.providers.bodies import body_of
 from tracebench_core.llm.gateway.reading import BadRequest
+from tracebench_core.llm.gateway.weight import Weight, weigh
 from tracebench_core.llm.models import model_config, names_of
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.llm.tokens import Claims
@@ -28,7 +31,7 @@ class Model:
     identity: ModelIdentity
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
     """A request as the gateway understands it; each conversation is answered `choices` times."""
 
@@ -41,6 +44,8 @@ class Asked:
     kind: Kind = "chat"
     place: Place | None = None
     """Among equal requests, where the caller tells it; else it is that of arrival."""
+    left_out: tuple[str, ...] = ()
+    """Names of what the caller sent that is not passed on, and that is no error."""
     own: Mapping[str, Any] = field(default_factory=dict)
     """What only the wire needs, to write the answer."""
 
@@ -49,24 +54,31 @@ class Asked:
         """How many calls of a model this is."""
         return self.choices * len(self.conversations)
 
+    @cached_property
+    def weights(self) -> list[Weight]:
+        """What each conversation weighs, in the body that is sent."""
+        sampling = self.sampling if self.kind == "embedding" else limited(self.sampling, MOST_TOKENS)
+        name = self.model.identity.model
+        return [weigh(body_of(name, m, sampling, kind=self.kind, stream=self.stream)) for m in self.conversations]
+
     def demand(self, prices: PriceTable) -> Demand:
         """Return what it may cost at most."""
-        prompt = self.choices * sum(reserve(messages, self.sampling) for messages in self.conversations)
-        limit = self.sampling.get("max_completion_tokens", self.sampling.get("max_tokens"))
+        usual, worst = (self.choices * sum(counts) for counts in zip(*self.weights, strict=True))
+        price = prices.price(self.model.identity)
         fewest = 0 if self.kind == "embedding" else 1
-        return Demand(self.calls, prompt, limit, prices.price(self.model.identity), fewest)
+        return Demand(self.calls, usual, limit_of(self.sampling), price, most=worst, fewest=fewest)
 
-    def requests(self, claims: Claims, account: Account, *, limit: int | None) -> list[ChatRequest]:
-        """Return its calls, none of which may answer with more than `limit` tokens."""
+    def requests(self, claims: Claims, account: Account, grant: Grant) -> list[ChatRequest]:
+        """Return its calls, as they were granted."""
         return [
-            self._request(messages, claims, account, limit, choice)
-            for messages in self.conversations
+            self._request(index, claims, account, grant, choice)
+            for index in range(len(self.conversations))
             for choice in range(self.choices)
         ]
 
-    def _request(
-        self, messages: list[Message], claims: Claims, account: Account, limit: int | None, choice: int
-    ) -> ChatRequest:
+    def _request(self, index: int, claims: Claims, account: Account, grant: Grant, choice: int) -> ChatRequest:
+        messages, weight = self.conversations[index], self.weights[index]
+        prompt = weight.worst if grant.is_strict else weight.usual
         place = self.place and Place(self.place.section, self.place.offset * self.choices + choice)
         digest = request_digest(
             identity=self.model.identity, role=claims.role, messages=messages, sampling=self.sampling, kind=self.kind
@@ -85,7 +97,11 @@ class Asked:
             occurrence=account.occurrence(digest, place, phase=claims.phase),
             hints=claims.hints,
             kind=self.kind,
-            limit=limit if self.kind != "embedding" else None,
+            limit=grant.limit if self.kind != "embedding" else None,
+            most=weight.worst,
+            reserved=None if grant.limit is None else prompt + grant.limit,
+            is_strict=grant.is_strict,
+            left_out=self.left_out,
         )
 
 

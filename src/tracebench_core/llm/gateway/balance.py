@@ -21,6 +21,8 @@ class Demand(NamedTuple):
     limit: int | None
     """Tokens that each answer may have, where the caller or the config says so."""
     price: Price | None
+    most: int = 0
+    """Tokens that the prompts can be at most: what is set aside where a cap is strict."""
     fewest: int = 1
     """Tokens without which an answer is none; 0 for what answers without text."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tracebench_core.llm.gateway.reading import BadRequest
@@ -84,13 +84,19 @@ EXTRA: Mapping[str, tuple[Check, str]] = {
 
 PASSED = {**SAMPLING, **EXTRA}
 LEFT_OUT = frozenset(
-    {"model", "messages", "stream", "stream_options", "n", "user", "metadata", "store", "service_tier", "logprobs",
-     "top_logprobs", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "extra_body"}
+    {"user", "metadata", "store", "service_tier", "logprobs", "top_logprobs", "prompt_cache_key", "prompt_cache_retention",
+     "safety_identifier"}
 )  # fmt: skip
-"""Known, and without effect on what a model answers here; a log-probability that is asked for is not sent back."""
+"""Known, and not passed on; a log-probability that is asked for is not sent back. The ledger names those that a call had."""
+OF_WIRE = frozenset({"model", "messages", "stream", "stream_options", "n", "extra_body"})
+"""What the gateway reads for itself."""
+OF_MESSAGE = frozenset(
+    {"role", "content", "name", "tool_calls", "tool_call_id", "refusal", "reasoning_content", "function_call", "cache_control"}
+)  # fmt: skip
+"""What a message may hold that reaches a model; anything else is left out, but for what the config's `extra_body` names."""
 
 
-def take_fields(data: Mapping[str, Any], *, known: frozenset[str] = LEFT_OUT) -> dict[str, Any]:
+def take_fields(data: Mapping[str, Any], *, known: frozenset[str] = LEFT_OUT | OF_WIRE) -> dict[str, Any]:
     """Return the fields that reach the model, sorted by name; null counts as not given.
 
     Raises:
@@ -108,7 +114,23 @@ def take_fields(data: Mapping[str, Any], *, known: frozenset[str] = LEFT_OUT) ->
         check, words = PASSED[name]
         if not check(value):
             raise BadRequest(f"`{name}` must be {words}")
+    if taken.keys() >= {"max_tokens", "max_completion_tokens"}:  # servers heed either
+        taken["max_completion_tokens"] = min(taken["max_completion_tokens"], taken.pop("max_tokens"))
     return taken
+
+
+def left_out_of(data: Mapping[str, Any], names: Iterable[str] = LEFT_OUT) -> tuple[str, ...]:
+    """Return the names of what a request has that is not passed on, sorted."""
+    return tuple(sorted(name for name in names if data.get(name) not in (None, False, [], {})))
+
+
+def known_keys(messages: list[dict[str, Any]], *, named: Iterable[str]) -> tuple[list[dict[str, Any]], set[str]]:
+    """Return messages without keys that are neither known nor `named`, and which those were."""
+    known = OF_MESSAGE.union(named)
+    unknown = {key for message in messages for key in message.keys() - known}
+    if not unknown:
+        return messages, unknown
+    return [{key: value for key, value in m.items() if key in known} for m in messages], unknown
 
 
 def read_flag(data: Mapping[str, Any], name: str) -> bool:

@@ -111,7 +111,7 @@ class _Turn:
         """
         claims, account = self._caller.claims, self._caller.account
         async with self._service.hold(account, claims, self.asked, is_gone=self._is_gone) as grant:
-            requests = self.asked.requests(claims, account, limit=grant.limit)
+            requests = self.asked.requests(claims, account, grant)
             if len(requests) == 1:  # most are, and a task each costs time
                 return [await self._one(0, requests[0], queue)]
             calls = [self._one(index, request, queue) for index, request in enumerate(requests)]

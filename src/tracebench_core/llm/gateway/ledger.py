@@ -15,6 +15,8 @@ from tracebench_core.store.inert import inert
 from tracebench_core.store.sharing import open_file
 
 LEDGER_VERSION = 1
+MARKS = frozenset({"v", "t", "reused", "occurrence", "limit", "left_out", "overshoot"})
+"""What a line of the ledger says beyond a job's record of the call."""
 
 
 class Ledger:
@@ -43,7 +45,7 @@ class Ledger:
                 continue
             account = accounts.account(job_id, attempt)
             if kind == "llm_call":
-                record = {k: v for k, v in line.items() if k not in {"v", "t", "reused", "occurrence"}}
+                record = {k: v for k, v in line.items() if k not in MARKS}
                 accounts.file(account, record, is_paid=not line.get("reused"))
             if account is None:
                 continue

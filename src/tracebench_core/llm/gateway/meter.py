@@ -7,18 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracebench_core.llm.exchange import ChatRequest, Metered, Reply, Tokens
+from tracebench_core.llm.gateway.providers.bodies import body_of
+from tracebench_core.llm.gateway.weight import TOKENS_PER_MESSAGE, weigh
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.specs import Message, ModelIdentity
 
 CHARACTERS_PER_TOKEN = 4
-BYTES_PER_TOKEN = 3
-"""Of what is set aside: dense text and code take more tokens than plain English."""
-TOKENS_PER_IMAGE = 1_500
-"""Set aside for a part of a message that is no text."""
-TOKENS_PER_MESSAGE = 4
-"""What a chat template adds around each message."""
 MOST_HIDDEN_TOKENS = 50_000
-"""Tokens that a text does not show: tools' schemas, images, a provider's own preamble."""
+"""Tokens that no byte of a request shows: a provider's own preamble, and large pictures."""
+SHOWN = frozenset({"role", "content", "tokens"})
+"""Of a message, what its text is told from."""
 MOST_COMPLETION_TOKENS = 2_000_000
 """More than any model writes in one answer, hidden reasoning included."""
 
@@ -28,17 +26,43 @@ def measure(request: ChatRequest, reply: Reply, *, prices: PriceTable) -> Metere
     if reply.metered is not None:
         return reply.metered
     reported = reply.reported
-    credible = reported is not None and is_credible(reported, request.messages)
+    credible = reported is not None and is_credible(reported, request)
     tokens = reported if reported is not None and credible else _estimated(request, reply)
     return Metered(tokens, cost(request.identity, tokens, prices), estimated=not credible)
 
 
 def _estimated(request: ChatRequest, reply: Reply) -> Tokens:
-    """Return an estimate; a total that can be true is kept, and only split by it."""
+    """Return an estimate; a total that can be true is kept, and only split by it.
+
+    Where the provider's count is not believed, it is no less than the smaller of that count and of what the bytes sent allow.
+    """
+    if request.is_strict:
+        return request.worst
     said = (reply.message.get("reasoning_content") or "") + reply.text
-    guess = estimate(request.messages, said)
+    guess = estimate(request, said)
     split = Tokens(prompt=(reply.total or 0) - guess.completion, completion=guess.completion)
-    return split if reply.total and is_credible(split, request.messages) else guess
+    if reply.total and is_credible(split, request):
+        return split
+    if reply.total is not None:
+        return Tokens(max(guess.prompt, min(reply.total, most_of(request))), guess.completion)
+    return guess if reply.reported is None else at_least(guess, reply.reported, request)
+
+
+def at_least(guess: Tokens, reported: Tokens, request: ChatRequest) -> Tokens:
+    """Return an estimate raised to a count that is not believed, as far as what was sent and asked for allows."""
+    limit = request.worst.completion or MOST_COMPLETION_TOKENS
+    return Tokens(
+        prompt=max(guess.prompt, min(reported.prompt, most_of(request))),
+        completion=max(guess.completion, min(reported.completion, limit)),
+    )
+
+
+def most_of(request: ChatRequest) -> int:
+    """Return the tokens that a prompt can have by its bytes."""
+    if request.most:
+        return request.most
+    body = body_of(request.identity.model, request.messages, request.sent(), kind=request.kind, stream=False)
+    return weigh(body).worst
 
 
 def cost(identity: ModelIdentity, tokens: Tokens, prices: PriceTable) -> float | None:
@@ -47,29 +71,25 @@ def cost(identity: ModelIdentity, tokens: Tokens, prices: PriceTable) -> float |
     return prices.usd(identity, **counts, written=tokens.written)
 
 
-def estimate(messages: list[Message], answer: str) -> Tokens:
+def estimate(request: ChatRequest, answer: str) -> Tokens:
     """Return a count by length: four characters a token, as is usual for English."""
+    return Tokens(prompt=estimate_prompt(request.messages, request.sampling), completion=_tokens(len(answer)))
+
+
+def estimate_prompt(messages: list[Message], sampling: Mapping[str, Any]) -> int:
+    """Return an estimate of a prompt: its texts, and what stands beside them in other fields."""
     prompt = sum(
         TOKENS_PER_MESSAGE + _tokens(len(text_of(message))) + len(message.get("tokens") or ()) for message in messages
     )
-    return Tokens(prompt=prompt, completion=_tokens(len(answer)))
+    beside = {name: value for name, value in sampling.items() if isinstance(value, str | list | dict) and value}
+    fields = [{name: m[name] for name in m.keys() - SHOWN} for m in messages if m.keys() - SHOWN]
+    return prompt + sum(_tokens(len(json.dumps(extra))) for extra in [*fields, beside] if extra)
 
 
-def reserve(messages: list[Message], sampling: Mapping[str, Any]) -> int:
-    """Return the tokens set aside for a prompt: more than most take, as no tokenizer of the model's is at hand."""
-    prompt = sum(TOKENS_PER_MESSAGE + _held(message) for message in messages)
-    tools = sampling.get("tools")
-    return prompt + (_bytes_held(len(json.dumps(tools))) if tools else 0)
-
-
-def is_credible(tokens: Tokens, messages: list[Message]) -> bool:
-    """Tell whether a provider's count can be true: not negative, not of nothing, not beyond one token a character."""
-    characters = sum(
-        len(text_of(message)) + len(message.get("tokens") or ()) + TOKENS_PER_MESSAGE * CHARACTERS_PER_TOKEN
-        for message in messages
-    )
+def is_credible(tokens: Tokens, request: ChatRequest) -> bool:
+    """Tell whether a provider's count can be true: not negative, not of nothing, not beyond one token a byte that was sent."""
     return (
-        0 < tokens.prompt <= characters + MOST_HIDDEN_TOKENS
+        0 < tokens.prompt <= most_of(request) + MOST_HIDDEN_TOKENS
         and 0 <= tokens.completion <= MOST_COMPLETION_TOKENS
         and tokens.cached >= 0
         and tokens.written >= 0
@@ -83,19 +103,6 @@ def text_of(message: Message) -> str:
     if isinstance(content, str):
         return content
     return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-
-
-def _held(message: Message) -> int:
-    content = message.get("content") or ""
-    parts = content if isinstance(content, list) else ()
-    unseen = sum(TOKENS_PER_IMAGE for part in parts if "text" not in part)
-    calls = message.get("tool_calls")
-    called = len(json.dumps(calls)) if calls else 0
-    return _bytes_held(len(text_of(message).encode()) + called) + unseen + len(message.get("tokens") or ())
-
-
-def _bytes_held(count: int) -> int:
-    return -(-count // BYTES_PER_TOKEN)
 
 
 def _tokens(characters: int) -> int:

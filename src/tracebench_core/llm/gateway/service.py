@@ -25,7 +25,7 @@ from tracebench_core.llm.gateway.echo import WithoutEcho
 from tracebench_core.llm.gateway.errors import Refused
 from tracebench_core.llm.gateway.ledger import Ledger
 from tracebench_core.llm.gateway.limits import Limits
-from tracebench_core.llm.gateway.meter import cost, estimate, is_credible, measure
+from tracebench_core.llm.gateway.meter import at_least, cost, estimate, is_credible, measure
 from tracebench_core.llm.gateway.outage import Outages
 from tracebench_core.llm.gateway.providers.pieces import send_in_pieces, text_of_delta
 from tracebench_core.llm.gateway.reading import BadRequest
@@ -224,8 +224,7 @@ class Service:
             async with self._limits.slot(request.identity):
                 if self._is_out_of_time(account, claims):  # it may have waited long for the slot
                     raise ProviderError("the job's time is up before its model is asked", kind="timeout")
-                progress.is_asked = True
-                return await self._provider.ask(request, on_delta=on_delta)
+                return await self._ask(request, on_delta, progress)
 
         answered = await ask_with_retries(
             attempt,
@@ -243,14 +242,21 @@ class Service:
             error = ProviderError(
                 text, kind=result.kind, status_code=result.status_code, retry_after=result.retry_after
             )
-            is_sent = progress.is_asked and error.kind == "timeout"  # it may be answered yet, and charged for
             spent = result.metered or self._cost_of_rubbish(request, result)
-            spent = spent or self._cost_of_break(request, progress, is_sent=is_sent)
+            spent = spent or self._cost_of_break(request, progress, is_sent=progress.is_asked)
             return error, replace(spent, retries=spent.retries + answered.retries)
         metered = measure(request, result, prices=self.prices)
         if self._cache and not (request.is_shortened and result.finish_reason == "length"):
             self._cache.put(request, result)
         return result, replace(metered, retries=metered.retries + answered.retries)
+
+    async def _ask(self, request: ChatRequest, on_delta: OnDelta | None, progress: Progress) -> Reply:
+        progress.is_asked = True
+        try:
+            return await self._provider.ask(request, on_delta=on_delta)
+        except ProviderError as error:
+            progress.is_asked = error.kind == "timeout"  # then it may be answered yet, and charged for
+            raise
 
     def _deadline(self, account: Account, claims: Claims) -> float:
         seconds = claims.budget.seconds if claims.phase == "training" else None
@@ -263,17 +269,25 @@ class Service:
         return seconds is not None and account.capped.seconds() >= seconds
 
     def _cost_of_rubbish(self, request: ChatRequest, error: ProviderError) -> Metered | None:
-        """Return what an answer that was none cost, where the provider says so: it was served."""
-        tokens = error.reported
-        if tokens is None or not is_credible(tokens, request.messages):
+        """Return what an answer that was none cost, where the provider counted it or a part of it came: it was served."""
+        tokens, is_told = error.reported, False
+        if tokens is not None and is_credible(tokens, request):
+            is_told = True
+        elif request.is_strict and (tokens is not None or error.served is not None):
+            tokens = request.worst
+        elif tokens is not None:
+            tokens = at_least(estimate(request, ""), tokens, request)
+        elif error.served is not None:
+            tokens = estimate(request, error.served)
+        else:
             return None
-        return Metered(tokens, cost(request.identity, tokens, self.prices))
+        return Metered(tokens, cost(request.identity, tokens, self.prices), estimated=not is_told)
 
     def _cost_of_break(self, request: ChatRequest, progress: Progress, *, is_sent: bool) -> Metered:
         """Return what a call without a whole answer cost: an estimate of the prompt and what was streamed, or nothing."""
         if not is_sent and not progress.streamed:
             return Metered(Tokens(0, 0), 0.0)
-        tokens = estimate(request.messages, "".join(progress.streamed))
+        tokens = request.worst if request.is_strict else estimate(request, "".join(progress.streamed))
         return Metered(tokens, cost(request.identity, tokens, self.prices), estimated=True)
 
     def _settle(
@@ -314,6 +328,11 @@ class Service:
             marks["limit"] = request.limit
         if request.occurrence:
             marks["occurrence"] = request.occurrence
+        if request.left_out:
+            marks["left_out"] = list(request.left_out)
+        taken = metered.tokens.prompt + metered.tokens.completion
+        if request.reserved is not None and taken > request.reserved and not metered.reused:
+            marks["overshoot"] = taken - request.reserved
         self.ledger.append("llm_call", job_id=claims.job_id, attempt=claims.attempt, **record, **marks)
 
     def _record(self, claims: Claims, model: str, status: str, **fields: Any) -> dict[str, Any]:

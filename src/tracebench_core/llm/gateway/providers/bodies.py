@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from tracebench_core.llm.exchange import ChatRequest, Kind, ProviderError, Reply, Tokens
+from tracebench_core.llm.exchange import Kind, ProviderError, Reply, Tokens
 from tracebench_core.llm.gateway.providers.pieces import kept_message
 from tracebench_core.llm.gateway.providers.usage import read_usage
 from tracebench_core.specs import Message
@@ -13,17 +14,19 @@ from tracebench_core.specs import Message
 PATHS: dict[Kind, str] = {"chat": "/chat/completions", "completion": "/completions", "embedding": "/embeddings"}
 
 
-def body_of(request: ChatRequest, *, stream: bool) -> dict[str, Any]:
-    """Return the request's body; what the config adds stands beside the rest."""
-    sent = dict(request.sent())
+def body_of(
+    model: str, messages: list[Message], sampling: Mapping[str, Any], *, kind: Kind, stream: bool
+) -> dict[str, Any]:
+    """Return a request's body; what the config adds stands beside the rest."""
+    sent = dict(sampling)
     added: dict[str, Any] = sent.pop("extra_body", {})
-    body: dict[str, Any] = {"model": request.identity.model} | sent | added
-    if request.kind == "chat":
-        body["messages"] = request.messages
-    elif request.kind == "completion":
-        body["prompt"] = _given(request.messages[0])
+    body: dict[str, Any] = {"model": model} | sent | added
+    if kind == "chat":
+        body["messages"] = messages
+    elif kind == "completion":
+        body["prompt"] = _given(messages[0])
     else:
-        body |= {"input": [_given(message) for message in request.messages], "encoding_format": "float"}
+        body |= {"input": [_given(message) for message in messages], "encoding_format": "float"}
     return body | ({"stream": True, "stream_options": {"include_usage": True}} if stream else {})
 
 
@@ -36,14 +39,14 @@ def reply_of(content: bytes, kind: Kind) -> Reply:
     try:
         data = json.loads(content)
     except ValueError as err:
-        raise _malformed(content) from err
+        raise _malformed(content, is_served=content.lstrip().startswith(b"{")) from err
     if not isinstance(data, dict):
         raise _malformed(content)
     usage = read_usage(data)
     try:
         return _vectors(data, usage) if kind == "embedding" else _answer(data, kind, usage)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as err:
-        raise _malformed(content, usage) from err
+        raise _malformed(content, usage, is_served="error" not in data) from err
 
 
 def _answer(data: dict[str, Any], kind: Kind, usage: Tokens | int | None) -> Reply:
@@ -70,6 +73,12 @@ def _given(message: Message) -> Any:
     return message["tokens"] if "tokens" in message else message.get("content")
 
 
-def _malformed(content: bytes, usage: Tokens | int | None = None) -> ProviderError:
-    text = f"the answer is no completion: {content[:200].decode(errors='replace')}"
-    return ProviderError(text, kind="malformed", reported=usage if isinstance(usage, Tokens) else None)
+def _malformed(content: bytes, usage: Tokens | int | None = None, *, is_served: bool = False) -> ProviderError:
+    """`is_served`: a model's answer, cut or empty, for which its provider charges; a page of some proxy is none."""
+    text = content.decode(errors="replace")
+    return ProviderError(
+        f"the answer is no completion: {text[:200]}",
+        kind="malformed",
+        reported=usage if isinstance(usage, Tokens) else None,
+        served=text if is_served else None,
+    )

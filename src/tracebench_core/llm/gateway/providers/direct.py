@@ -14,6 +14,7 @@ from tracebench_core.llm.gateway.providers.failures import LONGEST_MESSAGE, retr
 from tracebench_core.llm.gateway.providers.keys import provider_key
 from tracebench_core.llm.gateway.providers.pieces import StreamedMessage
 from tracebench_core.llm.gateway.providers.usage import read_usage
+from tracebench_core.llm.gateway.weight import serialise
 from tracebench_core.llm.models import LOOPBACK
 from tracebench_core.llm.routing import direct_address
 from tracebench_core.specs import LLMConfig
@@ -67,7 +68,8 @@ class DirectProvider:
         key = provider_key(self._llm, request, variants=self._variants, environ=self._environ)
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         session = self._session(is_local=urlsplit(url).hostname in LOOPBACK)
-        content = json.dumps(body_of(request, stream=stream)).encode()
+        body = body_of(request.identity.model, request.messages, request.sent(), kind=request.kind, stream=stream)
+        content = serialise(body)
         return session.post(url + PATHS[request.kind], data=content, headers=headers, allow_redirects=False)
 
     def _session(self, *, is_local: bool) -> aiohttp.ClientSession:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tracebench_core.contracts import StubFormat
 from tracebench_core.ids import content_hash
-from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply
+from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply, limit_of
 from tracebench_core.llm.gateway.meter import CHARACTERS_PER_TOKEN, text_of
 from tracebench_core.llm.gateway.providers.pieces import send_in_pieces
 from tracebench_core.llm.stub.answers import Ladder
@@ -64,7 +64,7 @@ class StubProvider:
 
 def _cut(text: str, sent: Mapping[str, Any]) -> tuple[str, bool]:
     """Return as much of an answer as its limit of tokens allows, and whether that is all."""
-    limit = sent.get("max_completion_tokens", sent.get("max_tokens"))
+    limit = limit_of(sent)
     most = len(text) if limit is None else limit * CHARACTERS_PER_TOKEN
     return text[:most], len(text) <= most
 

@@ -11,7 +11,16 @@ from uuid import uuid4
 
 from tracebench_core.llm.gateway.asked import MOST_CHOICES, Asked, choose_model, with_defaults
 from tracebench_core.llm.gateway.errors import Failure, error_body
-from tracebench_core.llm.gateway.fields import LEFT_OUT, is_count, is_whole, read_choices, read_flag, take_fields
+from tracebench_core.llm.gateway.fields import (
+    LEFT_OUT,
+    OF_WIRE,
+    is_count,
+    is_whole,
+    left_out_of,
+    read_choices,
+    read_flag,
+    take_fields,
+)
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.wire.base import Answer, StreamWriter, event, total
 from tracebench_core.llm.gateway.wire.chat import usage_of, wants_usage
@@ -33,7 +42,7 @@ class CompletionsWire:
         choices = read_choices(data, most=MOST_CHOICES)
         if read_choices(data, "best_of", most=MOST_CHOICES) not in {1, choices}:
             raise BadRequest("`best_of` must be `n`: every answer that is paid for is returned")
-        given = take_fields(data, known=LEFT_OUT | {"prompt", "suffix", "echo", "best_of"})
+        given = take_fields(data, known=LEFT_OUT | OF_WIRE | {"prompt", "suffix", "echo", "best_of"})
         texts = _texts(data.get("prompt"), "prompt")
         if len(texts) * choices > MOST_CHOICES:
             raise BadRequest(f"a request may ask for at most {MOST_CHOICES} answers")
@@ -45,6 +54,7 @@ class CompletionsWire:
             stream=read_flag(data, "stream"),
             wants_usage=wants_usage(data),
             kind="completion",
+            left_out=left_out_of(data),
         )
 
     def whole(self, asked: Asked, answers: Sequence[Answer]) -> dict[str, Any]:
@@ -110,6 +120,7 @@ class EmbeddingsWire:
             conversations=[_texts(data.get("input"), "input")],
             sampling={} if dimensions is None else {"dimensions": dimensions},
             kind="embedding",
+            left_out=left_out_of(data, {"user"}),
             own={"coding": coding},
         )
 

@@ -10,7 +10,14 @@ from uuid import uuid4
 from tracebench_core.llm.exchange import Tokens
 from tracebench_core.llm.gateway.asked import MOST_CHOICES, Asked, choose_model, with_defaults
 from tracebench_core.llm.gateway.errors import Failure, error_body
-from tracebench_core.llm.gateway.fields import read_choices, read_flag, read_messages, take_fields
+from tracebench_core.llm.gateway.fields import (
+    known_keys,
+    left_out_of,
+    read_choices,
+    read_flag,
+    read_messages,
+    take_fields,
+)
 from tracebench_core.llm.gateway.wire.base import Answer, event, total
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import LLMConfig
@@ -22,12 +29,14 @@ class ChatWire:
     def read(self, data: dict[str, Any], *, claims: Claims, llm: LLMConfig) -> Asked:
         """See `Wire`."""
         model = choose_model(data.get("model"), claims)
-        given = take_fields(data)
+        sampling = with_defaults(take_fields(data), model, claims=claims, llm=llm)
+        messages, unknown = known_keys(read_messages(data.get("messages")), named=sampling.get("extra_body", ()))
         return Asked(
             model=model,
             choices=read_choices(data, most=MOST_CHOICES),
-            conversations=[read_messages(data.get("messages"))],
-            sampling=with_defaults(given, model, claims=claims, llm=llm),
+            conversations=[messages],
+            sampling=sampling,
+            left_out=(*left_out_of(data), *(f"messages[].{key[:80]}" for key in sorted(unknown))),
             stream=read_flag(data, "stream"),
             wants_usage=wants_usage(data),
         )

@@ -9,17 +9,28 @@ from uuid import uuid4
 
 from tracebench_core.llm.gateway.asked import Asked, choose_model, with_defaults
 from tracebench_core.llm.gateway.errors import Failure
-from tracebench_core.llm.gateway.fields import is_count, read_flag, read_messages, take_fields
+from tracebench_core.llm.gateway.fields import is_count, left_out_of, read_flag, read_messages, take_fields
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.wire.base import Answer, event, total
 from tracebench_core.llm.gateway.wire.items import input_of, tool_calls_of
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import LLMConfig, Message
 
-OWN = frozenset(
-    {"model", "messages", "system", "max_tokens", "stop_sequences", "stream", "tools", "tool_choice", "metadata", "thinking",
-     "service_tier", "container", "context_management", "output_config", "inference_geo", "cache_control", "extra_body"}
-)  # fmt: skip
+DROPPED = frozenset(
+    {"metadata", "service_tier", "container", "context_management", "output_config", "inference_geo", "cache_control"}
+)
+OWN = DROPPED | {
+    "model",
+    "messages",
+    "system",
+    "max_tokens",
+    "stop_sequences",
+    "stream",
+    "tools",
+    "tool_choice",
+    "thinking",
+    "extra_body",
+}
 STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 ERRORS = {400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 404: "not_found_error",
           413: "request_too_large", 503: "overloaded_error", 504: "timeout_error"}  # fmt: skip
@@ -43,6 +54,7 @@ class MessagesWire:
             conversations=[chat_messages(data)],
             sampling=with_defaults(given, model, claims=claims, llm=llm),
             stream=read_flag(data, "stream"),
+            left_out=left_out_of(data, DROPPED),
         )
 
     def whole(self, asked: Asked, answers: Sequence[Answer]) -> dict[str, Any]:
@@ -189,9 +201,13 @@ def _image(source: Any, where: str) -> str:
 def _text(content: Any, where: str) -> str:
     if isinstance(content, str):
         return content
-    if isinstance(content, list) and all(isinstance(b, dict) and isinstance(b.get("text"), str) for b in content):
+    if isinstance(content, list) and all(isinstance(b, dict) and _is_text(b) for b in content):
         return "".join(block["text"] for block in content)
     raise BadRequest(f"`{where}` must be a text or a list of blocks of text")
+
+
+def _is_text(block: Mapping[str, Any]) -> bool:
+    return block.get("type", "text") == "text" and isinstance(block.get("text"), str)
 
 
 def _translated(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,19 +9,18 @@ from uuid import uuid4
 
 from tracebench_core.llm.gateway.asked import Asked, choose_model, with_defaults
 from tracebench_core.llm.gateway.errors import Failure, error_body
-from tracebench_core.llm.gateway.fields import read_flag, read_messages, take_fields
+from tracebench_core.llm.gateway.fields import LEFT_OUT, left_out_of, read_flag, read_messages, take_fields
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.wire.base import Answer, event, total
 from tracebench_core.llm.gateway.wire.items import arguments_of, tool_calls_of
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import LLMConfig, Message
 
-OWN = frozenset(
-    {"model", "input", "instructions", "stream", "stream_options", "max_output_tokens", "text", "reasoning", "tools", "tool_choice",
-     "store", "include", "metadata", "user", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier",
-     "truncation", "top_logprobs", "background", "client_metadata", "extra_body", "previous_response_id", "conversation", "prompt",
-     "max_tool_calls"}
-)  # fmt: skip
+DROPPED = LEFT_OUT | {"include", "truncation", "client_metadata", "max_tool_calls"}
+OWN = DROPPED | {
+    "model", "input", "instructions", "stream", "stream_options", "max_output_tokens", "text", "reasoning", "tools", "tool_choice",
+    "background", "extra_body", "previous_response_id", "conversation", "prompt"
+}  # fmt: skip
 KEPT_NOWHERE = ("previous_response_id", "conversation", "prompt", "background")
 """What would need something kept between requests; the gateway keeps nothing."""
 PART_TYPES = {"input_text", "output_text", "text", "refusal"}
@@ -45,6 +44,7 @@ class ResponsesWire:
             conversations=[_messages(data)],
             sampling=with_defaults(given, model, claims=claims, llm=llm),
             stream=read_flag(data, "stream"),
+            left_out=left_out_of(data, DROPPED),
             own={
                 name: data.get(name)
                 for name in ("instructions", "max_output_tokens", "tools", "tool_choice", "metadata")
