@@ -35,18 +35,9 @@ COLUMNS = (
     "used_llm_calls", *(f"evaluations_{status}" for status in EVALUATIONS),
     "score_test_lowest", "score_test_highest", "self_reported", "judge_version", "judge_digest", "calibration", "python",
 )  # fmt: skip
-from tracebench_core.specs import AXES as BUDGET_AXES
-from tracebench_core.specs import (
-    FeedbackStatus,
-    JobResult,
-    JobSpec,
-    JobStatus,
-    ModelIdentity,
-    ProposalCounts,
-    Role,
-    Usage,
-)
-
+_BEFORE_SPENT = COLUMNS[: COLUMNS.index(SPENT[0])]
+_AFTER_SPENT = COLUMNS[len(_BEFORE_SPENT) + len(SPENT) :]
+AXES = tuple(axis.name for axis in BUDGET_AXES)
 PROPOSALS = tuple(ProposalCounts.model_fields)
 USAGE_COUNTS = (
     "llm_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "cached_calls", "retries", "refused", "errors",

@@ -11,9 +11,8 @@ from tracebench_core.llm.exchange import ChatRequest, Kind, limit_of, limited, r
 from tracebench_core.llm.gateway.accounts import Account, Grant
 from tracebench_core.llm.gateway.balance import Demand
 from tracebench_core.llm.gateway.fields import MOST_TOKENS
-from tracebench_core.llm.gateway.providers.bodies import body_of
 from tracebench_core.llm.gateway.reading import BadRequest
-from tracebench_core.llm.gateway.weight import Weight, weigh
+from tracebench_core.llm.gateway.weight import Weight, body_of, weigh
 from tracebench_core.llm.models import model_config, names_of
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.llm.tokens import Claims

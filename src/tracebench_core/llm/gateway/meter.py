@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracebench_core.llm.exchange import ChatRequest, Metered, Reply, Tokens
-from tracebench_core.llm.gateway.providers.bodies import body_of
-from tracebench_core.llm.gateway.weight import TOKENS_PER_MESSAGE, weigh
+from tracebench_core.llm.gateway.weight import TOKENS_PER_MESSAGE, body_of, weigh
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.specs import Message, ModelIdentity
 

@@ -1,10 +1,13 @@
-"""How many tokens a request may take, told from the bytes that are sent: whatever field they stand in, they are counted."""
+"""The body that a request is sent as, and how many tokens it may take: told from its bytes, whatever field they stand in."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+
+from tracebench_core.llm.exchange import Kind
+from tracebench_core.specs import Message
 
 BYTES_PER_TOKEN = 3
 """Of what is set aside as a rule: dense text and code take more tokens than plain English. Under `budget.strict` it is one."""
@@ -30,6 +33,22 @@ class Weight(NamedTuple):
     """At one token a byte of all that is sent: no tokenizer makes more of a text. Pictures by whichever rule gives more."""
 
 
+def body_of(
+    model: str, messages: list[Message], sampling: Mapping[str, Any], *, kind: Kind, stream: bool
+) -> dict[str, Any]:
+    """Return a request's body; what the config adds stands beside the rest."""
+    sent = dict(sampling)
+    added: dict[str, Any] = sent.pop("extra_body", {})
+    body: dict[str, Any] = {"model": model} | sent | added
+    if kind == "chat":
+        body["messages"] = messages
+    elif kind == "completion":
+        body["prompt"] = _given(messages[0])
+    else:
+        body |= {"input": [_given(message) for message in messages], "encoding_format": "float"}
+    return body | ({"stream": True, "stream_options": {"include_usage": True}} if stream else {})
+
+
 def serialise(body: Mapping[str, Any]) -> bytes:
     """Return a body as it is sent."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
@@ -52,6 +71,10 @@ def weigh(body: Mapping[str, Any]) -> Weight:
     return Weight(
         usual=_up(by_bytes, BYTES_PER_TOKEN) + extra + TOKENS_PER_MESSAGE * max(len(messages), 1), worst=size + most
     )
+
+
+def _given(message: Message) -> Any:
+    return message["tokens"] if "tokens" in message else message.get("content")
 
 
 def _unseen(messages: list[dict[str, Any]]) -> Iterator[tuple[int, int]]:

@@ -1,33 +1,15 @@
-"""What a server of OpenAI's API is sent and what it answers, by what is asked of it: chat, a bare completion, vectors."""
+"""What a server of OpenAI's API answers, by what is asked of it: chat, a bare completion, vectors."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from tracebench_core.llm.exchange import Kind, ProviderError, Reply, Tokens
 from tracebench_core.llm.gateway.providers.pieces import kept_message
 from tracebench_core.llm.gateway.providers.usage import read_usage
-from tracebench_core.specs import Message
 
 PATHS: dict[Kind, str] = {"chat": "/chat/completions", "completion": "/completions", "embedding": "/embeddings"}
-
-
-def body_of(
-    model: str, messages: list[Message], sampling: Mapping[str, Any], *, kind: Kind, stream: bool
-) -> dict[str, Any]:
-    """Return a request's body; what the config adds stands beside the rest."""
-    sent = dict(sampling)
-    added: dict[str, Any] = sent.pop("extra_body", {})
-    body: dict[str, Any] = {"model": model} | sent | added
-    if kind == "chat":
-        body["messages"] = messages
-    elif kind == "completion":
-        body["prompt"] = _given(messages[0])
-    else:
-        body |= {"input": [_given(message) for message in messages], "encoding_format": "float"}
-    return body | ({"stream": True, "stream_options": {"include_usage": True}} if stream else {})
 
 
 def reply_of(content: bytes, kind: Kind) -> Reply:
@@ -67,10 +49,6 @@ def _vectors(data: dict[str, Any], usage: Tokens | int | None) -> Reply:
 def counted(usage: Tokens | int | None) -> dict[str, Any]:
     """Return counts as a reply holds them."""
     return {"total": usage} if isinstance(usage, int) else {"reported": usage}
-
-
-def _given(message: Message) -> Any:
-    return message["tokens"] if "tokens" in message else message.get("content")
 
 
 def _malformed(content: bytes, usage: Tokens | int | None = None, *, is_served: bool = False) -> ProviderError:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply, Tokens
-from tracebench_core.llm.gateway.providers.bodies import PATHS, body_of, counted, reply_of
+from tracebench_core.llm.gateway.providers.bodies import PATHS, counted, reply_of
 from tracebench_core.llm.gateway.providers.failures import LONGEST_MESSAGE, retry_after_seconds
 from tracebench_core.llm.gateway.providers.keys import provider_key
 from tracebench_core.llm.gateway.providers.pieces import StreamedMessage
 from tracebench_core.llm.gateway.providers.usage import read_usage
-from tracebench_core.llm.gateway.weight import serialise
+from tracebench_core.llm.gateway.weight import body_of, serialise
 from tracebench_core.llm.models import LOOPBACK
 from tracebench_core.llm.routing import direct_address
 from tracebench_core.specs import LLMConfig
