@@ -205,12 +205,22 @@ WANT = [np.array([1.0, 2.0], np.float32)]
         ([np.array([1.0], np.float32)], "has the shape (1,)"),
         ([np.array(1.0, np.float32)], "has the shape ()"),
         ([WANT[0], WANT[0]], "returns 2 arrays"),
-        ([3.0], "has the shape"),
-        (None, "returns no arrays"),
+        ([np.array([1.0, 2.0], np.float16)], "is float16"),
+        ([np.array([np.inf, 2.0], np.float32)], "[0] = inf"),
+        ([], "returns 0 arrays"),
     ],
 )
 def test_wrong_outputs_are_told(got: object, words: str) -> None:
     assert words in str(differs(got, WANT, rtol=1e-4, atol=1e-4))
+
+
+@pytest.mark.parametrize("right", [np.inf, -np.inf, np.nan])
+def test_what_is_not_finite_is_right_only_where_it_should_be(right: float) -> None:
+    want = [np.array([right, 2.0], np.float32)]
+
+    assert differs(want, want, rtol=1e-4, atol=1e-4) is None
+    for wrong in {np.inf, -np.inf, 0.0, 3e38} - {right}:
+        assert differs([np.array([wrong, 2.0], np.float32)], want, rtol=1e-4, atol=1e-4) is not None
 
 
 def test_outputs_within_tolerance_are_right() -> None:

@@ -39,10 +39,10 @@ class Model(nn.Module):
     def forward(self, x):
         return torch.tanh(self.linear(x))
 
-n = 96
+n = 384
 
 def get_inputs():
-    return [torch.randn(64, n)]
+    return [torch.randn(256, n)]
 
 def get_init_inputs():
     return [n]
@@ -74,7 +74,7 @@ WRONG = {
         "if x.shape not in kept:\n    kept[x.shape] = torch.tanh(self.linear(x))\nreturn kept[x.shape]", "kept = {}\n"
     ),
     "works while warming up": replaced(
-        "global count\ncount += 1\nreturn torch.tanh(self.linear(x)) if count < 4 else torch.empty(64, 96)",
+        "global count\ncount += 1\nreturn torch.tanh(self.linear(x)) if count < 4 else torch.empty(256, 384)",
         "count = 0\n",
     ),
     "half precision": replaced("return torch.tanh(self.linear(x.bfloat16().float()))"),
@@ -84,18 +84,18 @@ WRONG = {
     "a view of its input": replaced("return x"),
     "no tensor": replaced("return 'the right result'"),
     "a lazy result": replaced(
-        "return Lazy(torch.zeros(64, 96))",
+        "return Lazy(torch.zeros(256, 384))",
         "class Lazy(torch.Tensor):\n    def numpy(self):\n        return super().numpy()\n    def detach(self):\n        return self\n",
     ),
     "hunts for what is expected": replaced(
-        "found = [t for t in gc.get_objects() if isinstance(t, torch.Tensor) and t.shape == (64, 96) and t is not x]\n"
-        "return found[-1] if found else torch.zeros(64, 96)",
+        "found = [t for t in gc.get_objects() if isinstance(t, torch.Tensor) and t.shape == (256, 384) and t is not x]\n"
+        "return found[-1] if found else torch.zeros(256, 384)",
         "import gc\n",
     ),
     "replaces the judge's own functions": MODULE.replace("class Model(", "class ModelNew(").replace(
         "super(Model,", "super(ModelNew,"
     )
-    + "\nimport numpy\ndef _judge_work(*inputs):\n    return [numpy.zeros((64, 96), numpy.float32)]\n",
+    + "\nimport numpy\ndef _judge_work(*inputs):\n    return [numpy.zeros((256, 384), numpy.float32)]\n",
     "raises": replaced("raise RuntimeError('no kernel')"),
     "no ModelNew": HEAD,
     "no Python": "class ModelNew(:",

@@ -11,8 +11,16 @@ from tracebench_core.specs import Limits, Outcome
 class Session(Protocol):
     """One candidate, alive in its own locked-down process, called many times. Its limits span the whole session."""
 
+    @property
+    def shared(self) -> memoryview:
+        """The memory of `Limits.shared_mb`, which the process maps, too, and may write at any time; empty once the session is closed."""
+        ...
+
     def call(self, *args: Any, entry: str | None = None) -> Outcome:
-        """Call the entry function with copies of `args`; after a fatal outcome every further call repeats that outcome."""
+        """Call the entry function with copies of `args`; after a fatal outcome every further call repeats that outcome.
+
+        A call of the session's own entry without arguments that returns None hands over nothing, and takes microseconds.
+        """
         ...
 
     def close(self) -> None:

@@ -66,6 +66,11 @@ class GatedSession:
         self._session = session
         self._gate = gate
 
+    @property
+    def shared(self) -> memoryview:
+        """See `Session`."""
+        return self._session.shared
+
     def call(self, *args: Any, entry: str | None = None) -> Outcome:
         """See `Session`."""
         with self._gate.passed():

@@ -61,6 +61,11 @@ class PatientSession:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    @property
+    def shared(self) -> memoryview:
+        """See `Session`."""
+        return self._session.shared
+
     def call(self, *args: Any, entry: str | None = None) -> Outcome:
         """See `Session`.
 

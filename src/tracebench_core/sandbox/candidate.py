@@ -17,7 +17,7 @@ from types import CodeType, TracebackType
 from typing import Any
 
 from tracebench_core.sandbox.codec import CodecError, Decoder, Encoder
-from tracebench_core.sandbox.frames import read_frame, write_frame
+from tracebench_core.sandbox.frames import EMPTY, read_frame, write_frame
 
 SOURCE = "<candidate>"
 PRINTED = 4096
@@ -25,6 +25,7 @@ PRINTED = 4096
 _LINE = 500
 _FRAMES = 12
 _write = os.write
+_NOTHING = {"s": "ok", "v": None}
 _OUT_OF_MEMORY = Encoder(PRINTED).pack({"n": None, "s": "memory", "e": "MemoryError: the memory limit was reached"})
 
 
@@ -83,14 +84,19 @@ class Runner:
             send(-1, {"s": "ok"})
             self._converse(fd, order["entry"], send)
 
-    def _converse(self, fd: int, entry: str, send: Callable[[int, dict[str, Any]], None]) -> None:
+    def _converse(self, fd: int, entry: str, send: Callable[[int | None, dict[str, Any]], None]) -> None:
         decoder = Decoder(plain=False)
         while True:
             try:
                 message = read_frame(fd, decoder=decoder)
             except (EOFError, ConnectionError):
                 return
-            send(message["n"], self._call(message["entry"] or entry, message["args"]))
+            if message is not None:
+                send(message["n"], self._call(message["entry"] or entry, message["args"]))
+            elif (answer := self._call(entry, ())) == _NOTHING and not self.printed.tail:
+                write_frame(fd, EMPTY)
+            else:
+                send(None, answer)
 
     def _load(self, prelude: str, code: str, cap: int) -> dict[str, Any] | None:
         linecache.cache[SOURCE] = (len(code), None, code.splitlines(keepends=True), SOURCE)
@@ -120,10 +126,10 @@ class Runner:
                 return {"s": "invalid", "e": f"The code defines no function `{entry}`."}
             return _failure(err)
 
-    def _sender(self, fd: int) -> Callable[[int, dict[str, Any]], None]:
+    def _sender(self, fd: int) -> Callable[[int | None, dict[str, Any]], None]:
         flush, take = self.stdout.flush, self.printed.take
 
-        def send(place: int, answer: dict[str, Any]) -> None:
+        def send(place: int | None, answer: dict[str, Any]) -> None:
             with suppress(OSError, ValueError):  # the code may have closed its output
                 flush()
             answer["n"] = place

@@ -17,7 +17,7 @@ from tracebench_core.sandbox.codec import Decoder, Encoder
 from tracebench_core.sandbox.frames import read_frame
 from tracebench_core.sandbox.lockdown import Lockdown, Request, die_with
 
-_CHANNEL = 3
+_CHANNEL, _SHARED = 3, 4
 _LAST = 1 << 20
 _ROUNDS = 20
 _WARM_UP = {"code": "def f(x):\n    return x\n", "entry": "f", "prelude": "", "inputs": [[1.5]], "cap": _LAST}
@@ -69,7 +69,7 @@ class Children:
                 os._exit(70)
         return pid
 
-    def _become_candidate(self, box: Box, request: Request, channel: int, output: int) -> None:
+    def _become_candidate(self, box: Box, request: Request, channel: int, output: int, *shared: int) -> None:
         """Lock this fresh child down and run the candidate. Little is done here: each page that it writes to must be copied."""
         die_with(self._me)
         os.setsid()
@@ -77,13 +77,15 @@ class Children:
             self._cell.enter(box.path)
         self._lockdown.limit(request, family=False)
         self._lockdown.enter(box.confinement)
-        self._run_candidate(channel, output)
+        self._run_candidate(channel, output, *shared)
 
-    def _run_candidate(self, channel: int, output: int) -> None:
+    def _run_candidate(self, channel: int, output: int, *shared: int) -> None:
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.dup2(channel, _CHANNEL)
-        os.closerange(_CHANNEL + 1, _LAST)
+        for fd in shared:
+            os.dup2(fd, _SHARED)
+        os.closerange(_CHANNEL + 1 + len(shared), _LAST)
         if not self._alone:
             random.seed(0)  # Python reseeds it at every fork of its own; numpy's state is the template's
         self._runner.serve(_CHANNEL)
@@ -112,7 +114,7 @@ class Children:
         mine = link.fileno()
         os.closerange(_CHANNEL, mine)  # what belongs to other requests
         os.closerange(mine + 1, _LAST)
-        told, fds = descriptors.receive(link, 1, 2)
+        told, fds = descriptors.receive(link, 1, 3)
         if told:
             self._run_candidate(*fds)
         os._exit(0)

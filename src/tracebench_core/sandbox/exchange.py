@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,9 @@ class Exchange:
         order: dict[str, Any],
         inbox: Inbox | Tail,
         kept: int = PRINTED,
-        clock: int | None = None,
+        besides: Sequence[int] = (),
     ) -> None:
-        """Ask for a child. `clock` holds its deadline where that is not `limits.seconds` from now (see `clock`)."""
+        """Ask for a child. `besides` are a session's: the page of its clock (see `session.Clock`), and the memory that it shares."""
         self.limits = limits
         self.started = time.monotonic()
         self.report: dict[str, Any] | None = None
@@ -59,8 +60,8 @@ class Exchange:
         self._output, output = os.pipe()
         os.set_blocking(self._output, False)
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        granted = limits.model_dump(include={"seconds", "memory_mb", "file_mb"})
-        given = [theirs.fileno(), output, *([] if clock is None else [clock])]
+        granted = limits.model_dump(include={"seconds", "memory_mb", "file_mb", "core"})
+        given = [theirs.fileno(), output, *besides]
         try:
             _connect(self._link, address)
             descriptors.send(self._link, json.dumps(order | granted).encode(), given)
@@ -190,6 +191,8 @@ def read_answer(message: Any) -> tuple[int | None, dict[str, Any]]:
     Raises:
         CodecError: when it is no answer.
     """
+    if message is None:
+        return None, {"status": "ok"}
     if type(message) is not dict or message.get("s") not in _FROM_CHILD:
         raise CodecError("is no answer")
     place = message.get("n")

@@ -10,6 +10,8 @@ from tracebench_core.sandbox.codec import HEADER, CodecError, Decoder
 
 _read, _write = os.read, os.write
 _CHUNK = 1 << 18
+EMPTY = HEADER.pack(0, 0)
+"""The frame that holds no message: a call of the session's own entry without arguments, and the answer of one that returns None."""
 SLACK = 1 << 16
 """What a frame may hold beside the value: the error, the traceback, the printed text."""
 NOT_STARTED = "the sandbox could not start a process"
@@ -18,12 +20,15 @@ TEMPLATE_ENDED = "the sandbox's template ended"
 
 
 def read_frame(fd: int, *, decoder: Decoder) -> Any:
-    """Block until one whole message has come and return it.
+    """Block until one whole message has come and return it; None for the empty frame.
 
     Raises:
         EOFError: when the other side has closed.
     """
-    size, blocks = HEADER.unpack(_exactly(fd, HEADER.size))
+    head = _exactly(fd, HEADER.size)
+    if head == EMPTY:
+        return None
+    size, blocks = HEADER.unpack(head)
     body = _exactly(fd, size + blocks)
     return decoder.unpack(body[:size], memoryview(body)[size:])
 
@@ -63,7 +68,7 @@ class Inbox:
         self._bytes += data
 
     def messages(self) -> Iterator[Any]:
-        """Yield the messages that are complete.
+        """Yield the messages that are complete; None for an empty frame.
 
         Raises:
             CodecError: when the bytes are no message, or announce one above the cap.
@@ -75,6 +80,10 @@ class Inbox:
             end = HEADER.size + size + blocks
             if len(self._bytes) < end:
                 return
+            if end == HEADER.size:
+                del self._bytes[:end]
+                yield None
+                continue
             body = bytes(self._bytes[HEADER.size : end])
             del self._bytes[:end]
             yield self._decoder.unpack(body[:size], memoryview(body)[size:])

@@ -44,11 +44,12 @@ _FOR_ALL = {resource.RLIMIT_CORE: 0, resource.RLIMIT_MSGQUEUE: 0, resource.RLIMI
 
 
 class Request(NamedTuple):
-    """What one process may use: wall seconds, memory beyond the template's, the largest file."""
+    """What one process may use: wall seconds, memory beyond the template's, the largest file, and one core where it may not use all."""
 
     seconds: float
     memory_mb: int
     file_mb: int
+    core: int | None = None
 
 
 class Lockdown:
@@ -123,6 +124,8 @@ class Lockdown:
         resource.prlimit(pid, resource.RLIMIT_AS, (memory, memory))
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, size))
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (_MAX_FILES, _MAX_FILES))
+        if request.core is not None:
+            os.sched_setaffinity(pid, {request.core})
 
     def _drop_capabilities(self) -> None:
         """Give up every capability, so that not even root can raise its limits again (capset(2))."""

@@ -148,6 +148,7 @@ _ALONE = [
     "pidfd_send_signal",
     "removexattr",
     "removexattrat",
+    "sched_setaffinity",
     "sched_setattr",
     "sched_setparam",
     "sched_setscheduler",
@@ -173,7 +174,7 @@ _ALONE = [
     "vfork",
 ]
 _TO_ITSELF = ("kill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "tgkill", "tkill")
-_OF_ITSELF = ("prlimit64", "sched_setaffinity")
+_OF_ITSELF = ("prlimit64",)
 _ITS_PID = 0xFFFFFFF1
 """Stands for the process's own number until the filter is installed."""
 
@@ -216,7 +217,7 @@ def _only(index: int, values: Iterable[int]) -> bytes:
 
 
 def _alone() -> dict[str, bytes]:
-    """No other process, no program, no socket; no death signal taken off, no SIGIO for others, no priority of others.
+    """No other process, no program, no socket; no death signal taken off, no SIGIO for others, no priority of others, no other core.
 
     `clone` makes threads; `clone3`, whose flags a filter cannot read, is said not to exist and the C library falls back. Half a socket pair
     is left for event loops; a message with descriptors or an urgent byte cannot be sent over it.

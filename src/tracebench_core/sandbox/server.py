@@ -1,7 +1,8 @@
 """The evaluation template: one small process with one thread that forks a locked-down child per request and sees it to its end.
 
-A request is a connection: one message with the limits and two descriptors (the channel to the child and its output). Its end is told on
-the same connection, on which no child can write. A connection that closes takes its child with it. The server ends with its parent.
+A request is a connection: one message with the limits and two descriptors, the channel to the child and its output; of a session also the
+page of its clock, and the memory that it shares. Its end is told on the same connection, on which no child can write. A connection that
+closes takes its child with it. The server ends with its parent.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from tracebench_core.sandbox.syscalls import prctl
 
 _SET_CHILD_SUBREAPER = 36
 _MESSAGE = 4096
+_DESCRIPTORS = 4
 _GRACE = 1.0
 _WATCH = 0.25
 
@@ -144,7 +146,7 @@ class Server:
 
     def _begin(self, link: socket.socket) -> None:
         try:
-            data, fds = descriptors.receive(link, _MESSAGE, 3)
+            data, fds = descriptors.receive(link, _MESSAGE, _DESCRIPTORS)
         except BlockingIOError:
             return
         except OSError:
@@ -152,18 +154,22 @@ class Server:
         del self._waiting[link.fileno()]
         try:
             order = json.loads(data)
-            channel, output, *clock = fds
+            channel, output, *rest = fds
+            clock, shared = rest[:1], rest[1:]
             for fd in clock:
                 os.set_inheritable(fd, False)  # noqa: FBT003 - it stays open here, and no command may inherit it
-            request = Request(float(order["seconds"]), int(order["memory_mb"]), int(order["file_mb"]))
+            request = Request(
+                float(order["seconds"]), int(order["memory_mb"]), int(order["file_mb"]), order.get("core")
+            )
             family = order["kind"] == "command"
         except (ValueError, KeyError, TypeError, RecursionError):
             self._poll.unregister(link.fileno())
             link.close()
         else:
             try:
-                self._start(link, request, [channel, output], family=family, clock=clock[0] if clock else -1)
-                fds = [channel, output]
+                given = [channel, output, *shared]
+                self._start(link, request, given, family=family, clock=clock[0] if clock else -1)
+                fds = given
             except OSError:  # no process or folder to be had: this request fails, the others go on
                 self._forget(link.fileno())
                 self._report(link, {"code": None, "late": False, "reason": NOT_STARTED})

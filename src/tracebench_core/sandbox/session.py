@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import threading
@@ -10,7 +11,7 @@ from typing import Any
 
 from tracebench_core.sandbox.codec import CodecError
 from tracebench_core.sandbox.exchange import Exchange, code_order, pack_order, read_answer
-from tracebench_core.sandbox.frames import Inbox
+from tracebench_core.sandbox.frames import EMPTY, Inbox
 from tracebench_core.specs.sandbox import Limits, Outcome
 
 _CPU_TIME = 2
@@ -57,6 +58,27 @@ class Clock:
             self._fd = -1
 
 
+class _Memory:
+    """Memory that both sides map. Its size is sealed: what is mapped here cannot be taken away from there."""
+
+    def __init__(self, megabytes: int) -> None:
+        size = megabytes << 20
+        self.fd = os.memfd_create("shared", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            os.ftruncate(self.fd, size)
+            fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+            self.view = memoryview(mmap.mmap(self.fd, size))
+        except BaseException:
+            os.close(self.fd)
+            raise
+
+    def close(self) -> None:
+        """Forget it; it is unmapped with the last array that lies in it. Idempotent."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd, self.view = -1, memoryview(b"")
+
+
 class LocalSession:
     """Implements `contracts.Session`. Its seconds are spent while a call runs, not while its caller thinks."""
 
@@ -71,12 +93,13 @@ class LocalSession:
         self._inbox = Inbox(limits.output_bytes)
         order = code_order(code, entry, prelude=prelude, inputs=None, limits=limits)
         self._clock = Clock()
+        self._memory: _Memory | None = None
         try:
-            self._exchange = Exchange(
-                address, limits, order={"kind": "code"}, inbox=self._inbox, clock=self._clock.fileno()
-            )
+            self._memory = _Memory(limits.shared_mb) if limits.shared_mb else None
+            besides = [self._clock.fileno(), *([] if self._memory is None else [self._memory.fd])]
+            self._exchange = Exchange(address, limits, order={"kind": "code"}, inbox=self._inbox, besides=besides)
         except BaseException:
-            self._clock.close()
+            self._forget()
             raise
         try:
             loaded = self._ask(order)
@@ -86,13 +109,19 @@ class LocalSession:
         if loaded.status != "ok":
             self._finish(loaded)
 
+    @property
+    def shared(self) -> memoryview:
+        """See `contracts.Session`."""
+        return memoryview(b"") if self._memory is None else self._memory.view
+
     def call(self, *args: Any, entry: str | None = None) -> Outcome:
         """See `contracts.Session`."""
         with self._lock:
             if self._final is not None:
                 return self._final
             self._count += 1
-            return self._ask({"n": self._count, "entry": entry, "args": list(args)})
+            message = {"n": self._count, "entry": entry, "args": list(args)}
+            return self._ask(message if args or entry is not None else None)
 
     def close(self) -> None:
         """See `contracts.Session`."""
@@ -108,8 +137,8 @@ class LocalSession:
         """Close."""
         self.close()
 
-    def _ask(self, message: dict[str, Any]) -> Outcome:
-        frame = pack_order(message)
+    def _ask(self, message: dict[str, Any] | None) -> Outcome:
+        frame = EMPTY if message is None else pack_order(message)
         started = time.monotonic()
         deadline = started + self._left
         exchange = self._exchange
@@ -143,4 +172,9 @@ class LocalSession:
 
     def _release(self) -> None:
         self._exchange.close()
+        self._forget()
+
+    def _forget(self) -> None:
         self._clock.close()
+        if self._memory is not None:
+            self._memory.close()

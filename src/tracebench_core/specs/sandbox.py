@@ -21,6 +21,11 @@ class Limits(Spec):
     """Of the returned value, encoded."""
     file_mb: int = Field(default=64, ge=0)
     """Largest file that may be written in the private folder."""
+    shared_mb: int = Field(default=0, ge=0)
+    """Of a session: memory that its caller sees, too, as `Session.shared`; the process has it as descriptor 4, of this size for good."""
+    core: int | None = Field(default=None, ge=0)
+    """Of a session: the one core on which the process runs and all its threads do. A caller who is on it, too, reads `cpu_seconds` exactly:
+    while the caller runs, the process does not. Elsewhere they may lack what has passed since the system's last tick."""
 
 
 class Outcome(Spec):

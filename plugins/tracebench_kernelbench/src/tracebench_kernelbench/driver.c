@@ -238,7 +238,7 @@ static int agree(int round, const char *got, const char *want, double rtol, doub
   for (size_t i = 0; i < output->count; i++) {
     double a = output->kind == 'f' ? ((const float *)got)[i] : ((const int32_t *)got)[i];
     double b = output->kind == 'f' ? ((const float *)want)[i] : ((const int32_t *)want)[i];
-    if (a == b || fabs(a - b) <= atol + rtol * fabs(b)) continue;
+    if (a == b || (isfinite(a) && isfinite(b) && fabs(a - b) <= atol + rtol * fabs(b))) continue;
     printf("fail candidate differs %d %zu %.9g %.9g\n", round, i, a, b);
     return 0;
   }

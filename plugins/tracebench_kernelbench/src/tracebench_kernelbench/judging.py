@@ -92,7 +92,8 @@ def _first_lie(problem: Problem, record: Record) -> str | None:
     for turn, got in sorted(record.outputs.items()):
         want = problem.expected(record.seeds[turn])
         with np.errstate(invalid="ignore"):
-            right = np.abs(got.astype(np.float64) - want) <= problem.atol + problem.rtol * np.abs(want)
+            near = np.abs(got.astype(np.float64) - want) <= problem.atol + problem.rtol * np.abs(want)
+            right = near & np.isfinite(got) & np.isfinite(want)
         if not right.all():
             first = int(np.argmin(right))
             lead = f"{int((~right).sum())} of {want.size} values are wrong in call {turn + 1}"

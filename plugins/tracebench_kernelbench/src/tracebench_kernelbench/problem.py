@@ -39,6 +39,11 @@ class Array:
         return f"{self.kind}:{self.count}{values}"
 
     @property
+    def dtype(self) -> str:
+        """The type of its numbers in NumPy."""
+        return "float32" if self.kind == "f" else "int32"
+
+    @property
     def c_type(self) -> str:
         """The type of its numbers in C."""
         return "float" if self.kind == "f" else "int"

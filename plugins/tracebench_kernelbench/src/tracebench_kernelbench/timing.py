@@ -31,8 +31,12 @@ class Timing:
         return 1.0 if abs(math.log(self.raw)) <= math.log1p(self.noise) else self.raw
 
 
-def compare(reference: Sequence[int], candidate: Sequence[int]) -> Timing:
-    """Compare times that were taken by turns; pairs share what the machine did at that moment, so the ratio is the median of theirs."""
+def compare(reference: Sequence[int], candidate: Sequence[int], *, handing: float = 0.0) -> Timing:
+    """Compare times that were taken by turns; pairs share what the machine did at that moment, so the ratio is the median of theirs.
+
+    `handing` is the part of each time that may be no work of a kernel. It stays in both, which moves the ratio towards 1 by at most its
+    share of the shorter time; the noise holds that share.
+    """
     logs = [math.log(max(one, 1) / max(other, 1)) for one, other in zip(reference, candidate, strict=True)]
     middle = median(logs)
     spread = median(abs(value - middle) for value in logs)
@@ -43,5 +47,5 @@ def compare(reference: Sequence[int], candidate: Sequence[int]) -> Timing:
         candidate=median(candidate),
         candidate_least=min(candidate),
         raw=math.exp(middle),
-        noise=max(LEAST_NOISE, math.expm1(error)),
+        noise=max(LEAST_NOISE, math.expm1(error)) + handing / max(min(median(reference), median(candidate)), 1.0),
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tracebench_core.contracts import NotMeasured, Sandbox, Session
 from tracebench_core.specs import Limits, Outcome
 from tracebench_kernelbench.building import Built, build_kernel
-from tracebench_kernelbench.modules import harness
+from tracebench_kernelbench.modules import harness, memory
 from tracebench_kernelbench.modules.ahead import build_ahead
 from tracebench_kernelbench.modules.backends import NUMBA, Backend
 from tracebench_kernelbench.problem import Problem
@@ -47,8 +47,13 @@ class Exercise(Protocol):
         """How many times farther than from the truth a candidate may lie from the reference, which has errors of its own."""
         ...
 
+    @property
+    def shared_mb(self) -> int:
+        """The size of the memory that each session shares with the judge."""
+        ...
+
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
-        """Open a trusted session, whose entry `_judge_reference(*inputs)` returns outputs and the processor seconds of the work alone.
+        """Open a trusted session, which a call without arguments has do the work.
 
         Raises:
             NotMeasured: when it does not start.
@@ -66,11 +71,23 @@ class Exercise(Protocol):
     def open_candidate(
         self, sandbox: Sandbox, source: str, built: Built, reference: Session, limits: Limits
     ) -> tuple[Session, Outcome]:
-        """Open a candidate's session, with the entry `_judge_work(*inputs)`; the outcome says how its loading ended."""
+        """Open a candidate's session, which a call without arguments has do the work; the outcome says how its loading ended."""
         ...
 
     def draw(self, seed: int, reference: Session) -> Sequence[Any]:
         """Return the inputs of a seed, drawn here or in a trusted session."""
+        ...
+
+    def give(self, session: Session, inputs: Sequence[Any]) -> None:
+        """Write the inputs of the next call where the session's process finds them, and nothing right where it leaves outputs."""
+        ...
+
+    def take(self, session: Session) -> Arrays:
+        """Return copies of the outputs of the last call.
+
+        Raises:
+            Unreadable: when the process says nothing of them that could be true.
+        """
         ...
 
     def truth(self, seed: int) -> Arrays | None:
@@ -118,15 +135,20 @@ class OwnExercise:
         return self.problem.atol
 
     @property
-    def _output(self) -> tuple[tuple[int, ...], str]:
-        return self.problem.output.shape, "float32" if self.problem.output.kind == "f" else "int32"
+    def shared_mb(self) -> int:
+        """See `Exercise`."""
+        return (self._begin[-1] + 4 * self.problem.output.count >> 20) + 1
+
+    @property
+    def _begin(self) -> Sequence[int]:
+        return memory.places([4 * array.count for array in self.problem.arrays])
 
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
         """See `Exercise`."""
         built = build_kernel(sandbox, self.problem.source, self.problem.signature)
         if not built.binary:
             raise NotMeasured(f"The plain kernel does not build here: {built.words}", retry=False)
-        session = sandbox.session(harness.of_library(*self._output), "_judge_reference", limits=limits)
+        session = sandbox.session(harness.of_library(self.problem, self._begin), "_judge_work", limits=limits)
         with closed_on_failure(session):
             asked(session.call(base64.b64decode(built.binary), entry="_judge_load"))
         return session
@@ -139,16 +161,29 @@ class OwnExercise:
         self, sandbox: Sandbox, source: str, built: Built, reference: Session, limits: Limits
     ) -> tuple[Session, Outcome]:
         """See `Exercise`."""
-        session = sandbox.session(source, "kernel", limits=limits, prelude=harness.around_kernel(*self._output))
+        prelude = harness.around_kernel(self.problem, self._begin)
+        session = sandbox.session(source, "_judge_work", limits=limits, prelude=prelude)
         return session, Outcome(status="ok")
 
     def draw(self, seed: int, reference: Session) -> Sequence[Any]:
         """See `Exercise`."""
         return self.problem.draw(seed)
 
+    def give(self, session: Session, inputs: Sequence[Any]) -> None:
+        """See `Exercise`."""
+        output = self.problem.output
+        empty = np.full(output.count, np.nan if output.kind == "f" else -1, output.dtype)
+        for at, array in zip(self._begin, [*inputs, empty], strict=True):
+            memory.put(session.shared, at, array)
+
+    def take(self, session: Session) -> Arrays:
+        """See `Exercise`."""
+        return [memory.take(session.shared, self._begin[-1], self.problem.output.shape, self.problem.output.dtype)]
+
     def truth(self, seed: int) -> Arrays | None:
         """See `Exercise`."""
-        return [self.problem.expected(seed).reshape(self.problem.output.shape)]
+        output = self.problem.output
+        return [self.problem.expected(seed).reshape(output.shape).astype(output.dtype)]
 
 
 @dataclass(frozen=True)
@@ -160,10 +195,11 @@ class ModuleExercise:
     rtol: float = 1e-4
     atol: float = 1e-4
     slack: float = 1.0
+    shared_mb: int = memory.SIZE_MB
 
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
         """See `Exercise`."""
-        session = sandbox.session(harness.of_problem(self.code), "_judge_reference", limits=limits)
+        session = sandbox.session(harness.of_problem(self.code), "_judge_work", limits=limits)
         with closed_on_failure(session):
             init = asked(session.call(_WEIGHTS_SEED, entry="_judge_init"))
             asked(session.call(_WEIGHTS_SEED, init, "Model", entry="_judge_build"))
@@ -188,7 +224,7 @@ class ModuleExercise:
             loaded = session.call(binary, source, entry="_judge_load")
             return session, loaded if loaded.status != "ok" else self._make(session, reference)
         session = sandbox.session(
-            source, "ModelNew", limits=limits, prelude=harness.around_module(self.backend.environ)
+            source, "_judge_work", limits=limits, prelude=harness.around_module(self.backend.environ)
         )
         return session, self._make(session, reference)
 
@@ -198,30 +234,49 @@ class ModuleExercise:
 
     def draw(self, seed: int, reference: Session) -> Sequence[Any]:
         """See `Exercise`."""
-        drawn: Sequence[Any] = asked(reference.call(seed % (1 << 63), entry="_judge_draw"))
-        return drawn
+        plain = asked(reference.call(seed % (1 << 63), entry="_judge_draw"))
+        arrays = iter(memory.told(reference.shared))
+        return [next(arrays) if value is None else value[0] for value in plain]
+
+    def give(self, session: Session, inputs: Sequence[Any]) -> None:
+        """See `Exercise`."""
+        memory.say(session.shared, inputs)
+
+    def take(self, session: Session) -> Arrays:
+        """See `Exercise`."""
+        return memory.told(session.shared)
 
     def truth(self, seed: int) -> Arrays | None:
         """See `Exercise`."""
         return None
 
 
-def differs(got: Any, want: Arrays, *, rtol: float, atol: float) -> str | None:
-    """Return what is wrong with the outputs of a call: their number, a shape, a type, or the first value; None when nothing is."""
-    if not isinstance(got, list) or len(got) != len(want):
-        return f"it returns {len(got) if isinstance(got, list) else 'no'} arrays, and should return {len(want)}"
+def differs(got: Arrays, want: Arrays, *, rtol: float, atol: float) -> str | None:
+    """Return what is wrong with the outputs of a call: their number, a shape, a type, or the first value; None when nothing is.
+
+    A value that is not finite is right only where the right one is the same: no distance to it says anything.
+    """
+    if len(got) != len(want):
+        return f"it returns {len(got)} arrays, and should return {len(want)}"
     for place, (one, other) in enumerate(zip(got, want, strict=True)):
         name = "the output" if len(want) == 1 else f"output {place + 1}"
-        if not isinstance(one, np.ndarray) or one.shape != other.shape:
-            return f"{name} has the shape {getattr(one, 'shape', ())}, and should have {other.shape}"
-        if one.dtype.kind != other.dtype.kind or (other.dtype.itemsize, one.dtype.itemsize) == (4, 8):
+        if one.shape != other.shape:
+            return f"{name} has the shape {one.shape}, and should have {other.shape}"
+        if one.dtype != other.dtype:
             return f"{name} is {one.dtype}, and should be {other.dtype}"
-        with np.errstate(invalid="ignore", over="ignore"):
-            far = np.abs(one.astype(np.float64) - other) > atol + rtol * np.abs(other.astype(np.float64))
-        wrong = far | (np.isnan(one) if one.dtype.kind == "f" else np.zeros(one.shape, bool))
+        wrong = _wrong(one, other, rtol=rtol, atol=atol)
         if wrong.any():
             first = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.ndim else ()
             where = ", ".join(str(int(index)) for index in first)
             values = f"[{where}] = {one[first]:.9g}, expected {other[first]:.9g}"
             return f"{int(wrong.sum())} of {wrong.size} values are wrong; the first is {values}"
     return None
+
+
+def _wrong(one: NDArray[Any], other: NDArray[Any], *, rtol: float, atol: float) -> NDArray[Any]:
+    wide = np.complex128 if other.dtype.kind == "c" else np.float64
+    got, want = one.astype(wide), other.astype(wide)
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.isfinite(got) & np.isfinite(want) & (np.abs(got - want) <= atol + rtol * np.abs(want))
+    wrong: NDArray[Any] = ~(near | (one == other) | (np.isnan(got) & np.isnan(want)))
+    return wrong

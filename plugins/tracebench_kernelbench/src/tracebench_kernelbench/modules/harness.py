@@ -1,47 +1,134 @@
 """The code that runs inside of sessions: around a candidate, around a problem's own module, and around a plain kernel in C.
 
 None of it is trusted where a candidate lives: whatever a candidate does to it changes that candidate's outputs, which are checked, and its
-processor time, which the operating system counts.
+processor time, which the operating system counts. The memory that is shared with the judge (`memory`) is descriptor 4.
+
+Every process has the same allocator, which keeps what is freed: no candidate gains by setting its own. Around modules its heap goes on in
+the shared memory, so that a tensor is where the judge can read it as soon as it is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-_OUTPUTS = """
-def _judge_outputs(value):
-    if isinstance(value, (list, tuple)):
-        return [array for part in value for array in _judge_outputs(part)]
-    if isinstance(value, torch.Tensor):
-        return [value.detach().numpy()]
-    raise TypeError(f"the output is a {type(value).__name__}, and no tensor")
+from tracebench_kernelbench.modules.memory import ARENA, IDLE, INPUTS, SAID, SIZE_MB, SPARE, TOLD
+from tracebench_kernelbench.problem import Problem
 
-def _judge_inputs(values):
-    return [torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in values]
+_ALLOCATOR = """
+import ctypes, mmap
+_judge_libc = ctypes.CDLL(None)
+_judge_libc.mallopt(-4, 0)  # M_MMAP_MAX: no block is the system's own
+_judge_libc.mallopt(-1, -1)  # M_TRIM_THRESHOLD: nothing that is freed goes back to it
 """
-_TORCH = f"""
-import numpy as np
+_HEAP = f"""
+{_ALLOCATOR}
+def _judge_share_heap(begin, size):
+    libc, page = _judge_libc, mmap.PAGESIZE
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    libc.free.restype, libc.free.argtypes = None, [ctypes.c_void_p]
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    block = libc.malloc(size + 2 * page)
+    first = -(-(block + 64) // page) * page
+    fixed = 0x10  # MAP_FIXED
+    if libc.mmap(first, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | fixed, 4, begin) != first:
+        raise MemoryError("the heap cannot be shared")
+    libc.free(block)  # it is at the end of the heap, so the next that is made begins in it
+    return first
+
+_judge_memory = mmap.mmap(4, {ARENA})
+_judge_low = ctypes.addressof(ctypes.c_char.from_buffer(_judge_memory))
+_judge_heap = _judge_share_heap({ARENA}, {(SIZE_MB << 20) - ARENA})
+"""
+_TENSORS = f"""
+import json
 import torch
 torch.set_num_threads(1)
-{_OUTPUTS}
+torch.set_grad_enabled(False)
+_judge_said, _judge_values, _judge_kept, _judge_told = None, (), [], None
+
+def _judge_inputs():
+    global _judge_said, _judge_values
+    said = _judge_memory[{SAID + 4}:{SAID + 4} + int.from_bytes(_judge_memory[{SAID}:{SAID + 4}], "little")]
+    if said != _judge_said:
+        values = json.loads(said)
+        _judge_said, _judge_values = said, [v["value"] if type(v) is dict else _judge_tensor(*v) for v in values]
+    return [value.detach() if type(value) is torch.Tensor else value for value in _judge_values]
+
+def _judge_tensor(at, dtype, shape):
+    dtype, count = getattr(torch, dtype), 1
+    for size in shape:
+        count *= size
+    return torch.frombuffer(_judge_memory, dtype=dtype, count=count, offset=at).view(shape) if count else torch.empty(shape, dtype=dtype)
+
+def _judge_flat(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [tensor for part in value for tensor in _judge_flat(part)]
+    raise TypeError(f"the output is a {{type(value).__name__}}, and no tensor")
+
+def _judge_place(tensor):
+    at = tensor.data_ptr()
+    if 0 <= at - _judge_heap < {(SIZE_MB << 20) - ARENA}:
+        return at - _judge_heap + {ARENA}
+    return at - _judge_low if 0 <= at - _judge_low < {ARENA} else None
+
+def _judge_readable(tensor, spare):
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    at = _judge_place(tensor) if tensor.numel() else 0
+    if at is None:
+        tensor = tensor.clone(memory_format=torch.contiguous_format)
+        at = _judge_place(tensor)
+    if at is None:
+        size = tensor.numel() * tensor.element_size()
+        if spare + size > {INPUTS}:
+            raise MemoryError("an output lies outside of the shared memory")
+        copy = torch.frombuffer(_judge_memory, dtype=tensor.dtype, count=tensor.numel(), offset=spare)
+        tensor, at = copy.view(tensor.shape).copy_(tensor), spare
+    return tensor, at
+
+def _judge_tell(tensors):
+    global _judge_kept, _judge_told
+    kept, rows, spare = [], [], {SPARE}
+    for tensor in tensors:
+        tensor, at = _judge_readable(tensor, spare)
+        if at is not None and {SPARE} <= at < {INPUTS}:
+            spare = at + -(-tensor.numel() * tensor.element_size() // 64) * 64
+        kept.append(tensor)
+        rows.append((at, tensor.dtype, tensor.shape, tensor.stride()))
+    _judge_kept = kept
+    if rows != _judge_told:
+        _judge_told = rows
+        text = json.dumps([(at, str(dtype)[6:], shape, steps) for at, dtype, shape, steps in rows]).encode()
+        _judge_memory[{TOLD}:{TOLD + 4} + len(text)] = len(text).to_bytes(4, "little") + text
+"""
+_WORK = f"""
+def _judge_work():
+    global _judge_kept
+    if _judge_memory[{IDLE}]:
+        _judge_inputs()
+        _judge_tell(_judge_kept)
+        return
+    inputs, _judge_kept = _judge_inputs(), []
+    _judge_tell(_judge_flat(_judge_call(inputs)))
+"""
+_TORCH = f"""
+{_HEAP}{_TENSORS}
 _judge_model = None
 
 def _judge_build(seed, init, name):
     global _judge_model
     torch.manual_seed(seed)
-    with torch.no_grad():
-        _judge_model = globals()[name](*_judge_inputs(init))
+    _judge_model = globals()[name](*[value if array is None else torch.from_numpy(array) for array, value in init])
 
-def _judge_work(*inputs):
-    with torch.no_grad():
-        return _judge_outputs(_judge_model(*_judge_inputs(inputs)))
-"""
+def _judge_call(inputs):
+    return _judge_model(*inputs)
+{_WORK}"""
 _PACKAGE = f"""
+{_HEAP}{_TENSORS}
 import os
-import numpy as np
-import torch
-torch.set_num_threads(1)
-{_OUTPUTS}
 _judge_package = None
 
 def _judge_load(binary):
@@ -50,10 +137,9 @@ def _judge_load(binary):
         file.write(binary)
     _judge_package = torch._C._aoti.AOTIModelContainerRunnerCpu(os.path.abspath("built.so"), 1)
 
-def _judge_work(*inputs):
-    with torch.no_grad():
-        return _judge_outputs(_judge_package.run([v for v in _judge_inputs(inputs) if isinstance(v, torch.Tensor)]))
-"""
+def _judge_call(inputs):
+    return _judge_package.run([value for value in inputs if isinstance(value, torch.Tensor)])
+{_WORK}"""
 _EXTENSION = """
 import importlib.util, io, sys, types, zipfile
 import torch.utils
@@ -73,46 +159,40 @@ def _judge_prebuilt(name, *_args, **_options):
     return module
 """
 _SOURCE = """
-import time
-
 def _judge_init(seed):
     torch.manual_seed(seed)
-    return [value.numpy() if isinstance(value, torch.Tensor) else value for value in get_init_inputs()]
+    return [(value.numpy(), None) if isinstance(value, torch.Tensor) else (None, value) for value in get_init_inputs()]
 
 def _judge_draw(seed):
     torch.manual_seed(seed)
-    return [value.numpy() if isinstance(value, torch.Tensor) else value for value in get_inputs()]
-
-def _judge_reference(*inputs):
-    began = time.process_time()
-    outputs = _judge_work(*inputs)
-    return outputs, time.process_time() - began
+    drawn = get_inputs()
+    _judge_tell([value.contiguous() for value in drawn if isinstance(value, torch.Tensor)])
+    return [None if isinstance(value, torch.Tensor) else (value,) for value in drawn]
 """
-KERNEL = """
+_ARRAYS = """
 import numpy as np
-
-def _judge_work(*inputs):
-    out = np.full(_SHAPE, _EMPTY, dtype=_DTYPE)
-    kernel(*inputs, out)
-    return [out]
+_judge_memory = mmap.mmap(4, _judge_size)
+_judge_arrays = [
+    np.frombuffer(_judge_memory, dtype, count=int(np.prod(shape)), offset=at).reshape(shape) for at, shape, dtype in _judge_places
+]
 """
-_LIBRARY = """
-import ctypes
-import time
-import numpy as np
-
+KERNEL = f"""
+def _judge_work():
+    if not _judge_memory[{IDLE}]:
+        kernel(*_judge_arrays)
+"""
+_LIBRARY = f"""
 def _judge_load(binary):
-    global _judge_kernel
+    global _judge_kernel, _judge_pointers
     with open("reference.so", "wb") as file:
         file.write(binary)
     _judge_kernel = ctypes.CDLL("./reference.so").kernel
     _judge_kernel.restype = None
+    _judge_pointers = [ctypes.c_void_p(array.ctypes.data) for array in _judge_arrays]
 
-def _judge_reference(*inputs):
-    began = time.process_time()
-    out = np.full(_SHAPE, _EMPTY, dtype=_DTYPE)
-    _judge_kernel(*[ctypes.c_void_p(array.ctypes.data) for array in (*inputs, out)])
-    return [out], time.process_time() - began
+def _judge_work():
+    if not _judge_memory[{IDLE}]:
+        _judge_kernel(*_judge_pointers)
 """
 
 
@@ -137,16 +217,17 @@ def of_problem(code: str) -> str:
     return f"{_TORCH}\n{code}\n{_SOURCE}"
 
 
-def around_kernel(shape: tuple[int, ...], dtype: str) -> str:
-    """Return what surrounds a candidate's `kernel(*inputs, out)`."""
-    return _sizes(shape, dtype) + KERNEL
+def around_kernel(problem: Problem, begin: Sequence[int]) -> str:
+    """Return what surrounds a candidate's `kernel(*inputs, out)`, whose arrays begin there."""
+    return _laid_out(problem, begin) + KERNEL
 
 
-def of_library(shape: tuple[int, ...], dtype: str) -> str:
-    """Return the program of the session that runs the plain kernel, built from C."""
-    return _sizes(shape, dtype) + _LIBRARY
+def of_library(problem: Problem, begin: Sequence[int]) -> str:
+    """Return the program of the session that runs the plain kernel, built from C, on arrays that begin there."""
+    return _laid_out(problem, begin) + _LIBRARY
 
 
-def _sizes(shape: tuple[int, ...], dtype: str) -> str:
-    empty = "float('nan')" if dtype == "float32" else "-1"
-    return f"_SHAPE, _DTYPE, _EMPTY = {shape!r}, {dtype!r}, {empty}\n"
+def _laid_out(problem: Problem, begin: Sequence[int]) -> str:
+    rows = [(at, array.shape, array.dtype) for at, array in zip(begin, problem.arrays, strict=True)]
+    end = begin[-1] + 4 * problem.output.count
+    return f"{_ALLOCATOR}_judge_places, _judge_size = {rows!r}, {end}\n{_ARRAYS}"

@@ -20,6 +20,8 @@ _SHARED: dict[str, Any] = {
     "aggregate": "kernelbench_geometric_mean",
     "sizes": TaskSizes(train=1, test=1),
     "concurrency": 1,
+    "timed": True,
+    "version": TaskVersion(comparability=2),
     "citation": catalog.CITATION,
 }
 
@@ -72,7 +74,6 @@ def _module(problem: Found, profile: str) -> TaskSpec:
         groups=(level, *((f"{level}/representative", f"{profile}representative") if chosen else ())),
         tags=("kernel", "pytorch", "cpu" if profile else "original"),
         options="tracebench_kernelbench.modules.task:ModuleOptions",
-        version=TaskVersion(comparability=1),
         requires=(_requires("torch"),),
         broken=_WEIGHTS if problem.level == _HUB_LEVEL else "",
         sandbox=loaded_beforehand(BACKENDS.values()),

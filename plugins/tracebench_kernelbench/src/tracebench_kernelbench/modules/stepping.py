@@ -1,52 +1,74 @@
 """Judges a candidate in Python: a session for it, one for the reference, and calls by turns on inputs that nobody has seen before.
 
-Time is the processor time of a session's whole process from the end of one call to the end of the next, as the operating system counts it:
-whatever a candidate does between calls counts. What it takes to hand over inputs and outputs, the reference's process tells: it is the rest
-of its own processor time, and is taken off both sides.
+Time is the processor time of a session's whole process from the end of one call to the end of the next, as the operating system counts it
+from outside: whatever a candidate does between calls counts. Both processes and the judge share one core, so that none runs while the
+judge reads their clocks. Nothing is taken off: inputs and outputs lie in memory that the judge sees, too, and a call hands over nothing.
+What a call that does no work takes, the reference's process shows; it is the clock's resolution, and part of the noise.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
 from tracebench_core.contracts import NotMeasured, Sandbox, Session
 from tracebench_core.specs import Limits, Outcome
 from tracebench_kernelbench.judging import Verdict
-from tracebench_kernelbench.modules.exercise import Exercise, asked, differs
+from tracebench_kernelbench.modules.exercise import Arrays, Exercise, asked, differs
 from tracebench_kernelbench.modules.hints import find_hints
+from tracebench_kernelbench.modules.memory import IDLE, Unreadable
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.timing import Timing, compare
 
 MEMORY_MB = 16_384
 """Of address space, most of which PyTorch's libraries take without using it."""
-_FLOOR = 0.05
-"""Times are told apart down to this share of what handing over takes."""
+LEAST_MULTIPLE = 4
+"""A reference must take so many times as long as a call without work."""
 
 
 def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effort) -> Verdict:
     """Judge a source.
 
     Raises:
-        NotMeasured: when the reference fails, or its output does not depend on its inputs.
+        NotMeasured: when the reference fails or is too quick to be timed, when its output does not depend on its inputs, or where no
+            process's time can be told.
     """
     rounds = effort.warm + effort.most
-    limits = Limits(
-        seconds=effort.compile_seconds + effort.call_seconds * rounds, memory_mb=MEMORY_MB, output_bytes=256 << 20
-    )
-    with exercise.open_reference(sandbox, limits) as desk, exercise.open_reference(sandbox, limits) as reference:
-        _probe(exercise, desk)
-        built = exercise.build(sandbox, source, effort.compile_seconds)
-        if built.words:
-            return _bad(f"It does not build.\n{built.words}", Outcome(status="error"))
-        candidate, loaded = exercise.open_candidate(sandbox, source, built, desk, limits)
-        with candidate:
-            if loaded.status != "ok":
-                return _bad(_died(loaded, "while it was loaded"), loaded)
-            return _judge(exercise, source, _Sessions(desk, reference, candidate), effort)
+    with _on_one_core() as core:
+        limits = Limits(
+            seconds=effort.compile_seconds + effort.call_seconds * rounds,
+            memory_mb=MEMORY_MB,
+            shared_mb=exercise.shared_mb,
+            core=core,
+        )
+        with exercise.open_reference(sandbox, limits) as desk, exercise.open_reference(sandbox, limits) as reference:
+            _probe(exercise, desk, reference)
+            built = exercise.build(sandbox, source, effort.compile_seconds)
+            if built.words:
+                return _bad(f"It does not build.\n{built.words}", Outcome(status="error"))
+            candidate, loaded = exercise.open_candidate(sandbox, source, built, desk, limits)
+            with candidate:
+                if loaded.status != "ok":
+                    return _bad(_died(loaded, "while it was loaded"), loaded)
+                return _judge(exercise, source, _Sessions(desk, reference, candidate), effort)
+
+
+@contextmanager
+def _on_one_core() -> Iterator[int]:
+    """Keep this thread on the core where it is; sessions that are opened there share it, and wait while this thread runs."""
+    before = os.sched_getaffinity(0)
+    core = ctypes.CDLL(None).sched_getcpu()
+    os.sched_setaffinity(0, {core})
+    try:
+        yield core
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 @dataclass(frozen=True)
@@ -60,52 +82,97 @@ class _Sessions:
 
 
 def _judge(exercise: Exercise, source: str, sessions: _Sessions, effort: Effort) -> Verdict:
-    spent, handing = list[tuple[float, float]](), list[float]()
+    spent, idle = list[tuple[float, float]](), list[float]()
+    timed = exercise.backend.timed
     certain = effort.warm + effort.least
     picks = set(secrets.SystemRandom().sample(range(certain), min(effort.trials, certain)))
-    for turn in range(effort.warm + (effort.most if exercise.backend.timed else effort.trials)):
+    for turn in range(effort.warm + (effort.most if timed else effort.trials)):
         seed = secrets.randbits(63)
         inputs = exercise.draw(seed, sessions.desk)
-        want = sessions.reference.call(*inputs) if turn % 2 == 0 else None
-        got = sessions.candidate.call(*inputs, entry="_judge_work")
-        want = want or sessions.reference.call(*inputs)
-        outputs, work = asked(want)
+        order = (sessions.reference, sessions.candidate)[:: 1 if turn % 2 == 0 else -1]
+        ends = {session: _called(exercise, session, inputs) for session in order}
+        want, got = ends[sessions.reference], ends[sessions.candidate]
+        asked(want)
         call = f"in call {turn + 1}"
         if got.status != "ok":
             return _bad(_died(got, call), got)
-        truth = exercise.truth(seed) if turn in picks else None
-        slack = 1.0 if truth is not None else exercise.slack
-        wrong = differs(got.value, truth or outputs, rtol=slack * exercise.rtol, atol=slack * exercise.atol)
+        wrong = _compare(exercise, sessions, exercise.truth(seed) if turn in picks else None)
         if wrong is not None:
             return _bad(f"Wrong {call}: {wrong}. Each call has inputs of its own, and every output is checked.", got)
-        if turn >= effort.warm:
+        if timed and turn >= effort.warm:
             spent.append((_seconds(want), _seconds(got)))
-            handing.append(max(_seconds(want) - float(work), 0.0))
+            idle.append(_idle(exercise, sessions.reference, inputs))
             if len(spent) >= effort.least and 1000 * sum(map(sum, spent)) > effort.budget_ms:
                 break
-    return _good(exercise, source, _timing(spent, handing) if exercise.backend.timed else None, len(spent))
+    return _good(exercise, source, timing_of(spent, idle) if timed else None, len(spent))
 
 
-def _probe(exercise: Exercise, reference: Session) -> None:
+def _compare(exercise: Exercise, sessions: _Sessions, truth: Arrays | None) -> str | None:
+    try:
+        want = truth or exercise.take(sessions.reference)
+    except Unreadable as err:
+        raise NotMeasured(f"The reference's output cannot be read: {err}", retry=False) from err
+    slack = 1.0 if truth is not None else exercise.slack
+    try:
+        got = exercise.take(sessions.candidate)
+    except Unreadable as err:
+        return str(err)
+    return differs(got, want, rtol=slack * exercise.rtol, atol=slack * exercise.atol)
+
+
+def _probe(exercise: Exercise, desk: Session, reference: Session) -> None:
     """Refuse a problem whose output a constant could stand for."""
-    one, other = (asked(reference.call(*exercise.draw(seed, reference)))[0] for seed in (1, 2))
-    if differs(one, other, rtol=exercise.rtol, atol=exercise.atol) is None:
+    outputs = []
+    for seed in (1, 2):
+        asked(_called(exercise, reference, exercise.draw(seed, desk)))
+        outputs.append(exercise.take(reference))
+    if differs(*outputs, rtol=exercise.rtol, atol=exercise.atol) is None:
         raise NotMeasured(
             "The output of this problem does not depend on its inputs: a constant would pass.", retry=False
         )
 
 
-def _timing(spent: Sequence[tuple[float, float]], handing: Sequence[float]) -> Timing:
-    """Compare reference and candidate, less what handing over takes; both were handed the same."""
-    handed = median(handing)
-    net = [
-        [round(1e9 * max(seconds - handed, _FLOOR * handed)) for seconds in side] for side in zip(*spent, strict=True)
-    ]
-    return compare(*net)
+def _called(exercise: Exercise, session: Session, inputs: Sequence[Any]) -> Outcome:
+    """Call a session on inputs that are written right before, so that caches hold as much of them for one as for the other."""
+    exercise.give(session, inputs)
+    return session.call()
+
+
+def _idle(exercise: Exercise, reference: Session, inputs: Sequence[Any]) -> float:
+    """Return the seconds of a call that takes over and hands over, and does no work between."""
+    reference.shared[IDLE] = 1
+    outcome = _called(exercise, reference, inputs)
+    reference.shared[IDLE] = 0
+    asked(outcome)
+    return _seconds(outcome)
+
+
+def timing_of(spent: Sequence[tuple[float, float]], idle: Sequence[float]) -> Timing:
+    """Compare the seconds of reference and candidate by turns, told apart no better than by what calls without work take.
+
+    Raises:
+        NotMeasured: when the reference's work is not well above that, or the clock stands still while a call is made.
+    """
+    if min(map(min, spent)) <= 0:
+        raise NotMeasured("The clock of a process stands still on this machine while a call is made.", retry=False)
+    reference, candidate = ([round(1e9 * seconds) for seconds in side] for side in zip(*spent, strict=True))
+    handing = 1e9 * median(idle)
+    if median(reference) < LEAST_MULTIPLE * handing:
+        raise NotMeasured(
+            f"The reference takes {median(reference) / 1e3:.3g} µs a call, and one that does no work {handing / 1e3:.3g} µs: too little to "
+            f"be timed here, where {LEAST_MULTIPLE} times that are needed.",
+            retry=False,
+        )
+    return compare(reference, candidate, handing=handing)
 
 
 def _seconds(outcome: Outcome) -> float:
-    return outcome.seconds if outcome.cpu_seconds is None else outcome.cpu_seconds
+    if outcome.cpu_seconds is None:
+        raise NotMeasured(
+            "The processor time of a candidate cannot be told on this host, which holds it in namespaces: times need Landlock and seccomp.",
+            retry=False,
+        )
+    return outcome.cpu_seconds
 
 
 def _died(outcome: Outcome, when: str) -> str:

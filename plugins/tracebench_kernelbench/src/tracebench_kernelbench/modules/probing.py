@@ -1,0 +1,51 @@
+"""Finds problems that measure nothing at the sizes of the profile `cpu`: each is judged against itself, on this machine.
+
+`python -m tracebench_kernelbench.modules.probing CHECKOUT < sizes.json > probed.json` adds to the rows of `shrinking`'s table why a problem
+is not to be listed as available: its output does not depend on its inputs, it fails, or it is too quick to be timed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.api.sandboxes import open_sandbox
+from tracebench_core.contracts import NotMeasured, Sandbox
+from tracebench_kernelbench.modules.backends import TORCH, loaded_beforehand
+from tracebench_kernelbench.modules.constants import rewrite_constants
+from tracebench_kernelbench.modules.exercise import ModuleExercise
+from tracebench_kernelbench.modules.source import find_problems
+from tracebench_kernelbench.modules.stepping import judge_python
+from tracebench_kernelbench.modules.task import renamed
+from tracebench_kernelbench.options import Effort
+
+
+def probe(code: str, sandbox: Sandbox) -> dict[str, Any]:
+    """Judge a problem's own module; return its ratio to itself with the noise, or why there is none."""
+    try:
+        verdict = judge_python(ModuleExercise(code, TORCH), renamed(code), sandbox, Effort())
+    except NotMeasured as err:
+        return {"refused": str(err)}
+    if not verdict.correct:
+        return {"refused": f"The module differs from itself. {verdict.text}"}
+    metrics = verdict.metrics
+    return {"ratio": metrics["speedup_raw"], "noise": metrics["noise"], "ms": metrics["reference_ms"]}
+
+
+def main() -> None:
+    """Print the table with what was found in it, a line per problem; the ratios go to standard error."""
+    rows = json.load(sys.stdin)
+    problems = {(problem.level, problem.number): problem for problem in find_problems(Path(sys.argv[1]))}
+    with open_sandbox(preload=loaded_beforehand([TORCH])) as sandbox:
+        for row in rows:
+            row.pop("refused", None)
+            found = probe(rewrite_constants(problems[row["level"], row["id"]].read(), row["constants"]), sandbox)
+            print(row["level"], row["id"], found, file=sys.stderr, flush=True)  # noqa: T201
+            row.update({name: value for name, value in found.items() if name == "refused"})
+    print("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

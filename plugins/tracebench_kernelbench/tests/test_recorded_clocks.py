@@ -1,0 +1,122 @@
+"""What is made of times: recorded clocks, and no clock of the machine that runs the tests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tracebench_core.contracts import NotMeasured
+from tracebench_kernelbench.modules.memory import (
+    ARENA,
+    INPUTS,
+    TOLD,
+    Unreadable,
+    places,
+    say,
+    told,
+)
+from tracebench_kernelbench.modules.stepping import timing_of
+from tracebench_kernelbench.timing import compare
+
+WOBBLE = (1.0, 1.02, 0.99, 1.3, 1.0, 1.01, 0.98, 1.0, 1.03, 0.97)
+"""Of a machine that others use, too."""
+IDLE = [12e-6] * len(WOBBLE)
+
+
+def turns(reference: float, candidate: float, *, handing: float = 12e-6) -> list[tuple[float, float]]:
+    return [
+        (reference * one + handing, candidate * other + handing)
+        for one, other in zip(WOBBLE, WOBBLE[::-1], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("times", [1, 2, 5, 10])
+def test_work_done_so_often_is_worth_as_much_less(times: int) -> None:
+    timing = timing_of(turns(1e-3, times * 1e-3), IDLE)
+
+    assert 1 / (1 + timing.noise) <= timing.raw * times <= 1 + timing.noise
+    assert timing.score == (1.0 if times == 1 else timing.raw)
+    assert timing.noise < 0.1
+
+
+def test_what_a_lighter_handing_over_gains_lies_within_the_noise() -> None:
+    mine = [(1e-3 + 12e-6, 1e-3) for _ in WOBBLE]
+
+    assert timing_of(mine, IDLE).score == 1.0
+
+
+@pytest.mark.parametrize(
+    "spent",
+    [turns(0.0, 0.0), turns(0.0, 1e-3), turns(30e-6, 1e-3)],
+    ids=["no work", "none of the reference's", "work of twice the handing over"],
+)
+def test_what_is_below_the_resolution_is_not_measured(spent: list[tuple[float, float]]) -> None:
+    with pytest.raises(NotMeasured, match="too little to be timed"):
+        timing_of(spent, IDLE)
+
+
+@pytest.mark.parametrize(
+    "spent",
+    [[(0.0, 0.0)] * 10, [(1e-3, 0.0 if turn % 4 else 4e-3) for turn in range(40)], [(0.0, 1e-3)] * 10],
+    ids=["that stands still", "that moves at ticks", "of the reference that stands still"],
+)
+def test_a_clock_is_not_believed(spent: list[tuple[float, float]]) -> None:
+    with pytest.raises(NotMeasured, match="stands still"):
+        timing_of(spent, IDLE)
+
+
+def test_noise_holds_what_is_no_work_of_a_kernel() -> None:
+    plain, handed = compare([1000] * 9, [1000] * 9), compare([1000] * 9, [1000] * 9, handing=50)
+
+    assert handed.noise == pytest.approx(plain.noise + 0.05)
+
+
+def memory_of(text: Any, size: int | None = None) -> memoryview:
+    shared = memoryview(bytearray(INPUTS + 4096))
+    data = text if isinstance(text, bytes) else json.dumps(text).encode()
+    shared[TOLD : TOLD + 4] = (len(data) if size is None else size).to_bytes(4, "little")
+    shared[TOLD + 4 : TOLD + 4 + len(data)] = data
+    return shared
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        None, 3, {"a": 1}, [3], [[1, 2]], [[0, "float32", 4, 1]], [[0, "float32", [4], [1, 1]]], [[0, "float32", ["4"], [1]]],
+        [[0, "object", [4], [1]]], [[0, "bfloat16", [4], [1]]], [[0, ["float32"], [4], [1]]], [[-8, "float32", [4], [1]]],
+        [[INPUTS + 4090, "float32", [4], [1]]], [[0, "float32", [1 << 40], [0]]], [[0, "float32", [2, 2], [1 << 40, 1]]],
+        [[0, "float32", [4], [-8]]], [[1 << 62, "int8", [4], [1]]], [[0, "int8", [1] * 65, [1] * 65]], [[None, "int8", [1], [1]]],
+        [[True, "int8", [1], [1]]], b"", b"[", b"[" * 20000, b"\xff",
+    ],
+)  # fmt: skip
+def test_a_description_of_no_output_is_refused(rows: Any) -> None:
+    with pytest.raises(Unreadable):
+        told(memory_of(rows))
+
+
+def test_a_description_of_any_length_is_read_no_further_than_its_room() -> None:
+    with pytest.raises(Unreadable):
+        told(memory_of(b"[]", size=2**32 - 1))
+
+
+def test_outputs_are_read_as_they_lie_and_are_nobody_elses_any_more() -> None:
+    shared = memory_of([[INPUTS, "float32", [2, 3], [1, 2]], [0, "int64", [0, 4], [4, 1]]])
+    np.frombuffer(shared, np.float32, 6, INPUTS)[:] = np.arange(6)
+
+    read, empty = told(shared)
+    shared[INPUTS : INPUTS + 24] = bytes(24)
+
+    assert read.tolist() == [[0, 2, 4], [1, 3, 5]]
+    assert (empty.shape, empty.dtype) == ((0, 4), np.int64)
+
+
+def test_inputs_begin_on_pages_of_their_own_and_fit() -> None:
+    assert places([1, 4096, 4097, 0]) == [INPUTS, INPUTS + 4096, INPUTS + 8192, INPUTS + 16384]
+    huge = np.broadcast_to(np.zeros(1, np.int8), (ARENA,))
+    with pytest.raises(NotMeasured, match="gibibyte"):
+        say(memoryview(bytearray(16)), [huge])
+    with pytest.raises(NotMeasured, match="cannot be handed over"):
+        say(memoryview(bytearray(INPUTS)), [object()])
