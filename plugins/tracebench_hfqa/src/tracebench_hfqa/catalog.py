@@ -61,7 +61,7 @@ def _shared(name: str, entry: Entry, subtask: str | None) -> dict[str, Any]:
         "title": f"{title} ({SAMPLE_LABEL})" if sample else title,
         "description": entry.description,
         "tags": ("question answering", entry.family, *(("sample",) if sample else ())),
-        "version": TaskVersion(comparability=entry.version + SAMPLE_VERSIONS * sample),
+        "version": TaskVersion(comparability=_version(entry, subtask) + SAMPLE_VERSIONS * sample),
         "sandbox": (),
         "uses_model": True,
         "requires": () if sample or entry.shipped else _requires(told),
@@ -70,6 +70,11 @@ def _shared(name: str, entry: Entry, subtask: str | None) -> dict[str, Any]:
         "citation": entry.citation,
         "source": "comes with the plugin" if sample or entry.shipped else _origin(entry, told),
     }
+
+
+def _version(entry: Entry, subtask: str | None) -> int:
+    """Return the version of an entry's or a subtask's scores: what was raised for the task, and what for all of its family."""
+    return entry.versions.get(subtask or "", entry.version) + find_family(entry.family).version - 1
 
 
 def _requires(told: Settings) -> tuple[Requirement, ...]:

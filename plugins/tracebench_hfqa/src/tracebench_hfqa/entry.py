@@ -68,6 +68,8 @@ class Entry(Spec):
     """How the scores of the rows become the candidate's."""
     version: int = Field(default=1, ge=1)
     """Raise it when scores before and after must not be pooled."""
+    versions: dict[str, int] = Field(default_factory=dict)
+    """The same for single subtasks."""
 
     @model_validator(mode="after")
     def _has_a_split(self) -> Entry:

@@ -1,84 +1,171 @@
-"""Finding the answer in a reply: after the last "Answer:", inside `\\boxed{}`, without bold, fences, quotes and full stop."""
+"""Finding where a reply gives its answer: tags and JSON, then marked lines, then `\\boxed{}`, then "the answer is" in passing.
+
+The places come ranked, and each family takes the first that says anything of its kind. What is negated ("the answer is not") or only
+comments on an answer ("this answer is helpful") marks none.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from typing import Any
 
-MARKER = re.compile(
-    r"(?<![a-z])(?:(?:the|my)[ \t]+)?(?:(?:final|correct|best|right)[ \t]+)?(?:answer|option|choice)[*_]*"
-    r"(?:[ \t]*[:=][*_]*|[ \t]+is[*_]*[ \t]*:?)[*_]*",
+from tracebench_hfqa.families.decoration import bare, boxed
+
+KEYS = frozenset({"answer", "final_answer", "correct_answer", "response", "result", "choice", "option", "label"})
+OBJECT = re.compile(r"\{[^{}]{1,4000}\}")
+TAG = re.compile(r"[<\[](final_?answer|answer)[>\]](.*?)(?:[<\[]/\1[>\]]|\Z)", re.IGNORECASE | re.DOTALL)
+THOUGHT = re.compile(r"</(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
+
+_OWN = r"(?:the|my|our)[ \t]+"
+_KIND = r"(?:(?:final|correct|best|right)[ \t]+){0,2}(?:answer|option|choice)"
+_TO = r"(?:[ \t]+(?:to|for|of)[ \t]+[^.\n:=]{1,80}?)?"
+_COLON = r"[*_]*[ \t]*(?::|=(?!=)|→|->)(?:[*_]+(?=\s))?"
+_IS = r"[ \t]+(?:is|was|(?:would|should|must|will)[ \t]+be|equals)(?![\w'\u2019])(?:[*_]+(?=\s|:))?[ \t]*:?(?:[*_]+(?=\s))?"
+_BEFORE = r"(?:^[ \t>#*_`•-]*|(?<=\*\*)|(?<=__)|(?<=[.!?]\s))(?:(?:so|thus|therefore|hence|and|then)[ \t,]+)?"
+STRONG = re.compile(
+    rf"{_BEFORE}(?:{_OWN})?(?:{_KIND}{_TO}|ans)(?:{_COLON}|{_IS})"
+    rf"|(?<!\w)(?:{_OWN})?final[ \t]+answer{_TO}(?:{_COLON}|{_IS})",
+    re.IGNORECASE | re.MULTILINE,
+)
+WEAK = re.compile(
+    rf"(?<!\w)(?:{_OWN}{_KIND}{_TO}(?:{_COLON}|{_IS})"
+    rf"|(?:final|correct|best|right)[ \t]+(?:answer|option|choice){_TO}(?:{_COLON}|{_IS})"
+    rf"|(?:answer|option|choice){_COLON})",
     re.IGNORECASE,
 )
-BOX = "\\boxed{"
-WRAPPED = re.compile(r"^\\(?:text|texttt|mathrm|mathbf|textbf|mathit)\{(.*)\}$", re.DOTALL)
-PAIRS = (
-    ("**", "**"),
-    ("__", "__"),
-    ("`", "`"),
-    ('"', '"'),
-    ("'", "'"),
-    ("“", "”"),
-    ("$$", "$$"),
-    ("$", "$"),
-    ("\\(", "\\)"),
+NEGATED = re.compile(r"^[\s*_\"'(]*(?:\w+ly\s+)?(?:not|never|neither|anything but|cannot|unlikely)\b", re.IGNORECASE)
+COMMENT = re.compile(
+    r"^[\s*_\"'(]*(?:\w+ly\s+)?(?:(?:correct|right|wrong|incorrect|helpful|clear|obvious|useful|unclear|based|supported|found|given|stated|located"
+    r"|shown|as follows|because|explained|derived|accurate)\b"
+    r"|(?:in|from) (?:the |this )?(?:paragraphs?|passages?|texts?|contexts?|sections?|documents?|sentences?|notes?|article)\b)",
+    re.IGNORECASE,
 )
-DEEPEST = 8
-"""Decorations inside each other that are taken off."""
-FENCE = re.compile(r"^```[\w+-]*[ \t]*\n(.*?)\n?```$", re.DOTALL)
+RETRACTED = re.compile(
+    r"\b(?:wait|actually|on second thought|correction|sorry|i mean|scratch that)\b|^\W*(?:no|or|but|not|rather|instead)\b",
+    re.IGNORECASE,
+)
+INITIAL = re.compile(
+    r"(?:(?:^|[\s.(])[A-Za-z]|\b(?:Mr|Mrs|Ms|Dr|St|Sr|Jr|vs|Mt|Ft|Prof|Gen|Col|Lt|Capt|Sgt|Rev|Gov|Sen|Rep|Inc|Co|Corp|Ltd|etc|approx|ca))\.$"
+)
+STARTS = re.compile(r"\s+(?:This|That|These|The|It|I|He|She|They|We|Because|Explanation)\b")
+SENTENCE_END = re.compile(r"[.!?][\"'”\u2019*_)\]`$]*(?=\s+[\"“(*_]*[A-Z0-9])|\n")
+REASON = re.compile(
+    r"(?:,\s*|\s+)(?:because|since|according to|based on|as (?:stated|mentioned|shown|described)|which (?:is|was|means))\b"
+    r"|\s+[—\u2013]\s+|,\s*(?:not|rather than)\b",
+    re.IGNORECASE,
+)
+REMARK = re.compile(r"\s*\((?:[^()]*\s){2,}[^()]*\)\s*$|\s*\((?:not|see|as|the|from|in)\b.*\)\s*$", re.IGNORECASE)
+MOST = 20
+"""Marks of one kind that are looked at, from the last."""
+CORRECTED = re.compile(r"\b(?:wait|on second thought|scratch that|correction|i made a mistake)\b", re.IGNORECASE)
+FEW = 12
+"""Words of an answer that stands on a line of its own."""
 
 
-def final_answer(reply: str) -> str:
-    """Return what the reply gives as its answer: the marked part, else the last box, else the whole reply, undecorated."""
-    marked = after_marker(reply)
-    if marked is not None:
-        return bare(boxed(marked) or marked)
-    return bare(boxed(reply) or reply)
+def spoken(reply: str) -> str:
+    """Return a reply without the thoughts that a model wrote down before it."""
+    parts = THOUGHT.split(reply)
+    return parts[-1] if parts[-1].strip() else reply
 
 
-def after_marker(reply: str) -> str | None:
-    """Return the first line after the last "Answer:" or "the answer is" that is followed by anything; None without one."""
-    for found in reversed(list(MARKER.finditer(reply))):
-        tail = reply[found.end() :].strip()
-        if tail:
-            return tail if tail.startswith("```") else tail.splitlines()[0].strip()
-    return None
+def places(reply: str) -> Iterator[str]:
+    """Yield the places where a reply says that its answer stands, the most explicit first, of equal ones the last first."""
+    corrected = reply[max((m.end() for m in CORRECTED.finditer(reply)), default=0) :]
+    if STRONG.search(corrected) or WEAK.search(corrected) or boxed(corrected) is not None:
+        reply = corrected
+    yield from reversed([text for text in map(_of_object, OBJECT.findall(reply)[-MOST:]) if text])
+    yield from reversed([m[2].strip() for m in [*TAG.finditer(reply)][-MOST:] if m[2].strip()])
+    yield from _tails(STRONG, reply)
+    if (box := boxed(reply)) is not None and box.strip():
+        yield box
+    yield from _tails(WEAK, reply)
 
 
-def boxed(text: str) -> str | None:
-    r"""Return the content of the last `\boxed{…}`, braces balanced; None without one."""
-    start = text.rfind(BOX)
-    if start < 0:
-        return None
-    depth, first = 1, start + len(BOX)
-    for end in range(first, len(text)):
-        depth += (text[end] == "{") - (text[end] == "}")
-        if depth == 0:
-            return text[first:end]
-    return None
+def sentences(text: str) -> list[str]:
+    """Cut a text at ends of sentences and lines; initials and common abbreviations end none."""
+    found, start = [], 0
+    for end in SENTENCE_END.finditer(text):
+        if end[0] == "\n" or STARTS.match(text, end.end()) or not INITIAL.search(text[start : end.start() + 1]):
+            found.append(text[start : end.end()].strip())
+            start = end.end()
+    return [s for s in (*found, text[start:].strip()) if s]
 
 
-def bare(text: str) -> str:
-    """Return a text without the decoration around it and without its final full stop."""
-    text = text.strip()
-    for _ in range(DEEPEST):
-        before = text
-        if fenced := FENCE.match(text):
-            text = fenced[1].strip()
-        if (box := boxed(text)) is not None and text.startswith((BOX, "$" + BOX)):
-            text = box.strip()
-        if wrapped := WRAPPED.match(text):
-            text = wrapped[1].strip()
-        for left, right in PAIRS:
-            inner = text[len(left) : len(text) - len(right)]
-            if (
-                len(text) > len(left) + len(right)
-                and text.startswith(left)
-                and text.endswith(right)
-                and left not in inner
-            ):
-                text = inner.strip()
-        if text.endswith(".") and not text.endswith(".."):
-            text = text[:-1].rstrip()
-        if text == before:
-            break
-    return text
+def readings(reply: str) -> list[str]:
+    """Return the ways to read the one answer that a text reply gives, from its whole words to the shortest clause.
+
+    The last is the answer; the others are for golds that hold what elsewhere ends an answer, such as a full stop or a bracket.
+    """
+    reply = spoken(reply)
+    return [reply.strip(), bare(reply), *(marked(reply) or _narrowed(_own_line(reply)))]
+
+
+def marked(reply: str) -> list[str]:
+    """Return the readings of the place where a reply says that its answer stands; none when it says so nowhere."""
+    whole = []
+    for place in places(reply):
+        text = boxed(place) or place
+        whole += [text, bare(text)]
+        if not COMMENT.match(place):
+            return [*whole, *_narrowed(text)]
+    return []
+
+
+def _narrowed(text: str) -> list[str]:
+    """Return a text bare, then its first sentence, then that without a remark in brackets or a reason."""
+    text = bare(text)
+    first, *rest = sentences(text) or [""]
+    if rest and (RETRACTED.search(" ".join(rest)) or text.startswith(("[", "{")) or not _is_prose(" ".join(rest))):
+        return [text]
+    short = bare(REMARK.sub("", bare(first)))
+    clause = bare(REASON.split(short, maxsplit=1)[0])
+    return [text, bare(first), short, clause or short]
+
+
+def _is_prose(text: str, words: int = 3) -> bool:
+    return len(text.split()) >= words
+
+
+def _own_line(reply: str) -> str:
+    """Return the first line of a reply that goes on with prose, the last of one that led up to it, else the whole reply."""
+    lines = [line.strip() for line in bare(reply).splitlines() if line.strip()]
+    first, *others = lines or [""]
+    if not others:
+        return reply
+    if len(first.split()) <= FEW and _is_prose(others[0], 5) and not first.endswith(("?", ":")):
+        return reply if RETRACTED.search(" ".join(others)) else first
+    if len(lines[-1].split()) <= FEW and lines[-2].endswith((".", ":", "!")) and _is_prose(lines[-2], 5):
+        return lines[-1]
+    return reply
+
+
+def _tails(marker: re.Pattern[str], reply: str) -> list[str]:
+    """Return what follows each mark, to the end of its line; what follows a mark that is negated is no answer."""
+    found = []
+    for mark in reversed(list(marker.finditer(reply))[-MOST:]):
+        tail = reply[mark.end() :].lstrip()
+        line = tail.partition("\n")[0].strip()
+        if line.count("**") == 1:  # it closes what opened before the mark
+            line = line.removeprefix("**").strip()
+        if line and not NEGATED.match(line):
+            found.append(_fence(tail) if line.startswith("```") else line)
+    return found
+
+
+def _fence(tail: str) -> str:
+    end = tail.find("```", 3)
+    return tail if end < 0 else tail[: end + 3]
+
+
+def _of_object(text: str) -> str:
+    """Return what a JSON object names as the answer; empty when it is none, or names none."""
+    try:
+        held: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    for key, value in reversed(held.items()):
+        if key.strip().lower() in KEYS and value is not None and value != "":
+            return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return ""

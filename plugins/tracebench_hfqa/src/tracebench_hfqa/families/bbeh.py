@@ -1,7 +1,8 @@
 """BIG-Bench Extra Hard (Kazemi et al. 2025), by the rules of its evaluate.py.
 
-One departure: the authors take the full stop from the prediction and leave it on the reference, so that no reply could match a
-sentence; here the sentence does. The headline of a whole BBEH run is the harmonic mean over subtasks of accuracy plus one percentage point.
+Two departures: the authors take the full stop from the prediction and leave it on the reference, so that no reply could match a
+sentence; here the sentence does. And an answer may also stand in tags, JSON, a box, or after "Answer:". The headline of a whole
+BBEH run is the harmonic mean over subtasks of accuracy plus one percentage point.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tracebench_hfqa.families.answer import readings
 from tracebench_hfqa.families.family import Case, Family, Fields, Verdict, gold_of, text_of
 
 PREFIXES = ("The answer is:", "The final answer is ", "The final answer is: ", "The answer is ")
@@ -54,12 +56,17 @@ def is_match(prediction: str, reference: str) -> bool:
 
 def score(reply: str, case: Case) -> Verdict:
     """Score 1 or 0."""
-    extracted = extract(reply)
     reference = str(case.gold).strip().lower().replace(", ", ",")
-    right = float(is_match(extracted, reference) or (reference.endswith(".") and extracted == reference[:-1]))
+    found = [extract(reply), *map(extract, readings(reply))]
+    extracted = next((f for f in found if _is_right(f, reference)), found[-1])
+    right = float(_is_right(extracted, reference))
     return Verdict(
         score=right, metrics={"accuracy": right}, extracted=extracted, rule="" if right else _rule(reply, extracted)
     )
+
+
+def _is_right(prediction: str, reference: str) -> bool:
+    return is_match(prediction, reference) or (reference.endswith(".") and prediction == reference[:-1])
 
 
 def _unwrapped(answer: str) -> str:
@@ -83,6 +90,7 @@ FAMILY = Family(
     metric="accuracy",
     read=read,
     score=score,
+    version=2,
     gold_reply=lambda case: str(case.gold),
     asks_for='End with "The final answer is: " and the answer: (A) or (B) for a choice, else a number, a word or a list.',
 )

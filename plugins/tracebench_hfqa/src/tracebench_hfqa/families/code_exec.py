@@ -82,6 +82,7 @@ FAMILY = Family(
     metric="pass_at_1",
     read=read,
     score=score,
+    version=2,
     gold_reply=lambda case: str(case.gold),
     asks_for="Give only the whole function, in a ```python block.",
     sandboxed=True,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracebench_hfqa.families.alignment import best_alignment
-from tracebench_hfqa.families.answer import final_answer
+from tracebench_hfqa.families.answer import readings
 from tracebench_hfqa.families.context import paragraphs
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, RowError, Verdict, column, text_of
 
@@ -58,9 +58,31 @@ def measure(predicted: Sequence[str], gold: Sequence[str]) -> Measure:
     return Measure(em, round(best_alignment(table) / max(len(one), len(other)), 2))
 
 
-def readings(reply: str) -> list[list[str]]:
-    """Return the lists of spans that a reply may mean: a JSON list, parts at `;` or lines, else the whole or its parts at commas."""
-    answer = final_answer(reply)
+def lists_of(reply: str) -> list[list[str]]:
+    """Return the lists of spans that a reply may mean, by each reading of its answer; those of the last stand first."""
+    found = [spans for reading in reversed(readings(reply)) for spans in _lists(reading)]
+    return [spans for at, spans in enumerate(found) if spans not in found[:at]]
+
+
+def score(reply: str, case: Case) -> Verdict:
+    """Score by F1, the best over annotators."""
+    found = lists_of(reply)
+    equal = [spans for spans in found if any(measure(spans, gold).em for gold in case.gold)]
+    read_as = equal or _lists(readings(reply)[-1])
+    if not any(normalise(span) for spans in found for span in spans):
+        return Verdict(score=0.0, metrics={"em": 0.0, "f1": 0.0}, extracted="", rule="The reply holds no answer.")
+    pairs = [(measure(spans, gold), spans) for spans in read_as for gold in case.gold]
+    em, (best, spans) = max(m.em for m, _ in pairs), max(pairs, key=lambda pair: pair[0].f1)
+    return Verdict(
+        score=best.f1,
+        metrics={"em": em, "f1": best.f1},
+        extracted="; ".join(spans),
+        rule="" if em else _rule(spans, case),
+    )
+
+
+def _lists(answer: str) -> list[list[str]]:
+    """Return a JSON list's items, parts at `;`, `|` or lines, else the whole and its parts at commas."""
     try:
         listed = json.loads(answer)
     except (ValueError, RecursionError):
@@ -72,21 +94,6 @@ def readings(reply: str) -> list[list[str]]:
     else:
         found = [[answer], _parts(answer, r",\s+(?:and\s+)?|\s+and\s+")]
     return [spans for spans in found if 0 < len(spans) <= MOST_SPANS] or [[answer]]
-
-
-def score(reply: str, case: Case) -> Verdict:
-    """Score by F1, the best over annotators."""
-    spans = readings(reply)
-    if not any(normalise(s) for reading in spans for s in reading):
-        return Verdict(score=0.0, metrics={"em": 0.0, "f1": 0.0}, extracted="", rule="The reply holds no answer.")
-    pairs = [(measure(reading, gold), reading) for reading in spans for gold in case.gold]
-    em, (best, reading) = max(m.em for m, _ in pairs), max(pairs, key=lambda pair: pair[0].f1)
-    return Verdict(
-        score=best.f1,
-        metrics={"em": em, "f1": best.f1},
-        extracted="; ".join(reading),
-        rule="" if em else _rule(reading, case),
-    )
 
 
 def _rule(reading: Sequence[str], case: Case) -> str:
@@ -152,6 +159,7 @@ FAMILY = Family(
     metric="f1",
     read=read,
     score=score,
+    version=2,
     gold_reply=lambda case: "; ".join(case.gold[0]),
     asks_for="Give only the answer: a number, a date or the words of the passage; separate several with `; `.",
 )

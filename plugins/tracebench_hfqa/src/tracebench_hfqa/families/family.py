@@ -102,6 +102,8 @@ class Family:
     """The shortest reply that scores 1."""
     asks_for: str = "Give only the answer."
     """The form of the answer, in words for a model."""
+    version: int = 1
+    """Raised when replies score otherwise than before."""
     sandboxed: bool = False
     """The reply is code, and `score` may not be called: the guide runs it."""
 

@@ -7,23 +7,32 @@ lists, asks or repeats numbers states none.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from tracebench_hfqa.families.answer import after_marker, bare, boxed
+from tracebench_hfqa.families.answer import RETRACTED, places, sentences, spoken
+from tracebench_hfqa.families.decoration import bare, boxed
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, RowError, Verdict, gold_of, text_of
+from tracebench_hfqa.families.numbers import Written, numbers_in, plain
 
-SIGN = "-\u2212"
-"""The hyphen and the typographic minus."""
-NUMBER = re.compile(
-    rf"(?<![\w.])[+{SIGN}]?[ \t]?[$€£]?[ \t]?[{SIGN}]?(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,40}})(?:\.\d{{1,40}})?(?:/\d{{1,40}})?(?![\d/])"
-    rf"|(?<![\w.])[{SIGN}]?\.\d{{1,40}}"
+HASHES = re.compile(r"####([^\w\n.-]*-?\.?\d.*)")
+BEFORE = re.compile(
+    r"^[\W_]*(?:(?:about|approximately|exactly|roughly|only|a total of|equal to|x|it is|it's|usd|eur|rs)\W*)?$", re.I
 )
-HASHES = re.compile(r"####[ \t]*(.*)")
-HEDGE = re.compile(r"^[\s%°]*(?:,|;|/|or\b|and\b|to\b|-|\u2013)?\s*(?:or\b|and\b)?\s*$", re.IGNORECASE)
-SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-WHITE = str.maketrans({"\u00a0": " ", "\u2009": " ", "\u202f": " "})
+HEDGE = re.compile(r"^[\s%°*_$\")\]}]*(?:,|;|/|or\b|and\b|to\b|-|\u2013)?\s*(?:or\b|and\b)?[\s$]*$", re.IGNORECASE)
+DENIED = re.compile(r"\b(?:not|rather than|instead of|isn't|never)\s+(?:just\s+|only\s+)?[$€£¥₹]?-?[\d.,]*\d", re.IGNORECASE)  # fmt: skip
+TURNED_DOWN = re.compile(
+    r"[$€£¥₹]?-?\d[\d.,]*\s+(?:is|are|was|would be)\s+(?:\w+ly\s+)?(?:not|wrong|incorrect)\b", re.IGNORECASE
+)
+ALONE = re.compile(r"[$€£¥₹~≈\s]*-?[\d.,]*\d[$€£¥₹%.\s]*")
+REASON = re.compile(r"[;(]|,?\s(?:because|since|as|so that|which|from|after|who)\s", re.IGNORECASE)
+OPERATOR = re.compile(r"^\s*(?:[-+*/x\u00d7÷^=\u2212]|times|plus|minus|divided)\s*[\d($]", re.IGNORECASE)
+CONCLUDED = re.compile(
+    r"=|\b(?:so|thus|therefore|hence|altogether|equals?|total of|which is|leaves?|leaving|makes?|making|gives?|giving|is|are)\b",
+    re.IGNORECASE,
+)
+NONE, SEVERAL = None, ""
 
 
 def read(row: Mapping[str, Any], fields: Fields) -> Case:
@@ -39,68 +48,95 @@ def read(row: Mapping[str, Any], fields: Fields) -> Case:
 
 def number(text: str) -> Fraction | None:
     """Return the value of a text that is one number with, at most, a currency or a unit; None for anything else."""
-    found = list(NUMBER.finditer(text))
-    return _value(found[0].group()) if len(found) == 1 else None
+    found = list(numbers_in(plain(text)))
+    return found[0].value if len(found) == 1 else None
 
 
 def stated(reply: str) -> str:
     """Return the number that the reply gives as its answer, as written; empty when it states none or several."""
-    reply = reply.translate(WHITE)
+    reply = spoken(reply)
     if hashes := HASHES.search(reply):  # the authors take the first
-        return _leading(bare(hashes[1]))
-    marked = after_marker(reply)
-    for place in (boxed(reply) if marked is None else boxed(marked), marked):
-        if place is not None:
-            return _leading(bare(place))
-    sentences = [s for s in SENTENCE.split(bare(reply)) if s.strip()]
-    return _only(sentences[-1]) if sentences and not sentences[-1].rstrip().endswith("?") else ""
+        return _of_place(hashes[1]) or ""
+    for place in places(reply):
+        found = _of_place(boxed(place) or place)
+        if found is not NONE:
+            return found
+    return _of_prose(reply)
 
 
 def score(reply: str, case: Case) -> Verdict:
     """Score 1 when the stated number equals the gold one."""
     extracted = stated(reply)
-    value = _value(extracted) if extracted else None
-    right = float(value is not None and value == number(case.gold))
+    right = float(bool(extracted) and number(extracted) == number(case.gold))
     return Verdict(
         score=right, metrics={"accuracy": right}, extracted=extracted, rule="" if right else _rule(reply, extracted)
     )
 
 
-def _leading(text: str) -> str:
-    """Return the number that a marked answer gives: the result of its last equation, else its first, unless others compete."""
-    text = text.rsplit("=", 1)[-1]
-    found = list(NUMBER.finditer(text))
+def _of_place(place: str) -> str | None:
+    """Return the number of a marked place: one that opens it, else the only one of its sentence; `NONE` when it holds none."""
+    first, *rest = _said(place) or [""]
+    found = list(numbers_in(first))
     if not found:
-        return ""
-    first = found[0]
-    if (
+        return NONE
+    if BEFORE.match(first[: found[0].start]) and not OPERATOR.match(first[found[0].end :]):
+        return SEVERAL if _competes(first, found) else found[0].text
+    if any(True for sentence in rest for _ in numbers_in(sentence)):
+        return _of_prose("\n".join([first, *rest]))
+    clause = REASON.split(first)[0]
+    return _result(clause) or _result(first)
+
+
+def _competes(text: str, found: Sequence[Written]) -> bool:
+    """Tell whether a second number stands beside the first as an alternative to it."""
+    return (
         len(found) > 1
-        and HEDGE.match(text[first.end() : found[1].start()])
-        and _value(found[1].group()) != _value(first.group())
-    ):
-        return ""
-    return first.group()
+        and found[1].value != found[0].value
+        and HEDGE.match(text[found[0].end : found[1].start]) is not None
+    )
 
 
-def _only(sentence: str) -> str:
-    """Return the one number of an unmarked sentence; with an equation in it, the result of the last."""
-    found = {_value(m.group()): m.group() for m in NUMBER.finditer(sentence.rsplit("=", 1)[-1])}
-    return next(iter(found.values())) if len(found) == 1 else ""
+def _of_prose(reply: str) -> str:
+    """Return the number of an unmarked reply: the one that its last sentence with any concludes with."""
+    said = _said(reply)
+    if len(said) > 1 and ALONE.fullmatch(said[0]) and not RETRACTED.search(" ".join(said[1:])) and _is_told(said[1]):
+        return _result(said[0])
+    if said and said[-1].rstrip(" *_").endswith("?"):
+        return SEVERAL
+    for sentence in reversed(said):
+        if any(True for _ in numbers_in(sentence)):
+            return _result(sentence)
+    return SEVERAL
 
 
-def _value(written: str) -> Fraction | None:
-    """Return a written number's value; None when it divides by zero."""
-    plain = re.sub(r"[$€£,\s+]", "", written).replace(SIGN[-1], "-")
-    try:
-        return Fraction(plain) if "/" not in plain else Fraction(plain.split("/")[0]) / Fraction(plain.split("/")[1])
-    except (ValueError, ZeroDivisionError):
-        return None
+def _said(text: str) -> list[str]:
+    """Return the sentences of a text without the numbers that it turns down."""
+    return sentences(TURNED_DOWN.sub(" ", DENIED.sub(" ", plain(bare(text)))))
+
+
+def _is_told(sentence: str) -> bool:
+    return len(re.findall(r"[^\W\d_]{2,}", sentence)) > 2  # noqa: PLR2004 - words, not a further number
+
+
+def _result(sentence: str) -> str:
+    """Return the one number of a sentence; with several, the one after its last word that concludes."""
+    if only := _only(sentence):
+        return only
+    for mark in reversed(list(CONCLUDED.finditer(sentence))):
+        if any(True for _ in numbers_in(sentence[mark.end() :])):
+            return _only(sentence[mark.end() :])
+    return SEVERAL
+
+
+def _only(text: str) -> str:
+    found = {written.value: written.text for written in numbers_in(text)}
+    return next(iter(found.values())) if len(found) == 1 else SEVERAL
 
 
 def _rule(reply: str, extracted: str) -> str:
     if extracted:
         return "The number is another one."
-    if not NUMBER.search(reply):
+    if not any(True for _ in numbers_in(plain(reply))):
         return "The reply holds no number."
     return "The reply states no single number as its answer: end with `#### ` and the number."
 
@@ -109,6 +145,7 @@ FAMILY = Family(
     metric="accuracy",
     read=read,
     score=score,
+    version=2,
     gold_reply=lambda case: str(case.gold),
     asks_for="End with `#### ` and the number.",
 )

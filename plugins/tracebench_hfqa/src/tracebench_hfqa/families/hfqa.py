@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracebench_hfqa.families import text
-from tracebench_hfqa.families.answer import final_answer
+from tracebench_hfqa.families.answer import readings
 from tracebench_hfqa.families.context import paragraphs
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, Verdict, gold_of, text_of
 
@@ -46,7 +46,7 @@ def measure(extracted: str, gold: str) -> tuple[float, float]:
 
 def score(reply: str, case: Case) -> Verdict:
     """Score the reply's answer by F1, the best over the gold answers."""
-    extracted = final_answer(reply)
+    extracted = text.settled(readings(reply), case.gold)
     pairs = [measure(extracted, gold) for gold in case.gold]
     em, f1 = max(em for em, _ in pairs), max(f1 for _, f1 in pairs)
     rule = "" if em else text.words(gold=case.gold[0], extracted=extracted)
@@ -57,6 +57,7 @@ FAMILY = Family(
     metric="f1",
     read=read,
     score=score,
+    version=2,
     gold_reply=lambda case: str(case.gold[0]),
     asks_for="Give only the answer: a name, a date, a number, a short phrase, yes or no.",
 )

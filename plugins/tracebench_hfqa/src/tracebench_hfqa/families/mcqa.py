@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracebench_hfqa.families.answer import after_marker, bare, boxed
+from tracebench_hfqa.families.choice import chosen
 from tracebench_hfqa.families.context import paragraphs
 from tracebench_hfqa.families.family import (
     Case,
@@ -26,8 +26,6 @@ from tracebench_hfqa.families.family import (
 from tracebench_hfqa.families.text import normalise
 
 PREFIXED = re.compile(r"^\(?([A-Z])[).:]\s*(.*)$", re.DOTALL)
-SHORT = 80
-"""Longest unmarked last line, in characters, in which a bare letter is a label."""
 
 
 def read(row: Mapping[str, Any], fields: Fields) -> Case:
@@ -41,19 +39,6 @@ def read(row: Mapping[str, Any], fields: Fields) -> Case:
         context=paragraphs(row, fields),
         options=options,
     )
-
-
-def chosen(reply: str, options: Sequence[Option]) -> str:
-    """Return the label of the one option that a reply names; empty when it names none or several."""
-    marked = after_marker(reply)
-    answer = bare((boxed(reply) if marked is None else boxed(marked)) or (reply if marked is None else marked))
-    if (whole := _whole(answer, options)) or marked is not None:
-        return whole or _one(_labels(answer, options, bold=True))
-    if len(named := _labels(answer, options, bold=False)) > 1:
-        return ""
-    lines = [line for line in answer.splitlines() if line.strip()]
-    last = bare(lines[-1]) if lines else ""
-    return _whole(last, options) or _one(_labels(last, options, bold=len(last) <= SHORT)) or _one(named)
 
 
 def score(reply: str, case: Case) -> Verdict:
@@ -70,40 +55,6 @@ def score(reply: str, case: Case) -> Verdict:
         )
     )
     return Verdict(score=right, metrics={"accuracy": right}, extracted=label, rule=rule)
-
-
-def _whole(answer: str, options: Sequence[Option]) -> str:
-    """Read an answer that is nothing but a label, a label with its text, or a text."""
-    for label, _ in options:
-        forms = {f"{label}", f"({label})", f"{label})", f"[{label}]", f"{label}:"}
-        if answer.upper() in {f.upper() for f in forms}:
-            return label
-    plain = normalise(answer)
-    same = [o.label for o in options if plain and plain in {normalise(o.text), normalise(f"{o.label} {o.text}")}]
-    return _one(same)
-
-
-def _labels(text: str, options: Sequence[Option], *, bold: bool) -> list[str]:
-    """Return the labels that a text names: `(B)`, a leading `B.`, and (`bold`) a letter standing alone that is no word."""
-    found: dict[str, None] = {}
-    for label, _ in options:
-        exact = re.escape(label)
-        forms = [rf"\({exact}\)", rf"^\s*{exact}[).:](?!\d)"]
-        if bold:
-            word = label in {"A", "I"} or label.isdigit()
-            forms.append(
-                rf"(?<![\w'.(-]){exact}(?=[.,;:!)*/]|$|\s+(?:or|and|nor)\b)(?!\.\d)"
-                if word
-                else rf"(?<![\w'.(-]){exact}(?![\w'-])"
-            )
-            forms.append(rf"^\s*{exact}\s*[-\u2013,]" if word else rf"^\s*{exact}\b")
-        if any(re.search(form, text, re.MULTILINE) for form in forms):
-            found[label] = None
-    return list(found)
-
-
-def _one(labels: Sequence[str]) -> str:
-    return labels[0] if len(labels) == 1 else ""
 
 
 def _options(raw: Any) -> tuple[Option, ...]:
@@ -145,6 +96,7 @@ FAMILY = Family(
     metric="accuracy",
     read=read,
     score=score,
+    version=2,
     gold_reply=lambda case: str(case.gold),
     asks_for="End with `Answer: ` and the label of one option.",
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracebench_hfqa.families import text
-from tracebench_hfqa.families.answer import final_answer
+from tracebench_hfqa.families.answer import readings
 from tracebench_hfqa.families.context import paragraphs
 from tracebench_hfqa.families.family import Case, Family, Fields, Verdict, gold_of, text_of
 
@@ -25,7 +25,7 @@ def read(row: Mapping[str, Any], fields: Fields) -> Case:
 
 def score(reply: str, case: Case) -> Verdict:
     """Score the reply's answer by F1."""
-    extracted = final_answer(reply)
+    extracted = text.settled(readings(reply), case.gold)
     em = max(text.exact(extracted, gold) for gold in case.gold)
     f1 = max(text.token_f1(extracted, gold) for gold in case.gold)
     rule = "" if em else text.words(gold=case.gold[0], extracted=extracted)
@@ -36,6 +36,7 @@ FAMILY = Family(
     metric="f1",
     read=read,
     score=score,
+    version=2,
     gold_reply=lambda case: str(case.gold[0]),
     asks_for="Give only the answer: a name, a date, a number or a short phrase.",
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracebench_hfqa.families import text
-from tracebench_hfqa.families.answer import final_answer
+from tracebench_hfqa.families.answer import readings
 from tracebench_hfqa.families.context import paragraphs
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, RowError, Verdict, column, gold_of
 
@@ -33,7 +33,7 @@ def read(row: Mapping[str, Any], fields: Fields) -> Case:
 
 def score(reply: str, case: Case) -> Verdict:
     """Score the reply's answer by F1; ties between annotators go to the first."""
-    extracted = final_answer(reply)
+    extracted = text.settled(readings(reply), [gold for gold, _ in case.gold])
     f1, gold, kind = max(((text.token_f1(extracted, g), g, k) for g, k in case.gold), key=lambda found: found[0])
     rule = "" if f1 == 1 else text.words(gold=gold, extracted=extracted)
     return Verdict(score=f1, metrics={"f1": f1, f"f1_{kind}": f1}, extracted=extracted, rule=rule)
@@ -63,6 +63,7 @@ FAMILY = Family(
     metric="f1",
     read=read,
     score=score,
+    version=2,
     gold_reply=lambda case: str(case.gold[0][0]),
     asks_for='Give only the answer; "Unanswerable" when the text does not say.',
 )

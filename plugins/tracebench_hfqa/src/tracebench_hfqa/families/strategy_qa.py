@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tracebench_hfqa.families.answer import after_marker, bare, boxed
+from tracebench_hfqa.families.answer import places, sentences, spoken
+from tracebench_hfqa.families.decoration import bare, boxed
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, RowError, Verdict, column, text_of
 
 SAID = re.compile(r"(?<![\w'-])(yes|no|true|false)(?![\w'-])", re.IGNORECASE)
@@ -15,6 +16,11 @@ CLOSING = re.compile(
     r"(?:^|[.:;!?\n—\u2013]|\bis|\banswer)[\s*_\"'`(]*(yes|no|true|false)[\s.!*_\"'`)]*$", re.IGNORECASE
 )
 LAST = re.compile(r"(?<![\w'-])(yes|no|true|false)[\s.!*_\"'`)]*$", re.IGNORECASE)
+DENIED = re.compile(
+    r"(?:,\s*)?\b(?:not|never|rather than|instead of)\s+[\"'“\u2018*]*(?:yes|no|true|false)\b[\"'”\u2019*]*",
+    re.IGNORECASE,
+)
+NOT_SO = re.compile(r"(?:\bnot|n['\u2019]t)\s+(true|false)\b", re.IGNORECASE)
 TRUE = frozenset({"yes", "true"})
 WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
@@ -32,17 +38,24 @@ def read(row: Mapping[str, Any], fields: Fields) -> Case:
 
 def said(reply: str) -> str:
     """Return `yes` or `no` when the reply says one of them and does not take it back; empty otherwise."""
-    marked = boxed(reply) or after_marker(reply)
-    if marked is not None:
-        return _one({m[1].lower() in TRUE for m in SAID.finditer(bare(marked))})
-    text = reply.strip()
+    reply = spoken(reply)
+    for place in places(reply):
+        text = _settled(bare(boxed(place) or place))
+        first = (sentences(text) or [""])[0]
+        if leading := LEADING.search(first):
+            return _one({leading[1].lower() in TRUE}) if not _lists(first) else ""
+        if found := _words(first):
+            return _one(found)
+    text = _settled(reply.strip())
     found = {m[1].lower() in TRUE for m in (LEADING.search(text), CLOSING.search(text)) if m}
     if found and (last := LAST.search(text)):
         found.add(last[1].lower() in TRUE)
     if found:
         return _one(found) if not _lists(text) else ""
-    sentences = [s for s in re.split(r"(?<=[.!?])\s+|\n+", text) if s.strip()]
-    return _one({m[1].lower() in TRUE for m in SAID.finditer(sentences[-1])}) if sentences else ""
+    for sentence in reversed(sentences(text)):
+        if not sentence.endswith("?") and (found := _words(sentence)):
+            return _one(found)
+    return ""
 
 
 def score(reply: str, case: Case) -> Verdict:
@@ -57,11 +70,19 @@ def score(reply: str, case: Case) -> Verdict:
     return Verdict(score=right, metrics={"accuracy": right}, extracted=extracted, rule=rule)
 
 
+def _settled(text: str) -> str:
+    """Return a text in which "not true" is false, and what is only denied is not said."""
+    text = NOT_SO.sub(lambda m: "false" if m[1].lower() == "true" else "true", text)
+    return DENIED.sub(" ", text)
+
+
+def _words(sentence: str) -> set[bool]:
+    return {m[1].lower() in TRUE for m in SAID.finditer(sentence)}
+
+
 def _lists(text: str) -> bool:
     """Tell whether nothing but both words is said, as in "yes, no"."""
-    return len({w.lower() in TRUE for w in SAID.findall(text)}) > 1 and not re.search(
-        r"[^\W\d_]{4,}", SAID.sub("", text)
-    )
+    return len(_words(text)) > 1 and not re.search(r"[^\W\d_]{4,}", SAID.sub("", text))
 
 
 def _one(found: set[bool]) -> str:
@@ -72,6 +93,7 @@ FAMILY = Family(
     metric="accuracy",
     read=read,
     score=score,
+    version=2,
     gold_reply=lambda case: "yes" if case.gold else "no",
     asks_for="Say yes or no.",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
+from collections.abc import Sequence
 
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -29,6 +30,11 @@ def token_f1(prediction: str, gold: str) -> float:
         return 0.0
     precision, recall = same / len(one), same / len(other)
     return 2 * precision * recall / (precision + recall)
+
+
+def settled(readings: Sequence[str], golds: Sequence[str]) -> str:
+    """Return the reading of a reply that equals a gold answer after normalisation, else the last, which is its answer."""
+    return next((r for r in readings if any(exact(r, gold) for gold in golds)), readings[-1])
 
 
 def words(*, gold: str, extracted: str) -> str:

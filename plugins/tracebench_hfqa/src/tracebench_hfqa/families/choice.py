@@ -1,0 +1,182 @@
+"""Reading which option a reply chooses: a label that opens its answer, an option's text, or the one that its words single out.
+
+Options that a reply turns down ("not A", "(C) is wrong") are not named by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tracebench_hfqa.families.answer import REASON, places, sentences, spoken
+from tracebench_hfqa.families.decoration import bare, boxed
+from tracebench_hfqa.families.family import Option
+from tracebench_hfqa.families.text import normalise
+
+SHORT = 80
+"""Longest unmarked last line, in characters, in which a bare letter is a label."""
+NOUN = r"(?:(?:the\s+)?(?:option|choice|answer|letter|number)\s+)?"
+OPEN, CLOSE = r"[\s*_(\[{\"'“\u2018`$]*", r"[)\]}\"'”\u2019*_`$]*"
+JOIN = r"[.:]?\s*(?:/|,?\s*(?:or|and|&)\s+|,\s*)"
+TAKEN_BACK = re.compile(r"\b(?:wait|actually|on second thought|correction|sorry|i mean)\b|^\W*(?:or|but)\b", re.IGNORECASE)  # fmt: skip
+NEGATION = re.compile(
+    r"\b(?:not|never|cannot|neither|nor|rather than|instead of|except)\b|n['\u2019]t\b", re.IGNORECASE
+)
+SEVERAL = ""
+
+
+def chosen(reply: str, options: Sequence[Option]) -> str:
+    """Return the label of the one option that a reply names; empty when it names none or several."""
+    reply = spoken(reply)
+    if whole := _whole(reply, options):
+        return whole
+    for place in places(reply):
+        found = _of_place(boxed(place) or place, options)
+        if found is not None:
+            return found
+    return _of_prose(reply, options)
+
+
+def _of_place(place: str, options: Sequence[Option]) -> str | None:
+    """Return the option that a marked place gives, `SEVERAL` when it gives more, None when it speaks of none."""
+    text = bare(place)
+    if whole := _whole(text, options):
+        return whole
+    first = _without_denied((sentences(text) or [""])[0], options)
+    opening = [o.label for o in options if _opens(first, o.label)]
+    if len(opening) == 1:
+        return opening[0] if not _goes_on(first, opening[0], options) else SEVERAL
+    clause = REASON.split(first)[0]
+    if whole := _whole(clause, options) or _whole(first, options):
+        return whole
+    named = _labels(first, options, bold=True) or _texts(clause, options)
+    return _one(named) if named else None
+
+
+def _of_prose(reply: str, options: Sequence[Option]) -> str:
+    """Return the option of an unmarked reply: its first or last line where that is one, else what its words single out."""
+    lines = [line.strip() for line in bare(reply).splitlines() if line.strip()]
+    asks = reply.rstrip(" *_").endswith("?")
+    if (
+        not lines or asks or len({label for line in lines if (label := _whole(line, options))}) > 1
+    ):  # the options once more
+        return SEVERAL
+    if first := _first_line(lines[0], options):
+        return SEVERAL if TAKEN_BACK.search(" ".join([*sentences(lines[0])[1:], *lines[1:]])) else first
+    text, last = _without_denied(reply, options), _without_denied(lines[-1], options)
+    if found := _whole(last, options) or _one(_in_words(text, options)):
+        return found
+    named = _labels(text, options, bold=False)
+    if len(named) > 1:
+        return SEVERAL if len(lines) == 1 else _one(_labels(last, options, bold=len(last) <= SHORT))
+    return (
+        _one(_labels(last, options, bold=len(last) <= SHORT)) or _one(named) or _opening_or_text(reply, text, options)
+    )
+
+
+def _first_line(line: str, options: Sequence[Option]) -> str:
+    """Return the option that a line is, or that its first sentence is, or whose label and text it begins with."""
+    begun = [o.label for o in options if f"{normalise(line)} ".startswith(f"{normalise(' '.join(o))} ")]
+    return _whole(line, options) or _whole((sentences(line) or [""])[0], options) or _one(begun)
+
+
+def _opening_or_text(reply: str, text: str, options: Sequence[Option]) -> str:
+    """Return the option whose label opens a text, else the one whose text it holds, unless it denies something."""
+    opening = [o.label for o in options if _opens(text, o.label)]
+    if opening:
+        return _one([label for label in opening if not _goes_on(text, label, options)])
+    return SEVERAL if NEGATION.search(reply) else _one(_texts(reply, options))
+
+
+def _whole(text: str, options: Sequence[Option]) -> str:
+    """Read a text that is nothing but a label, a label with its text, or a text."""
+    text = bare(text)
+    for label, _ in options:
+        if re.fullmatch(rf"{NOUN}[(\[{{]?{re.escape(label)}[)\]}}.:]*", text, re.IGNORECASE):
+            return label
+    plain = normalise(text)
+    same = [o.label for o in options if plain and plain in {normalise(o.text), normalise(f"{o.label} {o.text}")}]
+    return _one(same)
+
+
+def _opens(text: str, label: str) -> bool:
+    """Tell whether a text begins with a label; `A` and `I` before a lower-case word, and a number before a word, are none."""
+    exact = re.escape(label)
+    word = label in {"A", "I"} or label.isdigit()
+    further = "" if word else r"|\s"
+    after = (
+        rf"(?=[)\]}}\"'”\u2019*_`$,;:!]|\.(?!\d)|\s*[-—\u2013]|\s*$"
+        rf"|\s+\(|\s+(?:because|since|is|as|or|and)\b{further})"
+    )
+    return re.match(rf"^{OPEN}(?i:{NOUN})[(\[{{*]*{exact}{after}", text) is not None
+
+
+def _goes_on(text: str, label: str, options: Sequence[Option]) -> bool:
+    """Tell whether another label stands beside the one that opens a text, as in "A or C"."""
+    others = "|".join(re.escape(o.label) for o in options if o.label != label)
+    beside = (
+        rf"^{OPEN}(?i:{NOUN})[(\[{{*]*{re.escape(label)}{CLOSE}(?i:{JOIN})(?i:{NOUN})[(\[{{*]*(?:{others})(?![\w'])"
+    )
+    return bool(others) and re.match(beside, text) is not None
+
+
+def _without_denied(text: str, options: Sequence[Option]) -> str:
+    """Return a text without the options that it turns down."""
+    labels = "|".join(re.escape(o.label) for o in options)
+    one = rf"[(\[]?(?:{labels})[)\]]?(?![\w'])"
+    many = rf"{one}(?:(?:,\s*|\s+)(?:and\s+|or\s+)?{one}){{0,7}}"
+    before = rf"(?i:\b(?:not|nor|neither|rather than|instead of|unlike|except)\s+{NOUN}){many}"
+    behind = (
+        rf"(?<![\w'])(?i:{NOUN}){many}\s+"
+        r"(?i:(?:is|are|was|were|would be|can(?:not)? be)\s*(?:\w+\s+)?(?:not\b|n['\u2019]t|wrong|incorrect|false)|isn['\u2019]t|cannot)"
+    )
+    return re.sub(behind, " ", re.sub(before, " ", text))
+
+
+def _in_words(text: str, options: Sequence[Option]) -> list[str]:
+    """Return the labels that a text chooses in words: "B is correct", "I choose (B)"."""
+    found = []
+    for label, _ in options:
+        exact = rf"[(\[\"'*]*{re.escape(label)}[)\]\"'*]*"
+        best = r"(?i:the\s+|most\s+|also\s+)*(?i:correct|right|best|answer|likely|appropriate|true)\b"
+        forms = (
+            rf"(?<![\w'])(?i:{NOUN}){exact}(?:\s+\([^()]*\))?\s+(?i:is|would be)\s+{best}",
+            rf"(?i:\b(?:choose|pick|select|go with|chose|selected|going with)\s+{NOUN}){exact}(?=[.,;:!]|\s*$|\s+(?i:because|since|as)\b)",
+        )
+        if any(re.search(form, text, re.MULTILINE) for form in forms):
+            found.append(label)
+    return found
+
+
+def _labels(text: str, options: Sequence[Option], *, bold: bool) -> list[str]:
+    """Return the labels that a text names: `(B)`, a leading `B.`, and (`bold`) a letter standing alone that is no word."""
+    found: dict[str, None] = {}
+    for label, _ in options:
+        exact = re.escape(label)
+        forms = [rf"\({exact}\)", rf"^\s*{exact}[).:](?!\d)"]
+        if bold:
+            word = label in {"A", "I"} or label.isdigit()
+            forms.append(
+                rf"(?<![\w'.(-]){exact}(?=[.,;:!)*/]|$|\s+(?:or|and|nor)\b)(?!\.\d)"
+                if word
+                else rf"(?<![\w'.(-]){exact}(?![\w'-])"
+            )
+            forms.append(rf"^\s*{exact}\s*[-\u2013,]" if word else rf"^\s*{exact}\b")
+        if any(re.search(form, text, re.MULTILINE) for form in forms):
+            found[label] = None
+    return list(found)
+
+
+def _texts(text: str, options: Sequence[Option]) -> list[str]:
+    """Return the labels of the options whose texts stand in a text, less those within a longer one that does."""
+    held = f" {normalise(text)} "
+    found = [(o.label, plain) for o in options if (plain := normalise(o.text)) and f" {plain} " in held]
+    return [
+        label
+        for label, plain in found
+        if not any(plain != other and f" {plain} " in f" {other} " for _, other in found)
+    ]
+
+
+def _one(labels: Sequence[str]) -> str:
+    return labels[0] if len(labels) == 1 else SEVERAL

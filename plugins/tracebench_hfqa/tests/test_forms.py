@@ -1,0 +1,48 @@
+"""Every gold answer of the sample rows in every form, and wrong answers in the same forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tracebench_hfqa.declared import shipped_entries
+from tracebench_hfqa.entry import Entry
+from tracebench_hfqa.families import find_family
+from tracebench_hfqa.families.family import Case
+from tracebench_hfqa.families.gsm8k import stated
+from tracebench_hfqa.forms import SPELLINGS, forms, gold_of, hedges, rival_of
+from tracebench_hfqa.rows.folder import read_file
+from tracebench_hfqa.rows.opening import SAMPLES, read_cases
+
+ENTRIES = [e for e in shipped_entries() if e.family in SPELLINGS and e.id not in {"bbeh_eight", "bbeh_horizon"}]
+LEAST = 60
+ROWS = 3
+"""Rows of a file that are tried in every form."""
+
+
+def cases(entry: Entry) -> Iterator[Case]:
+    for path in sorted(SAMPLES.glob(f"{entry.dataset_id.split('/')[-1].lower()}*.jsonl")):
+        yield from list(read_cases(entry, "any", read_file(path), where=str(path)))[: 1 if entry.subtasks else ROWS]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=[e.id for e in ENTRIES])
+def test_an_answer_scores_the_same_in_every_form(entry: Entry) -> None:
+    family = find_family(entry.family)
+    tried = 0
+    for case in cases(entry):
+        gold, rival = gold_of(entry.family, case), rival_of(entry.family, case)
+        right, wrong = list(forms(entry.family, gold, rival)), list(forms(entry.family, rival, gold))
+        assert len({form.reply for form in right}) >= LEAST
+        assert {f.name: f.reply for f in right if family.score(f.reply, case).score != 1} == {}
+        assert {f.name: f.reply for f in wrong if family.score(f.reply, case).score != 0} == {}
+        most = 0.99 if family.metric == "f1" else 0  # F1 gives the part of a hedge that is right
+        assert {f.name: f.reply for f in hedges(gold, rival) if family.score(f.reply, case).score > most} == {}
+        tried += 1
+    assert tried
+
+
+@pytest.mark.parametrize("before", "!\"#$%&'()*/:;<=>?@[\\]^_`{|}~,¥₹€£→•\u2013\u2014“”«»\u2018\u2019≈ \t")
+def test_what_stands_before_a_number_does_not_change_it(before: str) -> None:
+    assert stated(f"Answer: {before}18") == stated(f"{before}18").lstrip(before) or stated(f"{before}18").endswith("18")
+    assert stated(f"The total is {before}18.").endswith("18")
