@@ -22,16 +22,33 @@ def test_without_a_config_nothing_but_the_machine_is_needed(cli: Cli) -> None:
 
     found = rows(done)
     assert done.returncode == 0, done.stdout
-    assert {"Python", "isolation", "disk", "provider keys", "GPU", "Lean", "Docker", "Harbor"} <= set(found)
+    assert {"Python", "isolation", "disk", "provider keys", "GPU", "Docker"} <= set(found)
     assert all(row["hint"] for row in found.values() if not row["ok"])
 
 
 def test_text_shows_the_mending_command_under_each_lack(cli: Cli) -> None:
     lines = cli("doctor", env={**CORE_ONLY, "PATH": "/nowhere"}).stdout.splitlines()
 
-    lean = next(i for i, line in enumerate(lines) if " Lean " in line)
-    assert lines[lean].startswith("-")
-    assert "elan-init.sh" in lines[lean + 1]
+    docker = next(i for i, line in enumerate(lines) if " Docker " in line)
+    assert lines[docker].startswith("-")
+    assert "docs.docker.com" in lines[docker + 1]
+
+
+def test_the_commands_that_plugins_need_are_looked_for_as_the_plugins_do(cli: Cli, plugin_path: Install) -> None:
+    plugin = """
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Requirement, TaskSpec
+def need(name): return Requirement(kind="command", name=name, hint="apt-get install it")
+@hookimpl
+def tracebench_tasks():
+    return [TaskSpec(name=n, title=n, loader="x:y", requires=(need("/bin/sh"), need("no-such-tool"))) for n in ("a", "b")]
+"""
+    env = plugin_path("needy", plugin, group="tracebench", entry="needy", target="needy")
+
+    found = rows(cli("doctor", "--json", env={**env, "TRACEBENCH_PLUGINS": "needy"}))
+
+    assert (found["command sh"]["ok"], found["command sh"]["value"]) == (True, "/bin/sh, for needy")
+    assert (found["command no-such-tool"]["ok"], found["command no-such-tool"]["hint"]) == (False, "apt-get install it")
 
 
 def test_keys_are_told_as_set_and_never_shown(cli: Cli) -> None:

@@ -8,6 +8,11 @@ from tracebench_core.errors import MissingRequirementError
 from tracebench_terminalbench.found import find_harbor
 
 
+@pytest.fixture(autouse=True)
+def no_interpreters_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEBENCH_PYTHONS", str(tmp_path / "pythons"))
+
+
 def installed(folder: Path, *, version: str | None = "0.24.3", python: str = "3.12", shebang: str = "#!{}") -> Path:
     """Lay out an environment as an installer does: a script, a Python beside it, the library's metadata."""
     libraries = folder / f"lib/python{python}/site-packages"
@@ -28,6 +33,14 @@ def test_harbor_is_found_by_config_then_variable_then_path(tmp_path: Path) -> No
     assert find_harbor(str(by_config), environ=environ).command == str(by_config)
     assert find_harbor(environ=environ).command == str(by_variable)
     assert find_harbor(environ={"PATH": str(on_path.parent)}).command == str(on_path)
+
+
+def test_harbor_that_was_prepared_comes_before_the_one_on_path(tmp_path: Path) -> None:
+    prepared, on_path = installed(tmp_path / "pythons/harbor"), installed(tmp_path / "a")
+    (tmp_path / "pythons/harbor/trace-bench.json").write_text("{}")
+    (tmp_path / "pythons/harbor/bin/python").symlink_to("/bin/sh")
+
+    assert find_harbor(environ={"PATH": str(on_path.parent)}).command == str(prepared)
 
 
 def test_the_version_is_read_beside_a_script_whose_long_path_is_wrapped(tmp_path: Path) -> None:

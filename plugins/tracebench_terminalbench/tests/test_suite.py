@@ -13,6 +13,7 @@ from tests import warm
 from tracebench_core.api import open_host
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_terminalbench.catalog import DEMO, SPLITS, cases_of, loader_name, task_name
+from tracebench_terminalbench.harbor_side.tracebench_harbor.dockerfile import read_dockerfile
 
 CONFIG = """
 mode: stub
@@ -23,7 +24,12 @@ trainers: [NoOp]
 
 def trace_bench(*arguments: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     without = {name: value for name, value in os.environ.items() if name != "TRACE_BENCH_HARBOR"}
-    own = {"PATH": "/usr/bin:/bin", "TRACEBENCH_PLUGINS": "internal,terminal_bench", **(environ or {})}
+    own = {
+        "PATH": "/usr/bin:/bin",
+        "TRACEBENCH_PLUGINS": "internal,terminal_bench",
+        "TRACEBENCH_PYTHONS": "/nonexistent",
+        **(environ or {}),
+    }
     return warm.trace_bench(*arguments, folder=Path.cwd(), environ=without | own)
 
 
@@ -63,6 +69,17 @@ def test_without_harbor_a_run_exits_with_3_and_the_line_that_installs_it(tmp_pat
     assert "Traceback" not in done.stderr
 
 
+@pytest.fixture
+def seeming_harbor(tmp_path: Path) -> Path:
+    """A script that looks like Harbor's, for what is said before Harbor is run."""
+    harbor = tmp_path / "bin/harbor"
+    (tmp_path / "lib/python3.12/site-packages/harbor-0.24.0.dist-info").mkdir(parents=True)
+    harbor.parent.mkdir()
+    harbor.write_text(f"#!{tmp_path}/bin/python3\n")
+    harbor.chmod(0o755)
+    return harbor
+
+
 @pytest.mark.parametrize(
     ("task", "options", "words"),
     [
@@ -77,19 +94,14 @@ def test_without_harbor_a_run_exits_with_3_and_the_line_that_installs_it(tmp_pat
     ],
 )
 def test_what_a_config_has_wrong_is_said_before_anything_runs(
-    tmp_path: Path, task: str, options: str, words: str
+    tmp_path: Path, seeming_harbor: Path, task: str, options: str, words: str
 ) -> None:
     config = tmp_path / "run.yaml"
     config.write_text(CONFIG.format(task=task, options=options))
-    harbor = tmp_path / "bin/harbor"
-    (tmp_path / "lib/python3.12/site-packages/harbor-0.24.0.dist-info").mkdir(parents=True)
-    harbor.parent.mkdir()
-    harbor.write_text(f"#!{tmp_path}/bin/python3\n")
-    harbor.chmod(0o755)
 
     done = trace_bench(
         "validate", "--strict", "--config", str(config), "--runs-dir", str(tmp_path / "runs"),
-        environ={"TRACE_BENCH_HARBOR": str(harbor)},
+        environ={"TRACE_BENCH_HARBOR": str(seeming_harbor)},
     )  # fmt: skip
 
     assert done.returncode in {1, 2}
@@ -105,3 +117,81 @@ def test_a_root_offers_its_folders(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "terminal_bench:my-task" in json.dumps(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    ("settings", "dockerfile", "words"),
+    [
+        ("", "FROM ubuntu:24.04\nRUN true\n", "`FROM ubuntu:24.04` in Dockerfile needs an image"),
+        (
+            '[environment]\ndocker_image = "alexgshaw/x:20251031"\n',
+            "",
+            '`docker_image = "alexgshaw/x:20251031"` in task.toml',
+        ),
+        ("[metadata]\nhost_compatible = true\n", "FROM scratch\nADD x /\n", "`ADD x /` in Dockerfile needs"),
+        ("[metadata\n", "WORKDIR /app\n", "cannot be read"),
+    ],
+)
+def test_an_image_is_never_replaced_by_the_hosts_system(
+    tmp_path: Path, seeming_harbor: Path, settings: str, dockerfile: str, words: str
+) -> None:
+    task = tmp_path / "root/pictures"
+    (task / "environment").mkdir(parents=True)
+    (task / "task.toml").write_text(settings)
+    if dockerfile:
+        (task / "environment/Dockerfile").write_text(dockerfile)
+    config = tmp_path / "run.yaml"
+    config.write_text(CONFIG.format(task="terminal_bench:pictures", options=", eval_kwargs: {harbor_env: local}"))
+
+    done = trace_bench(
+        "validate", "--strict", "--config", str(config), "--root", str(tmp_path / "root"),
+        environ={"TRACE_BENCH_HARBOR": str(seeming_harbor)},
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert words.replace('\\"', '"') in done.stdout + done.stderr
+
+
+def test_the_toys_say_that_any_linux_system_will_do() -> None:
+    for name in cases_of("toys")["train"] + cases_of("toys")["test"]:
+        assert name.path is not None
+        assert next(step.word for step in read_dockerfile(name.path / "environment")) == "FROM"
+
+
+@pytest.mark.parametrize(("engine", "words"), [(None, "not on PATH"), ("echo no daemon >&2; exit 1", "no daemon")])
+def test_a_container_engine_that_is_away_is_told(
+    tmp_path: Path, seeming_harbor: Path, engine: str | None, words: str
+) -> None:
+    if engine is not None:
+        (seeming_harbor.parent / "docker").write_text(f"#!/bin/sh\n{engine}\n")
+        (seeming_harbor.parent / "docker").chmod(0o755)
+    config = tmp_path / "run.yaml"
+    config.write_text(CONFIG.format(task="terminal_bench:regex-log", options=""))
+
+    done = trace_bench(
+        "validate", "--strict", "--config", str(config),
+        environ={"TRACE_BENCH_HARBOR": str(seeming_harbor), "PATH": f"{seeming_harbor.parent}:/nonexistent"},
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "`harbor_env: docker`" in done.stdout
+    assert words in done.stdout
+
+
+@pytest.mark.parametrize(("agent", "asked"), [("oracle", False), ("nop", False), ("terminus-2", True)])
+def test_a_key_is_asked_for_where_the_agent_asks_a_model(
+    tmp_path: Path, seeming_harbor: Path, agent: str, asked: bool
+) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text(
+        CONFIG.format(task="terminal_bench:regex-log", options=f", eval_kwargs: {{agent: {agent}}}").replace(
+            "stub", "real"
+        )
+    )
+
+    done = trace_bench(
+        "validate", "--strict", "--config", str(config), "--runs-dir", str(tmp_path / "runs"),
+        environ={"TRACE_BENCH_HARBOR": str(seeming_harbor), "OPENAI_API_KEY": ""},
+    )  # fmt: skip
+
+    assert ("OPENAI_API_KEY" in done.stdout + done.stderr) is asked, done.stdout

@@ -222,3 +222,19 @@ def test_json_values_become_lean_literals(value: object, kind: str, literal: str
 def test_what_does_not_fit_its_type_is_no_literal(value: object, kind: str) -> None:
     with pytest.raises(UnwritableError):
         write_literal(value, kind)
+
+
+def test_an_entry_point_without_a_root_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in catalog.ROOT_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv(catalog.ENTRYPOINT_VARIABLE, "my.problems")
+    catalog.configure({})
+
+    (spec,) = plugin.tracebench_tasks()
+
+    assert spec.name == "entrypoint"
+    assert "`my.problems`" in spec.broken
+    assert "export VERIBENCH_ROOT=" in spec.broken
+    monkeypatch.delenv(catalog.ENTRYPOINT_VARIABLE)
+    catalog.configure({})
+    assert [s.name for s in plugin.tracebench_tasks()] == ["smoke_placeholder"]

@@ -91,7 +91,7 @@ def _size(job: JobSpec, plan: Plan, host: PluginHost) -> TaskSize | str:
         sizes = declared_sizes(spec, job.eval_kwargs)
         if sizes is not None:
             shape = TaskShape(parameters=sizes.parameters, train=sizes.train, validation=sizes.validation)
-            return TaskSize(shape, test=sizes.test, uses_model=spec.uses_model)
+            return TaskSize(shape, test=sizes.test, uses_model=spec.asks_model(job.eval_kwargs))
         if spec.dataset is not None:
             return (
                 f"`{job.task_id}` declares no sizes for these options, and no plan opens its data set `{spec.dataset}`"
@@ -106,7 +106,7 @@ def _size(job: JobSpec, plan: Plan, host: PluginHost) -> TaskSize | str:
         validation=len(splits.get("validation", ())),
     )
     opened.close()
-    return TaskSize(shape, test=len(opened.test), uses_model=spec.uses_model)
+    return TaskSize(shape, test=len(opened.test), uses_model=spec.asks_model(job.eval_kwargs))
 
 
 def _declared(spec: TrainerSpec, settings: Mapping[str, Any], size: TaskSize | str) -> Declared:

@@ -28,19 +28,13 @@ from tracebench_core.plugins import PluginHost, unmet_requirement
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.sandbox import isolation
 from tracebench_core.sandbox.folders import remove
-from tracebench_core.specs import RunConfig
+from tracebench_core.specs import Requirement, RunConfig
 
 PYTHON_FLOOR = (3, 11)
 FREE_BYTES = 1 << 30
 OPEN_FILES = 1024
 ENDPOINT_SECONDS = 3.0
 GPU_DEVICES = ("/dev/nvidia0", "/dev/kfd")
-TOOLS = {
-    "Lean": (("lean",), "curl https://elan.lean-lang.org/elan-init.sh -sSf | sh"),
-    "Coq": (("coqc", "rocq"), "apt install coq"),
-    "C compiler": (("cc", "gcc", "clang"), "apt install build-essential"),
-    "Docker": (("docker",), "https://docs.docker.com/engine/install/"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +51,9 @@ class Diagnosis:
 def diagnose(config: RunConfig | None = None, *, host: PluginHost | None = None) -> list[Diagnosis]:
     """Look at this machine, and at what `config` needs; `host` says what plugins need. Asks no model and costs nothing."""
     rows = [_python(), _system(), *_limits(), _isolation(config), *_disk(config), _leftovers()]
-    rows += [*_keys(), *_tools(), _gpu(), *_extras()]
+    rows += [*_keys(), _docker(), _gpu(), *_extras()]
     if host is not None:
-        rows += [*_plugins(host), *_pythons(host)]
+        rows += [*_plugins(host), *_pythons(host), *_commands(host)]
     if config is not None and host is not None:
         settled = settle_providers(config, host)
         rows += [*_models(settled), *_served(settled, host), *_selection(config, host)]
@@ -130,17 +124,11 @@ def _keys() -> Iterator[Diagnosis]:
     yield Diagnosis("provider keys", bool(found), value, "export OPENAI_API_KEY=… (only `mode: real` needs one)")
 
 
-def _tools() -> Iterator[Diagnosis]:
-    for name, (commands, hint) in TOOLS.items():
-        path = next((found for command in commands if (found := shutil.which(command))), None)
-        if name == "Docker" and path is not None:
-            yield Diagnosis(name, _docker_answers(), path, "systemctl start docker, or join the group `docker`")
-        else:
-            yield Diagnosis(name, path is not None, path or "not found", hint)
-    harbor = os.environ.get("TRACE_BENCH_HARBOR") or shutil.which("harbor")
-    yield Diagnosis(
-        "Harbor", harbor is not None, harbor or "not found", "uv tool install 'harbor>=0.24,<0.26' --python 3.12"
-    )
+def _docker() -> Diagnosis:
+    path = shutil.which("docker")
+    if path is None:
+        return Diagnosis("Docker", ok=False, value="not found", hint="https://docs.docker.com/engine/install/")
+    return Diagnosis("Docker", _docker_answers(), path, "systemctl start docker, or join the group `docker`")
 
 
 def _docker_answers() -> bool:
@@ -202,6 +190,21 @@ def _pythons(host: PluginHost) -> Iterator[Diagnosis]:
         value = f"{python.path}{', built from other versions' if python.stale else ''}" if python.ready else "not built"
         hint = f"trace-bench pythons create {python.name}"
         yield Diagnosis(f"python {python.name}", python.ready and not python.stale, value, hint)
+
+
+def _commands(host: PluginHost) -> Iterator[Diagnosis]:
+    """Yield the commands that tasks and trainers of plugins need, each with the plugins that need it."""
+    catalog = host.catalog()
+    asked: dict[Requirement, set[str]] = {}
+    for kind, specs in (("task", catalog.tasks), ("trainer", catalog.trainers)):
+        for identity, spec in specs.items():
+            for requirement in spec.requires:
+                if requirement.kind == "command":
+                    asked.setdefault(requirement, set()).add(catalog.origin[kind, identity])
+    for requirement, plugins in sorted(asked.items(), key=lambda item: item[0].name):
+        missing = unmet_requirement((requirement,)) is not None
+        value = f"{'not found' if missing else shutil.which(requirement.name) or 'not needed'}, for {', '.join(sorted(plugins))}"
+        yield Diagnosis(f"command {Path(requirement.name).name}", not missing, value, requirement.hint)
 
 
 def _models(config: RunConfig) -> Iterator[Diagnosis]:

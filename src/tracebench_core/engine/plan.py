@@ -32,6 +32,7 @@ from tracebench_core.specs import (
     TrainerEntry,
     TrainerSpec,
 )
+from tracebench_core.store.planned import kinds_of
 
 JOB_ID_DIGITS = 12
 OF_PROPOSER = "optimizer_kwargs"
@@ -51,6 +52,13 @@ class Plan:
     trainers: Mapping[str, TrainerSpec]
     salts: Salts | None = field(default=None, repr=False)
     """What generated instances are drawn from; None where they are public, and where there are none."""
+
+    @property
+    def asks_models(self) -> bool:
+        """Whether a model is asked by a trainer, or by a task under its jobs' options."""
+        if any(trainer.uses_model for trainer in self.trainers.values()):
+            return True
+        return any(self.tasks[job.task_id].asks_model(job.eval_kwargs) for job in kinds_of(self.jobs))
 
 
 class TaskChoice(NamedTuple):

@@ -16,7 +16,7 @@ from tracebench_core.llm.prices import unpriced_models
 from tracebench_core.llm.routing import INSTALL, lacks_litellm
 from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import Catalog, PluginHost
-from tracebench_core.specs import RunConfig, TaskSpec, TrainerSpec
+from tracebench_core.specs import RunConfig
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.planned import iter_jobs, kinds_of
 
@@ -36,8 +36,7 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
         ConfigError: for a cap in USD on a model without a price, and for a replay of seeds that were not recorded.
     """
     config = plan.config
-    specs: list[TrainerSpec | TaskSpec] = [*plan.trainers.values(), *plan.tasks.values()]
-    if any(spec.uses_model for spec in specs):
+    if plan.asks_models:
         for llm in llm_configs(config).values():
             if provider := lacks_litellm(llm, mode=config.mode, environ=environ):
                 raise MissingRequirementError(

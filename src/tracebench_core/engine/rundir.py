@@ -157,8 +157,7 @@ def hash_config(config: RunConfig) -> str:
 
 def known_prices(plan: Plan) -> dict[str, Any]:
     """Return what a million tokens of each model cost, null where nobody told it."""
-    specs: list[TaskSpec | TrainerSpec] = [*plan.tasks.values(), *plan.trainers.values()]
-    if not any(spec.uses_model for spec in specs):
+    if not plan.asks_models:
         return {}
     models = {job.llm_variant: job.models for job in kinds_of(plan.jobs)}
     found: dict[str, Any] = {}

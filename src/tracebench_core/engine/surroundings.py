@@ -36,7 +36,6 @@ from tracebench_core.specs import (
     SharedLimits,
     StubFormatSpec,
     TaskSpec,
-    TrainerSpec,
 )
 from tracebench_core.specs.events import LLMCall
 from tracebench_core.store.journal import TrainedRecord
@@ -320,8 +319,7 @@ class Surroundings:
 
     @property
     def _asks_models(self) -> bool:
-        specs: list[TrainerSpec | TaskSpec] = [*self._plan.trainers.values(), *self._plan.tasks.values()]
-        return any(spec.uses_model for spec in specs)
+        return self._plan.asks_models
 
     def _open_gateway(self) -> None:
         if not self._asks_models:

@@ -11,7 +11,7 @@ from tracebench_core.engine.preflight import held, note_unknown_names, refuse_un
 from tracebench_core.engine.trial import Check, Trials
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import Catalog, PluginHost, load_ref
-from tracebench_core.specs import RunConfig, TaskSpec, TrainerSpec
+from tracebench_core.specs import RunConfig
 
 
 def validate_config(
@@ -27,8 +27,7 @@ def validate_config(
         make_plan(config, host, environ=environ, mistakes=mistakes)  # tells these together with those of trainers
     yield from _tried(chosen, trials)
     plan = make_plan(config, host, environ=environ)
-    specs: list[TrainerSpec | TaskSpec] = [*plan.trainers.values(), *plan.tasks.values()]
-    if any(spec.uses_model for spec in specs):
+    if plan.asks_models:
         refuse_unpriced(plan, environ=environ)
     if trials is None:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
@@ -179,6 +180,8 @@ class TaskSpec(Spec):
     beats the initial candidate. None says that there is none."""
     uses_model: bool = False
     """The program itself asks a model (role `agent`), or the guide does (role `judge`)."""
+    modelless: dict[str, tuple[JsonValue, ...]] = {}
+    """Options of a task with `uses_model`, each with the values with which it asks none after all."""
     traced: bool = False
     """The task offers `trace_agent()`: its computation graph is part of the subject."""
     trainable: bool = True
@@ -187,6 +190,10 @@ class TaskSpec(Spec):
     citation: str = ""
     source: str = ""
     """Where the task comes from, with a content hash where it was found on disk."""
+
+    def asks_model(self, options: Mapping[str, Any]) -> bool:
+        """Tell whether it asks a model under these options."""
+        return self.uses_model and not any(options.get(name) in values for name, values in self.modelless.items())
 
 
 class SuiteSpec(Spec):

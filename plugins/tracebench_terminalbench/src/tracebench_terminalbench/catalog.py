@@ -9,8 +9,8 @@ from typing import Any
 
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.specs import Requirement, Split, TaskSizes, TaskSpec
-from tracebench_terminalbench.found import RANGE, find_harbor
-from tracebench_terminalbench.job_config import TOYS, Case
+from tracebench_terminalbench.found import INSTALL, RANGE, find_harbor
+from tracebench_terminalbench.job_config import MODELLESS, TOYS, Case
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 TOY = "toy/"
@@ -70,12 +70,12 @@ def cases_of(name: str) -> dict[Split, list[Case]]:
 
 
 def requirements() -> tuple[Requirement, ...]:
-    """Return nothing where a Harbor of the right version is found, else what is missing; reads file names only."""
+    """Return the Harbor that is found where its version is right, else what is missing; reads file names only."""
     try:
-        find_harbor()
+        harbor = find_harbor()
     except MissingRequirementError as err:
         return (Requirement(kind="command", name=RANGE, hint=err.hint),)
-    return ()
+    return (Requirement(kind="command", name=harbor.command, hint=INSTALL),)
 
 
 def loader_name(name: str) -> str:
@@ -107,6 +107,7 @@ def _spec(
         environments=("harbor",),
         requires=requirements(),
         uses_model=True,
+        modelless={"agent": MODELLESS},
         source=_SOURCE if "docker" in tags else "",
         citation=CITATION if "docker" in tags else "",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,18 +14,23 @@ from tracebench_terminalbench.launch import harbor_environ, run_job
 from tracebench_terminalbench.options import Agent, Options
 from tracebench_terminalbench.trials import read_trials
 
+ENGINES = {"docker": "systemctl start docker", "podman": "systemctl --user start podman.socket"}
+"""Container engines of this machine, each with the command that starts it."""
+ENGINE_SECONDS = 20.0
 EXPECTED: Mapping[Agent, float] = {"oracle": 1.0, "nop": 0.0}
 
 
 def broken_invariants(options: Options, cases: Sequence[Case]) -> Iterator[str]:
     """Run each task with its own solution and with nothing, and yield what came out wrong; only where sandboxes run here.
 
-    Images of other backends would have to be fetched, so nothing is run there.
+    Images of other backends would have to be fetched, so nothing is run there; an engine of this machine that does not answer is told.
 
     Raises:
         MissingRequirementError: when Harbor is not here.
     """
-    if backend_of(options, cases) != "local":
+    backend = backend_of(options, cases)
+    if backend != "local":
+        yield from _absent_engine(backend)
         return
     harbor = find_harbor(options.harbor_command)
     for agent, expected in EXPECTED.items():
@@ -43,3 +49,21 @@ def broken_invariants(options: Options, cases: Sequence[Case]) -> Iterator[str]:
                     yield f"`{slug}` with the agent `{agent}`: {trial.error}"
                 elif trial.reward != expected:
                     yield f"`{slug}` with the agent `{agent}` has the reward {trial.reward:g}, not {expected:g}"
+
+
+def _absent_engine(backend: str) -> Iterator[str]:
+    """Yield why a container engine of this machine cannot be used; nothing for a cloud, which only a run asks."""
+    if backend not in ENGINES:
+        return
+    try:
+        asked = subprocess.run(  # noqa: S603 - the engine's own command
+            [backend, "info"], capture_output=True, text=True, timeout=ENGINE_SECONDS, check=False
+        )
+    except FileNotFoundError:
+        yield f"`harbor_env: {backend}` needs the command `{backend}`, and it is not on PATH"
+    except subprocess.TimeoutExpired:
+        yield f"`harbor_env: {backend}`: `{backend} info` does not answer within {ENGINE_SECONDS:g} s; try: {ENGINES[backend]}"
+    else:
+        if asked.returncode:
+            words = (asked.stderr or asked.stdout).strip().splitlines()
+            yield f"`harbor_env: {backend}` cannot be used here: {words[-1] if words else 'no answer'}; try: {ENGINES[backend]}"

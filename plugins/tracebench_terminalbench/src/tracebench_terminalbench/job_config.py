@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 LOCAL = "tracebench_harbor.environment:LocalEnvironment"
 TERMINUS = "tracebench_harbor.agent:TemplateTerminus2"
 GRACE, LOCAL_GRACE = 10.0, 1.0
+MODELLESS = ("oracle", "nop")
+"""Agents that ask no model."""
 SIDE = Path(__file__).parent / "harbor_side"
 """A folder for Harbor's own Python: it imports Harbor and the standard library, nothing of ours."""
 

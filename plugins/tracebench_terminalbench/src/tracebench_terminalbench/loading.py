@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tracebench_core.errors import UsageError
 from tracebench_terminalbench.catalog import cases_of, task_name
-from tracebench_terminalbench.job_config import Case
+from tracebench_terminalbench.harbor_side.tracebench_harbor.dockerfile import NotUnderstoodError, read_dockerfile
+from tracebench_terminalbench.job_config import Case, backend_of
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.task import TerminalTask
 
@@ -25,14 +26,28 @@ def build(name: str, **settings: Any) -> TerminalTask:
     """Return the task of a name under its validated options.
 
     Raises:
-        UsageError: when `harbor_task_path` leads to no task.
+        UsageError: when `harbor_task_path` leads to no task, and when `local` is asked for a task that needs an image.
         MissingRequirementError: when the whole template is optimised and Harbor, whose template it starts from, is not here.
     """
     options = Options(**settings)
     cases = cases_of(name)
     if options.harbor_task_path is not None:
         cases = {split: [_on_disk(case, options.harbor_task_path) for case in some] for split, some in cases.items()}
+    every = [case for some in cases.values() for case in some]
+    if backend_of(options, every) == "local":
+        _refuse_images(every)
     return TerminalTask(cases, options)
+
+
+def _refuse_images(cases: Sequence[Case]) -> None:
+    """Refuse tasks on disk that need an image; those of a dataset are refused as soon as Harbor has fetched them."""
+    for case in cases:
+        try:
+            _ = case.path and read_dockerfile(case.path / "environment")
+        except NotUnderstoodError as err:
+            raise UsageError(
+                f"`harbor_env: local` cannot run the task `{case.slug}`: {err}.", hint="docker info"
+            ) from err
 
 
 def _on_disk(case: Case, written: str) -> Case:

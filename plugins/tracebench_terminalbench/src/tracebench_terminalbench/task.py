@@ -14,7 +14,7 @@ from tracebench_core.contracts import Context, Guide, NotMeasured
 from tracebench_core.specs import Endpoint, Example, Feedback, Split, Values
 from tracebench_terminalbench.found import Harbor
 from tracebench_terminalbench.invariants import broken_invariants
-from tracebench_terminalbench.job_config import Case, Model, backend_of, grace, job_config
+from tracebench_terminalbench.job_config import MODELLESS, Case, Model, backend_of, grace, job_config
 from tracebench_terminalbench.launch import Ended, harbor_environ, run_job
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.subject import parameter, parser, write_subject
@@ -79,7 +79,7 @@ class TerminalTask:
         frame = harbor.template(parser(self.options)).read_text(encoding="utf-8")
         text = str(values[self.options.optimize])
         subject = write_subject(self.options, text, frame=frame, folder=folder)
-        door = None if self.options.agent != "terminus-2" else first.endpoint("agent")
+        door = None if self.options.agent in MODELLESS else first.endpoint("agent")
         cases = [example.input for example in examples]
         first.activity(
             f"Harbor runs {len(cases)} terminal task{'s' if len(cases) > 1 else ''}", done=0, total=len(cases)

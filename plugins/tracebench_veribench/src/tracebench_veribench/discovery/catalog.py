@@ -41,11 +41,20 @@ def configure(settings: Mapping[str, Any]) -> None:
 
 
 def find_problems() -> Found:
-    """Return what the configured root offers; nothing when none is configured."""
+    """Return what the configured root offers; nothing when none is configured, and a module without a root is told as broken."""
     if "all" not in _found:
-        root = _settings.get("root")
-        _found["all"] = _search(root, _settings.get("entrypoint", "")) if root else Found()
+        root, module = _settings.get("root"), _settings.get("entrypoint", "")
+        _found["all"] = _search(root, module) if root else Found(broken=_rootless(module))
     return _found["all"]
+
+
+def _rootless(module: str) -> dict[str, str]:
+    if not module:
+        return {}
+    return {
+        "entrypoint": f"`{module}` is to list problems (${ENTRYPOINT_VARIABLE}, or the option `entrypoint`), and no root says where it is: "
+        f"export {ROOT_VARIABLES[0]}=DIR"
+    }
 
 
 def _search(root: Path, module: str) -> Found:

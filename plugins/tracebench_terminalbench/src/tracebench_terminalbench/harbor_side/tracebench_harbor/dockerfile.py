@@ -1,11 +1,17 @@
-"""The part of a Dockerfile that needs no image: enough for one task folder to serve Docker and the local environment alike."""
+"""The part of a Dockerfile that needs no image: enough for one task folder to serve Docker and the local environment alike.
+
+An image that is not there is never replaced by the host's system, unless the task itself says that any will do.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+DECLARATION = "host_compatible"
+"""Under `[metadata]` of a `task.toml`, `true` says that the task means the same on any Linux system, whatever image it names."""
 UNDERSTOOD = frozenset({"FROM", "WORKDIR", "ENV", "COPY", "RUN", "CMD", "LABEL"})
 
 
@@ -24,10 +30,15 @@ def read_dockerfile(folder: Path) -> list[Step]:
     """Return the steps of a task's environment folder, in order.
 
     Raises:
-        NotUnderstoodError: naming the first instruction that only a container engine can follow.
+        NotUnderstoodError: naming the image, or the first instruction, that only a container engine can provide.
     """
     if any((folder / name).exists() for name in ("docker-compose.yaml", "docker-compose.yml")):
         raise NotUnderstoodError("a task with docker-compose needs `harbor_env: docker`; `local` runs a single sandbox")
+    settings = _settings(folder.parent / "task.toml")
+    anywhere = settings.get("metadata", {}).get(DECLARATION) is True
+    image = settings.get("environment", {}).get("docker_image")
+    if image and not anywhere:
+        raise _needs_image(f'docker_image = "{image}"', "task.toml")
     path = folder / "Dockerfile"
     if not path.is_file():
         return []
@@ -39,5 +50,23 @@ def read_dockerfile(folder: Path) -> list[Step]:
         word, _, rest = line.partition(" ")
         if word.upper() not in UNDERSTOOD or rest.lstrip().startswith("--"):
             raise NotUnderstoodError(f"`{line}` in {path.name} needs `harbor_env: docker`; `local` does not follow it")
+        if word.upper() == "FROM" and not anywhere:
+            raise _needs_image(line, path.name)
         steps.append(Step(word.upper(), rest.strip()))
     return steps
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as err:
+        raise NotUnderstoodError(f"`{path}` cannot be read: {err}") from err
+
+
+def _needs_image(line: str, place: str) -> NotUnderstoodError:
+    return NotUnderstoodError(
+        f"`{line}` in {place} needs an image, and so `harbor_env: docker`: `local` has this machine's own system, "
+        f"which only a task with `{DECLARATION} = true` under `[metadata]` of its task.toml may take instead"
+    )
