@@ -18,6 +18,7 @@ from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import Calibration, Example, Feedback, Parameter, SuiteSpec, TaskSpec
 
 DRAWN = {"fast": [1.0, 1.1, 0.9], "again": [1.05, 0.95, 1.0], "twice": [0.5, 0.5, 0.5], "shaky": [1.0, 9.0, 2.0], "slow": [3.0] * 3}
+TIMED = {"timed", "steady", "unsteady"}
 TWICE = {"text": "twice"}
 
 def case(name, kind, **more):
@@ -46,6 +47,8 @@ CASES = {
         case("shaky", "same", other="fast", rel_tol=0.2, repeats=3),
         case("slow", "same", other="fast", rel_tol=0.2, repeats=3),
     ],
+    "steady": [case("one", "known", expected=1.0), case("two", "same", other="one", rel_tol=0.1, repeats=2)],
+    "unsteady": [case("one", "known", expected=1.0), case("two", "same", text="slow", other="one", rel_tol=0.1, repeats=2)],
     "elsewhere": [case("away", "known", expected=1.0)],
     "lost": [case("a", "known", expected=1.0, examples=("c",))],
     "none": [],
@@ -67,21 +70,21 @@ class Length:
             raise NotMeasured("the server is away")
         if text == "ask":
             text = context.complete([{"role": "user", "content": "?"}])[0].text
-        if self.name == "timed":
+        if self.name in TIMED:
             turn = self.drawn.setdefault((text, example.id), iter(DRAWN.get(text, [1.0] * 9)))
-            return next(turn)
+            return next(turn, 1.0)
         return 99.0 if text == "forge" else float(len(text))
     def guide(self, example, output, context):
         return Feedback(score=output, text="so")
 
-right, wrong, timed, elsewhere, lost, none = ((lambda n: lambda: Length(n))(n) for n in CASES)
+right, wrong, timed, steady, unsteady, elsewhere, lost, none = ((lambda n: lambda: Length(n))(n) for n in CASES)
 
 @hookimpl
 def tracebench_suite(): return SuiteSpec(title="Mine")
 
 @hookimpl
 def tracebench_tasks():
-    return [TaskSpec(name=n, loader=f"mine:{n}", title=n, timed=n == "timed") for n in CASES]
+    return [TaskSpec(name=n, loader=f"mine:{n}", title=n, timed=n in TIMED) for n in CASES]
 """
 
 
@@ -165,10 +168,58 @@ def test_a_suite_is_calibrated_whole_and_what_was_seen_is_kept(
         ("mine:right", "passed"),
         ("mine:wrong", "failed"),
     ]
-    assert told["without_cases"] == ["mine:timed", "mine:elsewhere", "mine:lost", "mine:none"]
+    assert told["without_cases"] == [
+        "mine:timed",
+        "mine:steady",
+        "mine:unsteady",
+        "mine:elsewhere",
+        "mine:lost",
+        "mine:none",
+    ]
 
     cli("calibrate", "mine:right", "--kind", "known", env=mine)
     kept = [json.loads(f.read_text())[0] for f in (tmp_path / "state" / "trace-bench" / "calibrations").iterdir()]
     entry = next(e for e in kept if e["task"] == "mine:right")
     assert [v["case"] for v in entry["verdicts"]] == ["best", "per-example", "asked"]
     assert entry["judge"]["version"].startswith("mine 1.0")
+
+
+CONFIG = """
+run_id: r
+tasks: ["mine:right", "mine:steady", "mine:unsteady"]
+trainers: [NoOp]
+"""
+
+
+def test_a_timed_task_is_calibrated_first_and_not_scored_where_that_does_not_pass(
+    cli: Cli, mine: Mapping[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "c.yaml").write_text(CONFIG)
+    cli("calibrate", "mine:right", env=mine)
+
+    first = cli("run", "--config", "c.yaml", env=mine)
+    again = cli("run", "--config", "c.yaml", "-o", "run_id=again", env=mine)
+    scored = cli("run", "--config", "c.yaml", "-o", "run_id=scored", "-o", "uncalibrated=score", env=mine)
+
+    calibrating = [line for line in first.stderr.splitlines() if "calibrating it, once on this machine" in line]
+    assert [line.split()[0] for line in calibrating] == ["mine:steady", "mine:unsteady"], first.stderr
+    assert "calibrating" not in again.stderr + scored.stderr
+    told = {
+        run: json.loads(cli("show", f"runs/{run}", "--json", env=mine).stdout)["jobs"]
+        for run in ("r", "again", "scored")
+    }
+    for run in ("r", "again"):
+        jobs = {job["task_id"]: job for job in told[run]}
+        assert (jobs["mine:steady"]["status"], jobs["mine:steady"]["calibration"]) == ("ok", "here")
+        assert (jobs["mine:right"]["status"], jobs["mine:right"]["calibration"]) == ("ok", "here")
+        refused = jobs["mine:unsteady"]
+        assert (refused["status"], refused["score_val_best"], refused["calibration"]) == ("skipped", None, "never")
+        assert "not measured: its calibration did not pass on this machine: `two` (same)" in refused["stop_reason"]
+    unsteady = next(job for job in told["scored"] if job["task_id"] == "mine:unsteady")
+    assert (unsteady["status"], unsteady["calibration"]) == ("ok", "never")
+    assert unsteady["judge"]["version"].startswith("mine 1.0")
+
+    checked = cli("validate", "--strict", "--config", "c.yaml", env=mine)
+    assert "[OK] mine:right: calibrated here on" in checked.stdout
+    assert "[FAIL] mine:unsteady: its calibration did not pass" in checked.stdout
+    assert "calibrated here on" in cli("list-tasks", "mine:steady", env=mine).stdout

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracebench_core.engine.calibration.measuring import calibrate as calibrate_task
-from tracebench_core.engine.calibration.record import keep
+from tracebench_core.engine.calibration.record import Standing, keep, standing
 from tracebench_core.errors import MissingRequirementError, TraceBenchError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import CalibrationKind, CaseVerdict, TaskSpec
+
+__all__ = ["Calibrated", "Standing", "calibrate", "chosen_tasks", "standing"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,19 @@
-"""`python -m` entry of the process in which `validate --strict` tries tasks: compose a host, and try what is asked."""
+"""`python -m` entry of the process in which tasks are tried and calibrated: compose a host, and do what is asked."""
 
 from __future__ import annotations
 
 import argparse
 import socket
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tracebench_core.builtin.hosting import open_host
+from tracebench_core.engine.calibration.measuring import calibrate
 from tracebench_core.engine.trial import try_task
 from tracebench_core.engine.wire import Wire
+from tracebench_core.errors import TraceBenchError
+from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import PluginsConfig
 
 
@@ -23,8 +28,21 @@ def main() -> None:
     root = Path(first["root"]) if first["root"] else None
     host = open_host(root=root, plugins=PluginsConfig.model_validate(first["plugins"]))
     while (asked := wire.receive_one()) is not None:
-        check = try_task(host, asked["task"], asked["options"], trainable=asked["trainable"])
-        wire.send({"check": list(check)})
+        if "kinds" in asked:
+            wire.send({"verdicts": _verdicts(host, asked)})
+        else:
+            check = try_task(host, asked["task"], asked["options"], trainable=asked["trainable"])
+            wire.send({"check": list(check)})
+
+
+def _verdicts(host: PluginHost, asked: Mapping[str, Any]) -> list[dict[str, Any]] | str:
+    try:
+        found = calibrate(host, asked["task"], eval_kwargs=asked["options"], kinds=asked["kinds"])
+    except TraceBenchError as err:
+        return f"{err} {err.hint}".strip()
+    except Exception as err:  # noqa: BLE001 - whatever a suite raises is why its cases have no verdict
+        return f"{type(err).__name__}: {err}"
+    return [verdict.model_dump(mode="json") for verdict in found]
 
 
 if __name__ == "__main__":

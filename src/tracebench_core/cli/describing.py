@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tracebench_core.api.console import output
 
 if TYPE_CHECKING:
+    from tracebench_core.plugins import PluginHost
     from tracebench_core.specs import TaskSpec
     from tracebench_core.specs.trainer import Component
 
@@ -15,11 +16,13 @@ _HIDDEN = {"loader", "options", "settings", "name", "preload", "source", "broken
 """Fields that say how something is loaded, not what it is."""
 
 
-def task_document(task_id: str, spec: TaskSpec) -> dict[str, Any]:
+def task_document(task_id: str, spec: TaskSpec, host: PluginHost) -> dict[str, Any]:
     """Return everything about a task that can be known without opening it."""
+    from tracebench_core.api.calibrating import standing
     from tracebench_core.plugins import Catalog
 
     facts = {"id": task_id, **spec.model_dump(mode="json", exclude=_HIDDEN - {"source"})}
+    facts["calibrated"] = standing(host, task_id, spec, {}).words
     return {
         **facts,
         "unavailable": Catalog.availability(spec) or None,

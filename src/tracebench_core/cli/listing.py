@@ -50,8 +50,8 @@ def list_tasks(
     if task is not None:
         from tracebench_core.builtin.hosting import open_host
 
-        spec = open_host(root=root).task(task)
-        _show(task_document(task, spec), settings_go_into="eval_kwargs", as_json=as_json)
+        host = open_host(root=root)
+        _show(task_document(task, host.task(task), host), settings_go_into="eval_kwargs", as_json=as_json)
         return
     rows = [row for row in _tasks(suite_names(bench), root) if pattern is None or fnmatchcase(row["id"], pattern)]
     if as_json:

@@ -168,6 +168,7 @@ def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
         "used": f"{result.used.evaluations} evaluations, {result.used.llm_calls} calls, {result.used.tokens} tokens,"
         f" {output.number(result.used.usd)} USD, {result.time_seconds:.2f} s",
         "spent": spent_text(run.spent(spec.job_id)),
+        "calibrated": result.calibration or "",
         "feedback": result.feedback,
         "files": str(job_dir),
     }

@@ -43,7 +43,7 @@ def open_context(order: JobOrder, host: PluginHost, writer: EventWriter, *, last
         else:
             writer.append(event)
 
-    recorder = Recorder(write, suite=order.job.suite, last_call=last_call)
+    recorder = Recorder(write, suite=order.job.suite, last_call=last_call, judge=order.judge)
     environments = _environments(order, spec, recorder)
     try:
         yield JobContext(

@@ -131,11 +131,14 @@ def train_job(order: JobOrder, context: JobContext) -> bool:
         job,
         versions=_versions(order),
         task=context.host.task(job.task_id),
+        calibration=order.calibration,
         reads_budget=isinstance(trainer, TrainerSpec) and trainer.reads_budget,
     )
     if job.salt == PUBLIC:
         recorder.flag("public-instances", "anybody can compute the instances of validation and test")
-    end = _end_of_training(order, context, meter=meter, opened_problem=problems.append)
+    end = Ending("skipped", f"not measured: {order.refusal}")
+    if not order.refusal:
+        end = _end_of_training(order, context, meter=meter, opened_problem=problems.append)
     meter.stop()
     for problem in problems:
         problem.settle()

@@ -15,10 +15,12 @@ from tracebench_core.engine.models import Models
 from tracebench_core.llm import turns
 from tracebench_core.specs import (
     BudgetState,
+    Calibrated,
     Candidate,
     ExampleResult,
     JobSpec,
     JobStatus,
+    Judge,
     ProposalCounts,
     Role,
     Split,
@@ -77,8 +79,9 @@ class Answers:
 class Recorder:
     """Writes the events of one job. Thread-safe; a step is that of the thread (or task) that began it, else the one begun last."""
 
-    def __init__(self, write: Write, *, suite: str = "", last_call: int = 0) -> None:
-        """Model calls up to `last_call` are recorded already."""
+    def __init__(self, write: Write, *, suite: str = "", last_call: int = 0, judge: Judge | None = None) -> None:
+        """Model calls up to `last_call` are recorded already; `judge` is what the engine's scores come from."""
+        self._judge = judge
         self._write = write
         self._suite = suite
         self._own_step: ContextVar[int | None] = ContextVar("step", default=None)
@@ -97,7 +100,13 @@ class Recorder:
         return own if own is not None else (self._open_steps[-1] if self._open_steps else None)
 
     def started(
-        self, job: JobSpec, *, versions: dict[str, JsonValue], task: TaskSpec, reads_budget: bool = False
+        self,
+        job: JobSpec,
+        *,
+        versions: dict[str, JsonValue],
+        task: TaskSpec,
+        calibration: Calibrated | None = None,
+        reads_budget: bool = False,
     ) -> None:
         """The job begins."""
         self._write(
@@ -115,6 +124,7 @@ class Recorder:
                 aggregate=task.aggregate,
                 reads_budget=reads_budget,
                 self_reported=task.self_reported,
+                calibration=calibration,
             )
         )
 
@@ -287,7 +297,9 @@ class Recorder:
         metrics: dict[str, float],
     ) -> None:
         """The engine measured a candidate on a whole split."""
-        self._write(Scored(what=what, split=split, candidate=candidate, score=score, metrics=metrics))
+        self._write(
+            Scored(what=what, split=split, candidate=candidate, score=score, metrics=metrics, judge=self._judge)
+        )
 
     def finished(self, status: JobStatus, stop_reason: str, *, used: BudgetState, seconds: float) -> None:
         """The job is over."""

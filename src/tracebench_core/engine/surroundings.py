@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tracebench_core import temporary
+from tracebench_core.engine.calibration.instruments import Instruments
 from tracebench_core.engine.keeper import Keeper, KeptSandbox
 from tracebench_core.engine.meter import SharedCounter
 from tracebench_core.engine.outage import OutageWatch
@@ -87,8 +88,10 @@ class Surroundings:
         self._urls: dict[ModelIdentity, str] = {}
         self._outages: OutageWatch | None = None
         self._recorded: RecordedJobs | None = None
+        self._instruments = Instruments(plan, host, root=root)
 
     def __enter__(self) -> Surroundings:
+        self._instruments.settle()
         temporary.sweep(_remove)
         private = temporary.make_folder()
         self._stack.callback(_remove, private)
@@ -152,6 +155,7 @@ class Surroundings:
                 attempt=trained.attempt if trained is not None else "",
             )
         salts = self._plan.salts.by_split if self._plan.salts is not None and job.salt is not None else {}
+        instrument = self._instruments.of(job)
         server = self._server_of(job)
         self._deaths_at_start[job.job_id] = server.deaths if server else 0
         order = JobOrder(
@@ -175,6 +179,9 @@ class Surroundings:
             evaluation_retries=config.evaluation_retries,
             fail_on_error=config.fail_on_error,
             relatives=relatives,
+            judge=instrument.judge,
+            calibration=instrument.calibration,
+            refusal=instrument.refusal,
         )
         return order if trained is None else order.for_scoring(ended=trained.ended, is_anew=True)
 

@@ -1,4 +1,4 @@
-"""Try tasks in a process of their own, each within a time limit: open it, let it check itself, measure its initial candidate once."""
+"""Try tasks in a process of their own, each within a time limit: open one, let it check itself, measure its start or its cases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -43,17 +43,32 @@ class Trials:
 
     def try_task(self, task_id: str, options: Mapping[str, Any], *, trainable: bool) -> Check:
         """Return what came of one task."""
+        told = self._ask({"task": task_id, "options": dict(options), "trainable": trainable})
+        if isinstance(told, str):
+            return Check("FAIL", task_id, told or f"it is not opened and measured once within {self._seconds:g} s")
+        return Check(*told["check"])
+
+    def calibrate(
+        self, task_id: str, options: Mapping[str, Any], *, kinds: Sequence[str]
+    ) -> list[dict[str, Any]] | str:
+        """Return the verdicts on a task's cases of some kinds, as data, or why there are none."""
+        told = self._ask({"task": task_id, "options": dict(options), "kinds": [*kinds]})
+        if isinstance(told, str):
+            return told or f"its cases take longer than {self._seconds:g} s"
+        verdicts: list[dict[str, Any]] | str = told["verdicts"]
+        return verdicts
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any] | str:
+        """Return the process's answer, or how it ended in its place; nothing when it is only too slow."""
         process, wire = self._open()
-        wire.send({"task": task_id, "options": dict(options), "trainable": trainable})
+        wire.send(message)
         due = time.monotonic() + self._seconds
         while not wire.closed and (left := due - time.monotonic()) > 0:
             if answers := wire.receive(timeout=left):
-                return Check(*answers[0]["check"])
+                return answers[0]
         died = wire.closed
         self.close()
-        if died:
-            return Check("FAIL", task_id, f"the process that tried it ended with exit code {process.returncode}")
-        return Check("FAIL", task_id, f"it is not opened and measured once within {self._seconds:g} s")
+        return f"the process that tried it ended with exit code {process.returncode}" if died else ""
 
     def close(self) -> None:
         """End the process and what it has started. Idempotent."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tracebench_core.engine.calibration.record import refusal_of, standing
 from tracebench_core.engine.plan import Plan, TaskChoice, choose_tasks, make_plan
 from tracebench_core.engine.preflight import held, note_unknown_names, refuse_unpriced, refuse_unready
 from tracebench_core.engine.trial import Check, Trials
@@ -25,7 +26,7 @@ def validate_config(
     chosen = choose_tasks(config, host, mistakes)
     if mistakes:
         make_plan(config, host, environ=environ, mistakes=mistakes)  # tells these together with those of trainers
-    yield from _tried(chosen, trials)
+    yield from _tried(chosen, trials, host)
     plan = make_plan(config, host, environ=environ)
     if plan.asks_models:
         refuse_unpriced(plan, environ=environ)
@@ -46,14 +47,24 @@ def validate_config(
         yield Check("OK", f"job {job.job_id}", f"{job.task_id} x {job.trainer_id} (seed={job.seed})")
 
 
-def _tried(chosen: Sequence[TaskChoice], trials: Trials | None) -> Iterator[Check]:
+def _tried(chosen: Sequence[TaskChoice], trials: Trials | None, host: PluginHost) -> Iterator[Check]:
     for choice in chosen:
         if reason := Catalog.availability(choice.spec):
             yield Check("SKIP", choice.id, reason)
         elif trials is None:
             yield Check("OK", choice.id)
         else:
-            yield trials.try_task(choice.id, choice.options, trainable=choice.spec.trainable)
+            check = trials.try_task(choice.id, choice.options, trainable=choice.spec.trainable)
+            yield check if check.level != "OK" else _calibrated(check, choice, host)
+
+
+def _calibrated(check: Check, choice: TaskChoice, host: PluginHost) -> Check:
+    """Return the check of a sound task with where it was calibrated; a timed one whose cases did not pass here is none."""
+    found = standing(host, choice.id, choice.spec, choice.options)
+    if choice.spec.timed and (refusal := refusal_of(found)):
+        return Check("FAIL", choice.id, f"{refusal}: trace-bench calibrate {choice.id}")
+    later = "; the run does so first" if choice.spec.timed and found.place != "here" else ""
+    return check._replace(message=f"{found.words}{later}")
 
 
 def _lacks(plan: Plan, *, environ: Mapping[str, str]) -> Iterator[Check]:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tracebench_core.specs.base import Role, Spec, Split
 from tracebench_core.specs.budget import Budget
-from tracebench_core.specs.job import JobSpec
+from tracebench_core.specs.job import Calibrated, JobSpec, Judge
 from tracebench_core.specs.named import PluginsConfig
 from tracebench_core.specs.run import SandboxConfig
 
@@ -51,6 +51,12 @@ class JobOrder(Spec):
     plugins: PluginsConfig = PluginsConfig()
     root: str | None = None
     limits: SharedLimits = SharedLimits()
+    judge: Judge | None = None
+    """What scores the task's candidates here."""
+    calibration: Calibrated | None = None
+    """Where the task was calibrated; None where nobody looked."""
+    refusal: str = ""
+    """Why the task is not scored on this machine; the job is skipped then."""
     relatives: tuple[str, ...] = ()
     """Finished jobs of the run that have measured the same task with the same seed, where their measurements may be reused."""
     environments: str | None = None

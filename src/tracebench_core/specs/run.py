@@ -279,6 +279,9 @@ class RunConfig(Spec):
     """Attempts after the first at an evaluation that the infrastructure kept from being measured."""
     fail_on_error: float = Field(default=0.2, ge=0, le=1)
     """The share of a job's evaluations that may stay unmeasured; above it the job fails."""
+    uncalibrated: Literal["refuse", "score"] = "refuse"
+    """What becomes of the jobs of a timed task whose calibration does not pass on this machine: they are skipped with the reason, or scored
+    and marked."""
     budget: Budget = Budget()
     """Per job."""
     run_budget: Budget = Budget()

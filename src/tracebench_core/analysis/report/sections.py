@@ -27,7 +27,9 @@ class Section:
 
 def sections(runs: Sequence[Run], comparison: Comparison) -> list[Section]:
     """Return every table of a report, in order; those without a row are left out."""
-    every = [_leaderboard(comparison), _pairs(comparison), *_tasks(comparison), _ran(runs), _failures(comparison)]
+    every = [
+        _leaderboard(comparison), _pairs(comparison), *_tasks(comparison), _ran(runs), _instruments(runs), _failures(comparison),
+    ]  # fmt: skip
     return [section for section in every if section.rows]
 
 
@@ -102,6 +104,18 @@ def _ran(runs: Sequence[Run]) -> Section:
             caps or "no cap", str(run.manifest.get("protection", "-")), ", ".join(f"{n} {status}" for status, n in statuses.items()),
         ))  # fmt: skip
     return Section("What ran", ("run", "mode", "core", "plugins", "caps of a job", "protection", "jobs"), tuple(rows))
+
+
+def _instruments(runs: Sequence[Run]) -> Section:
+    """What measured: each task's judge, and where its cases of known outcome had come out right."""
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for run in runs:
+        for result in run.results.values():
+            if result.calibration is not None:
+                judge = f"{result.judge.version} {result.judge.digest}" if result.judge is not None else "-"
+                seen[result.task_id, result.calibration, judge] += 1
+    rows = tuple((task, place, judge, str(jobs)) for (task, place, judge), jobs in sorted(seen.items()))
+    return Section("What measured", ("task", "calibrated", "judge", "jobs"), rows)
 
 
 def _failures(comparison: Comparison) -> Section:

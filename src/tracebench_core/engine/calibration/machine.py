@@ -34,18 +34,24 @@ def this_machine() -> Machine:
 
 def judge_of(host: PluginHost, task_id: str, spec: TaskSpec) -> Judge:
     """Return what scores a task's candidates here: its digest is of all Python files of the plugin's package and of the core's."""
-    record = host.records[task_id.partition(":")[0]]
+    plugin = task_id.partition(":")[0]
+    record = host.records[plugin]
     package = spec.loader.partition(":")[0].partition(".")[0]
     core = host.records["core"].version if "core" in host.records else ""
     version = f"{record.distribution} {record.version}"
     told = version if record.distribution == "tracebench-core" or not core else f"{version}, tracebench-core {core}"
-    return Judge(version=told, digest=sha256(f"{_sources(package)}{_sources(CORE)}".encode()).hexdigest()[:DIGITS])
+    return Judge(
+        version=told, digest=sha256(f"{plugin}\0{_sources(package)}\0{_sources(CORE)}".encode()).hexdigest()[:DIGITS]
+    )
 
 
 @cache
 def _sources(package: str) -> str:
     """Return a digest of a package's Python files; of a single module's where it is none."""
-    found = find_spec(package)
+    try:
+        found = find_spec(package)
+    except (ImportError, ValueError):  # a module made of a file, whose content stands in the task's id
+        found = None
     if found is None:
         return ""
     folders = [Path(folder) for folder in found.submodule_search_locations or ()]

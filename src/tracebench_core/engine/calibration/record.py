@@ -49,21 +49,23 @@ class Standing(NamedTuple):
 
     @property
     def calibrated(self) -> Calibrated:
-        """Where all cases came out right that could be measured."""
-        return "never" if self.failing() else self.place
+        """Where the cases came out right, as far as they could be measured; a task without any was never calibrated."""
+        passed = self.entry is not None and any(v.result == "passed" for v in self.entry.verdicts)
+        return self.place if passed and not self.failing() else "never"
 
     @property
     def words(self) -> str:
-        """The place, and how many cases did not pass there."""
+        """The place, and how many cases passed there or did not."""
         if self.entry is None:
-            return self.place
-        where = self.place if self.place == "here" else f"{self.place} ({self.entry.machine.words})"
-        failing, made = self.failing(), f"{self.entry.made:%Y-%m-%d}"
-        passed = sum(v.result == "passed" for v in self.entry.verdicts)
+            return "never calibrated"
+        if not self.entry.verdicts:
+            return "never calibrated: it offers no case"
+        where = self.place if self.place == "here" else f"elsewhere ({self.entry.machine.words})"
+        failing, passed = self.failing(), sum(v.result == "passed" for v in self.entry.verdicts)
         told = (
             f"{len(failing)} of {len(self.entry.verdicts)} cases did not pass" if failing else f"{passed} cases passed"
         )
-        return f"{where}, {made}: {told}"
+        return f"calibrated {where} on {self.entry.made:%Y-%m-%d}, {told}"
 
 
 def keep(
@@ -99,15 +101,30 @@ def standing(host: PluginHost, task_id: str, spec: TaskSpec, options: Mapping[st
     """Return where a task was calibrated with these options: what another judge or comparability saw does not count."""
     judge, machine = judge_of(host, task_id, spec), this_machine()
     fitting = [
-        e
-        for e in _read(_file(task_id, options))
-        if e.judge == judge and e.comparability == spec.version.comparability and e.verdicts
+        e for e in _read(_file(task_id, options)) if e.judge == judge and e.comparability == spec.version.comparability
     ]
     here = next((e for e in fitting if e.machine.id == machine.id), None)
     if here is not None:
         return Standing("here", here)
     latest = max(fitting, key=lambda e: e.made, default=None)
     return Standing("never") if latest is None else Standing("elsewhere", latest)
+
+
+def refusal_of(found: Standing) -> str:
+    """Return why a timed task is not scored on this machine; nothing where its cases passed, or were not measured yet."""
+    return "" if found.entry is None or found.place != "here" else why_refused(found.entry.verdicts)
+
+
+def why_refused(verdicts: Iterable[CaseVerdict]) -> str:
+    """Return which of the cases did not pass that a timed task has to pass; one that could not be measured has not."""
+    missed = [verdict for verdict in verdicts if verdict.kind in TIMED_KINDS and verdict.result != "passed"]
+    if not missed:
+        return ""
+    first = missed[0]
+    shown = f"`{first.case}` ({first.kind}): expected {first.expected}, seen {first.seen}"
+    why = f". {first.why}" if first.why else ""
+    more = f"; {len(missed) - 1} more" if len(missed) > 1 else ""
+    return f"its calibration did not pass on this machine: {shown}{why}{more}"
 
 
 def _file(task_id: str, options: Mapping[str, Any]) -> Path:
