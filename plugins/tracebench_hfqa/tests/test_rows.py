@@ -62,6 +62,26 @@ def test_splits_are_disjoint_and_the_seed_decides_them(tmp_path: Path) -> None:
     assert one.provenance["rows"] != other.provenance["rows"]
 
 
+def test_a_question_of_train_is_asked_by_no_test_row_whatever_its_case_spaces_and_answer(tmp_path: Path) -> None:
+    train = sums(8)
+    again = [
+        {**row, "question": change(row["question"])}
+        for row, change in zip(train, (str.upper, "  {}\n".format), strict=False)
+    ]
+    other_gold = [{**train[2], "answer": "#### 99"}, {**train[3], "question": train[3]["question"].replace(" ", "  ")}]
+    write(tmp_path / "gsm8k" / "train.jsonl", [*train, {**train[0], "answer": "#### 7"}])
+    write(tmp_path / "gsm8k" / "test.jsonl", [*again, *other_gold, *sums(3, start=50), *sums(1, start=50)])
+    found = opened(tmp_path, ENTRIES["gsm8k"], sizes={"train": 6, "validation": 2, "test": 9})
+    assert {s: len(rows) for s, rows in found.splits.items()} == {"train": 6, "validation": 2, "test": 3}
+    assert found.provenance["repeated"] == {"train": 1, "test": 5}
+    in_one = tmp_path / "one"
+    write(in_one / "gsm8k" / "all.jsonl", [*train, *again, *other_gold])
+    asked = [
+        e.input["question"].strip().lower() for rows in opened(in_one, ENTRIES["gsm8k"]).splits.values() for e in rows
+    ]
+    assert len({" ".join(q.split()) for q in asked}) == len(asked)
+
+
 def test_the_order_of_the_file_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path / "a" / "gsm8k" / "all.jsonl", sums(20))
     write(tmp_path / "b" / "gsm8k" / "all.jsonl", sums(20)[::-1])

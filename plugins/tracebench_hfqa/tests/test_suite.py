@@ -129,6 +129,48 @@ def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.M
     assert worth == {name: value for name, (_, value) in replies.items()}
 
 
+MBPP = {
+    "brackets": (["assert (Diff([1, 2])) == [2]"], "def Diff(a):\n    return a[1:]", "Diff"),
+    "check": (["assert check(4) == True"], "def check(n):\n    return n % 2 == 0", "check"),
+    "match": (
+        ["assert found('ab')", "assert not found('b')"],
+        "import re\ndef found(s):\n    return re.match('a', s)",
+        "found",
+    ),
+    "module": (["assert size(1) == sys.getsizeof(1)"], "import sys\ndef size(n):\n    return sys.getsizeof(n)", "size"),
+    "wrapped": (["assert set(twice((1,))) == set((2,))"], "def twice(t):\n    return tuple(2 * x for x in t)", "twice"),
+    "builtin": (["assert sum(1, 2) == 3"], "def sum(a, b):\n    return a + b", "sum"),
+}
+"""Tests in the forms of MBPP, a solution, and the function's name."""
+UNTRUE = "def found(s):\n    class True_:\n        def __eq__(self, other): return True\n    return True_()"
+
+
+def test_programs_pass_tests_of_every_form() -> None:
+    from tracebench_core.engine.doors import LazySandbox
+    from tracebench_core.specs import SandboxConfig
+    from tracebench_hfqa.families import find_family
+    from tracebench_hfqa.families.family import Fields
+    from tracebench_hfqa.running import run_tests
+
+    class Here:
+        sandbox = LazySandbox(SandboxConfig(), address=None, preload=())
+
+    family, worth = find_family("code_exec"), {}
+    try:
+        for name, (tests, code, entry) in MBPP.items():
+            row = {"prompt": "Write it.", "code": code, "test_list": tests}
+            case = family.read(row, Fields(question="prompt", answer="code", test="test_list"))
+            assert case.extra["entry"] == entry
+            worth[name] = run_tests(family.gold_reply(case), case, Here(), seconds=2.0).score  # type: ignore[arg-type]
+            worth[f"{name}, none"] = run_tests(f"def {entry}(*a): return None", case, Here(), seconds=2.0).score  # type: ignore[arg-type]
+        row = {"prompt": "Write it.", "code": "", "test_list": ["assert found('a') == 'b'"]}
+        case = family.read(row, Fields(question="prompt", answer="code", test="test_list"))
+        worth["equal to all, none"] = run_tests(UNTRUE, case, Here(), seconds=2.0).score  # type: ignore[arg-type]
+    finally:
+        Here.sandbox.close()
+    assert worth == {name: float(not name.endswith("none")) for name in worth}
+
+
 @pytest.mark.parametrize("written", ["internal:multiobjective_gsm8k", "internal:multiobjective_bbeh"])
 def test_multi_objective_tasks_answer_to_their_older_ids(tmp_path: Path, written: str) -> None:
     task = {"id": written, "eval_kwargs": {"objective_mode": "pareto", "n_train": 2}}

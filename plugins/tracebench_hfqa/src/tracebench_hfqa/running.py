@@ -1,7 +1,8 @@
 """Run a program against a data set's tests, each in a process of its own, so that the program never meets the tests.
 
 The tests run where the program is not; each call that they make is handed to the program's process, and its result back. What a
-program returns are plain values: no object whose `__eq__` says yes, no early exit that looks like success.
+program returns are plain values, and of what is none only whether it is true: no object whose `__eq__` says yes, no early exit that looks
+like success.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tracebench_core.contracts import Context, Session
 from tracebench_core.specs import Limits
-from tracebench_hfqa.families.code_exec import prelude, program
+from tracebench_hfqa.families.code_exec import has_check, modules_of, prelude, program
 from tracebench_hfqa.families.family import Case, Verdict
 
 MOST_CALLS = 2_000
@@ -19,7 +20,17 @@ class _Asked(BaseException):
     pass
 
 
+class _Opaque:  # a value that is no data, such as a match: it is true or false, and equals nothing but itself
+
+    def __init__(self, is_true):
+        self._is_true = is_true
+
+    def __bool__(self):
+        return self._is_true
+
+
 def _run_tests(answers):
+    import importlib
     import random
 
     random.seed(0)
@@ -29,13 +40,14 @@ def _run_tests(answers):
         if len(met) == len(answers):
             raise _Asked(list(args), kwargs)
         met.append(None)
-        return answers[len(met) - 1]
+        kind, value = answers[len(met) - 1]
+        return value if kind == "data" else _Opaque(value)
 
-    space = dict(globals())
+    space = {**{name: importlib.import_module(name) for name in _MODULES}, **globals()}
     space[_ENTRY] = candidate
     try:
         exec(compile(_TESTS, "tests", "exec"), space)
-        if "check" in space and "check(" in _TESTS:
+        if _CHECKS:
             space["check"](candidate)
     except _Asked as asked:
         return {"asked": asked.args[0], "named": asked.args[1]}
@@ -52,7 +64,12 @@ CALLED = """
 
 def _call(args, named):
     value = {entry}(*args, **named)
-    return list(value) if hasattr(value, "__next__") else value
+    if hasattr(value, "__next__"):
+        value = list(value)
+    plain = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset)
+    if value is None or isinstance(value, plain) or type(value).__module__ == "numpy":
+        return ["data", value]
+    return ["opaque", bool(value)]
 """
 
 
@@ -69,9 +86,9 @@ def run_tests(reply: str, case: Case, context: Context, *, seconds: float) -> Ve
         return Verdict(score=0.0, metrics={"pass_at_1": 0.0}, extracted="", rule="The reply is empty.")
     entry = case.extra["entry"]
     source = program(reply, case)
-    tests = "\n".join(
-        [case.extra["setup"], prelude(case), f"_TESTS = {case.extra['tests']!r}", f"_ENTRY = {entry!r}", DRIVER]
-    )
+    told = case.extra["tests"]
+    names = f"_TESTS, _ENTRY, _CHECKS, _MODULES = {told!r}, {entry!r}, {has_check(told)}, {modules_of(told)}"
+    tests = "\n".join([case.extra["setup"], prelude(case), names, DRIVER])
     limits = Limits(seconds=seconds, memory_mb=1024)
     sandbox = context.sandbox
     with (
@@ -95,11 +112,27 @@ def _converse(tester: Session, candidate: Session, entry: str) -> Ended:
             return Ended(passed=not untested, words=untested)
         if "failed" in told.value:
             line = f" at `{told.value['line']}`" if told.value["line"] else ""
-            last = f" The last call returned {answers[-1]!r:.200}." if answers else ""
+            last = f" The last call returned {_shown(answers[-1]):.200}." if answers else ""
             return Ended(passed=False, words=f"A test failed{line}: {told.value['failed']:.300}.{last}")
         outcome = candidate.call(told.value["asked"], told.value["named"])
         if outcome.status != "ok":
             shown = ", ".join(f"{a!r:.80}" for a in told.value["asked"])
             return Ended(passed=False, words=f"`{entry}({shown})`: {outcome.error}")
+        if not _is_answer(outcome.value):
+            return Ended(passed=False, words=f"`{entry}` returned something that cannot be read.")
         answers.append(outcome.value)
     return Ended(passed=False, words=f"The tests made more than {MOST_CALLS} calls.")
+
+
+def _is_answer(value: Any) -> bool:
+    """Tell whether a program's process told a value, or the truth of one that is no data."""
+    return (
+        isinstance(value, list)
+        and len(value) == len(("kind", "value"))
+        and (value[0] == "data" or (value[0] == "opaque" and isinstance(value[1], bool)))
+    )
+
+
+def _shown(answer: Any) -> str:
+    kind, value = answer
+    return repr(value) if kind == "data" else f"an object that is {str(value).lower()}"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import re
+import sys
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, RowError, Verdict, column, text_of
 
 FENCED = re.compile(r"```[ \t]*(?:python3?|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
-CALLED = re.compile(r"\bassert\b[^\n]*?\b([A-Za-z_]\w*)\s*\(")
-WRAPPERS = frozenset(
-    {"set", "sorted", "list", "tuple", "len", "isinstance", "round", "abs", "str", "not", "isclose", "math", "dict"}
-)
+BUILTINS = frozenset(dir(builtins)) | {"isclose"}
 IMPORTS = re.compile(r"^(?:from\s+[\w.]+\s+import\s+.+|import\s+.+)$", re.MULTILINE)
 
 
@@ -64,12 +65,43 @@ def score(_reply: str, _case: Case) -> Verdict:
     raise TypeError("programs are scored in the sandbox; see `tracebench_hfqa.running`")
 
 
+def has_check(tests: str) -> bool:
+    """Tell whether tests define HumanEval's `check(candidate)`, which is to be called."""
+    return any(
+        isinstance(node, ast.FunctionDef)
+        and node.name == "check"
+        and [arg.arg for arg in node.args.args] == ["candidate"]
+        for node in _parsed(tests)
+    )
+
+
+def modules_of(tests: str) -> list[str]:
+    """Return the modules of the standard library that tests name and nothing in them binds; the data sets' solutions import them."""
+    names = [node for top in _parsed(tests) for node in ast.walk(top) if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return sorted({node.id for node in names} & sys.stdlib_module_names - bound)
+
+
 def _called(tests: str) -> str:
-    """Return the function that most asserts call."""
-    for name in re.findall(r"([A-Za-z_]\w*)\s*\(", tests):
-        if name not in WRAPPERS:
-            return str(name)
-    return ""
+    """Return the function that the asserts call: the one that most call, and a builtin only where they call no other."""
+    asserts = [node for top in _parsed(tests) for node in ast.walk(top) if isinstance(node, ast.Assert)]
+    imported = {a.asname or a.name for top in _parsed(tests) for a in getattr(top, "names", ())}
+    calls = [
+        node.func.id
+        for held in asserts
+        for node in ast.walk(held)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    ]
+    own = [name for name in calls if name not in BUILTINS | imported]
+    return Counter(own or calls).most_common(1)[0][0] if calls else ""
+
+
+def _parsed(tests: str) -> list[ast.stmt]:
+    """Return the statements of tests; none where they are no Python."""
+    try:
+        return ast.parse(tests).body
+    except (SyntaxError, ValueError, RecursionError):
+        return []
 
 
 def _from_code(code: str) -> str:

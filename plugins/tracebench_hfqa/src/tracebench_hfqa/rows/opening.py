@@ -16,7 +16,7 @@ from tracebench_hfqa.families.family import Case, Fields, MissingGoldError, RowE
 from tracebench_hfqa.rows import folder, hub
 from tracebench_hfqa.rows.shapes import Row
 from tracebench_hfqa.rows.source import Settings
-from tracebench_hfqa.rows.splits import content_hash, examples_of, rows_hash, shares, shuffled
+from tracebench_hfqa.rows.splits import examples_of, once, question_hash, rows_hash, shares, shuffled
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +44,8 @@ def open_rows(
 ) -> Opened:
     """Return the splits that this process may hold.
 
-    Train and validation never share a row with each other or with test: equal rows of one file are one row, and a test row that the
-    train file holds too is left out of test.
+    No question stands in two splits: of rows that ask the same, whatever their case, spaces and answers, one file gives the first, and a
+    test row whose question the train file asks too is left out of test. The provenance says how many rows each file lost so.
 
     Raises:
         ConfigError: naming file and row of what cannot be used, or the split that has no labels.
@@ -56,11 +56,14 @@ def open_rows(
     one_file = train_split == test_split or settings.kind == "sample"
     known: dict[str, list[Example]] = {}
     places: dict[str, str] = {}
+    left_out: dict[str, int] = {}
 
     def opened(split: str) -> list[Example]:
         if split not in known:
             cases, places[split] = _cases(entry, split, subtask=subtask, settings=settings)
-            known[split] = shuffled(examples_of(cases, label=split), seed=seed, label=split)
+            drawn = shuffled(examples_of(cases, label=split), seed=seed, label=split)
+            known[split] = once(drawn)
+            left_out[split] = len(cases) - len(known[split])
         return known[split]
 
     one_file = one_file or (
@@ -75,8 +78,8 @@ def open_rows(
         first, second = shares(len(rows), [sizes["train"], sizes["validation"]])
         cut = {"train": rows[:first], "validation": rows[first : first + second]}
         if "test" in held and sizes["test"]:
-            seen = set(map(content_hash, rows))
-            fresh = [e for e in opened(test_split) if content_hash(e) not in seen]
+            fresh = once(opened(test_split), seen=set(map(question_hash, rows)))
+            left_out[test_split] += len(opened(test_split)) - len(fresh)
             cut["test"] = fresh[: sizes["test"]]
     splits: dict[Split, Sequence[Example]] = {s: tuple(cut[s]) for s in ORDER if s in held and cut.get(s)}
     for split in ORDER:
@@ -84,11 +87,13 @@ def open_rows(
             raise ConfigError(
                 f"`hf:{entry.id}`: no row is left for {split}; {len(rows)} rows were found.", hint="ask for fewer rows"
             )
-    return Opened(splits, _provenance("package" if entry.shipped else settings.kind, splits, places))
+    return Opened(splits, _provenance("package" if entry.shipped else settings.kind, splits, places, left_out))
 
 
-def _provenance(source: str, splits: Mapping[Split, Sequence[Example]], places: Mapping[str, str]) -> dict[str, Any]:
-    told: dict[str, Any] = {"source": source, "revision": dict(places)}
+def _provenance(
+    source: str, splits: Mapping[Split, Sequence[Example]], places: Mapping[str, str], left_out: Mapping[str, int]
+) -> dict[str, Any]:
+    told: dict[str, Any] = {"source": source, "revision": dict(places), "repeated": dict(left_out)}
     if source == "sample":
         told["label"] = SAMPLE_LABEL
     told["rows"] = {split: {"count": len(rows), "sha256": rows_hash(rows)} for split, rows in splits.items()}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import Example
@@ -18,6 +19,22 @@ def content_hash(example: Example) -> str:
     """Return the SHA-256 of what an example holds, whatever its id."""
     text = json.dumps([example.input, example.reference], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def question_hash(example: Example) -> str:
+    """Return the SHA-256 of what an example asks, whatever its case, its spaces and its answer."""
+    options = [part for option in example.input["options"] for part in option]
+    asked = [example.input["question"], example.input["context"], *options]
+    text = "\0".join(" ".join(str(part).casefold().split()) for part in asked)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def once(examples: Iterable[Example], *, seen: AbstractSet[str] = frozenset()) -> list[Example]:
+    """Return the first example of each question, without those whose question was seen elsewhere."""
+    first: dict[str, Example] = {}
+    for example in examples:
+        first.setdefault(question_hash(example), example)
+    return [example for asked, example in first.items() if asked not in seen]
 
 
 def rows_hash(examples: Sequence[Example]) -> str:
