@@ -21,6 +21,7 @@ CANDIDATES = "tests/attack/test_candidates.py::test_hostile_candidate_is_contain
 NEIGHBOURS = "tests/attack/test_neighbours.py"
 GATEWAY = "tests/attack/gateway/test_abuses.py::test_an_abuse_is_contained_and_the_next_call_is_served"
 CROWD = "tests/attack/gateway/test_overshoot.py"
+ENCLOSED = "tests/attack/test_enclosed.py"
 SECRECY = "tests/engine/test_secrecy.py"
 
 
@@ -34,6 +35,48 @@ class Outcome(NamedTuple):
 
 
 OUTCOMES = (
+    Outcome(
+        "a coding agent that reads the salts of its run",
+        "the test instances, computed and solved at home",
+        "they are not there",
+        f"{ENCLOSED}::test_an_attack_on_the_hosts_files_finds_nothing[reads the salts]",
+    ),
+    Outcome(
+        "a coding agent that writes a rival's result",
+        "any score, signed again",
+        "it is not there",
+        f"{ENCLOSED}::test_an_attack_on_the_hosts_files_finds_nothing[forges a rival's result]",
+    ),
+    Outcome(
+        "a coding agent that edits the engine's code",
+        "open for writing, for all later runs",
+        "read-only, or not there",
+        f"{ENCLOSED}::test_an_attack_on_the_hosts_files_finds_nothing[opens the engine's code]",
+    ),
+    Outcome(
+        "a coding agent that speaks to ssh-agent, Docker, D-Bus",
+        "their sockets passed the closed network",
+        "they are not there",
+        f"{ENCLOSED}::test_an_attack_on_the_hosts_files_finds_nothing[speaks to a socket of the host]",
+    ),
+    Outcome(
+        "a program of root that sets the kernel's `core_pattern`",
+        "a command for the kernel to run as root",
+        "the kernel's settings are read-only",
+        f"{ENCLOSED}::test_an_attack_on_the_hosts_files_finds_nothing[writes the kernel's settings]",
+    ),
+    Outcome(
+        "a program that cancels its rival over the run's control socket",
+        "`cancelled: by its rival`",
+        "refused: it is in other namespaces",
+        f"{ENCLOSED}::test_a_program_of_a_job_cannot_steer_runs_and_its_owner_can",
+    ),
+    Outcome(
+        "a program that starts 3,000 processes",
+        "started",
+        "limited",
+        f"{ENCLOSED}::test_processes_and_memory_end_at_their_limits",
+    ),
     Outcome(
         "1,500 nested folders",
         "the template and its keeper died; every later evaluation scored 0",

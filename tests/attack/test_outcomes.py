@@ -16,4 +16,6 @@ def test_every_test_that_the_page_names_is_there() -> None:
         file, name, case = re.fullmatch(r"([^:]+)::(\w+)(?:\[(.+)\])?", outcome.test).groups()  # type: ignore[union-attr]
         assert f"def {name}(" in Path(ROOT, file).read_text(encoding="utf-8"), outcome.test
         if case is not None:
-            assert f'"{case.replace("-", " ")}"' in candidates, outcome.test
+            assert f'"{case.replace("-", " ")}"' in candidates + Path(ROOT, file).read_text(encoding="utf-8"), (
+                outcome.test
+            )

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tracebench_core.engine.program import APART
+from tracebench_core.engine.held import APART
 from tracebench_core.sandbox import namespaces
 from tracebench_core.sandbox.apart import NOT_STARTED, ONLY
 

@@ -1,11 +1,9 @@
 """Programs as trainers, the interpreters that other libraries live in, and folders for both."""
 
 from tracebench_core.builtin.command import passed
+from tracebench_core.engine.held import APART, Files, Hold, Network, Streams, belongings, start_held
 from tracebench_core.engine.program import (
-    APART,
-    Network,
     Program,
-    apart,
     describe_exit,
     find_program,
     model_variables,
@@ -16,9 +14,12 @@ from tracebench_core.temporary import scratch_folder
 
 __all__ = [
     "APART",
+    "Files",
+    "Hold",
     "Network",
     "Program",
-    "apart",
+    "Streams",
+    "belongings",
     "describe_exit",
     "find_program",
     "find_python",
@@ -27,4 +28,5 @@ __all__ = [
     "passed",
     "run_program",
     "scratch_folder",
+    "start_held",
 ]

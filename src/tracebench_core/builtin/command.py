@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from tracebench_core.contracts import Problem
+from tracebench_core.engine.held import Files, Network
 from tracebench_core.engine.program import Program, describe_exit, run_program
 from tracebench_core.errors import ProgramError
 from tracebench_core.plugins import HOME
@@ -28,10 +30,18 @@ class CommandSettings(TrainerSettings):
 
     argv: tuple[str, ...] = Field(min_length=1)
     """The command and its arguments."""
+    files: Files = "host"
+    """What it finds of the host's files: all (`host`), or the system, what is named, and the job's work folder, which alone it may write to
+    (`folder`)."""
+    readable: tuple[str, ...] = ()
+    """For `files: folder`: further files and folders that it may read, by absolute names; `~` and `$NAME` are expanded."""
+    network: Network = "open"
+    """Of the network it reaches all (`open`), or the run's models only (`gateway`)."""
     env: dict[str, str] = Field(default_factory=dict)
     """Variables for the program, beside those that lead it to its job, and a few of the run's (`PATH`, `HOME`, …)."""
     cwd: str = "."
-    """Its working directory, relative to the folder in which the run was started."""
+    """Its working directory, relative to the folder in which the run was started. With `files: folder` that is the job's work folder, and
+    files of this one that `argv` names are given by their absolute names, readable."""
     grace: float = Field(default=10.0, ge=0)
     """Seconds that the program may go on once a cap has turned it away; then it is ended."""
 
@@ -50,14 +60,38 @@ class Command:
         """
         settings = self.settings
         folder = Path(os.environ.get(HOME, ".")) / settings.cwd
+        argv: tuple[str, ...] = settings.argv
+        shown: tuple[Path, ...] = ()
+        if settings.files == "folder":
+            argv, shown = named_files(argv, folder)
+            folder = Path.cwd()
         program = Program(
-            settings.argv, folder=folder, environ=passed(os.environ), own=settings.env, grace=settings.grace
+            argv,
+            folder=folder,
+            environ=passed(os.environ),
+            own=settings.env,
+            name="Command",
+            network=settings.network,
+            files=settings.files,
+            readable=settings.readable,
+            shown=shown,
+            grace=settings.grace,
         )
         code = run_program(problem, program)
         if code != 0:
             raise ProgramError(
                 f"`{settings.argv[0]}` ended with {describe_exit(code)}; what it wrote is in the job's `stdout.log`."
             )
+
+
+def named_files(argv: tuple[str, ...], folder: Path) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """Return a command whose words that name files of a folder are absolute, and these files."""
+    if not folder.is_dir():
+        raise ProgramError(f"`{argv[0]}` cannot be started in `{folder}`: {os.strerror(errno.ENOENT)}.")
+    found = {word: (folder / word).absolute() for word in argv[1:] if (folder / word).is_file()}
+    if os.sep in argv[0]:
+        found[argv[0]] = (folder / argv[0]).absolute()
+    return tuple(str(found.get(word, word)) for word in argv), tuple(found.values())
 
 
 def passed(environ: Mapping[str, str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from tracebench_core.specs import (
     LLMConfig,
     PluginsConfig,
     Price,
+    ProgramsConfig,
     RoleConfig,
     RunConfig,
     SandboxConfig,
@@ -36,6 +37,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     LLMConfig,
     PluginsConfig,
     SandboxConfig,
+    ProgramsConfig,
     Budget,
 )
 

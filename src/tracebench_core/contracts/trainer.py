@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import JsonValue
@@ -13,6 +14,7 @@ from tracebench_core.specs import (
     Axis,
     Budget,
     BudgetState,
+    Cage,
     Candidate,
     Completion,
     Endpoint,
@@ -94,6 +96,28 @@ class Ticket(Protocol):
         ...
 
 
+class Confinement(Protocol):
+    """How the programs that a trainer starts are to be held, and where that is recorded."""
+
+    @property
+    def require(self) -> Literal["auto", "strong", "process"]:
+        """The run's `sandbox.require`: `process` lets a program run with the host's files where it cannot be held better."""
+        ...
+
+    @property
+    def hidden(self) -> Sequence[Path]:
+        """What no program may find, whatever else it is shown: the run's folder and what leads to other runs."""
+        ...
+
+    @property
+    def processes(self) -> int | None: ...
+    @property
+    def memory_mb(self) -> int | None: ...
+    def told(self, name: str, cage: Cage) -> None:
+        """A program is about to start, held like this."""
+        ...
+
+
 class Problem(Protocol):
     """A task opened for one job: metered, seeded, recorded, without its test split. The only thing a trainer sees."""
 
@@ -126,6 +150,8 @@ class Problem(Protocol):
         """How many evaluations run at a time; more that are asked for wait their turn."""
         ...
 
+    @property
+    def confinement(self) -> Confinement: ...
     @property
     def budget(self) -> BudgetView: ...
     @property

@@ -1,6 +1,7 @@
 """The local control channel of a run: a Unix socket for its owner alone, one JSON line asked and one answered.
 
-The folder of the socket is closed to others (0700), and whoever connects all the same is told apart by `SO_PEERCRED` (unix(7)).
+The folder of the socket is closed to others (0700), and whoever connects all the same is told apart by `SO_PEERCRED` (unix(7)). A process
+of another PID or mount namespace is turned away: it is a program of a job, and jobs have no say over each other.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import select
 import socket
 import struct
 import threading
@@ -23,6 +25,8 @@ LONGEST_MESSAGE = 1 << 16
 PATIENCE = 5.0
 """Seconds that either side waits for the other."""
 _CREDENTIALS = struct.Struct("3i")
+_PEER_PIDFD = 77
+"""SO_PEERPIDFD of Linux 6.5: stands for the process that connected, and for no later one of its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,10 @@ class ControlServer:
             _send(connection, {"ok": False, "error": "this run belongs to another user"})
             return
         request = _receive(connection)
+        if not _is_among_us(connection, peer):
+            log.warning("process %s was refused on the control channel: it is in other namespaces", peer.pid)
+            _send(connection, {"ok": False, "error": "a program that a job has started cannot steer runs"})
+            return
         try:
             reply = self._answer(request, peer)
         except Exception as err:
@@ -112,6 +120,27 @@ def ask(address: str, request: dict[str, Any]) -> dict[str, Any]:
 def _peer(connection: socket.socket) -> Peer:
     pid, uid, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     return Peer(pid=pid, uid=uid)
+
+
+def _is_among_us(connection: socket.socket, peer: Peer) -> bool:
+    """Tell whether a peer lives in this process's PID and mount namespaces; one that is gone, or out of sight, does not."""
+    try:
+        held = connection.getsockopt(socket.SOL_SOCKET, _PEER_PIDFD)
+    except OSError:  # an older kernel
+        held = None
+    try:
+        same = all(
+            Path(f"/proc/{peer.pid}/ns/{kind}").readlink() == Path(f"/proc/self/ns/{kind}").readlink()
+            for kind in ("pid", "mnt")
+        )
+        return same and (
+            held is None or not select.select([held], [], [], 0)[0]
+        )  # readable once that process has ended
+    except OSError:
+        return False
+    finally:
+        if held is not None:
+            os.close(held)
 
 
 def _send(connection: socket.socket, message: dict[str, Any]) -> None:

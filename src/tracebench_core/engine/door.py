@@ -71,14 +71,23 @@ class Door:
         self.close()
 
     @property
+    def folder(self) -> Path:
+        """Where the socket lies, and nothing else."""
+        return self._folder
+
+    @property
     def address(self) -> str:
         """What `$TRACEBENCH_DOOR` holds."""
         return f"{self._path}#{self._token}"
 
-    def environ(self, base: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables that lead a program to this door; its `PYTHONPATH` goes before that of `base`."""
+    def environ(self, base: Mapping[str, str], *, folder: Path | None = None) -> dict[str, str]:
+        """Return the variables that lead a program to this door; its `PYTHONPATH` goes before that of `base`.
+
+        `folder` is where the program finds this door's folder, if that is elsewhere for it.
+        """
         path = os.pathsep.join(filter(None, [str(CLIENT_FOLDER), base.get("PYTHONPATH")]))
-        return {VARIABLE: self.address, "PYTHONPATH": path}
+        address = self.address if folder is None else f"{folder / self._path.name}#{self._token}"
+        return {VARIABLE: address, "PYTHONPATH": path}
 
     def serve(self, *, until: Callable[[], bool], wake: int | None = None) -> None:
         """Answer requests until `until()` holds; `wake` is a file descriptor that becomes readable when it may.

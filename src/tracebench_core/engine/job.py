@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from tracebench_core.contracts import NotMeasured, Optimizer, Problem, Sandbox, Trainer
+from tracebench_core.engine.confining import confinement_of
 from tracebench_core.engine.context import Environments, NoEnvironments, Shared
 from tracebench_core.engine.evaluate import describe_error
 from tracebench_core.engine.meter import Meter
@@ -189,7 +190,7 @@ def _train(
         initial = Candidate(id="c0", values={p.name: p.initial for p in opened.task.parameters})
         service = open_service(order, context, opened, initial=initial, meter=meter)
         try:
-            problem = MeteredProblem(opened.task, _setup(job, context, meter=meter, opened=opened, service=service))
+            problem = MeteredProblem(opened.task, _setup(order, context, meter=meter, opened=opened, service=service))
             opened_problem(problem)
             trainer = build_trainer(context.host, job.trainer_id, job.settings)
             meter.opened()
@@ -314,7 +315,10 @@ def _worth_scoring(status: JobStatus, problem: MeteredProblem) -> bool:
     return status == "ok" or (status == "failed" and problem.best.id != "c0")
 
 
-def _setup(job: JobSpec, context: JobContext, *, meter: Meter, opened: OpenTask, service: EvaluationService) -> Setup:
+def _setup(
+    order: JobOrder, context: JobContext, *, meter: Meter, opened: OpenTask, service: EvaluationService
+) -> Setup:
+    job = order.job
     return Setup(
         seed=job.seed,
         meter=meter,
@@ -322,6 +326,7 @@ def _setup(job: JobSpec, context: JobContext, *, meter: Meter, opened: OpenTask,
         recorder=context.recorder,
         service=service,
         workshop=JobWorkshop(job, context.host),
+        confinement=confinement_of(order, context.recorder.caged),
         objectives=opened.spec.objectives,
         worst_score=opened.spec.worst_score,
         aggregate=context.aggregate(opened.spec),

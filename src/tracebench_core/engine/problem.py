@@ -52,6 +52,7 @@ class MeteredProblem:
         self.seed = setup.seed
         self.rng = random.Random(derive_seed(setup.seed, "trainer"))  # noqa: S311 - reproducible, not secret
         self.budget = setup.meter
+        self.confinement = setup.confinement
         self._task = task
         self._setup = setup
         self._split: dict[str, Split] = dict.fromkeys([e.id for e in self.train], "train")

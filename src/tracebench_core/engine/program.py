@@ -7,41 +7,21 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
-from urllib.parse import urlsplit
 
 from tracebench_core.contracts import Problem
-from tracebench_core.engine.door import Door
+from tracebench_core.engine.door import CLIENT_FOLDER, Door
+from tracebench_core.engine.held import Files, Hold, Network, start_held
 from tracebench_core.errors import BudgetExhausted, ModelError, ProgramError
-from tracebench_core.sandbox.apart import ONLY
 
-APART = (
-    *(sys.executable, "-I", "-S", "-c"),
-    f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); from tracebench_core.sandbox.apart import main; main()",
-)
-"""The command that keeps other processes out of a program's sight (see `sandbox.apart`); without `site`, it starts at once."""
+SEEN_DOOR = Path("/run/trace-bench")
+"""Where a program with a root of its own finds the door's folder."""
 LOOK_SECONDS = 1.0
 """Longest pause between two questions to the gateway whether it turned the program away."""
-
-
-Network = Literal["open", "gateway"]
-
-
-def apart(problem: Problem, network: Network) -> tuple[str, ...]:
-    """Return the command that keeps other processes out of a program's sight, and, but for the gateway, the network out of its reach."""
-    if network == "open":
-        return APART
-    try:
-        address = urlsplit(problem.endpoint("optimizer").base_url).netloc
-    except ModelError:  # a job without models
-        address = ""
-    return (*APART, f"{ONLY}{address}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +34,18 @@ class Program:
     """Its environment, to which the variables that lead to door and models are added."""
     own: Mapping[str, str] = field(default_factory=dict)
     """Variables that stand above all others."""
+    name: str = "program"
+    """What results call it."""
     network: Network = "open"
     """`gateway`: of the network it reaches the run's models, and nothing else."""
+    files: Files = "host"
+    """`folder`: of the host's files it finds the system, what is named here, and its own folder, which alone it may write to."""
+    readable: tuple[str, ...] = ()
+    """Further files and folders that it finds there, by absolute names."""
+    copied: tuple[str, ...] = ()
+    """Files and folders below the user's home that are copied to the program's."""
+    shown: tuple[Path, ...] = ()
+    """What its own start needs."""
     grace: float = 10.0
     """Seconds that the program may go on once a cap has turned it away; then it is ended."""
 
@@ -85,14 +75,19 @@ def describe_exit(code: int) -> str:
 def _start(problem: Problem, door: Door, program: Program) -> subprocess.Popen[bytes]:
     path = door.environ({**program.environ, **program.own})
     environ = {**program.environ, **model_variables(problem), **program.own, **path}
+    hold = Hold(
+        program.name,
+        network=program.network,
+        files=program.files,
+        readable=program.readable,
+        copied=program.copied,
+        shown=(CLIENT_FOLDER, *program.shown),
+        placed=((door.folder, SEEN_DOOR),),
+        within=door.environ({**program.environ, **program.own}, folder=SEEN_DOOR),
+    )
     try:
         started = find_program(program.argv[0], program.folder, path=environ.get("PATH", os.defpath))
-        return subprocess.Popen(  # noqa: S603 - the config's own program
-            [*apart(problem, program.network), started, *program.argv[1:]],
-            cwd=program.folder,
-            env=environ,
-            process_group=0,
-        )
+        return start_held(problem, [started, *program.argv[1:]], hold, folder=program.folder, environ=environ)
     except OSError as err:
         raise ProgramError(f"`{program.argv[0]}` cannot be started in `{program.folder}`: {err.strerror}.") from err
 

@@ -15,6 +15,7 @@ from tracebench_core.engine.models import Models
 from tracebench_core.llm import turns
 from tracebench_core.specs import (
     BudgetState,
+    Cage,
     Calibrated,
     Candidate,
     ExampleResult,
@@ -31,6 +32,7 @@ from tracebench_core.specs.events import (
     Activity,
     BestChanged,
     BudgetReached,
+    Caged,
     CandidateSeen,
     ComparisonSet,
     DataKnown,
@@ -247,6 +249,10 @@ class Recorder:
         if name not in self._flags:
             self._flags.add(name)
             self._write(Flagged(name=name, reason=reason))
+
+    def caged(self, name: str, cage: Cage) -> None:
+        """A program is about to start, held like this."""
+        self._write(Caged(name=name, cage=cage))
 
     def data(self, splits: Mapping[Split, SplitData]) -> None:
         """The engine is about to score on this data."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tracebench_core.contracts import Optimizer, Problem, Trainer
+from tracebench_core.contracts import Confinement, Optimizer, Problem, Trainer
 from tracebench_core.engine.meter import Meter
 from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
@@ -32,6 +32,7 @@ class Setup:
     recorder: Recorder
     service: EvaluationService
     workshop: Workshop
+    confinement: Confinement
     objectives: tuple[Objective, ...] = ()
     worst_score: float | None = None
     aggregate: Aggregate = mean

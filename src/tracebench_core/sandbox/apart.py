@@ -1,61 +1,97 @@
-"""`python -m tracebench_core.sandbox.apart [--only=HOST:PORT] COMMAND…`: a trusted-in-part program out of sight of the host's processes.
+"""`python -m tracebench_core.sandbox.apart [OPTION]… COMMAND…`: a trusted-in-part program out of sight of the host's processes.
 
-It keeps the host's files, and loses the view of every process but its own: `/proc` shows those that it starts. It has no capability, so
-that it cannot take the new `/proc` off, and whatever it started ends with it. It keeps the host's network, too, unless it may reach one
-address only; a host that cannot see to that starts nothing. Source: pid_namespaces(7), user_namespaces(7).
+It loses the view of every process but its own: `/proc` shows those that it starts. It has no capability, so that it cannot take the new
+`/proc` off, and whatever it started ends with it. It keeps the host's network, unless it may reach one address only, and the host's files,
+unless it has a root of its own; a host that cannot see to either starts nothing. Source: pid_namespaces(7), user_namespaces(7).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from tracebench_core.sandbox import namespaces
+from tracebench_core.sandbox import landlock, limits, namespaces, seccomp
 from tracebench_core.sandbox.closed import Relay
+from tracebench_core.sandbox.enclosure import Enclosure
 from tracebench_core.sandbox.lockdown import drop_capabilities
 from tracebench_core.sandbox.syscalls import prctl
 
-_SET_PDEATHSIG, _NO_NEW_PRIVS = 1, 38
+_SET_PDEATHSIG, _SET_DUMPABLE, _NO_NEW_PRIVS = 1, 4, 38
 NOT_STARTED = 127
-ONLY = "--only="
-"""Begins the argument that names the one address which the program may reach; with none, it reaches nothing."""
+ONLY, ENCLOSED, LIMITS, TELL = "--only=", "--enclosed=", "--limits=", "--tell="
+"""What options begin with: the one address that the program may reach, nothing for none; its root (`Enclosure`) and its limits
+(`limits.Limits`), as JSON; the descriptor on which is told that it is held, by an empty line, or why it is not."""
 
 
-def enter(relay: Relay | None = None) -> None:
+class Held(NamedTuple):
+    """How a program is held, as the options say."""
+
+    relay: Relay | None = None
+    enclosure: Enclosure | None = None
+    limits: limits.Limits = limits.Limits()
+    tell: int | None = None
+
+
+def enter(held: Held) -> None:
     """Return in the first process of new namespaces, with their own `/proc`; the calling process waits for it and ends as it ends.
 
     Raises:
         OSError: when this host allows no user namespaces; nothing has changed then.
     """
-    namespaces.leave_host(namespaces.PIDS | namespaces.IPC | (namespaces.NET if relay else 0))
-    if relay is not None:
-        relay.open()
+    group = limits.open_group(held.limits)
+    namespaces.leave_host(namespaces.PIDS | namespaces.IPC | (namespaces.NET if held.relay else 0))
+    if held.relay is not None:
+        held.relay.open()
     first = os.fork()
     if first != 0:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        namespaces.end_like(os.waitpid(first, 0)[1])
+        status = os.waitpid(first, 0)[1]
+        if group is not None:
+            group.close()
+        namespaces.end_like(status)
     prctl(_SET_PDEATHSIG, signal.SIGKILL)
-    try:
-        namespaces.mount("proc", Path("/proc"), kind="proc")
-    except OSError as err:  # a container that masks parts of its own
-        _warn(err)
+    if group is not None:
+        group.join()
+    limits.limit_namespace(held.limits)
+    if held.enclosure is not None:
+        os.setsid()  # no terminal is its own
+        held.enclosure.build()
+    else:
+        try:
+            namespaces.mount("proc", Path("/proc"), kind="proc")
+        except OSError as err:  # a container that masks parts of its own
+            _warn(err)
     drop_capabilities()
     prctl(_NO_NEW_PRIVS, 1)
+    if held.enclosure is not None:
+        landlock.scope()
+        if seccomp.available():
+            seccomp.hold_program()
+    limits.limit_process(held.limits, in_group=group is not None)
+    prctl(
+        _SET_DUMPABLE, 0
+    )  # what this process was made from, the host's own interpreter, is out of the program's reach
 
 
 def main() -> None:
-    """Move apart and become the command; on a host that does not allow it, say so, and become it all the same if it may use the network."""
-    relay = _relay()
+    """Move apart and become the command; on a host that does not allow it, say so, and become it all the same if it may keep network and
+    files."""
+    held = _options()
     try:
-        enter(relay)
+        enter(held)
     except OSError as err:
-        if relay is not None:
-            os.write(2, f"The network cannot be closed here: {err.strerror}.\n".encode())
-            os._exit(NOT_STARTED)
+        if held.enclosure is not None:
+            _refuse(held, f"its files cannot be kept to a folder here: {err.strerror}")
+        if held.relay is not None:
+            _refuse(held, f"the network cannot be closed here: {err.strerror}")
         _warn(err)
         _become()
+    _tell(held, "")
     # The first process of a namespace is deaf to signals from within that it does not handle: the command is the second.
     command = os.fork()
     if command == 0:
@@ -68,13 +104,25 @@ def main() -> None:
             os._exit(code if code >= 0 else 128 - code)
 
 
-def _relay() -> Relay | None:
-    """Take the option off the command line."""
-    if not sys.argv[1].startswith(ONLY):
-        return None
-    address = sys.argv.pop(1).removeprefix(ONLY)
-    host, _, port = address.rpartition(":")
-    return Relay([(host, int(port))] if address else [])
+def _options() -> Held:
+    """Take the options off the command line."""
+    held = Held()
+    while sys.argv[1].startswith("--"):
+        name, _, value = sys.argv.pop(1).partition("=")
+        match f"{name}=":
+            case "--only=":
+                host, _, port = value.rpartition(":")
+                held = held._replace(relay=Relay([(host, int(port))] if value else []))
+            case "--enclosed=":
+                held = held._replace(enclosure=Enclosure(**json.loads(value)))
+            case "--limits=":
+                held = held._replace(limits=limits.Limits(**json.loads(value)))
+            case "--tell=":
+                held = held._replace(tell=int(value))
+                os.set_inheritable(int(value), False)  # noqa: FBT003 - as it takes it
+            case _:
+                raise SystemExit(f"{name}: no such option")
+    return held
 
 
 def _become() -> None:
@@ -84,6 +132,20 @@ def _become() -> None:
         os.write(2, f"{sys.argv[1]}: {err.strerror}\n".encode())
     finally:
         os._exit(NOT_STARTED)
+
+
+def _refuse(held: Held, why: str) -> None:
+    """End without a program."""
+    os.write(2, f"{why[0].upper()}{why[1:]}.\n".encode())
+    _tell(held, why)
+    os._exit(NOT_STARTED)
+
+
+def _tell(held: Held, words: str) -> None:
+    if held.tell is not None:
+        with suppress(OSError):  # nobody wants to know any more
+            os.write(held.tell, f"{words}\n".encode())
+        os.close(held.tell)
 
 
 def _warn(err: OSError) -> None:

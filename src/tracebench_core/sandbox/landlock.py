@@ -88,3 +88,11 @@ def build(granted: Iterable[Grant], *, version: int) -> int:
 def enter(ruleset: int) -> None:
     """Confine this process, for good, to a ruleset. It, or its parent, must have given up new privileges."""
     direct(_RESTRICT_SELF, a=ruleset)
+
+
+def scope() -> None:
+    """Confine this process, for good, to abstract sockets and signals of its own, where the kernel can (ABI 6), and leave files alone."""
+    if abi() >= 6:  # noqa: PLR2004
+        ruleset = syscall("landlock_create_ruleset", struct.pack("=QQQ", 0, 0, 0b11), 24, 0)
+        enter(ruleset)
+        os.close(ruleset)

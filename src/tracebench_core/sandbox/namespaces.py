@@ -38,7 +38,7 @@ def enter(box: Path) -> None:
     leave_host(PIDS | NET | IPC | UTS)
     mount(box, box, flags=BIND)
     set_read_only(Path("/"))
-    _set_attributes(box, off=_READ_ONLY)
+    set_writable(box)
 
 
 def leave_host(kinds: int) -> None:
@@ -93,6 +93,11 @@ def mount(
 def set_read_only(target: Path) -> None:
     """Make a mount and all below it read-only, and its programs without the rights of their owners."""
     _set_attributes(target, on=_READ_ONLY | _NO_SUID, flags=_AT_RECURSIVE)
+
+
+def set_writable(target: Path) -> None:
+    """Make one mount writable that `set_read_only` closed in this namespace."""
+    _set_attributes(target, off=_READ_ONLY)
 
 
 def _set_attributes(target: Path, *, on: int = 0, off: int = 0, flags: int = 0) -> None:

@@ -25,7 +25,7 @@ _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NR, _ARCH, _ARGS = 0, 4, 16
 _X32 = 0x40000000
 _CLONE_THREAD = 0x00010000
-_AF_UNIX, _SOCK_STREAM = 1, 1
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _SOCK_STREAM = 1, 2, 10, 16, 1
 _MSG_OOB = 1
 _HARMLESS_PRCTL = (2, 3, 15, 16, 21, 23, 29, 30, 39, 41, 42, 0x53564D41)
 """Reads of its own state; names, timer slack, huge pages and named memory of its own. PR_SET_PDEATHSIG (1) is not among them."""
@@ -37,6 +37,8 @@ _OWNERS_FCNTL = (8, 15, 1024, 1026)
 """F_SETOWN, F_SETOWN_EX, F_SETLEASE, F_NOTIFY: signals to others, and doors held shut."""
 _OWNERS_IOCTL = (0x8901, 0x8902, 0x5412, 0x541C)
 """FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX: the same by another call, and keys typed into a terminal."""
+_TYPING_IOCTL = (0x5412, 0x541C)
+"""TIOCSTI, TIOCLINUX."""
 
 _NEVER = [
     "acct",
@@ -252,6 +254,15 @@ def _family() -> dict[str, bytes]:
     }
 
 
+def _program() -> dict[str, bytes]:
+    """No keys of the kernel's rings, which know no namespaces; no socket but Unix, IP and netlink, so that a machine's host is no peer."""
+    return {
+        **dict.fromkeys(("add_key", "keyctl", "request_key"), _refuse()),
+        "socket": _only(0, (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK)),
+        "ioctl": _unless(1, _TYPING_IOCTL),
+    }
+
+
 def _assemble(rules: Mapping[str, bytes]) -> bytes:
     """Return the filter: a binary search for the call's number, then the body of its rule.
 
@@ -297,6 +308,11 @@ class Filters:
     def family(self) -> None:
         """Confine this process and those it starts, for good: no network, no debugging, no change of the system."""
         self._family.install()
+
+
+def hold_program() -> None:
+    """Confine this process and those it starts, for good: a program that is trusted in part, and may hold others by filters of its own."""
+    _Program(_assemble(_program())).install()
 
 
 class _Program:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         LLMConfig,
         LLMVariant,
         ModelConfig,
+        ProgramsConfig,
         Resume,
         RetriesConfig,
         RoleConfig,
@@ -147,6 +148,7 @@ __all__ = [
     "Parameter",
     "PluginsConfig",
     "Price",
+    "ProgramsConfig",
     "ProposalCounts",
     "ProviderSpec",
     "PythonSpec",
@@ -204,7 +206,7 @@ __getattr__ = imported_on_use(
         ".named": "PluginsConfig Price",
         ".order": "ExecutorSetting JobOrder Sealed SharedLimits",
         ".run": (
-            "InitialFrom LLMConfig LLMVariant ListedModel ModelConfig Resume "
+            "InitialFrom LLMConfig LLMVariant ListedModel ModelConfig ProgramsConfig Resume "
             "RetriesConfig RoleConfig RunConfig SandboxConfig SweepRange TaskEntry TrainerEntry"
         ),
         ".salts": "PUBLIC Salts",

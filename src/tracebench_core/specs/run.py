@@ -214,14 +214,25 @@ class LLMVariant(ModelConfig):
     """What differs for single roles."""
 
 
+class ProgramsConfig(Spec):
+    """What one program of a trainer, with all that it starts, may use."""
+
+    processes: int | None = Field(default=4096, ge=16)
+    """Processes and threads at a time; no limit when None."""
+    memory_mb: int | None = Field(default=None, gt=0)
+    """Megabytes: of all together where this user may make control groups, else of each process; no limit when None."""
+
+
 class SandboxConfig(Spec):
-    """How candidate code is held."""
+    """How candidate code is held, and programs of trainers."""
 
     require: Literal["auto", "strong", "process"] = "auto"
     """`auto` takes Landlock with seccomp, or else namespaces, and refuses to run where there is neither. `strong` demands the former.
     `process` runs unprotected where nothing better is to be had."""
     memory_mb: int = Field(default=2048, gt=0)
     """Megabytes that one evaluation may use."""
+    programs: ProgramsConfig = ProgramsConfig()
+    """Limits of the programs that trainers start."""
     readable: tuple[str, ...] = ()
     """Further folders that candidates and commands may read, such as `~/.elan`; never a home as a whole."""
 

@@ -12,6 +12,7 @@ from typing import Any
 from tracebench_core.builtin import reflective
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.contracts import Optimizer, Problem, Trainer
+from tracebench_core.engine.confining import JobConfinement
 from tracebench_core.engine.context import Shared
 from tracebench_core.engine.doors import LazySandbox
 from tracebench_core.engine.meter import Meter
@@ -132,6 +133,7 @@ def run_trial(
             recorder=recorder,
             service=service,
             workshop=_TrialWorkshop(build),
+            confinement=JobConfinement(recorder.caged),
             objectives=toy.objectives,
             worst_score=toy.worst_score,
         )

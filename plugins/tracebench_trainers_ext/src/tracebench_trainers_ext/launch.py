@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from pydantic import BaseModel
 
@@ -18,9 +19,6 @@ from tracebench_core.errors import MissingRequirementError, ModelError, NotAppli
 from tracebench_trainers_ext.applicability import Rule
 from tracebench_trainers_ext.libraries import Library
 from tracebench_trainers_ext.surroundings import build_environ
-
-if TYPE_CHECKING:
-    from tracebench_core.api.programs import Network
 
 ADAPTERS = Path(__file__).with_name("foreign")
 """Holds the package that runs in the other interpreter."""
@@ -63,11 +61,25 @@ class ForeignTrainer:
         with tempfile.TemporaryDirectory(prefix="foreign-", dir=Path.cwd(), ignore_cleanup_errors=True) as folder:
             argv = (interpreter, "-m", "tracebench_adapters", self._adapter)
             own = build_environ(Path(folder), os.environ, adapters=ADAPTERS) | self._order(Path(folder))
-            network: Network = getattr(self.settings, "network", "open")
-            program = Program(argv, folder=Path(folder), environ={}, own=own, network=network, grace=GRACE)
+            program = Program(
+                argv, folder=Path(folder), environ={}, own=own, name=self._name, grace=GRACE, **self._held()
+            )
             code = run_program(problem, program)
             if problem.budget.refusal() is None:
                 self._judge(code, Path(folder) / REPORT)
+
+    @property
+    def _name(self) -> str:
+        return self._library.distribution if self._library else self._adapter
+
+    def _held(self) -> dict[str, Any]:
+        """Return what the settings say of how the process is held; what a command names is shown to it."""
+        said = {
+            name: getattr(self.settings, name)
+            for name in ("network", "files", "readable", "copied")
+            if hasattr(self.settings, name)
+        }
+        return said | {"shown": (ADAPTERS, *_named(getattr(self.settings, "argv", ())))}
 
     def _order(self, folder: Path) -> dict[str, str]:
         library = self._library
@@ -104,9 +116,19 @@ class ForeignTrainer:
         self._blame(code, words)
 
     def _blame(self, code: int, words: str) -> NoReturn:
-        name = self._library.distribution if self._library else self._adapter
         how = words or f"it ended with code {code} and without a word"
-        raise ProgramError(f"`{name}` failed: {how}; what it wrote is in the job's `stdout.log`.")
+        raise ProgramError(f"`{self._name}` failed: {how}; what it wrote is in the job's `stdout.log`.")
+
+
+def _named(argv: Sequence[str]) -> Iterator[Path]:
+    """Yield what an agent's command needs: its program, with what belongs to it, and the files that it names."""
+    from tracebench_core.api.programs import belongings  # noqa: PLC0415 - in the job's process alone
+
+    if argv and (program := shutil.which(argv[0])) is not None:
+        yield from belongings(Path(program))
+    for word in argv:
+        if (place := Path(word)).is_absolute() and place.is_file():
+            yield place
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -8,14 +8,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from tracebench_autoresearch.edits.applying import Proposal
 from tracebench_autoresearch.edits.files import UnusableEdit
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
-from tracebench_core.api.programs import apart, find_program, model_variables, passed, scratch_folder
+from tracebench_core.api.programs import (
+    Hold,
+    Streams,
+    find_program,
+    model_variables,
+    passed,
+    scratch_folder,
+    start_held,
+)
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import ProgramError
 
@@ -74,10 +82,14 @@ def _work(problem: Problem, settings: AutoresearchSettings, folder: Path, notes:
     with tempfile.TemporaryFile() as log:
         try:
             started = find_program(filled[0], folder, path=environ.get("PATH", os.defpath))
-            process = subprocess.Popen(  # noqa: S603 - the config's own program
-                [*apart(problem, settings.agent_network), sys.executable if filled[0] == "python" else started, *filled[1:]],
-                cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
+            process = start_held(
+                problem,
+                [sys.executable if filled[0] == "python" else started, *filled[1:]],
+                _hold(settings, filled, own=notes.parent),
+                folder=folder,
+                environ=environ,
+                streams=Streams(stdin=subprocess.DEVNULL, stdout=log, stderr=log),
+            )
         except OSError as err:
             raise ProgramError(f"The agent `{filled[0]}` cannot be started: {err.strerror}.") from err
         try:
@@ -90,6 +102,19 @@ def _work(problem: Problem, settings: AutoresearchSettings, folder: Path, notes:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL))
             tail = log.read().decode(errors="replace").strip()
             raise UnusableEdit(f"the agent ended with exit code {process.returncode}: {tail}")
+
+
+def _hold(settings: AutoresearchSettings, words: Sequence[str], *, own: Path) -> Hold:
+    """Return how far the command reaches; files that its words name are shown to it."""
+    return Hold(
+        f"{settings.agent[0]} (agent)",
+        network=settings.agent_network,
+        files=settings.agent_files,
+        own=own,
+        readable=settings.agent_readable,
+        copied=settings.agent_copied,
+        shown=[place for word in words if (place := Path(word)).is_absolute() and place.is_file()],
+    )
 
 
 def _wait(problem: Problem, process: subprocess.Popen[bytes], seconds: float) -> None:

@@ -35,6 +35,13 @@ class AutoresearchSettings(TrainerSettings):
     """A command that edits files instead of the model's replies: run in a folder that holds them, with `{prompt}` for a file of words."""
     agent_network: Literal["gateway", "open"] = "gateway"
     """Of the network the command reaches the run's models only (`gateway`), or all of it (`open`)."""
+    agent_files: Literal["folder", "host"] = "folder"
+    """Of the host's files the command finds the system, what is named and the folder that it edits, which alone it may write to (`folder`),
+    or all (`host`)."""
+    agent_readable: tuple[str, ...] = ()
+    """For `agent_files: folder`: further files and folders that it may read, by absolute names; `~` and `$NAME` are expanded."""
+    agent_copied: tuple[str, ...] = ()
+    """For `agent_files: folder`: its settings, as files and folders below your home that are copied into its own."""
     agent_seconds: float = Field(default=600.0, gt=0)
     temperature: float | None = Field(default=None, ge=0)
 

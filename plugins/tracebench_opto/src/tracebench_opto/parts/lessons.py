@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import JsonValue
 
-from tracebench_core.contracts import SIDE_BY_SIDE, BudgetView, Optimizer, Problem, Ticket, Trainer
+from tracebench_core.contracts import SIDE_BY_SIDE, BudgetView, Confinement, Optimizer, Problem, Ticket, Trainer
 from tracebench_core.specs import (
     Candidate,
     Completion,
@@ -193,6 +193,11 @@ class Stage:
     def side_by_side(self, tasks: Sequence[Callable[[], T]], *, most: int = SIDE_BY_SIDE) -> list[T]:
         """See `Problem`."""
         return self._problem.side_by_side(tasks, most=most)
+
+    @property
+    def confinement(self) -> Confinement:
+        """See `Problem`."""
+        return self._problem.confinement
 
     def endpoint(self, role: Role = "optimizer") -> Endpoint:
         """See `Problem`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -12,6 +14,11 @@ class ForeignSettings(BaseModel):
 
     python: str | None = None
     """An interpreter, by path or by the name that `trace-bench pythons create` gave it; None: the job's own, else the library's."""
+    files: Literal["folder", "host"] = "host"
+    """What the library finds of the host's files: all (`host`), or the system, what is named, and the job's work folder, which alone it may
+    write to (`folder`)."""
+    readable: tuple[str, ...] = ()
+    """For `files: folder`: further files and folders that it may read, by absolute names; `~` and `$NAME` are expanded."""
     num_threads: int | None = Field(default=None, ge=1)
     """Accepted for compatibility; how many examples are evaluated at a time is the run's `eval_workers`."""
     verbose: bool = False

@@ -35,7 +35,9 @@ def train(task, settings):
         words, cwd=folder, env=environ(settings, task), stdin=subprocess.DEVNULL, check=False
     )
     if done.returncode != 0 and task.problem.budget()["used"]["evaluations"] == before:
-        raise AgentFailed(f"`{settings.argv[0]}` ended with code {done.returncode} before it measured anything")
+        missing = settings.files == "folder" and done.returncode in {126, 127}
+        hint = "; name in `readable` what it needs of your files" if missing else ""
+        raise AgentFailed(f"`{settings.argv[0]}` ended with code {done.returncode} before it measured anything{hint}")
     hand_over(task, folder)
 
 
