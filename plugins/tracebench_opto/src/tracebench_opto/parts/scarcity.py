@@ -1,0 +1,41 @@
+"""What of a budget is scarce, and on how many examples a child may therefore be tested against its parent."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from tracebench_core.contracts import BudgetView
+
+Variant = Literal["budget", "paper"]
+"""Whether a test has the size that the budget can afford, or that of the publication."""
+
+PAID_BY: tuple[Literal["llm_calls", "tokens", "usd"], ...] = ("llm_calls", "tokens", "usd")
+"""Axes that pay for proposals."""
+
+
+def affordable(budget: BudgetView, *, asks_models: bool) -> float:
+    """Return on how many examples each proposal that the budget still pays for can be measured; infinite where evaluations are free.
+
+    0 where proposals are not what is scarce: nothing caps them, time is capped, which evaluations take too, or evaluations ask models
+    themselves.
+    """
+    proposals = _proposals_left(budget)
+    if asks_models or proposals is None or budget.caps.seconds is not None:
+        return 0.0
+    evaluations = budget.remaining("evaluations")
+    return math.inf if evaluations is None else evaluations / max(proposals, 1.0)
+
+
+def _proposals_left(budget: BudgetView) -> float | None:
+    """Return how many calls the budget still pays for, those to come as dear as those made; None where nothing caps them."""
+    used, caps = budget.used(), budget.caps
+    left: list[float] = []
+    for axis in PAID_BY:
+        remaining = budget.remaining(axis) if getattr(caps, axis) is not None else None
+        spent = getattr(used, axis)
+        if remaining is not None and used.llm_calls and spent:
+            left.append(remaining * used.llm_calls / spent)
+        elif remaining is not None and axis == "llm_calls":
+            left.append(remaining)
+    return min(left, default=None)
