@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from benchmarks.caps import CAPS, LOOPS, Row, measure, trainers
 from tests.whole import cells
+from typer.testing import CliRunner
 
 from tracebench_core import api
+from tracebench_core.cli.app import app
 from tracebench_core.config import parse_config
 from tracebench_core.errors import ConfigError, UsageError
 from tracebench_core.specs import Axis
@@ -88,10 +90,50 @@ def test_a_runs_cap_stops_the_run_in_the_middle_of_a_job(tmp_path: Path, cap: di
     (axis,) = cap
     results = api.load_run(summary.run_dir).results.values()
     assert (summary.exit_code, summary.stopped_by) == (5, f"run budget:{axis}")
-    assert {"not_run", "cancelled"} <= {r.status for r in results}
-    assert {r.stop_reason for r in results if r.status == "cancelled"} == {f"run budget:{axis}"}
+    cut = [r for r in results if r.stop_reason == f"run budget:{axis}"]
+    assert {"not_run"} < {r.status for r in results}
+    assert cut
+    for result in cut:
+        is_scored = result.status == "ok"
+        assert is_scored == (result.score_val_best is not None) == ("unequal-budget" in result.flags)
+        assert is_scored or result.used.evaluations == 0
+    assert "ok" in {r.status for r in cut} or axis == "seconds"
     if axis == "llm_calls":
         assert served == 9
+
+
+def test_a_runs_cap_alone_yields_a_score_and_is_warned_of(tmp_path: Path) -> None:
+    config = parse_config(
+        {
+            "runs_dir": str(tmp_path),
+            "seeds": [1, 2, 3],
+            "run_budget": {"llm_calls": 6},
+            "tasks": ["internal:multi_param", "internal:numeric_param"],
+            "trainers": ["SequentialRefine"],
+        }
+    )
+    (warning,) = [check for check in api.validate(config) if check.level == "WARN"]
+    assert "budget: {llm_calls: 1}" in warning.message
+    summary = api.run(config, stream=io.StringIO())
+    assert summary.exit_code == 5
+    assert summary.counts == {"not_run": 5, "ok": 1}
+    (result,) = [r for r in api.load_run(summary.run_dir).results.values() if r.status == "ok"]
+    assert result.stop_reason == "run budget:llm_calls"
+    assert result.score_val_best is not None
+    assert "unequal-budget" in result.flags
+    assert json.loads((summary.run_dir / "summary.json").read_bytes())["overshoot"] == {}
+
+
+def test_a_run_tells_how_far_it_went_past_its_budget(tmp_path: Path) -> None:
+    with FakeOpenAI(reply=lambda _: REPLY, bills_worst=True) as server:
+        config = real(server, tmp_path, run_budget={"tokens": 4000}, seeds=[1, 2, 3])
+        summary = api.run(parse_config(config), stream=io.StringIO())
+        served = sum(s.prompt_tokens + s.completion_tokens for s in server.log.served)
+    told = json.loads((summary.run_dir / "summary.json").read_bytes())["overshoot"]
+    assert served > 4000
+    assert told == {"tokens": served - 4000}
+    shown = CliRunner().invoke(app, ["show", str(summary.run_dir)])
+    assert f"the run went {served - 4000} tokens past its budget" in " ".join(shown.output.split())
 
 
 @pytest.mark.parametrize("where", ["budget", "run_budget"])
@@ -130,7 +172,7 @@ def test_a_cap_of_zero_grants_nothing_and_the_initial_candidate_is_scored(tmp_pa
     [
         ({"budget": {"evaluations": 5}}, "ok", "budget:evaluations"),
         ({"budget": {"seconds": 0.2}}, "ok", "budget:seconds"),
-        ({"run_budget": {"evaluations": 5}}, "cancelled", "run budget:evaluations"),
+        ({"run_budget": {"evaluations": 5}}, "ok", "run budget:evaluations"),
     ],
 )
 def test_a_trainer_that_is_deaf_to_the_end_of_its_budget_is_cut_off(

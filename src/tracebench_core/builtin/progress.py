@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+from tracebench_core import money
 from tracebench_core.specs import JobSpec
 
 BAR = 10
@@ -85,7 +86,7 @@ class JobProgress:
         elif kind == "llm_call" and event.get("phase") == "training" and event.get("status") == "ok":
             self.used["llm_calls"] += 1
             self.used["tokens"] += event.get("prompt_tokens", 0) + event.get("completion_tokens", 0)
-            self.used["usd"] += event.get("usd") or 0.0
+            self.used["usd"] = money.total([self.used["usd"], event.get("usd") or 0.0])
         elif kind == "best" and isinstance(event.get("score"), int | float):
             self.best = float(event["score"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -50,7 +51,7 @@ def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
     if sys.stdout.isatty():
         _curves([run], found)
     output.line("")
-    for sentence in [*unequal_use(found), *_flags(run)]:
+    for sentence in [*unequal_use(found), *_flags(run), *_overshoot(run)]:
         output.note(sentence.replace("`--at", f"`trace-bench compare {run.run_id} --at"))
 
 
@@ -59,6 +60,15 @@ def _flags(run: Run) -> list[str]:
     jobs = Counter(name for result in run.results.values() for name in result.flags)
     reasons = {name: reason for result in run.results.values() for name, reason in result.flags.items()}
     return [f"{n} {'job is' if n == 1 else 'jobs are'} flagged {name}: {reasons[name]}" for name, n in jobs.items()]
+
+
+def _overshoot(run: Run) -> list[str]:
+    """Return how far the run went past its own caps."""
+    try:
+        over = json.loads(run.layout.summary.read_bytes()).get("overshoot") or {}
+    except (OSError, ValueError):
+        return []
+    return [f"the run went {amount:.6g} {axis} past its budget" for axis, amount in over.items()]
 
 
 def _curves(runs: Sequence[Run], found: Comparison) -> None:

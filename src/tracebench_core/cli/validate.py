@@ -49,7 +49,7 @@ def validate(
     override: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a config without running it. Prints `[OK]`, `[SKIP]`, `[EXPECTED]` and `[FAIL]` lines; exits 1 when one fails."""
+    """Check a config without running it. Prints `[OK]`, `[SKIP]`, `[WARN]`, `[EXPECTED]` and `[FAIL]` lines; exits 1 when one fails."""
     import json
 
     from tracebench_core import api

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from tracebench_core.engine.content import data_of
 from tracebench_core.engine.evaluate import describe_error
-from tracebench_core.engine.job import JobContext, open_job_task, open_service, record_error
+from tracebench_core.engine.job import JobContext, end_of_budget, open_job_task, open_service, record_error
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.scoring import Scorer
 from tracebench_core.errors import BudgetExhausted
@@ -109,8 +109,7 @@ class JobSoFar:
             return "timeout", "timeout"
         if self._spent is None:
             return "failed", "error"
-        axis = self._spent.axis
-        return ("ok", f"budget:{axis}") if self._spent.scope == "job" else ("cancelled", f"run budget:{axis}")
+        return end_of_budget(self._spent.axis, self._spent.scope, measured=self.anything)
 
     def used(self) -> BudgetState:
         """Return what training has used."""
@@ -135,6 +134,8 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
     status, reason = so_far.end(order.ended)
     if status == "failed" and so_far.trained is None:
         recorder.error("JobDied", order.ended, traceback="", fatal=True)
+    if status == "ok" and reason.startswith("run budget"):
+        recorder.flag("unequal-budget", "the run's budget ended before the job's own: others had more to use")
     if so_far.is_worth_scoring(status):
         try:
             _score(order, context, so_far, blobs)

@@ -44,10 +44,11 @@ from tracebench_core.errors import (
     TrainingStopped,
     UsageError,
 )
-from tracebench_core.llm.access import Refusal
+from tracebench_core.llm.access import Refusal, Scope
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import (
     PUBLIC,
+    Axis,
     Candidate,
     ExampleResult,
     JobOrder,
@@ -122,7 +123,7 @@ def train_job(order: JobOrder, context: JobContext) -> bool:
     job, recorder = order.job, context.recorder
 
     def cut_off(refusal: Refusal) -> None:
-        _end_of_budget(job, refusal, recorder=recorder, meter=meter)
+        _record_end_of_budget(job, refusal, recorder=recorder, meter=meter)
         os.kill(os.getpid(), signal.SIGKILL)  # what was found is scored by another process
 
     meter = Meter(job.budget, shared=order.limits, models=context.models, on_deaf=cut_off)
@@ -145,7 +146,9 @@ def train_job(order: JobOrder, context: JobContext) -> bool:
         problem.settle()
     cut = end.spent is not None
     if end.spent is not None:
-        end = _end_of_budget(job, end.spent, recorder=recorder, meter=meter)
+        _record_end_of_budget(job, end.spent, recorder=recorder, meter=meter)
+        measured = any(problem.taken > problem.unmeasured for problem in problems)
+        end = Ending(*end_of_budget(end.spent.axis, end.spent.scope, measured=measured))
     context.models.end_training()
     recorder.calls(context.models)
     if end.status == "ok" and (why := _unsound(order, context, problems, cut=cut)):
@@ -259,13 +262,19 @@ def record_error(recorder: Recorder, err: BaseException, *, fatal: bool) -> None
     recorder.error(type(err).__name__, message or describe_error(err), traceback=trace, fatal=fatal)
 
 
-def _end_of_budget(job: JobSpec, spent: Refusal, *, recorder: Recorder, meter: Meter) -> Ending:
-    """Record the cap that was reached; the job's own ends it well, the run's cuts it short."""
+def end_of_budget(axis: Axis, scope: Scope, *, measured: bool) -> tuple[JobStatus, str]:
+    """Return status and reason of a job that a cap ended: what it found is scored, whosever the cap is.
+
+    One that the run's cap ended before it had measured anything is to be run again.
+    """
+    if scope == "job":
+        return "ok", f"budget:{axis}"
+    return ("ok" if measured else "cancelled"), f"run budget:{axis}"
+
+
+def _record_end_of_budget(job: JobSpec, spent: Refusal, *, recorder: Recorder, meter: Meter) -> None:
     cap = getattr(job.budget, spent.axis) if spent.scope == "job" else None
     recorder.budget(spent.axis, scope=spent.scope, cap=cap, used=meter.used())
-    if spent.scope == "job":
-        return Ending("ok", f"budget:{spent.axis}")
-    return Ending("cancelled", f"run budget:{spent.axis}")
 
 
 def _unsound(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
-from tracebench_core.specs import ADDING, Axis, Budget, BudgetState, JobResult, JobSpec
+from tracebench_core.specs import ADDING, Axis, Budget, BudgetState, JobResult, JobSpec, RunConfig
 from tracebench_core.store.metering import total
 
 Group = tuple[str, str, str]
@@ -56,7 +56,7 @@ class Reserve:
             cost = _cost(result) if result is not None else {a: amount or 0.0 for a, amount in estimate.items()}
             for axis in self._left:
                 self._left[axis] -= cost[axis]
-            if result is not None and result.status == "ok":
+            if result is not None and result.status == "ok" and not result.stop_reason.startswith("run budget"):
                 for group in (_group(job), None):
                     known = self._dearest.setdefault(group, cost)
                     self._dearest[group] = {axis: max(known[axis], cost[axis]) for axis in ADDING}
@@ -70,6 +70,30 @@ class Reserve:
         own = job.budget.caps()
         dearest = self._dearest.get(_group(job)) or self._dearest.get(None) or {}
         return {axis: own.get(axis, dearest.get(axis)) for axis in self._caps}
+
+
+def shares(config: RunConfig, jobs: int) -> Budget | None:
+    """Return what each job gets of a run's budget in equal parts, where the config caps no job: the first takes all of it else.
+
+    None where jobs have a cap of their own, or the run has none that they share.
+    """
+    caps = config.run_budget.caps()
+    if config.budget.caps() or jobs < 2 or not caps.keys() & set(ADDING):  # noqa: PLR2004 - one job may have all of it
+        return None
+    parts = {axis: caps[axis] / jobs for axis in ADDING if axis in caps}
+    return Budget.model_validate({a: float(f"{part:.3g}") if a == "usd" else int(part) for a, part in parts.items()})
+
+
+def unshared_words(config: RunConfig, jobs: int) -> str | None:
+    """Return the warning that goes with `shares`, with the line to write; None where nothing is to be warned of."""
+    parts = shares(config, jobs)
+    if parts is None:
+        return None
+    line = ", ".join(f"{axis}: {cap:g}" for axis, cap in parts.caps().items())
+    return (
+        f"`run_budget` without `budget`: a job may take all of it, which ends it there, and the others of {jobs} are not run; in equal"
+        f" parts: budget: {{{line}}}"
+    )
 
 
 def _group(job: JobSpec) -> Group:

@@ -103,6 +103,7 @@ class Runner:
         self._modelless = Modelless()
         self._control = RunControl(layout, ids_of(plan.jobs))
         self._stopped_by = ""
+        self._overshoot: dict[Axis, float] | None = None
         self._breaks: Counter[str] = Counter()
         self._retries = Retries(plan.config.retries)
         self._reserve: Reserve | None = None
@@ -120,7 +121,7 @@ class Runner:
             if todo:
                 self._run_jobs(todo, journal=journal, tables=tables, open_surroundings=surroundings)
             summary = self._summary()
-            end = RunEnd(summary.exit_code, time.monotonic() - self._started, _cpu_seconds())
+            end = RunEnd(summary.exit_code, time.monotonic() - self._started, _cpu_seconds(), self._overshoot)
             journal.run_ended(**asdict(end))
             tables.finish(end)
             del tables
@@ -193,6 +194,8 @@ class Runner:
                 self._stopped_by = "interrupt"
             finally:
                 committer.close()
+                if self._plan.config.run_budget.caps():
+                    self._overshoot = around.overshoot()
 
     def _follow(
         self, ends: Generator[JobEnd], *, around: Surroundings, committer: Committer, trainings: Trainings

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from tracebench_core import temporary
+from tracebench_core import money, temporary
 from tracebench_core.engine.calibration.instruments import Instruments
 from tracebench_core.engine.keeper import Keeper, KeptSandbox
 from tracebench_core.engine.meter import SharedCounter
@@ -221,6 +221,15 @@ class Surroundings:
             used, _ = self._run_spent(self._gateway)
             counted |= {axis: getattr(used, axis) for axis in OF_CALLS}
         return counted
+
+    def overshoot(self) -> dict[Axis, float]:
+        """Return how far the run went past its own caps, by axis."""
+        over: dict[Axis, float] = {}
+        caps = self._plan.config.run_budget.caps()
+        for axis, used in self.used().items():
+            if axis in caps and used is not None and used > caps[axis]:
+                over[axis] = money.less(used, caps[axis])
+        return over
 
     def spent(self) -> Axis | None:
         """Return the axis on which the run's budget is spent, if it is."""

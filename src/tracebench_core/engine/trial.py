@@ -27,7 +27,7 @@ TRIAL_SECONDS = 120.0
 class Check(NamedTuple):
     """One line of a validation."""
 
-    level: Literal["OK", "SKIP", "FAIL", "EXPECTED"]
+    level: Literal["OK", "SKIP", "WARN", "FAIL", "EXPECTED"]
     subject: str
     message: str = ""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from tracebench_core.engine.calibration.record import refusal_of, standing
 from tracebench_core.engine.plan import Plan, TaskChoice, choose_tasks, make_plan
 from tracebench_core.engine.preflight import held, note_unknown_names, refuse_unpriced, refuse_unready
+from tracebench_core.engine.reserve import unshared_words
 from tracebench_core.engine.trial import Check, Trials
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import Catalog, PluginHost, load_ref
@@ -30,6 +31,8 @@ def validate_config(
     plan = make_plan(config, host, environ=environ)
     if plan.asks_models:
         refuse_unpriced(plan, environ=environ)
+    if warning := unshared_words(config, len(plan.jobs)):
+        yield Check("WARN", "run_budget", warning)
     if trials is None:
         return
     yield from _lacks(plan, environ=environ)

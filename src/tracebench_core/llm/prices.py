@@ -9,7 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tracebench_core import money
 from tracebench_core.llm.models import every_model
+from tracebench_core.money import exact
 from tracebench_core.specs import LLMConfig, ModelIdentity, Price, Role
 
 PER_MILLION = 1_000_000
@@ -44,9 +46,13 @@ class PriceTable:
             return None
         cached_price = price.prompt if price.cached is None else price.cached
         written_price = price.prompt if price.written is None else price.written
-        plain = (prompt - cached - written) * price.prompt
-        total = plain + cached * cached_price + written * written_price + completion * price.completion
-        return total / PER_MILLION
+        billed = [
+            (prompt - cached - written, price.prompt),
+            (cached, cached_price),
+            (written, written_price),
+            (completion, price.completion),
+        ]
+        return money.total([count * exact(of_million) / PER_MILLION for count, of_million in billed])
 
     def _look_up(self, identity: ModelIdentity) -> Price | None:
         full = f"{identity.provider}/{identity.model}"
@@ -88,11 +94,15 @@ def _from_map(full: str, identity: ModelIdentity) -> Price | None:
         return None
     cached, written = entry.get("cache_read_input_token_cost"), entry.get("cache_creation_input_token_cost")
     return Price(
-        prompt=entry["input_cost_per_token"] * PER_MILLION,
-        completion=entry["output_cost_per_token"] * PER_MILLION,
-        cached=None if cached is None else cached * PER_MILLION,
-        written=None if written is None else written * PER_MILLION,
+        prompt=_of_million(entry["input_cost_per_token"]),
+        completion=_of_million(entry["output_cost_per_token"]),
+        cached=None if cached is None else _of_million(cached),
+        written=None if written is None else _of_million(written),
     )
+
+
+def _of_million(of_token: float) -> float:
+    return float(exact(of_token) * PER_MILLION)
 
 
 def _is_same_provider(entry: Mapping[str, Any], provider: str) -> bool:

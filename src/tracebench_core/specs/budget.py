@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from tracebench_core import money
 from tracebench_core.specs.base import Spec
 
 Axis = Literal["evaluations", "llm_calls", "tokens", "usd", "seconds"]
@@ -68,7 +69,7 @@ class Usage(Spec):
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+        usd = None if self.usd is None or other.usd is None else money.total([self.usd, other.usd])
         counts = {n: getattr(self, n) + getattr(other, n) for n in type(self).model_fields if n != "usd"}
         return Usage(usd=usd, **counts)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from tracebench_core import money
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import suite_of
 from tracebench_core.specs import (
@@ -269,7 +270,7 @@ def overshoot(budget: Budget, used: BudgetState) -> dict[Axis, float]:
     for axis, cap in budget.caps().items():
         amount = getattr(used, axis)
         if amount is not None and amount > cap and not math.isclose(amount, cap, rel_tol=1e-12):
-            over[axis] = amount - cap
+            over[axis] = money.less(amount, cap) if axis == "usd" else amount - cap
     return over
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from tracebench_core import averages
+from tracebench_core import money
 from tracebench_core.specs import Axis, JobStatus, Role, Salts
 from tracebench_core.store.rows import USAGE_COUNTS, RoleUsage, Row
 
@@ -68,4 +68,4 @@ def summary_bytes(
 def _sum(usages: list[RoleUsage]) -> dict[str, Any]:
     sums = {name: sum(u.counts[i] for u in usages) for i, name in enumerate(USAGE_COUNTS)}
     prices = [u.usd for u in usages if u.usd is not None]
-    return {**sums, "usd": averages.total(prices) if len(prices) == len(usages) else None}
+    return {**sums, "usd": money.total(prices) if len(prices) == len(usages) else None}

@@ -6,16 +6,21 @@ import asyncio
 import math
 import random
 import time
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tracebench_core.llm.exchange import ChatRequest, ProviderError, Reply, Tokens
-from tracebench_core.llm.gateway.balance import Balance, Demand, Need
+from tracebench_core.llm.gateway.balance import Balance, Demand, Need, need_of
 from tracebench_core.llm.gateway.limits import TokenBucket
 from tracebench_core.llm.gateway.meter import estimate, is_credible
 from tracebench_core.llm.gateway.retry import ask_with_retries
-from tracebench_core.specs import Budget, ModelIdentity, Price
+from tracebench_core.llm.prices import PriceTable
+from tracebench_core.money import exact, total
+from tracebench_core.specs import Budget, ModelIdentity, Price, Usage
 
 MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "a" * 40}]
 
@@ -47,6 +52,35 @@ def test_a_count_is_believed_only_if_it_can_be_true(tokens: Tokens, credible: bo
 def test_an_estimate_reads_text_parts_too() -> None:
     parts = [{"role": "user", "content": [{"type": "text", "text": "a" * 40}]}]
     assert estimate(asking(MESSAGES), "b" * 9) == estimate(asking(parts), "b" * 9) == Tokens(14, 3)
+
+
+def test_a_cap_in_usd_counts_a_prompt_as_if_it_were_written_to_a_cache() -> None:
+    price = Price(prompt=1.0, completion=1.0, cached=0.1, written=1.25)
+    demand = Demand(calls=1, prompt=1_000_000, limit=10, price=price)
+    assert Balance().room(Budget(usd=1.25), demand, beside=True).tokens == 0
+    assert Balance().room(Budget(usd=1.24), demand, beside=True).tokens < 0
+    assert need_of(demand, 0).usd == exact(1.25)
+
+
+def test_dimes_add_up() -> None:
+    balance = Balance()
+    for _ in range(3):
+        balance.charge({"status": "ok", "prompt_tokens": 1, "completion_tokens": 0, "cached_tokens": 0, "usd": 0.1})
+    assert balance.usage()["usd"] == 0.3
+    assert balance.overshoot(Budget(usd=0.3)) == {}
+    assert sum([Usage(usd=0.1)] * 3, Usage()).usd == 0.3
+    assert PriceTable({"m": Price(prompt=0.1, completion=0.7)}).usd(
+        ModelIdentity(provider="x", model="m"), prompt=3, completion=0
+    ) == float("3e-7")
+
+
+@given(st.lists(st.decimals(0, 1000, places=12), max_size=30), st.randoms())
+def test_sums_of_money_do_not_depend_on_their_order(amounts: list[Decimal], rng: random.Random) -> None:
+    read = [float(amount) for amount in amounts]
+    expected = float(sum(amounts))
+    assert total(read) == expected
+    rng.shuffle(read)
+    assert total([total(read[:7]), total(read[7:])]) == expected
 
 
 def test_a_provider_that_wants_long_peace_is_given_up_at_once() -> None:

@@ -211,7 +211,7 @@ class Routes:
             {
                 "used": run.state().model_dump(),
                 "overshoot": run.overshoot(budget),
-                "held": run.held._asdict(),
+                "held": run.held._asdict() | {"usd": float(run.held.usd)},
                 "refused": run.refused,
                 "refusal": accounts.run_refusal,
             }

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple
 
+from tracebench_core import money
+from tracebench_core.money import exact
 from tracebench_core.specs import OF_CALLS, Axis, Budget, BudgetState, Price, Usage, amounts_of
 
 PER_MILLION = 1_000_000
@@ -32,7 +35,7 @@ class Need(NamedTuple):
 
     calls: int
     tokens: int
-    usd: float
+    usd: Decimal
 
 
 class Room(NamedTuple):
@@ -45,7 +48,7 @@ class Room(NamedTuple):
 AFTERWARDS: tuple[Axis, ...] = tuple(OF_CALLS.keys() - {"llm_calls", "tokens", "usd"})
 """Axes on which nobody can say beforehand what a request takes: one that is spent turns the next request away."""
 FREE = Room(math.inf, None)
-NOTHING = Need(0, 0, 0.0)
+NOTHING = Need(0, 0, Decimal(0))
 
 
 def is_charged(record: dict[str, Any]) -> bool:
@@ -62,7 +65,7 @@ class Balance:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    usd: float | None = 0.0
+    usd: Decimal | None = Decimal(0)
     cached_calls: int = 0
     retries: int = 0
     refused: int = 0
@@ -86,7 +89,7 @@ class Balance:
         self.cached_calls += record.get("cached", False)
         self.retries += record.get("retries", 0)
         usd = record["usd"]
-        self.usd = None if usd is None or self.usd is None else self.usd + usd
+        self.usd = None if usd is None or self.usd is None else self.usd + exact(usd)
 
     def hold(self, need: Need) -> None:
         """Set `need` aside."""
@@ -107,7 +110,8 @@ class Balance:
     def usage(self) -> dict[str, Any]:
         """Return the counters under the names of `Usage`, which tells calls that a model answered from those that the cache did."""
         counted = {name: getattr(self, name) for name in Usage.model_fields}
-        return counted | {"llm_calls": self.llm_calls - self.cached_calls}
+        usd = None if self.usd is None else float(self.usd)
+        return counted | {"llm_calls": self.llm_calls - self.cached_calls, "usd": usd}
 
     def seconds(self) -> float:
         """Return the seconds since training began, 0 before that."""
@@ -138,32 +142,38 @@ class Balance:
             left = budget.tokens - self.tokens - held.tokens - demand.prompt
             rooms.append(Room(left // demand.calls, "tokens"))
         if budget.usd is not None:
-            rooms.append(Room(self._affordable(budget.usd - held.usd, demand), "usd"))
+            rooms.append(Room(self._affordable(exact(budget.usd) - held.usd, demand), "usd"))
         return min(rooms, key=lambda room: room.tokens)
 
-    def _affordable(self, cap: float, demand: Demand) -> float:
+    def _affordable(self, cap: Decimal, demand: Demand) -> float:
         """Return the tokens per answer that the rest of `cap` pays; an unknown price or amount pays for none."""
         if self.usd is None or demand.price is None or self.usd >= cap:
             return -math.inf
         left = (cap - self.usd) * PER_MILLION - demand.prompt * dearest_prompt(demand.price)
         if demand.price.completion == 0:
             return math.inf if left >= 0 else -math.inf
-        return left / demand.price.completion // demand.calls
+        return float(left / exact(demand.price.completion) // demand.calls)
 
     def overshoot(self, budget: Budget) -> dict[Axis, float]:
         """Return how far each capped axis is past its cap, where it is."""
         used = {axis: amount or 0.0 for axis, amount in amounts_of(Usage(**self.usage())).items()}
-        return {axis: used[axis] - cap for axis, cap in budget.caps().items() if axis in used and used[axis] > cap}
+        return {a: _beyond(a, used[a], cap) for a, cap in budget.caps().items() if a in used and used[a] > cap}
 
 
-def dearest_prompt(price: Price) -> float:
-    """Return what a prompt token costs at most: nobody knows beforehand how it will be billed."""
-    return max(price.prompt, price.cached or 0.0, price.written or 0.0)
+def _beyond(axis: Axis, used: float, cap: float) -> float:
+    return money.less(used, cap) if axis == "usd" else used - cap
+
+
+def dearest_prompt(price: Price) -> Decimal:
+    """Return what a million tokens of a prompt cost at most: nobody knows beforehand how they will be billed."""
+    return exact(max(price.prompt, price.cached or 0.0, price.written or 0.0))
 
 
 def need_of(demand: Demand, limit: int | None) -> Need:
     """Return what a request takes with answers of up to `limit` tokens; what nobody limits is held as nothing and capped by nothing."""
     completion = demand.calls * (limit or 0)
     price = demand.price
-    usd = 0.0 if price is None else demand.prompt * dearest_prompt(price) + completion * price.completion
+    usd = Decimal(0)
+    if price is not None:
+        usd = demand.prompt * dearest_prompt(price) + completion * exact(price.completion)
     return Need(demand.calls, demand.prompt + completion, usd / PER_MILLION)
