@@ -12,6 +12,7 @@ from tracebench_core.analysis.history import History, read_history
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.engine.costs import Declared, declared_costs, reasons
 from tracebench_core.engine.plan import Plan, make_plan
+from tracebench_core.engine.reserve import unshared_words
 from tracebench_core.engine.trial import TRIAL_SECONDS, Check, Trials
 from tracebench_core.engine.validation import validate_config
 from tracebench_core.llm.prices import PriceTable
@@ -38,6 +39,8 @@ class Forecast:
     history: History
     unknown: tuple[str, ...]
     """Why some jobs' cost is not known."""
+    unshared: str | None = None
+    """That a job may take all of the run's budget, and the line that gives each its part; None where no job may."""
 
 
 def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Forecast:
@@ -56,7 +59,8 @@ def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | 
     estimator = Estimator(history, PriceTable(config.llm.prices), eval_workers=config.eval_workers)
     jobs = {job.job_id: estimator.job(job, _known(declared[job.job_id])) for job in planned.jobs}
     expected = estimate_run(jobs, run_budget=config.run_budget, workers=config.max_workers)
-    return Forecast(planned, expected, history, tuple(reasons(declared.values())))
+    unshared = unshared_words(config, len(planned.jobs))
+    return Forecast(planned, expected, history, tuple(reasons(declared.values())), unshared)
 
 
 def validate(

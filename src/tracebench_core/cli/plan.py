@@ -151,11 +151,10 @@ def _design_words(design: dict[str, Any]) -> str:
 def _warnings(forecast: Forecast, designs: list[dict[str, Any]]) -> list[str]:
     from tracebench_core.analysis.estimate import too_few_proposals
     from tracebench_core.analysis.resolution import seeds_to_resolve
-    from tracebench_core.engine.reserve import unshared_words
 
     found = list(forecast.unknown)
-    if warning := unshared_words(forecast.plan.config, len(forecast.plan.jobs)):
-        found.append(warning)
+    if forecast.unshared is not None:
+        found.append(forecast.unshared)
     for group, jobs in _groups(forecast).items():
         estimate = forecast.run.jobs[jobs[0].job_id]
         if too_few_proposals(estimate):
