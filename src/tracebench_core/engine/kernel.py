@@ -8,10 +8,14 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import time
 from contextlib import suppress
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+PATIENCE = 10.0
+"""Seconds that killed processes may take to end: one that sleeps in the kernel, on a dead network disk for instance, may never."""
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -49,13 +53,61 @@ def _read(path: str) -> bytes:
         os.close(fd)
 
 
-def kill_children(*, keep: frozenset[int] | set[int] = frozenset()) -> None:
-    """Kill and reap every child that is not to be kept, and whoever they leave behind, until none is left."""
+def kill_children(*, keep: frozenset[int] | set[int] = frozenset(), patience: float = PATIENCE) -> set[int]:
+    """Kill every child that is not to be kept, and whoever they leave behind, and reap each as it ends; return who did not end in time.
+
+    None of them is waited for by itself: the first process of a pid namespace ends only when all of that namespace were reaped, and one
+    of those may have become our child.
+    """
+    until = time.monotonic() + patience
+    pause = _SHORTEST_PAUSE
     while strays := children() - keep:
         for pid in strays:
             kill(pid)
-        for pid in strays:
-            reap(pid)
+        if not sum(_has_ended(pid) for pid in strays):
+            if time.monotonic() >= until:
+                return strays
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+    return set()
+
+
+def descendants(pid: int) -> set[int]:
+    """Return the processes below another one, zombies and itself left out."""
+    found: set[int] = set()
+    todo = [pid]
+    while todo:
+        above = todo.pop()
+        with suppress(OSError):
+            for task in os.listdir(f"/proc/{above}/task"):  # noqa: PTH208 - as above
+                below = set(map(int, _read(f"/proc/{above}/task/{task}/children").split())) - found
+                found |= below
+                todo += below
+    return found
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process and all below it: it is held first, so that it makes no more and what it loses stays below it."""
+    kill(pid, signal.SIGSTOP)
+    until = time.monotonic() + PATIENCE
+    while any(map(_is_alive, descendants(pid))) and time.monotonic() < until:
+        for below in descendants(pid):
+            kill(below)
+        time.sleep(_LONGEST_PAUSE)
+    kill(pid)
+
+
+def _is_alive(pid: int) -> bool:
+    with suppress(OSError):
+        return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
+    return False
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:  # somebody else reaped it
+        return True
 
 
 def kill(pid: int, sig: int = signal.SIGKILL) -> None:

@@ -14,12 +14,16 @@ CHUNK = 1 << 16
 class Wire:
     """One end of the socket pair."""
 
-    def __init__(self, end: socket.socket) -> None:
+    def __init__(self, end: socket.socket, *, patience: float | None = None) -> None:
+        """`patience`: seconds after which a peer that takes no message counts as gone; None to wait for it."""
+        end.settimeout(patience)
         self._socket = end
         self._sending = threading.Lock()
         self._buffer = bytearray()
         self._messages: list[dict[str, Any]] = []
         self.closed = False
+        self.is_hung = False
+        """Whether it counts as gone because it reads nothing any more."""
 
     def fileno(self) -> int:
         """Return the descriptor, for polling."""
@@ -32,6 +36,8 @@ class Wire:
                 self._socket.sendall(json.dumps(message).encode() + b"\n")
         except (BrokenPipeError, ConnectionResetError):
             self.closed = True
+        except TimeoutError:
+            self.closed = self.is_hung = True
 
     def receive(self, *, timeout: float | None) -> list[dict[str, Any]]:
         """Return the messages that are here, waiting up to `timeout` seconds for the first; `closed` is set when the peer is gone."""

@@ -39,6 +39,8 @@ STANDING = (
 """Lines of proc(5) /proc/self/status."""
 START_SECONDS = 60.0
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PATIENCE = 5.0
+"""Seconds that a server may take to end."""
 _SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -99,7 +101,11 @@ class ForkServer:
         with suppress(OSError):  # it has ended already
             self.requests.shutdown(socket.SHUT_RDWR)  # a fork of this process may hold the socket, too
         self.requests.close()
-        self._process.wait()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
 def launch(

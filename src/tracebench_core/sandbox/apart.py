@@ -50,7 +50,7 @@ def enter(held: Held) -> None:
     first = os.fork()
     if first != 0:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        status = os.waitpid(first, 0)[1]
+        status = namespaces.wait_for(first)
         if group is not None:
             group.close()
         namespaces.end_like(status)
@@ -97,11 +97,7 @@ def main() -> None:
     if command == 0:
         prctl(_SET_PDEATHSIG, signal.SIGKILL)
         _become()
-    while True:
-        pid, status = os.wait()
-        if pid == command:
-            code = os.waitstatus_to_exitcode(status)
-            os._exit(code if code >= 0 else 128 - code)
+    namespaces.leave_like(namespaces.wait_for(command))
 
 
 def _options() -> Held:

@@ -76,7 +76,7 @@ def _become_first() -> None:
     if first == 0:
         prctl(_SET_PDEATHSIG, signal.SIGKILL)
         return
-    namespaces.end_like(os.waitpid(first, 0)[1])
+    namespaces.end_like(namespaces.wait_for(first))
 
 
 def _root(root: Path, paths: Iterable[Path]) -> Path:

@@ -63,10 +63,7 @@ def _become(order: dict[str, Any], box: Path, lockdown: Lockdown, request: Reque
 
 def _reap(command: int) -> None:
     """Wait for the command, end what it left running, and leave as it left."""
-    while True:
-        pid, status = os.wait()
-        if pid == command:
-            break
+    status = namespaces.wait_for(command)
     _end_children()
     namespaces.leave_like(status)
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Literal
@@ -37,6 +38,8 @@ _ONE_THREAD = (
     "VECLIB_MAXIMUM_THREADS",
 )
 _STOP = 5.0
+_STARTING = 900.0
+"""Seconds that a template may take to import what its candidates find warm."""
 _BACKLOG = 256
 
 
@@ -126,11 +129,15 @@ def start_server(
             start_new_session=True,
         )
     handle = ServerHandle(process, address=str(address), folder=boxes)
+    late = threading.Timer(_STARTING, process.kill)
+    late.start()
     try:
         handle.level = _await_ready(process.stdout, require)
     except BaseException:
         handle.close()
         raise
+    finally:
+        late.cancel()
     return handle
 
 

@@ -62,7 +62,18 @@ def supervise() -> None:
     if first == 0:
         prctl(_SET_PDEATHSIG, signal.SIGKILL)
         return
-    leave_like(os.waitpid(first, 0)[1])
+    leave_like(wait_for(first))
+
+
+def wait_for(child: int) -> int:
+    """Return the status with which a child of this process ended, and reap whatever else ends before it.
+
+    The first process of a namespace ends only when all of the namespace were reaped, and some may have been handed to this process.
+    """
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            return status
 
 
 def leave_like(status: int) -> None:

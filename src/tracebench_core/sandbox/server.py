@@ -40,6 +40,9 @@ _MESSAGE = 4096
 _DESCRIPTORS = 4
 _GRACE = 1.0
 _WATCH = 0.25
+_PATIENCE = 10.0
+"""Seconds that killed processes may take to end."""
+_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
 
 
 @dataclass(slots=True)
@@ -204,7 +207,12 @@ class Server:
             raise
 
     def _watch(self, now: float) -> None:
-        """End who is late, and have the others looked at; while one look is under way there is no second."""
+        """End who is late, and have the others looked at; while one look is under way there is no second.
+
+        Strangers that have ended are reaped: a command's namespace may be waiting for one of them before it can end itself.
+        """
+        for pid in self._strangers():
+            os.waitpid(pid, os.WNOHANG)
         for child in self._living():
             if child.is_late(now):
                 child.late = True
@@ -277,7 +285,10 @@ class Server:
     def _end_all(self) -> None:
         for child in self._living():
             self._kill(child)
-            self._bury(child)
+        self._sweep()  # first, since a command may not end before what it left was reaped
+        for child in self._living():
+            if select.select([child.pidfd], [], [], _PATIENCE)[0]:
+                self._bury(child)
         self._ahead.close()
         self._sweep()
 
@@ -286,18 +297,25 @@ class Server:
         with suppress(KeyError):  # a link that has hung up already
             self._poll.unregister(fd)
 
-    def _sweep(self) -> None:
-        """End the strangers: processes whose parents died and that therefore became ours."""
+    def _strangers(self) -> set[int]:
         known = {child.pid for child in self._children.values()} | self._boxes.removers | self._ahead.pids
         if self._inspection is not None:
             known.add(self._inspection.pid)
-        while (
-            strangers := {int(pid) for pid in Path(f"/proc/self/task/{self._me}/children").read_text().split()} - known
-        ):
+        return {int(pid) for pid in Path(f"/proc/self/task/{self._me}/children").read_text().split()} - known
+
+    def _sweep(self) -> None:
+        """End the strangers: processes whose parents died and that therefore became ours."""
+        until, pause = time.monotonic() + _PATIENCE, _PAUSE
+        while strangers := self._strangers():
             for pid in strangers:
                 os.kill(pid, signal.SIGKILL)
-            for pid in strangers:
-                os.waitpid(pid, 0)
+            # whichever has ended, in any order: one of them may end only when another one was reaped
+            if not sum(os.waitpid(pid, os.WNOHANG)[0] == pid for pid in strangers):
+                if time.monotonic() >= until:
+                    os.write(2, f"these processes do not end: {sorted(strangers)}\n".encode())
+                    return
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def main(order: dict[str, Any]) -> None:

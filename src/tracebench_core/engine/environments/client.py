@@ -25,6 +25,8 @@ from tracebench_core.specs.parts import Scope
 
 ENTRY = "tracebench_core.builtin.environments_main"
 """Composes a plugin host and serves; started as `python -m`, so that nothing here imports it."""
+START_SECONDS = 900.0
+"""How long their process may take to import what they need."""
 CLOSE_SECONDS = 60.0
 """How long environments may take to close at the end of a run; after that their process is killed."""
 
@@ -49,7 +51,7 @@ class EnvironmentProcess:
         theirs.close()
         self._wire = Wire(ours)
         self._wire.send({"setting": setting.model_dump(mode="json")})
-        if self._wire.receive_one() is None:
+        if not self._wire.receive(timeout=START_SECONDS):
             self.close()
             raise TraceBenchError(
                 "The process that holds the environments does not start.",

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import errno
 import logging
-import select
-import socket
 from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from tracebench_core.engine.local.process import TemplateProcess
 from tracebench_core.engine.wire import Wire
 from tracebench_core.errors import TraceBenchError
-from tracebench_core.forkserver import launch
 from tracebench_core.specs import ExecutorSetting, JobOrder
-from tracebench_core.store.lock import lock_fds
 
 log = logging.getLogger(__name__)
 
@@ -122,71 +118,6 @@ class LocalExecutor:
         if self._template is not None:
             self._template.close()
             self._template = None
-
-
-class TemplateProcess:
-    """The runner's end of a template and of its twin, which alone is told what only scoring may hold."""
-
-    def __init__(self, entry: str, setting: ExecutorSetting) -> None:
-        ours, theirs = socket.socketpair()
-        scoring, twins = socket.socketpair()
-        with Path(setting.run_dir, "template.log").open("ab") as sink:
-            self._process = launch(
-                entry,
-                ["--fd", str(theirs.fileno()), "--scoring-fd", str(twins.fileno())],
-                environ=setting.environ,
-                pass_fds=[theirs.fileno(), twins.fileno(), *lock_fds()],
-                output=sink,
-            )
-        theirs.close()
-        twins.close()
-        self._wire = Wire(ours)
-        self._scoring = Wire(scoring)
-        self._wires = (self._wire, self._scoring)
-        self._wire.send({"setting": setting.model_dump(mode="json")})
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether the template or its twin has ended without being asked to."""
-        return any(wire.closed for wire in self._wires)
-
-    def start(self, order: JobOrder) -> None:
-        """Have a job's process forked."""
-        job = order.job
-        wire = self._wire if order.phase == "train" else self._scoring
-        wire.send(
-            {
-                "start": order.model_dump_json(),
-                "job": job.job_id,
-                "timeout": order.time_limit,
-                "grace": order.grace,
-                "workdir": str(Path(order.run_dir) / "jobs" / job.job_id / "work"),
-            }
-        )
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Tell both something."""
-        for wire in self._wires:
-            wire.send(message)
-
-    def wait(self, timeout: float | None = None) -> list[dict[str, Any]]:
-        """Return the ends of jobs, waiting for the next one; an empty list when the template is gone, or the seconds are over."""
-        while not self.is_gone:
-            if not any(wire.has_messages for wire in self._wires):
-                select.select(self._wires, [], [], timeout)
-            ends = [m for wire in self._wires for m in wire.receive(timeout=0) if "end" in m]
-            if ends or timeout is not None:
-                return ends
-        return []
-
-    def close(self) -> None:
-        """End the template and everything below it, with grace for the jobs; nothing is left when this returns."""
-        self.send({"stop": True})
-        for wire in self._wires:
-            while not wire.closed:
-                wire.receive(timeout=None)
-            wire.close()
-        self._process.wait()
 
 
 def read_setting(wire: Wire) -> ExecutorSetting:

@@ -65,7 +65,7 @@ class Template:
             signal.signal(asked, lambda *_: self._stop())
         gc.collect()
         gc.freeze()
-        self._wire.send({"ready": True})
+        self._wire.send({"ready": os.getpid()})
         while not (self._wire.closed or (self._stopping and not self._children)):
             self._wait()
             self._enforce_deadlines()
@@ -96,6 +96,8 @@ class Template:
             for child in self._children.values():
                 if child.job_id == message["cancel"]:
                     self._ask_to_end(child, "cancelled")
+        elif "ping" in message:
+            self._wire.send({"alive": True})
         elif "stop" in message:
             self._stop()
 
@@ -158,7 +160,8 @@ class Template:
         code = kernel.reap(child.pid)
         os.close(child.pidfd)
         kernel.kill_group(child.pid)
-        kernel.kill_children(keep={c.pid for c in self._children.values()})
+        if left := kernel.kill_children(keep={c.pid for c in self._children.values()}):
+            sys.stderr.write(f"of job {child.job_id} these processes were killed and do not end: {sorted(left)}\n")
         _remove_folder(child.workdir)
         end, detail = ending(code, asked=child.ended)
         self._wire.send({"end": child.job_id, "exit": end, "detail": detail})
