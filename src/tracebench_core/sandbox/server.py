@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.sandbox import descriptors, namespaces
+from tracebench_core.sandbox import descriptors, namespaces, strangers
 from tracebench_core.sandbox.ahead import Ahead
 from tracebench_core.sandbox.boxes import Box, Boxes
 from tracebench_core.sandbox.cell import Cell
@@ -40,9 +40,6 @@ _MESSAGE = 4096
 _DESCRIPTORS = 4
 _GRACE = 1.0
 _WATCH = 0.25
-_PATIENCE = 10.0
-"""Seconds that killed processes may take to end."""
-_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
 
 
 @dataclass(slots=True)
@@ -90,7 +87,6 @@ class Server:
         self._children: dict[int, Child] = {}
         self._waiting: dict[int, socket.socket] = {}
         self._inspection: Inspection | None = None
-        self._me = os.getpid()
 
     def serve(self, ends: list[int]) -> None:
         """Serve until one of the descriptors `ends` becomes readable or closes."""
@@ -211,8 +207,7 @@ class Server:
 
         Strangers that have ended are reaped: a command's namespace may be waiting for one of them before it can end itself.
         """
-        for pid in self._strangers():
-            os.waitpid(pid, os.WNOHANG)
+        strangers.reap(self._strangers())
         for child in self._living():
             if child.is_late(now):
                 child.late = True
@@ -287,7 +282,7 @@ class Server:
             self._kill(child)
         self._sweep()  # first, since a command may not end before what it left was reaped
         for child in self._living():
-            if select.select([child.pidfd], [], [], _PATIENCE)[0]:
+            if select.select([child.pidfd], [], [], strangers.PATIENCE)[0]:
                 self._bury(child)
         self._ahead.close()
         self._sweep()
@@ -301,21 +296,11 @@ class Server:
         known = {child.pid for child in self._children.values()} | self._boxes.removers | self._ahead.pids
         if self._inspection is not None:
             known.add(self._inspection.pid)
-        return {int(pid) for pid in Path(f"/proc/self/task/{self._me}/children").read_text().split()} - known
+        return strangers.strangers(known)
 
     def _sweep(self) -> None:
         """End the strangers: processes whose parents died and that therefore became ours."""
-        until, pause = time.monotonic() + _PATIENCE, _PAUSE
-        while strangers := self._strangers():
-            for pid in strangers:
-                os.kill(pid, signal.SIGKILL)
-            # whichever has ended, in any order: one of them may end only when another one was reaped
-            if not sum(os.waitpid(pid, os.WNOHANG)[0] == pid for pid in strangers):
-                if time.monotonic() >= until:
-                    os.write(2, f"these processes do not end: {sorted(strangers)}\n".encode())
-                    return
-                time.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+        strangers.sweep(self._strangers)
 
 
 def main(order: dict[str, Any]) -> None:
