@@ -5,7 +5,7 @@ import pytest
 from tracebench_core.store.older import is_told_by
 
 NOW = b'job,score,calls\na,0.5,3\nb,"x,y",4\n'
-OBJECT = b'{"jobs": 2, "counts": {"ok": 2}, "overshoot": null}'
+OBJECT = b'{"jobs": 2, "counts": {"ok": 2, "unscored": 0}, "overshoot": null}'
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,8 @@ def test_columns_may_have_been_added_and_nothing_else(kept: bytes, told: bool) -
         (b'{"jobs": 2, "counts": {"ok": 2}}', True),
         (b'{"jobs": 3, "counts": {"ok": 2}}', False),
         (b'{"jobs": 2, "more": 1}', False),
+        (b'{"counts": {"ok": 2}}', False),
+        (b"{}", False),
         (b"[]", False),
         (b"{", False),
     ],
