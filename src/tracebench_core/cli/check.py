@@ -80,9 +80,10 @@ def _open(name: str, *, deep: bool, only: tuple[str, ...], root: Path | None) ->
 
 def _print(outcome: Outcome) -> None:
     check_ = outcome.check
-    level = "FAIL" if outcome.findings else "SKIP" if outcome.skipped else "OK"
+    level = "FAIL" if outcome.findings else "WARN" if outcome.warned else "SKIP" if outcome.skipped else "OK"
     output.line(f"[{level}] {check_.code} {check_.about}: {check_.title}")
-    said = [(f.subject, f.message) for f in outcome.findings] + [(s.subject, s.reason) for s in outcome.skipped]
+    said = [(f.subject, f.message) for f in outcome.findings] + [(w.subject, w.message) for w in outcome.warned]
+    said += [(s.subject, s.reason) for s in outcome.skipped]
     for subject, words in said:
         output.line(output.safe(f"    {subject + ': ' if subject else ''}{words}"))
 
@@ -94,6 +95,7 @@ def _row(outcome: Outcome) -> dict[str, object]:
         "asks": outcome.check.title,
         "ok": not outcome.findings,
         "findings": [{"subject": f.subject, "message": f.message} for f in outcome.findings],
+        "warned": [{"subject": w.subject, "message": w.message} for w in outcome.warned],
         "skipped": [{"subject": s.subject, "reason": s.reason} for s in outcome.skipped],
     }
 

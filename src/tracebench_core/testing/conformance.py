@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -42,6 +43,8 @@ class Conformance:
         assert not outcome.findings, "\n".join(  # noqa: S101 - pytest's own way of failing
             f"{f.code} {f.subject}: {f.message}" for f in outcome.findings
         )
+        for warned in outcome.warned:
+            warnings.warn(f"{warned.code} {warned.subject}: {warned.message}", stacklevel=2)
         if outcome.skipped:
             _skip("; ".join(f"{s.subject}: {s.reason}" for s in outcome.skipped[:3]))
 

@@ -1,4 +1,4 @@
-"""What a check says: something is wrong, or it could not be asked here."""
+"""What a check says: something is wrong, or will be with the next minor version, or could not be asked here."""
 
 from __future__ import annotations
 
@@ -19,4 +19,12 @@ class Skipped(NamedTuple):
 
     code: str
     reason: str
+    subject: str = ""
+
+
+class Warned(NamedTuple):
+    """One thing that will be wrong with the next minor version."""
+
+    code: str
+    message: str
     subject: str = ""

@@ -38,7 +38,7 @@ def _of(parameter: Parameter) -> Iterator[tuple[str, JsonValue]]:
     elif parameter.kind == "code":
         yield "empty", ""
         yield "no syntax", "def ("
-        name = _function(parameter)
+        name = function_of(parameter)
         for what, body in BODIES.items():
             yield what, f"def {name}(*args, **kwargs):\n    {body.replace('{name}', name)}\n"
     elif parameter.kind == "number":
@@ -52,7 +52,7 @@ def _of(parameter: Parameter) -> Iterator[tuple[str, JsonValue]]:
         yield from (("object", {}), ("list", []), ("nothing", None), ("text", "x" * LONG))
 
 
-def _function(parameter: Parameter) -> str:
+def function_of(parameter: Parameter) -> str:
     """Return the name of the function that a code parameter defines last."""
     text = f"{parameter.signature.rstrip().rstrip(':')}: ..." if parameter.signature else str(parameter.initial)
     try:

@@ -12,13 +12,13 @@ from tracebench_core.engine.settings import resolve_settings
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import Catalog
 from tracebench_core.specs import TrainerSpec
-from tracebench_core.testing import executor_checks, part_checks, plugin_checks, task_checks
-from tracebench_core.testing.findings import Finding, Skipped
+from tracebench_core.testing import calibration_checks, executor_checks, part_checks, plugin_checks, task_checks
+from tracebench_core.testing.findings import Finding, Skipped, Warned
 from tracebench_core.testing.plugin import PluginUnderTest
 from tracebench_core.testing.trainer_checks import TRAINER_CHECKS, Subject
 
 About = Literal["plugin", "task", "trainer", "guide", "optimizer", "logger", "environment", "executor"]
-Run = Callable[[PluginUnderTest], Iterable[Finding | Skipped]]
+Run = Callable[[PluginUnderTest], Iterable[Finding | Skipped | Warned]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,10 @@ CHECKS: dict[str, Check] = {
         _check("TB307", "task", task_checks.check_metrics),
         _check("TB308", "task", task_checks.check_splits),
         _check("TB309", "task", task_checks.check_leaves_nothing),
+        _check("TB311", "task", calibration_checks.check_gold, deep=True),
+        _check("TB312", "task", calibration_checks.check_forged_cases, deep=True),
+        _check("TB313", "task", calibration_checks.check_cases_pass, deep=True),
+        _check("TB314", "task", calibration_checks.check_forgeries, deep=True),
         _check("TB401", "guide", part_checks.check_guide_scores),
         _check("TB402", "guide", part_checks.check_guide_takes_rubbish),
         _check("TB411", "optimizer", part_checks.check_proposals),
@@ -138,6 +142,7 @@ class Outcome:
     check: Check
     findings: tuple[Finding, ...]
     skipped: tuple[Skipped, ...]
+    warned: tuple[Warned, ...] = ()
 
 
 def check_plugin(plugin: PluginUnderTest, *, codes: Iterable[str] = ()) -> Iterator[Outcome]:
@@ -159,7 +164,7 @@ def check_plugin(plugin: PluginUnderTest, *, codes: Iterable[str] = ()) -> Itera
 
 def ask(check: Check, plugin: PluginUnderTest) -> Outcome:
     """Make one check."""
-    said: list[Finding | Skipped] = []
+    said: list[Finding | Skipped | Warned] = []
     try:
         said.extend(check.run(plugin))
     except Exception as err:  # noqa: BLE001 - see `check_plugin`
@@ -168,6 +173,7 @@ def ask(check: Check, plugin: PluginUnderTest) -> Outcome:
         check,
         tuple(s for s in said if isinstance(s, Finding)),
         tuple(s for s in said if isinstance(s, Skipped)),
+        tuple(s for s in said if isinstance(s, Warned)),
     )
 
 

@@ -1,19 +1,25 @@
-"""`python -m` entry of the processes in which checks try what might hang, crash or reach out: `load NAME`, `hostile TASK`, `score TASK`."""
+"""`python -m` entry of the processes in which checks try what might hang, crash or reach out: `load`, `hostile`, `forge`, `score`."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tracebench_core.builtin.hosting import open_host
-from tracebench_core.engine.evaluation import open_workbench
+from tracebench_core.engine.evaluation import Workbench, open_workbench
+from tracebench_core.engine.kernel import adopt_orphans
 from tracebench_core.engine.values import breach
 from tracebench_core.testing.fake_model import FakeModel
+from tracebench_core.testing.forgeries import forged_values
 from tracebench_core.testing.hostile import hostile_values
+from tracebench_core.testing.task_checks import shipped_answers
 
 HEAVY = (
     "torch", "tensorflow", "jax", "numpy", "pandas", "scipy", "sklearn", "matplotlib", "transformers", "datasets", "litellm", "openai",
@@ -23,6 +29,7 @@ HEAVY = (
 FREE_TO_READ = ("HOME", "PATH", "XDG_", "TRACEBENCH_", "TRACE_BENCH_", "PYTHON", "TMPDIR")
 PLACES = ("_HOME", "_ROOT", "_DIR", "_PATH")
 """Variables that say where things lie."""
+CHILD_SECONDS = 5.0
 SEVERAL = 3
 """Examples that a candidate meets in a probe."""
 
@@ -35,6 +42,11 @@ def main(arguments: list[str]) -> None:
         _say(load_alone(name))
     elif what == "hostile":
         try_hostile(name, options)
+    elif what == "forge":
+        adopt_orphans()
+        try_forgeries(name, options)
+        if left := _children():
+            _say({"left": left})
     else:
         score(name, options)
 
@@ -67,6 +79,55 @@ def try_hostile(task_id: str, options: Mapping[str, Any]) -> None:
             result = next(iter(bench.evaluate(values, split="train", name=f"h{number}")))
             feedback = result.feedback
             _say({"candidate": name, "status": feedback.status, "score": feedback.score, "text": len(feedback.text)})
+
+
+def try_forgeries(task_id: str, options: Mapping[str, Any]) -> None:
+    """Evaluate forgeries beside the honest program that they are made from, and write what came of each as it comes."""
+    host = open_host()
+    with open_workbench(host, task_id, eval_kwargs=options, models=FakeModel("")) as bench:
+        base = bench.complete((shipped_answers(bench.spec, options) or [{}])[-1])
+        forged = [*forged_values(bench.parameters, base, metric=bench.spec.metric)]
+        honest = [_scores(bench, base, name) for name in ("a", "b")]
+        if not forged or not honest[0]:
+            _say(
+                {
+                    "skipped": "its candidates are no Python functions"
+                    if not forged
+                    else "no honest candidate is scored here"
+                }
+            )
+            return
+        spread = {id_: abs(score - honest[1].get(id_, score)) for id_, score in honest[0].items()}
+        for number, (name, keeps, values) in enumerate(forged):
+            if breach(bench.parameters, values):
+                continue
+            _say({"begins": name})
+            scores = _scores(bench, values, f"f{number}")
+            told = [
+                [id_, got, max(h.get(id_, got) for h in honest), spread.get(id_, 0.0)] for id_, got in scores.items()
+            ]
+            _say({"candidate": name, "keeps": keeps, "scores": told})
+
+
+def _scores(bench: Workbench, values: Mapping[str, Any], name: str) -> dict[str, float]:
+    results = bench.evaluate(values, split="train", name=name, most=SEVERAL)
+    return {r.example: r.feedback.score for r in results if r.feedback.status == "ok"}
+
+
+def _children() -> int:
+    """Return how many processes this one has that do not end within seconds; they are ended."""
+    due = time.monotonic() + CHILD_SECONDS
+    while True:
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        left = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
+        if left and time.monotonic() < due:
+            time.sleep(0.05)
+            continue
+        for process in left:
+            os.kill(int(process), signal.SIGKILL)
+        return len(left)
 
 
 def score(task_id: str, options: Mapping[str, Any]) -> None:

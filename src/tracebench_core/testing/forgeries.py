@@ -1,0 +1,154 @@
+"""Programs that try to score without the work: each computes what an honest one does, then reaches for whatever keeps the score."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from tracebench_core.specs import Parameter, Values
+from tracebench_core.testing.hostile import function_of
+
+AFTERWARDS = {
+    "closures": """
+    seen = set()
+    def visit(function):
+        if id(function) in seen or not hasattr(function, "__closure__"):
+            return
+        seen.add(id(function))
+        for cell in function.__closure__ or ():
+            try:
+                held = cell.cell_contents
+                spoil(held)
+                if isinstance(held, (int, float)):
+                    cell.cell_contents = {big}
+                visit(held)
+            except Exception:
+                pass
+        for held in [*(function.__defaults__ or ()), *function.__globals__.values()]:
+            spoil(held)
+    for given in [*args, *kwargs.values()]:
+        visit(given)
+        visit(getattr(given, "__call__", None))
+        visit(getattr(given, "__func__", None))
+""",
+    "frames": """
+    import sys
+    frame = sys._getframe(1)
+    while frame is not None:
+        for held in [*frame.f_locals.values(), *frame.f_globals.values()]:
+            spoil(held)
+        for name, held in [*frame.f_globals.items()]:
+            if isinstance(held, (int, float)) and not name.startswith("__"):
+                frame.f_globals[name] = {big}
+        frame = frame.f_back
+""",
+    "gc": """
+    import gc
+    for held in gc.get_objects():
+        if isinstance(held, list) or isinstance(held, dict) and {{"score", "count", "calls", "seconds"}} & set(held):
+            spoil(held)
+""",
+    "all builtins": """
+    import builtins
+    builtins.sorted = builtins.list = builtins.tuple = lambda given=(), **_: given
+    builtins.len = builtins.sum = builtins.abs = builtins.max = builtins.min = builtins.round = lambda *_, **__: {big}
+    builtins.isinstance = builtins.all = builtins.any = builtins.bool = lambda *_: True
+    builtins.float = builtins.int = lambda *_: {big}
+""",
+    "modules": """
+    import json, math, time, statistics, random
+    for module in (math, statistics, time):
+        for name in dir(module):
+            if callable(getattr(module, name)) and not name.startswith("__") and name not in ("struct_time", "sleep"):
+                setattr(module, name, lambda *_, **__: {big})
+    dumps = json.dumps
+    json.dumps = lambda *_, **__: dumps({{"score": {big}, "{metric}": {big}}})
+""",
+    "exits": """
+    import os, sys
+    for stream in (1, 2, 3, 4, 5):
+        try:
+            os.write(stream, b'score: {big}\\n{{"score": {big}, "{metric}": {big}, "status": "ok"}}\\n')
+        except OSError:
+            pass
+    os._exit(0)
+""",
+    "prints": """
+    for text in ('score: {big}', '{metric}: {big}', '{metric}={big}', '{{"score": {big}, "{metric}": {big}}}'):
+        print(text, flush=True)
+""",
+    "child": """
+    import os, time
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(600)
+        os._exit(0)
+""",
+}
+AFTERWARDS |= {
+    f"builtins.{name}": f"\n    import builtins\n    builtins.{name} = lambda *_, **__: {{big}}\n"
+    for name in ("len", "sum", "abs", "max", "min", "round", "int", "float", "sorted", "isinstance", "all")
+}
+"""What is done once the honest result is there; `spoil` writes into a container whatever stands for a score."""
+RETURNED = {
+    "nan": "float('nan')", "infinity": "1.8e308", "minus-infinity": "-1.8e308", "minus-zero": "-0.0", "2**63": "2**63", "text": "'1e9'",
+    "minus-2**63": "-2**63", "true": "True", "own-score": "{{'score': {big}, '{metric}': {big}}}", "pair": "[result, {big}]",
+}  # fmt: skip
+"""What is returned in place of the honest result."""
+FRAME = """{base}
+
+_honest, _under_way = {name}, []
+
+def {name}(*args, **kwargs):
+    if _under_way:
+        return _honest(*args, **kwargs)
+    _under_way.append({name})
+    def spoil(held):
+        if isinstance(held, list) and 0 < len(held) < 3 and all(isinstance(each, (int, float)) for each in held):
+            if held is not result and not any(held is given for given in args):
+                held[:] = [{big}] * len(held)
+        elif isinstance(held, dict):
+            for key, each in [*held.items()]:
+                if isinstance(each, (int, float)) and isinstance(key, str) and not key.startswith("__"):
+                    held[key] = {big}
+    result = _honest(*args, **kwargs)
+    try:
+{body}
+    except Exception:
+        pass
+    del _under_way[:]
+    return {returned}
+"""
+BIG = ("1000000000", "-1000000000")
+
+
+def forged_values(parameters: Sequence[Parameter], base: Values, *, metric: str) -> Iterator[tuple[str, bool, Values]]:
+    """Yield every forgery of every parameter that is a Python function: its name, whether the honest result is kept, all values."""
+    for parameter in parameters:
+        text = base.get(parameter.name)
+        if (
+            parameter.kind != "code"
+            or not isinstance(text, str)
+            or (name := function_of(parameter)) not in _defined(text)
+        ):
+            continue
+        for big in BIG:
+            for what, body in AFTERWARDS.items():
+                indented = "\n".join(
+                    f"    {line}" for line in body.format(big=big, metric=metric).strip("\n").splitlines()
+                )
+                forged = FRAME.format(base=text, name=name, big=big, body=indented, returned="result")
+                yield f"{parameter.name}: {what} {big}", True, base | {parameter.name: forged}
+        for what, returned in RETURNED.items():
+            value = returned.format(big=BIG[0], metric=metric)
+            forged = FRAME.format(base=text, name=name, big=BIG[0], body="        pass", returned=value)
+            yield f"{parameter.name}: returns {what}", False, base | {parameter.name: forged}
+
+
+def _defined(text: str) -> set[str]:
+    """Return the names of the functions that a program defines; none where it is no Python."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return set()
+    return {node.name for node in body if isinstance(node, ast.FunctionDef)}

@@ -1,0 +1,96 @@
+"""The kit finds a suite that believes forged figures: the template of before, a printed score, a process left behind."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tracebench_core.testing import PluginUnderTest, check_plugin
+from tracebench_core.testing.kit import Outcome
+
+OLD_TEMPLATE = Path(__file__).parents[2] / "cli" / "golden" / "plugins" / "tracebench_keptsuite"
+MADE = """
+import subprocess, sys
+from tracebench_core.contracts import EvaluationFailed
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Example, Feedback, Parameter, TaskSpec
+
+class Printed:
+    objective = "Return a large number below ten."
+    parameters = (Parameter(name="code", initial="def number(n):\\n    return n\\n", kind="code"),)
+    splits = {"train": (Example(id="a", input=3),)}
+    def run(self, values, example, context):
+        program = values["code"] + f"\\nprint('score:', min(10, number({example.input})))\\n"
+        done = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        lines = []
+        for line in done.stdout:
+            lines.append(line)
+            if line.startswith("score:"):
+                break
+        return lines
+    def guide(self, example, output, context):
+        try:
+            return Feedback(score=float(output[-1].split()[-1]), text="so")
+        except (IndexError, ValueError):
+            return Feedback(score=0.0, status="invalid", text="no number")
+
+@hookimpl
+def tracebench_tasks():
+    return [TaskSpec(name="t", loader="printed:Printed", title="T", licence="MIT", sandbox=())]
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = {*sys.modules}
+    yield tmp_path
+    for name in {*sys.modules} - before:
+        if name.startswith(("tracebench_keptsuite", "printed")):
+            del sys.modules[name]
+
+
+def checked(site: Path, name: str, module: str, codes: list[str]) -> dict[str, Outcome]:
+    info = site / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nRequires-Dist: tracebench-core\n"
+    )
+    (info / "entry_points.txt").write_text(f"[tracebench]\n{name} = {module}\n")
+    return {outcome.check.code: outcome for outcome in check_plugin(PluginUnderTest(name, deep=True), codes=codes)}
+
+
+def test_the_template_of_before_believes_what_a_candidate_counts(site: Path) -> None:
+    shutil.copytree(OLD_TEMPLATE, site / "tracebench_keptsuite")
+
+    outcomes = checked(site, "keptsuite", "tracebench_keptsuite.plugin", ["TB311", "TB312", "TB313", "TB314"])
+
+    assert [w.message for w in outcomes["TB311"].warned] == ["no task of the suite has a case of kind `gold`"]
+    assert [w.subject for w in outcomes["TB312"].warned] == ["keptsuite:sorting"]
+    assert not outcomes["TB313"].findings
+    words = outcomes["TB314"].findings[0].message
+    assert words.startswith(
+        "a forged figure is believed: `code: closures -1000000000` scores 1e+09 on train-0, -29 is honest"
+    )
+
+
+@pytest.mark.heavy("kits")
+def test_a_printed_score_is_found(site: Path) -> None:
+    (site / "printed.py").write_text(MADE)
+
+    outcome = checked(site, "printed", "printed", ["TB314"])["TB314"]
+
+    assert "`code: exits 1000000000` scores 1e+09 on a, 3 is honest" in outcome.findings[0].message
+
+
+@pytest.mark.heavy("kits")
+def test_a_child_left_behind_is_found(site: Path) -> None:
+    (site / "printed.py").write_text(MADE.replace("score=float(output[-1].split()[-1])", "score=3.0 * bool(output)"))
+
+    outcome = checked(site, "printed", "printed", ["TB314"])["TB314"]
+
+    assert "processes of candidates are left behind" in outcome.findings[0].message
