@@ -198,6 +198,68 @@ def test_completions_and_embeddings_go_to_routes_of_their_own(door: Door, server
     assert door.client.used().usd == pytest.approx((3 * (5 + 3 * 2) + 6) / 1e6)
 
 
+def ask(door: Door, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Send a body; returns what is answered, which must be an answer."""
+    key = door.client.endpoint("agent").api_key.get_secret_value()
+    status, text = door.client._exchange("POST", f"/v1/{path}", {"x-api-key": key}, json.dumps(body).encode())
+    assert status == 200, text
+    return dict(json.loads(text))
+
+
+def left_out(door: Door) -> list[str]:
+    """Return what the ledger's last line says was left out."""
+    return list(json.loads((door.run_dir / "llm/ledger.jsonl").read_text().splitlines()[-1]).get("left_out", []))
+
+
+def test_what_a_provider_would_run_is_left_out_and_told_and_a_namespace_is_flattened(
+    door: Door, server: Scripted
+) -> None:
+    server.answer = chat({"content": None, "tool_calls": [CALL]}, finish_reason="tool_calls")
+    add = {"type": "function", "name": "add", "parameters": SCHEMA}
+    tools = [
+        {"type": "namespace", "name": "agents", "tools": [add]},
+        {"type": "web_search"},
+        {"type": "custom", "name": "x"},
+    ]
+    answer = ask(door, "responses", {"input": "1 + 2?", "tools": tools, "tool_choice": "auto"})
+    assert [tool["function"]["name"] for tool in server.asked[0][1]["tools"]] == ["add"]
+    assert (answer["output"][0]["name"], answer["output"][0]["namespace"]) == ("add", "agents")
+    assert left_out(door) == ["tools[].custom", "tools[].web_search"]
+
+    server.answer = chat({"content": "three"})
+    hosted = {"type": "web_search_20250305", "name": "web_search"}
+    ask(door, "messages", {"messages": say("x"), "max_tokens": 5, "tools": [hosted], "tool_choice": {"type": "auto"}})
+    assert not server.asked[1][1].keys() & {"tools", "tool_choice", "parallel_tool_calls"}
+    assert left_out(door) == ["tools[].web_search_20250305"]
+
+
+def test_what_a_provider_shall_cache_reaches_it_and_is_priced_as_it_was_written_and_read(
+    open_door: Open, server: Scripted
+) -> None:
+    prices = {"fake": {"prompt": 1, "completion": 2, "cached": 0.1, "written": 1.25}}
+    door = open_door(mode="real", base_url=server.base_url, prices=prices)
+    mark = {"cache_control": {"type": "ephemeral"}}
+    text = {"type": "text", "text": "a long text", **mark}
+    details = {"cached_tokens": 30, "cache_write_tokens": 60}
+    server.answer = chat(
+        {"content": "x"}, usage={"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": details}
+    )
+    tool = {"name": "add", "input_schema": SCHEMA, **mark}
+    body = {"system": [text], "messages": [{"role": "user", "content": [text]}], "tools": [tool], "max_tokens": 5}
+    usage = ask(door, "messages", body)["usage"]
+    ask(door, "chat/completions", {"messages": [{"role": "user", "content": [text]}]})
+    sent, chatted = (body for _, body in server.asked)
+    assert [message["content"] for message in sent["messages"]] == [[text], [text]]
+    assert sent["tools"][0]["cache_control"] == mark["cache_control"]
+    assert chatted["messages"][0]["content"] == [text]
+    assert (usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"], usage["input_tokens"]) == (
+        30,
+        60,
+        10,
+    )
+    assert [record.usd for record in door.client.records()] == [(10 + 3 + 75 + 10) / 1e6] * 2
+
+
 def ask_every_way(door: Door) -> list[Any]:
     """Ask once on every wire, whole and streamed; returns what was said."""
     endpoint = door.client.endpoint("agent")
@@ -252,10 +314,12 @@ def test_a_spent_budget_is_a_refusal_on_every_wire(open_door: Open) -> None:
     ("path", "body", "words"),
     [
         ("responses", {"input": "x", "previous_response_id": "resp_1"}, "previous_response_id"),
-        ("responses", {"input": "x", "tools": [{"type": "web_search"}]}, "web_search"),
+        ("responses", {"input": "x", "tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"}}, "web_search"),
+        ("responses", {"input": "x", "tools": [{"type": "web_search"}], "tool_choice": "required"}, "web_search"),
         ("responses", {"input": [{"type": "item_reference", "id": "x"}]}, "item_reference"),
         ("messages", {"messages": say("x")}, "max_tokens"),
-        ("messages", {"messages": say("x"), "max_tokens": 5, "tools": [{"type": "bash_20250124", "name": "bash"}]}, "bash"),
+        ("messages", {"messages": say("x"), "max_tokens": 5, "tools": [{"type": "bash_20250124", "name": "bash"}],
+                      "tool_choice": {"type": "tool", "name": "bash"}}, "bash"),
         ("completions", {"prompt": "x", "echo": True}, "echo"),
         ("completions", {"prompt": ["x"] * 100, "n": 2}, "at most 128"),
         ("embeddings", {"input": []}, "input"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from tracebench_core.specs import Bounds, Example, Feedback, TaskSpec, Values
 
 WORDS = 8000
 """Longest feedback text kept, in characters: the beginning and the end of a longer one."""
+HALF = re.compile("[\ud800-\udfff]")
+"""Half a character: a program's output may hold one, and no model can be sent it."""
 BLAMELESS = frozenset({"refused", "timeout", "rate_limited", "server", "auth", "replay_miss"})
 """Kinds of a model's error that say nothing of what was asked."""
 LASTING = frozenset({"auth", "replay_miss"})
@@ -142,7 +145,10 @@ def _checked(answer: Any) -> Feedback:
 
 
 def _shortened(feedback: Feedback) -> Feedback:
-    if len(feedback.text) <= WORDS:
-        return feedback
-    text = f"{feedback.text[: WORDS // 2]}\n…\n{feedback.text[-WORDS // 2 :]}"
-    return feedback.model_copy(update={"text": text})
+    """Return feedback that a model can be sent: not too long, and without half a character."""
+    text = feedback.text
+    if len(text) > WORDS:
+        text = f"{text[: WORDS // 2]}\n…\n{text[-WORDS // 2 :]}"
+    if HALF.search(text):
+        text = HALF.sub("\N{REPLACEMENT CHARACTER}", text)
+    return feedback if text is feedback.text else feedback.model_copy(update={"text": text})

@@ -13,6 +13,7 @@ from tracebench_core.llm.gateway.fields import is_count, left_out_of, read_flag,
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.wire.base import Answer, event, total
 from tracebench_core.llm.gateway.wire.items import input_of, tool_calls_of
+from tracebench_core.llm.gateway.wire.tools import Offered, of_functions, read_custom, refuse_forced
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import LLMConfig, Message
 
@@ -48,13 +49,14 @@ class MessagesWire:
             raise BadRequest("`max_tokens` must be a whole number above 0")
         own = {"tools", "tool_choice", "thinking"}
         given = take_fields({k: v for k, v in data.items() if k not in own}, known=OWN)
-        given |= take_fields(_translated(data))
+        offered = read_custom(data.get("tools"))
+        given = of_functions(given | take_fields(_translated(data, offered)))
         return Asked(
             model=model,
             conversations=[chat_messages(data)],
             sampling=with_defaults(given, model, claims=claims, llm=llm),
             stream=read_flag(data, "stream"),
-            left_out=left_out_of(data, DROPPED),
+            left_out=(*left_out_of(data, DROPPED), *offered.left_out),
         )
 
     def whole(self, asked: Asked, answers: Sequence[Answer]) -> dict[str, Any]:
@@ -147,7 +149,7 @@ def chat_messages(data: Mapping[str, Any]) -> list[Message]:
     given = read_messages(data.get("messages"))
     messages: list[Message] = []
     if data.get("system"):
-        messages.append({"role": "system", "content": _text(data["system"], "system")})
+        messages.append({"role": "system", "content": _texts(data["system"], "system")})
     for place, message in enumerate(given):
         if message["role"] not in {"user", "assistant", "system"}:
             raise BadRequest(f"`messages[{place}].role` must be `user` or `assistant`")
@@ -167,15 +169,17 @@ def _translated_blocks(role: str, blocks: list[dict[str, Any]], where: str) -> l
     for block in blocks:
         match block.get("type"):
             case "text" if isinstance(block.get("text"), str):
-                parts.append({"type": "text", "text": block["text"]})
+                parts.append({"type": "text", "text": block["text"]} | _cached(block))
             case "image":
-                parts.append({"type": "image_url", "image_url": {"url": _image(block.get("source"), where)}})
+                url = _image(block.get("source"), where)
+                parts.append({"type": "image_url", "image_url": {"url": url}} | _cached(block))
             case "tool_use":
                 function = {"name": block.get("name"), "arguments": json.dumps(block.get("input") or {})}
                 calls.append({"id": block.get("id"), "type": "function", "function": function})
             case "tool_result":
-                content = _text(block.get("content") or "", where)
-                results.append({"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": content})
+                content = _texts(block.get("content") or "", where)
+                result = {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": content}
+                results.append(result | _cached(block))
             case "thinking" | "redacted_thinking":
                 continue  # a model's earlier thoughts are not sent back to it
             case other:
@@ -185,7 +189,7 @@ def _translated_blocks(role: str, blocks: list[dict[str, Any]], where: str) -> l
 
 
 def _joined(parts: list[dict[str, Any]]) -> Any:
-    if all(part["type"] == "text" for part in parts):
+    if all(part.keys() == {"type", "text"} for part in parts):
         return "".join(part["text"] for part in parts)
     return parts
 
@@ -198,47 +202,39 @@ def _image(source: Any, where: str) -> str:
     raise BadRequest(f"`{where}` holds an image whose source is neither `base64` nor `url`")
 
 
-def _text(content: Any, where: str) -> str:
+def _texts(content: Any, where: str) -> Any:
+    """Return a text, or blocks of text as parts where the provider is to keep what comes before one of them in its cache."""
     if isinstance(content, str):
         return content
     if isinstance(content, list) and all(isinstance(b, dict) and _is_text(b) for b in content):
-        return "".join(block["text"] for block in content)
+        return _joined([{"type": "text", "text": block["text"]} | _cached(block) for block in content])
     raise BadRequest(f"`{where}` must be a text or a list of blocks of text")
+
+
+def _cached(block: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mark by which a provider keeps a prompt up to here in its cache."""
+    return {"cache_control": block["cache_control"]} if isinstance(block.get("cache_control"), dict) else {}
 
 
 def _is_text(block: Mapping[str, Any]) -> bool:
     return block.get("type", "text") == "text" and isinstance(block.get("text"), str)
 
 
-def _translated(data: Mapping[str, Any]) -> dict[str, Any]:
+def _translated(data: Mapping[str, Any], offered: Offered) -> dict[str, Any]:
     """Return what this API names otherwise, under the names of the chat API."""
     choice = data.get("tool_choice") or {}
     if not isinstance(choice, dict):
         raise BadRequest("`tool_choice` must be an object")
+    forced = str(choice.get("name")) if choice.get("type") == "tool" else None
+    refuse_forced(forced, offered, must_call=choice.get("type") in {"any", "tool"})
     return {
         "max_tokens": data.get("max_tokens"),
         "stop": data.get("stop_sequences") or None,
-        "tools": _tools(data.get("tools")),
+        "tools": offered.functions or None,
         "tool_choice": _tool_choice(choice),
         "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") is True else None,
         "reasoning_effort": _effort(data.get("thinking")),
     }
-
-
-def _tools(given: Any) -> Any:
-    if not given:
-        return None
-    if not isinstance(given, list):
-        raise BadRequest("`tools` must be a list of objects")
-    tools = []
-    for tool in given:
-        kind = tool.get("type", "custom") if isinstance(tool, dict) else None
-        if kind not in {"custom", None} or not isinstance(tool, dict) or "input_schema" not in tool:
-            raise BadRequest(f"the gateway runs no tools of a provider's: `{str(kind)[:80]}`")
-        described = {"description": tool["description"]} if tool.get("description") else {}
-        function = {"name": tool.get("name"), **described, "parameters": tool["input_schema"]}
-        tools.append({"type": "function", "function": function})
-    return tools
 
 
 def _tool_choice(choice: Mapping[str, Any]) -> Any:

@@ -13,6 +13,7 @@ from tracebench_core.llm.gateway.fields import LEFT_OUT, left_out_of, read_flag,
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.wire.base import Answer, event, total
 from tracebench_core.llm.gateway.wire.items import arguments_of, tool_calls_of
+from tracebench_core.llm.gateway.wire.tools import Offered, of_functions, read_functions, refuse_forced
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import LLMConfig, Message
 
@@ -38,23 +39,25 @@ class ResponsesWire:
         given = take_fields(
             {k: v for k, v in data.items() if k not in {"reasoning", "tools", "tool_choice"}}, known=OWN
         )
-        given |= take_fields(_translated(data))
+        offered = read_functions(data.get("tools"))
+        given = of_functions(given | take_fields(_translated(data, offered)))
         return Asked(
             model=model,
             conversations=[_messages(data)],
             sampling=with_defaults(given, model, claims=claims, llm=llm),
             stream=read_flag(data, "stream"),
-            left_out=left_out_of(data, DROPPED),
+            left_out=(*left_out_of(data, DROPPED), *offered.left_out),
             own={
                 name: data.get(name)
                 for name in ("instructions", "max_output_tokens", "tools", "tool_choice", "metadata")
-            },
+            }
+            | {"namespaces": offered.namespaces},
         )
 
     def whole(self, asked: Asked, answers: Sequence[Answer]) -> dict[str, Any]:
         """See `Wire`."""
         (answer,) = answers
-        return _response(asked, f"resp_{uuid4().hex}", _items(answer.reply.message), answer)
+        return _response(asked, f"resp_{uuid4().hex}", _items(answer.reply.message, asked), answer)
 
     def stream(self, asked: Asked) -> ResponseStream:
         """See `Wire`."""
@@ -122,7 +125,7 @@ class ResponseStream:
         function = call.get("function") or {}
         out = b""
         if key not in self._items:
-            item = _call_item(call.get("id") or f"call_{uuid4().hex}", function.get("name") or "", "")
+            item = _call_item(call.get("id") or f"call_{uuid4().hex}", function.get("name") or "", "", self._asked)
             out = self._opened(key, item)
         elif function.get("name"):
             self._items[key]["name"] += function["name"]
@@ -220,7 +223,7 @@ def _content(content: Any, place: int) -> Any:
     return parts
 
 
-def _translated(data: Mapping[str, Any]) -> dict[str, Any]:
+def _translated(data: Mapping[str, Any], offered: Offered) -> dict[str, Any]:
     """Return what this API names otherwise, under the names of the chat API."""
     text, reasoning = data.get("text") or {}, data.get("reasoning") or {}
     if not isinstance(text, dict) or not isinstance(reasoning, dict):
@@ -230,8 +233,8 @@ def _translated(data: Mapping[str, Any]) -> dict[str, Any]:
         "reasoning_effort": reasoning.get("effort"),
         "verbosity": text.get("verbosity"),
         "response_format": _format(text.get("format")),
-        "tools": _tools(data.get("tools")),
-        "tool_choice": _tool_choice(data.get("tool_choice")),
+        "tools": offered.functions or None,
+        "tool_choice": _tool_choice(data.get("tool_choice"), offered),
     }
 
 
@@ -243,33 +246,24 @@ def _format(given: Any) -> Any:
     return {"type": "json_schema", "json_schema": {k: v for k, v in given.items() if k != "type"}}
 
 
-def _tools(given: Any) -> Any:
-    if not given:
-        return None
-    if not isinstance(given, list):
-        raise BadRequest("`tools` must be a list of objects")
-    tools = []
-    for tool in given:
-        kind = tool.get("type") if isinstance(tool, dict) else None
-        if kind != "function":
-            raise BadRequest(f"the gateway runs no tools of a provider's: `{str(kind)[:80]}`")
-        named = {k: tool[k] for k in ("name", "description", "parameters", "strict") if tool.get(k) is not None}
-        tools.append({"type": "function", "function": named})
-    return tools
+def _tool_choice(given: Any, offered: Offered) -> Any:
+    if not isinstance(given, dict):
+        refuse_forced(None, offered, must_call=given == "required")
+        return given
+    kind = given.get("type")
+    if kind == "allowed_tools":
+        refuse_forced(None, offered, must_call=given.get("mode") == "required")
+        return given.get("mode")
+    refuse_forced(str(given.get("name") or kind), offered, must_call=True)
+    return {"type": "function", "function": {"name": given.get("name")}} if kind == "function" else given
 
 
-def _tool_choice(given: Any) -> Any:
-    if isinstance(given, dict) and given.get("type") == "function":
-        return {"type": "function", "function": {"name": given.get("name")}}
-    return given
-
-
-def _items(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _items(message: Mapping[str, Any], asked: Asked) -> list[dict[str, Any]]:
     items = [_reasoning_item(message["reasoning_content"])] if message.get("reasoning_content") else []
     text, calls = message.get("content") or message.get("refusal") or "", tool_calls_of(message)
     if text or not calls:
         items.append(_message_item(text))
-    return items + [_call_item(call["id"], call["function"]["name"], arguments_of(call)) for call in calls]
+    return items + [_call_item(call["id"], call["function"]["name"], arguments_of(call), asked) for call in calls]
 
 
 def _message_item(text: str) -> dict[str, Any]:
@@ -288,8 +282,10 @@ def _reasoning_item(text: str) -> dict[str, Any]:
     return {"id": f"rs_{uuid4().hex}", "type": "reasoning", "summary": [], "status": "completed", "content": content}
 
 
-def _call_item(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+def _call_item(call_id: str, name: str, arguments: str, asked: Asked) -> dict[str, Any]:
     named = {"call_id": call_id, "name": name, "arguments": arguments}
+    if name in asked.own["namespaces"]:
+        named["namespace"] = asked.own["namespaces"][name]
     return {"id": f"fc_{uuid4().hex}", "type": "function_call", "status": "completed", **named}
 
 
