@@ -14,12 +14,14 @@ import pytest
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
+from tracebench_core.engine.doctor import diagnose
 from tracebench_core.errors import RunDirError
 from tracebench_core.store.fsck import check_run
 from tracebench_core.store.journal import Journal
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import iter_job_lines, read_head, write_manifest_lines
 from tracebench_core.store.mirror import declare_meta
+from tracebench_core.store.salts import SHARED_FILE, shared_salts
 
 
 def run(runs: Path, *, extend: bool = False, **changes: Any) -> api.RunSummary:
@@ -135,6 +137,30 @@ def test_a_run_is_shared_when_its_config_says_so_whatever_the_umask(
     assert {stat.S_IMODE(path.stat().st_mode) for path in everything if path.is_dir()} == {folder}
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in everything if path.is_file()}
     assert {name for name, mode in modes.items() if mode != file} == {"template.log"}  # what processes complain of
+
+
+@pytest.mark.parametrize("run_id", [None, "named"])
+def test_a_private_run_stays_so_below_a_shared_folder_and_doctor_tells_of_others(
+    tmp_path: Path, run_id: str | None
+) -> None:
+    tmp_path.chmod(0o2775)
+    layout = RunLayout(run(tmp_path, run_id=run_id, salt=None).run_dir)
+    assert stat.S_IMODE(layout.path.stat().st_mode) == 0o700
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (layout.results_csv, layout.manifest, *layout.journals())}
+    assert modes == {0o600}
+
+    salts = layout.path.parent / SHARED_FILE
+    assert shared_salts(salts.parent, draw=True)
+    assert stat.S_IMODE(salts.stat().st_mode) == 0o600
+    config = parse_config({"runs_dir": str(salts.parent)})
+    assert next(row for row in diagnose(config) if row.name == "private").ok
+    salts.chmod(0o644)
+    layout.path.chmod(0o2755)
+    row = next(row for row in diagnose(config) if row.name == "private")
+    assert (row.ok, row.hint) == (False, f"chmod 600 {salts}")
+    assert f"`{layout.path.name}` can be read by everybody" in row.value
+    shared_salts(salts.parent, draw=True)
+    assert stat.S_IMODE(salts.stat().st_mode) == 0o600
 
 
 def test_a_run_directory_is_private(tmp_path: Path) -> None:

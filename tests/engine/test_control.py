@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -268,6 +269,24 @@ def test_a_run_is_found_by_its_lock_where_its_entry_is_elsewhere(
     assert (run.pid, run.jobs, run.state) == (process.pid, 3, "unreachable")
     with pytest.raises(UsageError, match="does not answer"):
         tell(run_dir, {"do": "pause"})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_folder_that_another_user_took_first_is_told_with_a_mend_that_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    squatted = tmp_path / f"trace-bench-{os.geteuid()}"
+    squatted.mkdir()
+    os.chown(squatted, 65534, 65534)
+    with pytest.raises(RunDirError, match="not a folder of this user alone") as caught:
+        control_folder()
+    with tempfile.TemporaryDirectory(dir="/tmp") as home:  # short, as homes are
+        monkeypatch.setenv("HOME", home)
+        told = subprocess.check_output(["sh", "-c", f"{caught.value.hint}; echo $XDG_RUNTIME_DIR"], text=True).strip()
+        monkeypatch.setenv("XDG_RUNTIME_DIR", told)
+        assert control_folder().is_relative_to(Path(home, ".trace-bench"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

@@ -50,7 +50,7 @@ def control_folder() -> Path:
     except OSError as err:
         raise RunDirError(f"`{folder}` cannot be made: {err.strerror}.", hint="export XDG_RUNTIME_DIR=…") from err
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & WRITABLE_BY_OTHERS:
-        raise RunDirError(f"`{folder}` is not a folder of this user alone.", hint=f"rm -r {folder}")
+        raise RunDirError(f"`{folder}` is not a folder of this user alone.", hint=_elsewhere(folder))
     if stat.S_IMODE(found.st_mode) != PRIVATE:
         folder.chmod(PRIVATE)
     return folder
@@ -91,6 +91,14 @@ def forget(entry: RunEntry) -> None:
 
 def _in_temporary() -> Path:
     return Path(tempfile.gettempdir()) / f"trace-bench-{os.geteuid()}"
+
+
+def _elsewhere(folder: Path) -> str:
+    """Return the command that helps: what another user owns in a shared folder cannot be removed, so that one's own is named."""
+    found = folder.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+        return f"chmod 700 {folder}"
+    return 'export XDG_RUNTIME_DIR="$HOME/.trace-bench"; mkdir -p -m 700 "$XDG_RUNTIME_DIR"'
 
 
 def _read(path: Path) -> RunEntry | None:

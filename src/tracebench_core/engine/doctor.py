@@ -29,11 +29,15 @@ from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.sandbox import isolation
 from tracebench_core.sandbox.folders import remove
 from tracebench_core.specs import Requirement, RunConfig
+from tracebench_core.store import sharing
+from tracebench_core.store.salts import SHARED_FILE
 
 PYTHON_FLOOR = (3, 11)
 FREE_BYTES = 1 << 30
 OPEN_FILES = 1024
 ENDPOINT_SECONDS = 3.0
+READERS = {"group": "their group", "world": "everybody on the machine"}
+MOST_NAMED = 3
 GPU_DEVICES = ("/dev/nvidia0", "/dev/kfd")
 
 
@@ -50,7 +54,7 @@ class Diagnosis:
 
 def diagnose(config: RunConfig | None = None, *, host: PluginHost | None = None) -> list[Diagnosis]:
     """Look at this machine, and at what `config` needs; `host` says what plugins need. Asks no model and costs nothing."""
-    rows = [_python(), _system(), *_limits(), _isolation(config), *_disk(config), _leftovers()]
+    rows = [_python(), _system(), *_limits(), _isolation(config), *_disk(config), *_privacy(config), _leftovers()]
     rows += [*_keys(), _docker(), _gpu(), *_extras()]
     if host is not None:
         rows += [*_plugins(host), *_pythons(host), *_commands(host)]
@@ -102,6 +106,24 @@ def _disk(config: RunConfig | None) -> Iterator[Diagnosis]:
     yield Diagnosis(
         "runs folder", writable, f"{wanted}{'' if wanted.exists() else ' (will be made)'}", hint, needed=True
     )
+
+
+def _privacy(config: RunConfig | None) -> Iterator[Diagnosis]:
+    """Yield who besides this user may read what: runs hold prompts and answers, the salts give test instances away."""
+    folder = Path(config.runs_dir if config else "runs").expanduser().absolute()
+    try:
+        runs = [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.is_symlink()]
+    except OSError:
+        return
+    shared = {path: who for path in runs if (who := sharing.readers(path))}
+    salts = folder / SHARED_FILE
+    told = sharing.readers(salts) if salts.exists() else ""
+    words = [f"{len(runs) - len(shared)} of {len(runs)} runs are yours alone"]
+    words += [f"`{path.name}` can be read by {READERS[who]}" for path, who in [*shared.items()][:MOST_NAMED]]
+    words += [f"{len(shared) - MOST_NAMED} more can be read by others"] if len(shared) > MOST_NAMED else []
+    words += [f"the salts of test instances can be read by {READERS[told]}"] if told else []
+    hint = f"chmod 600 {salts}" if told else f"chmod -R go-rwx,g-s {next(iter(shared), folder)}"
+    yield Diagnosis("private", not shared and not told, "; ".join(words), hint)
 
 
 def _leftovers() -> Diagnosis:

@@ -20,7 +20,7 @@ from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.discovery import core_version
 from tracebench_core.specs import PUBLIC, RunConfig, TaskSpec, TrainerSpec
-from tracebench_core.store import files, sharing
+from tracebench_core.store import sharing
 from tracebench_core.store.disk import disk_errors_explained
 from tracebench_core.store.environment import GitState, read_git
 from tracebench_core.store.journal import Journal
@@ -176,17 +176,19 @@ def _make_folder(config: RunConfig, config_hash: str, git: GitState) -> RunLayou
         runs.mkdir(parents=True, exist_ok=True)
         if config.run_id is not None:
             folder = runs / config.run_id
-            if files.make_new_dir(folder):
-                sharing.share(folder, config.share)
+            try:
+                sharing.make_root(folder, config.share)
+            except FileExistsError:
+                if not folder.is_dir():
+                    raise
             return RunLayout(folder)
         for attempt in range(1000):
             digest = content_hash(canonical_json([config_hash, git.commit, attempt]))
             folder = runs / run_id(datetime.now(UTC), digest)
             try:
-                folder.mkdir(mode=sharing.PRIVATE_FOLDER)
+                sharing.make_root(folder, config.share)
             except FileExistsError:
                 continue
-            sharing.share(folder, config.share)
             return RunLayout(folder)
     except OSError as err:
         raise RunDirError(

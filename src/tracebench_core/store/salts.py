@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -11,6 +12,7 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.specs import Salts
 from tracebench_core.store import files
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.sharing import PRIVATE_FILE, readers
 
 SHARED_FILE = ".salts.json"
 """In `runs_dir`, readable by its owner alone."""
@@ -43,11 +45,13 @@ def shared_salts(runs_dir: Path, *, draw: bool) -> Salts | None:
     path = runs_dir / SHARED_FILE
     found = read_salts(path)
     if found is not None or not draw:
+        _close(path)
         return found
     drawn = path.with_name(f"{SHARED_FILE}.{os.getpid()}")
     try:
         files.make_dir(runs_dir)
         files.write_whole(drawn, _as_bytes(Salts.draw()), durable=True)
+        drawn.chmod(PRIVATE_FILE)  # also where the folder is shared
         try:
             os.link(drawn, path)
         except FileExistsError:
@@ -59,6 +63,13 @@ def shared_salts(runs_dir: Path, *, draw: bool) -> Salts | None:
             f"`{path}` cannot be made: {err.strerror}.", hint="trace-bench run --runs-dir DIR, or `salt: public`"
         ) from err
     return read_salts(path)
+
+
+def _close(path: Path) -> None:
+    """Make salts that others may read, in a shared folder of an earlier version, their owner's alone."""
+    with suppress(OSError):  # none, or somebody else's
+        if readers(path):
+            path.chmod(PRIVATE_FILE)
 
 
 def write_salts(layout: RunLayout, salts: Salts) -> None:

@@ -2,6 +2,7 @@
 
 A shared folder carries the set-group-id bit, which the kernel hands on to the folders inside it. Every process that writes there
 finds the bit, so that none needs to be told; and what a person shares by `chmod g+rxs` stays shared.
+A run's own folder does not follow the one that it lies in.
 """
 
 from __future__ import annotations
@@ -36,10 +37,20 @@ def make_folder(path: Path) -> None:
         path.chmod(PRIVATE_FOLDER | shared | stat.S_ISGID)
 
 
-def share(folder: Path, who: Share) -> None:
-    """Open a folder, and all that comes into being in it from now on, to the group that it belongs to, or to everybody."""
-    if who != "private":
-        folder.chmod(_FOLDERS[who] | stat.S_ISGID)
+def make_root(path: Path, who: Share) -> None:
+    """Make a folder that is open to whom it is said to be, with all that comes into being in it, whatever the folder above it says.
+
+    Raises:
+        FileExistsError: when there is one; it stays as it is.
+    """
+    path.mkdir(PRIVATE_FOLDER)
+    path.chmod(_FOLDERS[who] | (0 if who == "private" else stat.S_ISGID))  # the bit of the folder above is handed down
+
+
+def readers(path: Path) -> Literal["", "group", "world"]:
+    """Return who besides its owner may read a file or list a folder, were it let through the folders above."""
+    mode = path.lstat().st_mode
+    return "world" if mode & stat.S_IROTH else "group" if mode & stat.S_IRGRP else ""
 
 
 def _bits(folder: Path) -> int:

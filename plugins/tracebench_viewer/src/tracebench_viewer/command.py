@@ -29,7 +29,7 @@ def ui(
     ] = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Let other machines in, by a token that every request must bring.")
+        bool, typer.Option("--allow-remote", help="Let other machines in, too, by the token in the printed address.")
     ] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Show, and let nobody launch or steer a run.")] = False,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
@@ -43,13 +43,15 @@ def ui(
         )
     _demand_streamlit()
     _demand_folder(runs_dir)
-    token = _token(host, allow_remote=allow_remote)
+    _demand_leave(host, allow_remote=allow_remote)
     chosen = _free_port(host, port)
 
     from tracebench_viewer.server import serve  # noqa: PLC0415 - Streamlit takes two seconds
 
     settings = ViewerSettings(runs_dir=str(runs_dir.resolve()), read_only=read_only)
-    serve(settings, host=host, port=chosen, token=token, opens_browser=not no_browser, say=output.line)
+    serve(
+        settings, host=host, port=chosen, token=secrets.token_urlsafe(24), opens_browser=not no_browser, say=output.line
+    )
 
 
 def _demand_streamlit() -> None:
@@ -70,15 +72,12 @@ def _demand_folder(runs_dir: Path) -> None:
         raise RunDirError(f"`{runs_dir}` cannot be read: {err.strerror}.", hint=f"ls -ld {runs_dir}") from err
 
 
-def _token(host: str, *, allow_remote: bool) -> str | None:
-    if host in LOOPBACK:
-        return None
-    if not allow_remote:
+def _demand_leave(host: str, *, allow_remote: bool) -> None:
+    if host not in LOOPBACK and not allow_remote:
         raise UsageError(
             f"`--host {host}` would let other machines look at your runs and launch new ones.",
-            hint=f"trace-bench ui --host {host} --allow-remote   (a token is made), or: ssh -L 8501:localhost:8501 THIS_MACHINE",
+            hint=f"trace-bench ui --host {host} --allow-remote   (by its token), or: ssh -L 8501:localhost:8501 THIS_MACHINE",
         )
-    return secrets.token_urlsafe(24)
 
 
 def _free_port(host: str, wanted: int | None) -> int:

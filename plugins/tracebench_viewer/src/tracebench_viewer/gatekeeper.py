@@ -1,11 +1,12 @@
 """Who may speak to the viewer: checked on every request and every websocket, before Streamlit sees it.
 
-A page of another origin must not reach it (`Origin`), no name that was rebound to this machine may (`Host`), and a viewer that listens
-beyond this machine wants its token: once in the address, from then on as a cookie that no script can read.
+A page of another origin must not reach it (`Origin`), no name that was rebound to this machine may (`Host`), and whoever comes, other
+users of this machine as well, brings the token: once in the address, from then on as a cookie that no script can read.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import ipaddress
 import socket
@@ -15,7 +16,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-COOKIE = "trace_bench_viewer"
+COOKIE = "trace_bench_viewer_"
+"""Begins the cookie's name, which ends with the viewer's own: cookies know no ports, and several viewers may run here."""
 PARAMETER = "token"
 
 Message = MutableMapping[str, Any]
@@ -27,10 +29,12 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 class Gatekeeper:
     """ASGI middleware that lets in whoever may come in."""
 
-    def __init__(self, app: Application, *, host: str, token: str | None = None) -> None:
+    def __init__(self, app: Application, *, host: str, token: str) -> None:
         self._app = app
         self._token = token
-        self._names = LOOPBACK | ({host, socket.gethostname()} if token is not None else frozenset())
+        self._cookie = cookie_name(token)
+        self._is_remote = host not in LOOPBACK
+        self._names = LOOPBACK | ({host, socket.gethostname()} if self._is_remote else frozenset())
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer with 403, with a cookie and the address without the token, or hand on."""
@@ -41,7 +45,7 @@ class Gatekeeper:
         reason = self._refusal(headers)
         if reason:
             await _refuse(scope, send, reason)
-        elif self._token is None or self._has_cookie(headers):
+        elif self._has_cookie(headers):
             await self._app(scope, receive, send)
         elif scope["type"] == "http" and self._is_token(_asked_token(scope)):
             await _redirect(scope, send, self._token)
@@ -61,7 +65,7 @@ class Gatekeeper:
     def _is_ours(self, name: str) -> bool:
         if name in self._names:
             return True
-        if self._token is None:
+        if not self._is_remote:
             return False
         try:
             ipaddress.ip_address(name)  # an address cannot be rebound
@@ -71,13 +75,18 @@ class Gatekeeper:
 
     def _has_cookie(self, headers: Mapping[str, str]) -> bool:
         try:
-            found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+            found = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
         except CookieError:
             return False
         return found is not None and self._is_token(found.value)
 
     def _is_token(self, text: str) -> bool:
-        return self._token is not None and hmac.compare_digest(text.encode(), self._token.encode())
+        return hmac.compare_digest(text.encode(), self._token.encode())
+
+
+def cookie_name(token: str) -> str:
+    """Return the name of the cookie of the viewer with this token."""
+    return COOKIE + hashlib.sha256(token.encode()).hexdigest()[:12]
 
 
 def _hostname(host: str) -> str:
@@ -94,7 +103,7 @@ def _asked_token(scope: Message) -> str:
 
 async def _redirect(scope: Message, send: Send, token: str) -> None:
     path = "/" + str(scope["path"]).lstrip("/\\")
-    cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict"
+    cookie = f"{cookie_name(token)}={token}; Path=/; HttpOnly; SameSite=Strict"
     headers = [(b"location", path.encode()), (b"set-cookie", cookie.encode()), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": 303, "headers": headers})
     await send({"type": "http.response.body", "body": b""})

@@ -36,14 +36,14 @@ def serve(
     *,
     host: str,
     port: int,
-    token: str | None,
+    token: str,
     opens_browser: bool,
     say: Callable[[str], None],
 ) -> None:
     """Serve until the process is told to end. `say` is told the address once it answers."""
     hand_over(settings)
     shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{port}/" + (f"?{PARAMETER}={token}" if token else "")
+    url = f"http://{shown}:{port}/?{PARAMETER}={token}"
     stdout = sys.stdout
 
     @asynccontextmanager
