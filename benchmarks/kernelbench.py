@@ -2,6 +2,7 @@
 
     python benchmarks/kernelbench.py problems [--only softmax]   the plain kernels against themselves
     python benchmarks/kernelbench.py hand                        hand-written kernels against the plain ones
+    python benchmarks/kernelbench.py ratios --root CHECKOUT      the same work 1, 2, 5 and 10 times over, by backend (needs torch and ninja)
     python benchmarks/kernelbench.py noise --times 100           a kernel against itself: how far from 1 the raw ratio is
     python benchmarks/kernelbench.py modules --root CHECKOUT     KernelBench's modules at CPU sizes against themselves (needs torch)
     python benchmarks/kernelbench.py warm                        a module and a Numba kernel: seconds beyond the kernels' own (needs both)
@@ -25,6 +26,8 @@ from typing import Any
 
 from tracebench_core import api
 from tracebench_core.contracts import NotMeasured, Sandbox
+from tracebench_core.engine.calibration.measuring import calibrate
+from tracebench_core.errors import MissingRequirementError
 from tracebench_core.sandbox import open_sandbox
 from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_kernelbench.building import build_kernel
@@ -195,6 +198,37 @@ def modules(root: Path, only: str) -> None:
             print(f"| `{name}` | {cells} | {took:.2f} |", flush=True)
 
 
+TIMED = {
+    "C": ("own/gelu", "own/scan", "own/transpose"),
+    "numba": ("numba/gelu", "numba/mish"),
+    "torch": ("cpu/level1/2", "cpu/level1/42", "cpu/level2/1"),
+    "torch_compile": ("cpu/level1/42",),
+    "cpp": ("cpu/level1/42",),
+}
+"""Tasks that `ratios` looks at, by backend."""
+
+
+def ratios(root: Path) -> None:
+    """Print what kernels are worth that do the work 1, 2, 5 and 10 times over, as shares of the plain one: 1, 1/2, 1/5, 1/10."""
+    print("| backend | task | plain | itself | x 2 | x 5 | x 10 |")
+    print("|---|---|---|---|---|---|---|")
+    host = api.open_host(root=root)
+    for backend, names in TIMED.items():
+        chosen = {"backend": backend, "compile_seconds": 600.0} if names[0].startswith("cpu/") else {}
+        for name in names:
+            try:
+                verdicts = calibrate(
+                    host, f"kernelbench:{name}", eval_kwargs=chosen, kinds=("known", "order", "same", "ratio")
+                )
+            except MissingRequirementError as err:
+                print(f"| {backend} | `{name}` | not measured: {err} |", flush=True)
+                continue
+            seen = {verdict.case: verdict.seen for verdict in verdicts}
+            plain = float(seen["plain"])
+            cells = [f"{float(seen[case]) / plain:.3f}" for case in ("itself", "times-2", "times-5", "times-10")]
+            print(f"| {backend} | `{name}` | {plain:.3f} | {' | '.join(cells)} |", flush=True)
+
+
 def warm() -> None:
     """Judge a module and a Numba kernel six times each; print the last five's median seconds beyond the calls of both kernels."""
     effort = Effort(least=20, most=20)
@@ -238,13 +272,14 @@ def optimise() -> None:
 def main() -> None:
     """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("problems", "hand", "noise", "modules", "warm", "optimise"))
+    parser.add_argument("what", choices=("problems", "hand", "ratios", "noise", "modules", "warm", "optimise"))
     parser.add_argument("--only", default="", help="only problems whose name contains this")
     parser.add_argument("--times", type=int, default=100)
-    parser.add_argument("--root", type=Path, help="a checkout of KernelBench, for `modules`")
+    parser.add_argument("--root", type=Path, help="a checkout of KernelBench")
     arguments = parser.parse_args()
-    if arguments.what == "modules":
-        modules(arguments.root or parser.error("`modules` needs --root CHECKOUT"), arguments.only)
+    if arguments.what in {"modules", "ratios"}:
+        root = arguments.root or parser.error(f"`{arguments.what}` needs --root CHECKOUT")
+        ratios(root) if arguments.what == "ratios" else modules(root, arguments.only)
         return
     if arguments.what in {"warm", "optimise"}:
         {"warm": warm, "optimise": optimise}[arguments.what]()

@@ -15,7 +15,8 @@ from tracebench_kernelbench.modules.constants import read_constants, rewrite_con
 from tracebench_kernelbench.modules.exercise import differs
 from tracebench_kernelbench.modules.hints import find_hints
 from tracebench_kernelbench.modules.listing import list_modules, list_numba
-from tracebench_kernelbench.modules.source import at_cpu_sizes, cpu_sizes, find_problems
+from tracebench_kernelbench.modules.shrinking import digest
+from tracebench_kernelbench.modules.source import CONSTANT, at_cpu_sizes, cpu_sizes, find_problems
 from tracebench_kernelbench.modules.task import ModuleOptions, renamed
 from tracebench_kernelbench.settings import Settings
 
@@ -115,6 +116,33 @@ def test_sizes_for_a_cpu_belong_to_one_version_of_a_file() -> None:
     assert {level for level, _ in cpu_sizes()} == {1, 2, 3}
     with pytest.raises(LookupError, match="level1/1"):
         at_cpu_sizes(1, 1, CODE)
+
+
+def test_what_measures_nothing_is_listed_with_the_reason_and_in_no_choice_of_problems(tmp_path: Path) -> None:
+    folder = tmp_path / "level1"
+    folder.mkdir()
+    (folder / "23_Softmax.py").write_text(CODE)
+    row = cpu_sizes()[1, 23]
+    known = {**row, "code": digest(CODE)}
+
+    (own, cpu) = list(list_modules(settings_of(tmp_path)))
+    assert (own.broken, cpu.broken) == ("", ""), "another version of the file says nothing"
+
+    cpu_sizes()[1, 23] = known
+    try:
+        own, cpu = list(list_modules(settings_of(tmp_path)))
+    finally:
+        cpu_sizes()[1, 23] = row
+    assert "does not depend on its inputs" in own.broken
+    assert "does not depend on its inputs" in cpu.broken
+    assert not any("representative" in group for spec in (own, cpu) for group in spec.groups)
+
+
+def test_every_reason_is_about_a_problem_and_most_have_none() -> None:
+    refused = [row["refused"] for row in cpu_sizes().values() if "refused" in row]
+
+    assert 9 <= len(refused) < 40
+    assert refused.count(CONSTANT) == 9
 
 
 def test_numba_has_a_task_per_problem_of_our_own() -> None:

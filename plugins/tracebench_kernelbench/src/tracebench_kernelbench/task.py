@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tracebench_core.contracts import Context, EvaluationFailed, Guide
-from tracebench_core.specs import Example, Feedback, Parameter, Split, Values
+from tracebench_core.specs import Calibration, Example, Feedback, Parameter, Split, Values
 from tracebench_kernelbench.building import FLAGS
+from tracebench_kernelbench.calibrations import PARAMETER, of_c
 from tracebench_kernelbench.catalog import ENVIRONMENT, SERVER
 from tracebench_kernelbench.client import Client, judge_remotely
 from tracebench_kernelbench.judging import Verdict, judge
 from tracebench_kernelbench.options import BY_RUN, Effort, Options
 from tracebench_kernelbench.problem import Array, Problem
 
-PARAMETER = "kernel"
 OBJECTIVE = """Write a faster kernel in C or C++ for one core of this machine: {title}.
 
 It defines `{signature}`. Arrays lie in row-major order and do not overlap: {arrays}. Sizes are fixed.
@@ -68,6 +68,10 @@ class KernelTask:
             return judge_remotely(
                 client, self.problem.name, source, effort, patience=self._options.server_patience, check=context.check
             )
+
+    def calibrations(self) -> Iterable[Calibration]:
+        """Return kernels of known ratio."""
+        return of_c(self.problem)
 
     def self_check(self) -> Sequence[str]:
         """Say whether a constant would pass."""

@@ -31,11 +31,13 @@ class Timing:
         return 1.0 if abs(math.log(self.raw)) <= math.log1p(self.noise) else self.raw
 
 
-def compare(reference: Sequence[int], candidate: Sequence[int], *, handing: float = 0.0) -> Timing:
+def compare(
+    reference: Sequence[int], candidate: Sequence[int], *, handing: float = 0.0, least: float = LEAST_NOISE
+) -> Timing:
     """Compare times that were taken by turns; pairs share what the machine did at that moment, so the ratio is the median of theirs.
 
     `handing` is the part of each time that may be no work of a kernel. It stays in both, which moves the ratio towards 1 by at most its
-    share of the shorter time; the noise holds that share.
+    share of the shorter time; the noise holds that share, and is `least` beside it at least.
     """
     logs = [math.log(max(one, 1) / max(other, 1)) for one, other in zip(reference, candidate, strict=True)]
     middle = median(logs)
@@ -47,5 +49,5 @@ def compare(reference: Sequence[int], candidate: Sequence[int], *, handing: floa
         candidate=median(candidate),
         candidate_least=min(candidate),
         raw=math.exp(middle),
-        noise=max(LEAST_NOISE, math.expm1(error)) + handing / max(min(median(reference), median(candidate)), 1.0),
+        noise=max(least, math.expm1(error)) + handing / max(min(median(reference), median(candidate)), 1.0),
     )

@@ -78,8 +78,8 @@ class Exercise(Protocol):
         """Return the inputs of a seed, drawn here or in a trusted session."""
         ...
 
-    def give(self, session: Session, inputs: Sequence[Any]) -> None:
-        """Write the inputs of the next call where the session's process finds them, and nothing right where it leaves outputs."""
+    def give(self, session: Session, inputs: Sequence[Any], *, turn: int) -> None:
+        """Write the inputs of a turn's call where the session's process finds them, and nothing right where it leaves outputs."""
         ...
 
     def take(self, session: Session) -> Arrays:
@@ -169,7 +169,7 @@ class OwnExercise:
         """See `Exercise`."""
         return self.problem.draw(seed)
 
-    def give(self, session: Session, inputs: Sequence[Any]) -> None:
+    def give(self, session: Session, inputs: Sequence[Any], *, turn: int) -> None:
         """See `Exercise`."""
         output = self.problem.output
         empty = np.full(output.count, np.nan if output.kind == "f" else -1, output.dtype)
@@ -238,9 +238,9 @@ class ModuleExercise:
         arrays = iter(memory.told(reference.shared))
         return [next(arrays) if value is None else value[0] for value in plain]
 
-    def give(self, session: Session, inputs: Sequence[Any]) -> None:
+    def give(self, session: Session, inputs: Sequence[Any], *, turn: int) -> None:
         """See `Exercise`."""
-        memory.say(session.shared, inputs)
+        memory.say(session.shared, inputs, turn=turn)
 
     def take(self, session: Session) -> Arrays:
         """See `Exercise`."""

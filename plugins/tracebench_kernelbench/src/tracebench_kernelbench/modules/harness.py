@@ -34,6 +34,8 @@ def _judge_share_heap(begin, size):
     if libc.mmap(first, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | fixed, 4, begin) != first:
         raise MemoryError("the heap cannot be shared")
     libc.free(block)  # it is at the end of the heap, so the next that is made begins in it
+    while libc.malloc(1 << 16) < first:  # what is free before it is not used for anything large
+        pass
     return first
 
 _judge_memory = mmap.mmap(4, {ARENA})

@@ -8,7 +8,7 @@ from typing import Any
 from tracebench_core.specs import Requirement, TaskSizes, TaskSpec, TaskVersion
 from tracebench_kernelbench import catalog
 from tracebench_kernelbench.modules.backends import BACKENDS, INSTALL, NUMBA, loaded_beforehand
-from tracebench_kernelbench.modules.source import REPRESENTATIVE, Found, cpu_sizes, find_problems
+from tracebench_kernelbench.modules.source import REPRESENTATIVE, Found, cpu_sizes, find_problems, refused
 from tracebench_kernelbench.settings import Settings
 
 _LOADING = "tracebench_kernelbench.modules.loading"
@@ -64,7 +64,8 @@ def list_modules(settings: Settings) -> Iterator[TaskSpec]:
 
 def _module(problem: Found, profile: str) -> TaskSpec:
     level, name = f"{profile}level{problem.level}", f"{profile}level{problem.level}/{problem.number}"
-    chosen = problem.number in REPRESENTATIVE.get(problem.level, ())
+    broken = _WEIGHTS if problem.level == _HUB_LEVEL else refused(problem, at_cpu_sizes=bool(profile))
+    chosen = problem.number in REPRESENTATIVE.get(problem.level, ()) and not broken
     words = problem.name.strip("_").replace("_", " ")
     return TaskSpec(
         name=name,
@@ -75,7 +76,7 @@ def _module(problem: Found, profile: str) -> TaskSpec:
         tags=("kernel", "pytorch", "cpu" if profile else "original"),
         options="tracebench_kernelbench.modules.task:ModuleOptions",
         requires=(_requires("torch"),),
-        broken=_WEIGHTS if problem.level == _HUB_LEVEL else "",
+        broken=broken,
         sandbox=loaded_beforehand(BACKENDS.values()),
         source=f"KernelBench, level {problem.level}, problem {problem.number}; sizes: {'profile cpu' if profile else 'original'}",
         licence="MIT",

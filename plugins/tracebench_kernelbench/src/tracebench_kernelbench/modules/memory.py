@@ -27,6 +27,7 @@ ARENA = INPUTS + (1 << 30)
 """Where the process's own heap goes on, in which its outputs lie."""
 SIZE_MB = (ARENA >> 20) + 1024
 _PAGE = 4096
+_LINE, _STEP = 64, 39
 _DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()  # noqa: SIM905
 _Number = Annotated[int, Field(ge=-(1 << 48), le=1 << 48)]
 _Numbers = Annotated[list[_Number], Field(max_length=32)]
@@ -55,14 +56,18 @@ def take(shared: memoryview, at: int, shape: Sequence[int], dtype: Any) -> NDArr
     return np.frombuffer(shared, dtype, prod(shape), at).reshape(shape).copy()
 
 
-def say(shared: memoryview, values: Sequence[Any]) -> None:
+def say(shared: memoryview, values: Sequence[Any], *, turn: int = 0) -> None:
     """Write the inputs of a call, and where each array among them lies.
+
+    Two copies of one module can differ by a quarter for where their inputs and outputs lie in a page alone. So inputs lie elsewhere in
+    theirs from turn to turn, and each by another step.
 
     Raises:
         NotMeasured: when there is not so much room, or one is neither an array nor plain data.
     """
     arrays = [value for value in values if isinstance(value, np.ndarray)]
-    begin = places([array.nbytes for array in arrays])
+    begin = places([array.nbytes + _PAGE for array in arrays])
+    begin = [at + turn * (_STEP + 2 * place) % (_PAGE // _LINE) * _LINE for place, at in enumerate(begin)]
     if arrays and begin[-1] + arrays[-1].nbytes > ARENA:
         raise NotMeasured("The inputs of this problem take more than a gibibyte.", retry=False)
     free = iter(begin)

@@ -16,8 +16,8 @@ from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_kernelbench.modules.backends import TORCH, loaded_beforehand
 from tracebench_kernelbench.modules.constants import rewrite_constants
 from tracebench_kernelbench.modules.exercise import ModuleExercise
-from tracebench_kernelbench.modules.source import find_problems
-from tracebench_kernelbench.modules.stepping import judge_python
+from tracebench_kernelbench.modules.source import CONSTANT, find_problems
+from tracebench_kernelbench.modules.stepping import ConstantOutput, TooShort, judge_python
 from tracebench_kernelbench.modules.task import renamed
 from tracebench_kernelbench.options import Effort
 
@@ -26,10 +26,14 @@ def probe(code: str, sandbox: Sandbox) -> dict[str, Any]:
     """Judge a problem's own module; return its ratio to itself with the noise, or why there is none."""
     try:
         verdict = judge_python(ModuleExercise(code, TORCH), renamed(code), sandbox, Effort())
+    except ConstantOutput:
+        return {"refused": CONSTANT}
+    except TooShort:
+        return {"refused": "a call is too short to be timed"}
     except NotMeasured as err:
         return {"refused": str(err)}
     if not verdict.correct:
-        return {"refused": f"The module differs from itself. {verdict.text}"}
+        return {"refused": "two calls on the same inputs differ"}
     metrics = verdict.metrics
     return {"ratio": metrics["speedup_raw"], "noise": metrics["noise"], "ms": metrics["reference_ms"]}
 

@@ -19,6 +19,8 @@ from tracebench_kernelbench.modules.shrinking import digest
 
 LEVELS = (1, 2, 3, 4)
 DATASET = "ScalingIntelligence/KernelBench"
+CONSTANT = "its output does not depend on its inputs: a constant would pass"
+"""Why a row of the table is refused that is so at every size."""
 _FILE = re.compile(r"(\d+)_([\w.-]+)\.py")
 REPRESENTATIVE = {
     1: (1, 3, 6, 18, 23, 26, 33, 36, 40, 42, 48, 54, 57, 65, 77, 82, 86, 87),
@@ -82,6 +84,14 @@ def cpu_sizes() -> dict[tuple[int, int], dict[str, Any]]:
     """Return the shipped table: by level and number the digest of the file that it is for, and the constants to change."""
     text = files("tracebench_kernelbench.modules").joinpath("cpu_sizes.json").read_text(encoding="utf-8")
     return {(row["level"], row["id"]): row for row in json.loads(text)}
+
+
+def refused(problem: Found, *, at_cpu_sizes: bool) -> str:
+    """Return why a problem measures nothing, as the shipped table says of this version of its file; nothing where it does or is unknown."""
+    row = cpu_sizes().get((problem.level, problem.number), {})
+    why: str = row.get("refused", "")
+    known = why and (at_cpu_sizes or why == CONSTANT) and digest(problem.read()) == row["code"]
+    return why if known else ""
 
 
 def _rows(path: Path, level: int) -> Iterator[Found]:

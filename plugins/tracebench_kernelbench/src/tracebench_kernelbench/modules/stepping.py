@@ -28,8 +28,18 @@ from tracebench_kernelbench.timing import Timing, compare
 
 MEMORY_MB = 16_384
 """Of address space, most of which PyTorch's libraries take without using it."""
+LEAST_NOISE = 0.05
+"""What two processes may differ by that run one source, for where each of them puts what it makes."""
 LEAST_MULTIPLE = 4
 """A reference must take so many times as long as a call without work."""
+
+
+class ConstantOutput(NotMeasured):
+    """The output does not depend on the inputs."""
+
+
+class TooShort(NotMeasured):
+    """A call is too short to be timed here."""
 
 
 def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effort) -> Verdict:
@@ -90,7 +100,7 @@ def _judge(exercise: Exercise, source: str, sessions: _Sessions, effort: Effort)
         seed = secrets.randbits(63)
         inputs = exercise.draw(seed, sessions.desk)
         order = (sessions.reference, sessions.candidate)[:: 1 if turn % 2 == 0 else -1]
-        ends = {session: _called(exercise, session, inputs) for session in order}
+        ends = {session: _called(exercise, session, inputs, turn) for session in order}
         want, got = ends[sessions.reference], ends[sessions.candidate]
         asked(want)
         call = f"in call {turn + 1}"
@@ -101,7 +111,7 @@ def _judge(exercise: Exercise, source: str, sessions: _Sessions, effort: Effort)
             return _bad(f"Wrong {call}: {wrong}. Each call has inputs of its own, and every output is checked.", got)
         if timed and turn >= effort.warm:
             spent.append((_seconds(want), _seconds(got)))
-            idle.append(_idle(exercise, sessions.reference, inputs))
+            idle.append(_idle(exercise, sessions.reference, inputs, turn))
             if len(spent) >= effort.least and 1000 * sum(map(sum, spent)) > effort.budget_ms:
                 break
     return _good(exercise, source, timing_of(spent, idle) if timed else None, len(spent))
@@ -124,24 +134,24 @@ def _probe(exercise: Exercise, desk: Session, reference: Session) -> None:
     """Refuse a problem whose output a constant could stand for."""
     outputs = []
     for seed in (1, 2):
-        asked(_called(exercise, reference, exercise.draw(seed, desk)))
+        asked(_called(exercise, reference, exercise.draw(seed, desk), seed))
         outputs.append(exercise.take(reference))
     if differs(*outputs, rtol=exercise.rtol, atol=exercise.atol) is None:
-        raise NotMeasured(
+        raise ConstantOutput(
             "The output of this problem does not depend on its inputs: a constant would pass.", retry=False
         )
 
 
-def _called(exercise: Exercise, session: Session, inputs: Sequence[Any]) -> Outcome:
+def _called(exercise: Exercise, session: Session, inputs: Sequence[Any], turn: int) -> Outcome:
     """Call a session on inputs that are written right before, so that caches hold as much of them for one as for the other."""
-    exercise.give(session, inputs)
+    exercise.give(session, inputs, turn=turn)
     return session.call()
 
 
-def _idle(exercise: Exercise, reference: Session, inputs: Sequence[Any]) -> float:
+def _idle(exercise: Exercise, reference: Session, inputs: Sequence[Any], turn: int) -> float:
     """Return the seconds of a call that takes over and hands over, and does no work between."""
     reference.shared[IDLE] = 1
-    outcome = _called(exercise, reference, inputs)
+    outcome = _called(exercise, reference, inputs, turn)
     reference.shared[IDLE] = 0
     asked(outcome)
     return _seconds(outcome)
@@ -158,12 +168,12 @@ def timing_of(spent: Sequence[tuple[float, float]], idle: Sequence[float]) -> Ti
     reference, candidate = ([round(1e9 * seconds) for seconds in side] for side in zip(*spent, strict=True))
     handing = 1e9 * median(idle)
     if median(reference) < LEAST_MULTIPLE * handing:
-        raise NotMeasured(
+        raise TooShort(
             f"The reference takes {median(reference) / 1e3:.3g} µs a call, and one that does no work {handing / 1e3:.3g} µs: too little to "
             f"be timed here, where {LEAST_MULTIPLE} times that are needed.",
             retry=False,
         )
-    return compare(reference, candidate, handing=handing)
+    return compare(reference, candidate, handing=handing, least=LEAST_NOISE)
 
 
 def _seconds(outcome: Outcome) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
 
 from tracebench_core.contracts import Context, Guide
-from tracebench_core.specs import Example, Parameter, Split, Values
+from tracebench_core.specs import Calibration, Example, Parameter, Split, Values
+from tracebench_kernelbench.calibrations import PARAMETER, of_module, of_numba
 from tracebench_kernelbench.judging import Verdict
 from tracebench_kernelbench.modules.backends import BACKENDS
 from tracebench_kernelbench.modules.exercise import Exercise, ModuleExercise, OwnExercise
@@ -16,7 +17,6 @@ from tracebench_kernelbench.modules.stepping import judge_python
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.task import scaled, score
 
-PARAMETER = "kernel"
 _MODULE = """Write a faster replacement of this PyTorch module for one core of this machine, with {title}. {advice}
 
 Define `ModelNew`: it is made and called as `Model` is, makes its weights in the same order, and returns the same shapes and types. The
@@ -76,6 +76,13 @@ class PythonTask:
         return judge_python(
             self._exercise, str(values[PARAMETER]), context.sandbox, scaled(self._effort, int(example.input))
         )
+
+    def calibrations(self) -> Iterable[Calibration]:
+        """Return candidates of known ratio."""
+        if isinstance(self._exercise, OwnExercise):
+            return of_numba(self._exercise.problem)
+        backend = self._exercise.backend
+        return of_module(str(self.parameters[0].initial), backend.name, timed=backend.timed)
 
     def close(self) -> None:
         """Do nothing: the sandbox is the engine's."""

@@ -1,0 +1,153 @@
+"""Kernels of known ratio, and kernels that claim more than they are worth: by them a machine shows that it times rightly.
+
+The same work done two, five and ten times over must be worth a half, a fifth and a tenth of it, and what stops a clock, a rival or the
+allocator must be worth nothing. Figures are the ratio before the noise is regarded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tracebench_core.specs import Calibration, CalibrationKind
+from tracebench_kernelbench.problem import Problem
+
+PARAMETER = "kernel"
+TIMES = (2, 5, 10)
+_RATIO: dict[str, Any] = {"metric": "speedup_raw", "rel_tol": 0.15}
+"""Beside the noise of a quiet machine, 3 %, a tenth of the kernel's time may be no work of its own (`modules.stepping`)."""
+_STOPPED = """
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec* at) { at->tv_sec = at->tv_nsec = 0; return (int)clock & 0; }
+clock_t clock(void) { return 0; }
+"""
+_KILLING = """
+#include <signal.h>
+#include <unistd.h>
+__attribute__((constructor)) static void stop(void) {
+  for (int pid = getpid() - 3; pid < getpid() + 3; pid++)
+    if (pid != getpid()) kill(pid, SIGSTOP);
+}
+"""
+_MALLOPT = """
+#include <malloc.h>
+__attribute__((constructor)) static void tune(void) { mallopt(-3, 1 << 30); mallopt(-1, 2147483647); mallopt(-4, 0); }
+"""
+_IN_C = {"stopped-clock": _STOPPED, "stopped-rival": _KILLING, "mallopt": _MALLOPT}
+_IN_PYTHON = {
+    "mallopt": "import ctypes\n_c = ctypes.CDLL(None)\n_c.mallopt(-3, 1 << 30), _c.mallopt(-1, 2147483647), _c.mallopt(-2, 1 << 28)\n",
+    "stopped-clock": "import time\nfor _n in ('time', 'monotonic', 'perf_counter', 'process_time', 'thread_time'):\n"
+    "    setattr(time, _n, lambda: 0.0), setattr(time, _n + '_ns', lambda: 0)\n",
+    "stopped-rival": "import os, signal\nfor _pid in (os.getppid(), os.getpid() - 1, os.getpid() + 1):\n"
+    "    try:\n        os.kill(_pid, signal.SIGSTOP)\n    except OSError:\n        pass\n",
+    "other-core": "import os\ntry:\n    os.sched_setaffinity(0, range(os.cpu_count()))\nexcept OSError:\n    pass\n",
+}
+_INTAKE = """
+_values, _said = None, None
+def _judge_work():
+    global _values, _said
+    said = _judge_memory[4096:8192]
+    if said != _said:
+        _values, _said = _judge_inputs(), said
+    _judge_tell(_judge_flat(_judge_model(*_values)))
+"""
+_AGAIN = """
+class ModelNew(_Once):
+    def forward(self, *inputs):
+        y = super().forward(*inputs)
+        for _ in range({more}):
+            y = super().forward({inputs})
+        return y
+"""
+_NUMBA = """
+import math, numba
+F = numba.float32
+
+@numba.njit
+def once(x, out):
+{loops}
+@numba.njit
+def work(x, out):
+    for _ in range({times}):
+        once(x, out)
+
+def kernel(x, out):
+    work(x, out)
+"""
+_LOOPS = {
+    "gelu": "    for i in range(x.shape[0]):\n        y = x[i]\n        t = math.tanh(F(0.79788456) * (y + F(0.044715) * y * y * y))\n"
+    "        out[i] = F(0.5) * y * (F(1) + t)\n",
+    "mish": "    for i in range(x.shape[0]):\n        out[i] = x[i] * math.tanh(math.log1p(math.exp(x[i])))\n",
+}
+"""Numba's own loops for problems whose work is the same however often it is done on the same numbers."""
+
+
+def of_c(problem: Problem) -> Iterator[Calibration]:
+    """Yield the cases of a problem that is solved in C."""
+    plain = problem.source
+    yield from _honest(plain, {times: _repeated(problem, times) for times in TIMES})
+    for name, source in _IN_C.items():
+        yield _forged(name, source + plain)
+    yield _case("nothing", "refused", problem.signature + " {}\n", words="in call 1")
+
+
+def _repeated(problem: Problem, times: int) -> str:
+    given = ", ".join(array.name for array in problem.arrays)
+    again = f'for (int again = 0; again < {times}; again++) {{ once({given}); __asm__ volatile("" ::: "memory"); }}'
+    return f"#define kernel once\n{problem.source}\n#undef kernel\n{problem.signature} {{ {again} }}\n"
+
+
+def of_module(plain: str, backend: str, *, timed: bool) -> Iterator[Calibration]:
+    """Yield the cases of a problem that is solved by a PyTorch module, from its own one."""
+    if timed:
+        yield from _honest(plain, {times: _more(plain, times, backend) for times in TIMES})
+        for name, head in _IN_PYTHON.items():
+            yield _forged(name, head + plain)
+        if backend in {"torch", "numba"}:
+            yield _forged("own-intake", plain + _INTAKE)
+    else:
+        yield _case("plain", "gold", plain, expected=1.0)
+    once = plain.replace("class ModelNew(", "class _Once(").replace("super(ModelNew", "super(_Once")
+    shell = "\nclass ModelNew(_Once):\n    def forward(self, *inputs):\n        y = super().forward(*inputs)\n        return {}\n"
+    yield _case("narrower", "refused", once + shell.format("y.half() if y.is_floating_point() else y.to(torch.int8)"))
+    yield _case("not-a-number", "refused", once + shell.format("y * float('nan')"))
+
+
+def _more(plain: str, times: int, backend: str) -> str:
+    """Return a module that does its work so often; a compiler must not see that it is the same."""
+    once = plain.replace("class ModelNew(", "class _Once(").replace("super(ModelNew", "super(_Once")
+    inputs = "inputs[0] + 0 * y.flatten()[0], *inputs[1:]" if backend == "torch_compile" else "*inputs"
+    return once + _AGAIN.format(more=times - 1, inputs=inputs)
+
+
+def of_numba(problem: Problem) -> Iterator[Calibration]:
+    """Yield the cases of a problem that is solved with Numba; none where no loops are known for it."""
+    loops = _LOOPS.get(problem.name)
+    if loops is None:
+        return
+    plain, *more = (_NUMBA.format(loops=loops, times=times) for times in (1, *TIMES))
+    yield _case("plain", "order", plain, other="times-2", metric="speedup_raw")
+    yield _case("itself", "same", plain, other="plain", **_RATIO)
+    for times, source in zip(TIMES, more, strict=True):
+        yield _case(f"times-{times}", "ratio", source, other="plain", factor=1 / times, **_RATIO)
+    for name, head in _IN_PYTHON.items():
+        yield _case(name, "forged", head + plain, other="plain", metric="speedup_raw", rel_tol=0.15)
+    yield _case("nothing", "refused", "def kernel(x, out):\n    pass\n", words="in call 1")
+
+
+def _honest(plain: str, repeated: Mapping[int, str]) -> Iterator[Calibration]:
+    yield _case("plain", "known", plain, expected=1.0, **_RATIO)
+    yield _case("counts-as-1", "gold", plain, expected=1.0)
+    yield _case("itself", "same", plain, other="plain", **_RATIO)
+    for times, source in repeated.items():
+        yield _case(f"times-{times}", "ratio", source, other="plain", factor=1 / times, **_RATIO)
+
+
+def _forged(name: str, source: str) -> Calibration:
+    return _case(name, "forged", source, other="plain", metric="speedup_raw", rel_tol=0.15)
+
+
+def _case(name: str, kind: CalibrationKind, kernel: str, **more: Any) -> Calibration:
+    return Calibration(name=name, kind=kind, values={PARAMETER: kernel}, **more)
