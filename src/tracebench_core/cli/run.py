@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 KEEP_LOGGER = frozenset({"default", "config"})
 NO_LOGGER = frozenset({"none", "null", "off", "disable", "disabled"})
 INTERRUPTED = 130
-UNFINISHED = ("failed", "timeout", "cancelled")
+UNFINISHED = ("failed", "timeout", "cancelled", "unscored")
 
 
 class ResumeMode(StrEnum):

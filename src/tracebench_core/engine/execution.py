@@ -34,6 +34,14 @@ DONE = 12
 """The job's result is written. Not 0: that is how a task's own `sys.exit` or `os._exit` ends, and leaves no result."""
 TRAINED = 13
 """Training is over, and scoring follows in another process."""
+UNSCORED = 14
+"""Scoring failed, and the job's log tells why; another process may try it."""
+_SAID = {
+    0: "the process ended with exit code 0 and without a result",
+    STOPPED: "the process was told to end by SIGTERM",
+    DISK_REFUSED: "its files cannot be written",
+    UNSCORED: "its scoring failed",
+}
 GARBAGE = 10_000
 """So many new objects before the youngest are looked through for garbage: a job keeps most of what it makes."""
 
@@ -65,8 +73,7 @@ def run_order(order: JobOrder, host: PluginHost) -> int:
         for asked in (signal.SIGTERM, signal.SIGINT):
             signal.signal(asked, _stop)
         if order.phase == "score":
-            score(order, host)
-            return DONE
+            return DONE if score(order, host) else UNSCORED
         if host.has_observers("tracebench_run_job"):
             host.run_job(order.job, job_dir=layout.path, execute=lambda job: _train_wrapped(order, host, job))
         else:
@@ -92,21 +99,23 @@ def train(order: JobOrder, host: PluginHost) -> None:
     _close(writer)
 
 
-def score(order: JobOrder, host: PluginHost) -> None:
-    """Score what an earlier process of the job has found, and write the job's files."""
+def score(order: JobOrder, host: PluginHost) -> bool:
+    """Score what an earlier process of the job has found, and write the job's files; return whether that could be done."""
     layout = RunLayout(Path(order.run_dir)).job(order.job.job_id)
     spec = host.task(order.job.task_id)
     reading = Reading(layout, order.job)
     so_far = JobSoFar(reading.events(), find=lambda _name: load_aggregate(host, spec))
     if so_far.is_forged:
         conclude_lost(layout.fresh(), order.job, detail="the process that trained wrote scores of test itself")
-        return
+        return True
     writer = EventWriter(layout)
     with open_context(order, host, writer, last_call=so_far.last_call) as context:
         seed_process(order.job.seed)
-        score_job(order, context, so_far, writer.blobs)
+        is_scored = score_job(order, context, so_far, writer.blobs)
     _close(writer)
-    reading.conclude()
+    if is_scored:
+        reading.conclude()
+    return is_scored
 
 
 def _close(writer: EventWriter) -> None:
@@ -140,15 +149,9 @@ def _enter(layout: JobLayout) -> None:
 def _describe(code: int | None) -> str:
     if code is None:
         return "the process vanished"
-    if code == STOPPED:
-        return "the process was told to end by SIGTERM"
-    if code == DISK_REFUSED:
-        return "its files cannot be written"
-    if code == 0:
-        return "the process ended with exit code 0 and without a result"
     if code < 0:
         return f"the process was killed by {signal.Signals(-code).name}"
-    return f"the process ended with exit code {code}"
+    return _SAID.get(code, f"the process ended with exit code {code}")
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:

@@ -24,6 +24,7 @@ from tracebench_core.specs.events import (
     BudgetReached,
     CandidateSeen,
     DataKnown,
+    ErrorRaised,
     EvaluationDone,
     Event,
     JobFinished,
@@ -58,6 +59,8 @@ class JobSoFar:
         self.anything = False
         """Whether training has measured anything."""
         self.trained: TrainingEnded | None = None
+        self.ends_in_error = False
+        """Whether the last event tells what went wrong."""
         self._values: dict[str, CandidateSeen] = {}
         self._final = "c0"
         self._meter = Meter()
@@ -70,6 +73,7 @@ class JobSoFar:
         """Take the next event."""
         self._seconds = max(self._seconds, event.mono)
         self.standings.add(event)
+        self.ends_in_error = isinstance(event, ErrorRaised)
         match event:
             case CandidateSeen():
                 self._values[event.id] = event
@@ -120,10 +124,13 @@ class JobSoFar:
         return self.trained.seconds if self.trained is not None else self._seconds
 
 
-def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> None:
-    """Choose the winner of a job whose training is over, measure it on test, and write `job_finished`."""
+def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> bool:
+    """Choose the winner of a job whose training is over, measure it on test, and write `job_finished`.
+
+    Return whether that could be done. Otherwise the log tells why, and has no end: training is sealed, and another process may score it.
+    """
     if so_far.finished:
-        return
+        return True
     recorder = context.recorder
     if order.is_anew:
         recorder.late_calls(context.models)
@@ -139,9 +146,11 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
     if so_far.is_worth_scoring(status):
         try:
             _score(order, context, so_far, blobs)
-        except (Exception, BudgetExhausted) as err:  # noqa: BLE001 - training is kept; a score that cannot be had is a missing score
+        except (Exception, BudgetExhausted) as err:  # noqa: BLE001 - training is kept
             record_error(recorder, err, fatal=False)
+            return False
     recorder.finished(status, reason, used=so_far.used(), seconds=so_far.seconds())
+    return True
 
 
 def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> None:
@@ -208,16 +217,25 @@ def conclude(layout: JobLayout, job: JobSpec) -> JobResult:
     return Reading(layout, job).conclude()
 
 
-def conclude_lost(layout: JobLayout, job: JobSpec, *, detail: str) -> JobResult:
-    """End the log of a job that nobody else could end, and reduce it: what was trained and scored stays."""
+def conclude_lost(
+    layout: JobLayout, job: JobSpec, *, detail: str, ended: str = "", is_scoring: bool = False
+) -> JobResult:
+    """End the log of a job that nobody else could end, and reduce it: what was trained and scored stays.
+
+    `ended` says how training had ended, as of a `JobOrder`. A training that went well, or was ended on time, and whose scoring was lost
+    leaves the job `unscored`.
+    """
     files.make_dir(layout.path)
     reading = Reading(layout, job)
     so_far = JobSoFar(reading.events())
     if not so_far.finished:
         writer = EventWriter(layout)
         recorder = Recorder(writer.write)
-        status, reason = so_far.end("")
-        recorder.error("JobDied", detail, traceback="", fatal=status == "failed")
+        status, reason = so_far.end(ended)
+        if is_scoring and status in {"ok", "timeout"}:
+            status = "unscored"
+        if not (is_scoring and so_far.ends_in_error):
+            recorder.error("JobDied", detail, traceback="", fatal=status in {"failed", "unscored"})
         recorder.finished(status, reason, used=so_far.used(), seconds=so_far.seconds())
         writer.close(durable=False)
     return reading.conclude()

@@ -47,12 +47,12 @@ from tracebench_core.store.trust import Trust, read_trust
 
 log = logging.getLogger(__name__)
 
-FINISHED: frozenset[JobStatus] = frozenset({"ok", "failed", "timeout"})
+FINISHED: frozenset[JobStatus] = frozenset({"ok", "failed", "timeout", "unscored"})
 """What `--resume auto` does not run again."""
 MOST_BREAKS = 3
 """How often what broke under a job is a reason to run it again; after that it may be the job that breaks it."""
 GOOD: frozenset[JobStatus] = frozenset({"ok"})
-UNFINISHED: tuple[JobStatus, ...] = ("failed", "timeout", "cancelled")
+UNFINISHED: tuple[JobStatus, ...] = ("failed", "timeout", "cancelled", "unscored")
 
 
 @dataclass
@@ -215,6 +215,10 @@ class Runner:
                     self._control.ended(job.job_id, finished=False)
                     self._settle_account(job, None)
                     again.append(job)
+                elif trainings.is_scored_again(end):
+                    self._control.ended(job.job_id, finished=False)
+                    self._settle_account(job, None)
+                    again.append(job)
                 else:
                     committer.put(end)
         finally:
@@ -343,7 +347,8 @@ class Runner:
             conclude_cancelled(layout, job, reason=reason, calls_after=lambda last: around.calls(job, after=last))
             return read_result(layout)
         if end.exit != "done":
-            conclude_lost(layout, job, detail=end.detail)
+            is_scoring = end.order.phase == "score"
+            conclude_lost(layout, job, detail=end.detail, ended=end.order.ended, is_scoring=is_scoring)
         return read_result(layout)
 
     def _take(self, job: JobSpec, result: JobResult, *, tables: TableWriter) -> None:
@@ -355,7 +360,7 @@ class Runner:
             self._stopped_by = self._stopped_by or result.stop_reason
         if self._modelless.adds_up(result):
             self._stopped_by = self._stopped_by or "no model answers"
-        if result.status == "failed" and self._plan.config.fail_fast:
+        if result.status in {"failed", "unscored"} and self._plan.config.fail_fast:
             self._stopped_by = self._stopped_by or "fail_fast"
 
     def _summary(self) -> RunSummary:

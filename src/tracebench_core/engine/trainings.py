@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
 
+from tracebench_core.contracts import JobEnd
 from tracebench_core.specs import JobSpec
 from tracebench_core.store import trained
 from tracebench_core.store.journal import Journal, TrainedRecord
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.seal import seal_of
 
+SCORING_RETRIES = 2
+"""How often a scoring is tried again that was killed, hung or raised: training is sealed, and costs nothing more."""
 log = logging.getLogger(__name__)
 
 
@@ -22,6 +26,7 @@ class Trainings:
         self._layout = layout
         self._journal = journal
         self._known = dict(known)
+        self._scorings: Counter[str] = Counter()
 
     def ended(self, job: JobSpec, *, how: str, attempt: str) -> None:
         """Keep that a job's training is over; `how` is empty where it said so itself."""
@@ -29,6 +34,23 @@ class Trainings:
         if seal is not None:
             record = self._known[job.job_id] = TrainedRecord(seal, how, attempt)
             self._journal.job_trained(job.job_id, record)
+
+    def is_scored_again(self, end: JobEnd) -> bool:
+        """Say whether a scoring that came to nothing is tried once more, in a fresh process, and then remember it."""
+        job_id = end.order.job.job_id
+        is_lost = end.exit in {"died", "timeout"} or (
+            end.exit == "done" and not self._layout.job(job_id).results.exists()
+        )
+        if end.order.phase != "score" or not is_lost or job_id not in self._known:
+            return False
+        self._scorings[job_id] += 1
+        if self._scorings[job_id] > SCORING_RETRIES:
+            return False
+        log.warning(
+            "job %s is scored again, for the %d. of %d times: %s",
+            job_id, self._scorings[job_id], SCORING_RETRIES, end.detail,
+        )  # fmt: skip
+        return True
 
     def take_up(self, job: JobSpec) -> TrainedRecord | None:
         """Return a training that a job can go on from, with nothing after it in the job's log; None when it is to be trained."""

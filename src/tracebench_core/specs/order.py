@@ -62,7 +62,7 @@ class JobOrder(Spec):
     environments: str | None = None
     """Address of the run's environments; None when no task of it names any."""
     scoring_timeout: float | None = None
-    """Seconds that the phase `score` may take; None for no limit."""
+    """Seconds that the phase `score` may tell nothing new in the job's events; None for no limit."""
     evaluation_retries: int = 1
     fail_on_error: float = 0.2
     phase: Literal["train", "score"] = "train"

@@ -284,8 +284,9 @@ class RunConfig(Spec):
     """How to treat jobs that an earlier start finished: `auto` skips them, `failed` runs those again that failed, `none` all."""
     job_timeout: float | None = Field(default=None, ge=0)
     """Seconds that a job may train; 0 for no limit. When None: 3600, and 600 in real mode."""
-    scoring_timeout: float = Field(default=3600.0, ge=0)
-    """Seconds that the engine's own scoring of a job may take, which comes after `job_timeout`; 0 for no limit."""
+    scoring_timeout: float = Field(default=1800.0, ge=0)
+    """Seconds that one evaluation of the engine's own scoring of a job may take (of a task that measures batches, one batch); 0 for no
+    limit. A scoring that tells nothing for so long is ended and tried again, twice at most."""
     evaluation_retries: int = Field(default=1, ge=0)
     """Attempts after the first at an evaluation that the infrastructure kept from being measured."""
     fail_on_error: float = Field(default=0.2, ge=0, le=1)

@@ -219,7 +219,7 @@ class Reducer:
     def _error_info(self) -> ErrorInfo | None:
         status = self._end.status if self._end is not None else "failed"
         raised = self._error
-        if raised is not None and (raised.fatal or status == "failed"):
+        if raised is not None and (raised.fatal or status in {"failed", "unscored"}):
             return ErrorInfo(type=raised.type, message=raised.message, traceback=raised.traceback)
         return None if self.complete else CUT_SHORT
 

@@ -214,7 +214,8 @@ def _take_end(trust: Trust, timed: TimedEnd, *, latest: dict[str, str], ends_her
         ends_here.add(job)
         trust.ends[job] = end
         trust.restarted.discard(job)
-        trust.trained.pop(job, None)
+        if end.status != "unscored":  # its training stays as it is, for another scoring
+            trust.trained.pop(job, None)
 
 
 def _is_accepted(trust: Trust, path: Path, name: str) -> bool:

@@ -44,9 +44,26 @@ class Child:
     workdir: Path
     grace: float
     deadline: float | None
+    patience: float | None = None
+    """Of a scoring: seconds from one event of the job to the next; None where the deadline stands."""
+    told: int = 0
+    """Bytes of the job's events when it was last asked whether it goes on."""
     kill_at: float | None = None
     ended: str = ""
     """Why it was asked to end: `timeout` or `cancelled`."""
+
+    def goes_on(self, now: float) -> bool:
+        """Say whether the job has told anything since the last time, and then give it as long again."""
+        if self.patience is None:
+            return False
+        try:
+            told = (self.workdir.parent / "events.jsonl").stat().st_size
+        except OSError:
+            return False
+        is_new, self.told = told > self.told, told
+        if is_new:
+            self.deadline = now + self.patience
+        return is_new
 
 
 class Template:
@@ -117,6 +134,7 @@ class Template:
             workdir=Path(message["workdir"]),
             grace=message["grace"],
             deadline=time.monotonic() + limit if limit else None,
+            patience=limit if order.phase == "score" else None,
         )
         self._children[child.pidfd] = child
 
@@ -142,7 +160,7 @@ class Template:
                 kernel.kill_group(child.pid)
                 kernel.kill(child.pid)
                 child.kill_at = child.deadline = None
-            elif child.deadline is not None and now >= child.deadline:
+            elif child.deadline is not None and now >= child.deadline and not child.goes_on(now):
                 self._ask_to_end(child, "timeout")
 
     def _ask_to_end(self, child: Child, why: str) -> None:
