@@ -1,8 +1,9 @@
-"""Do the statistics keep what they claim? `python benchmarks/statistics_claims.py false-alarms|coverage|adaptive [--simulations N]`.
+"""Do the statistics keep what they claim? `python benchmarks/statistics_claims.py TABLE [--simulations N]`.
 
-Every number comes from the functions that `trace-bench compare` uses, on scores drawn from five shapes: `normal`; `skewed` (exponential:
-most runs end low, a few high); `accuracy` (of 20 test examples, so many ties); `heavy` (Student's t with 3 degrees of freedom); `stuck`
-(one run in ten does not improve at all). Both trainers of a comparison draw from the same shape; `adaptive` adds a difference.
+Every number comes from the functions that `trace-bench compare` uses, on scores drawn from seven shapes: `normal`; `heavy` (Student's t
+with 3 degrees of freedom); `Cauchy`; `lognormal` (most runs end low, a few high); `shares` of 5 and of 20 test examples, so many ties;
+`stuck` (one run in ten does not improve at all). Both trainers of a comparison draw from the same shape, but in `unequal`; `adaptive`
+adds a difference.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracebench_core.analysis.bootstrap import bootstrap_interval, bootstrap_t_interval, iqm_interval
-from tracebench_core.analysis.intervals import t_interval, t_probability
+from tracebench_core.analysis.differences import Scores, compare_scores
+from tracebench_core.analysis.intervals import Interval
 from tracebench_core.analysis.multiplicity import holm
 from tracebench_core.analysis.resolution import paired_seeds_to_resolve, smallest_paired_difference
 from tracebench_core.analysis.sequential import STRETCH, Looks, decide, plan_looks
@@ -26,12 +29,23 @@ Draw = Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float64]]
 
 SHAPES: dict[str, tuple[Draw, float]] = {
     "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
-    "skewed": (lambda rng, shape: rng.exponential(size=shape), 1.0),
-    "accuracy": (lambda rng, shape: rng.binomial(20, 0.8, size=shape) / 20, 0.8),
     "heavy": (lambda rng, shape: rng.standard_t(3, size=shape), 0.0),
+    "Cauchy": (lambda rng, shape: rng.standard_cauchy(size=shape), 0.0),
+    "lognormal": (lambda rng, shape: rng.lognormal(0.0, 1.0, size=shape), math.exp(0.5)),
+    "shares of 5": (lambda rng, shape: rng.binomial(5, 0.7, size=shape) / 5, 0.7),
+    "shares of 20": (lambda rng, shape: rng.binomial(20, 0.8, size=shape) / 20, 0.8),
     "stuck": (lambda rng, shape: np.where(rng.random(shape) < 0.1, 0.0, rng.normal(0.6, 0.1, shape)), 0.54),
 }
-"""How scores are drawn, and their mean."""
+"""How scores are drawn, and their mean (of Cauchy's, which has none, the middle)."""
+SEEDS, TASKS = (2, 3, 4, 5, 10), (1, 3, 10)
+LOOKED = ((1, 15), (3, 10), (5, 10))
+UNITS = {str(task): 1.0 for task in range(10)}
+"""Every task counts in its own units."""
+UNEQUAL: tuple[tuple[str, Draw, float], ...] = (
+    ("exponential", lambda rng, shape: rng.exponential(size=shape), 1.0),
+    ("lognormal", SHAPES["lognormal"][0], math.exp(0.5)),
+    ("stuck", SHAPES["stuck"][0], 0.54),
+)
 
 
 def upper_limit(hits: int, trials: int, *, z: float = 2.326) -> float:
@@ -50,50 +64,97 @@ def show(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         print("| " + " | ".join(map(str, row)) + " |", flush=True)
 
 
-def paired(draw: Draw, rng: np.random.Generator, shape: tuple[int, ...]) -> list[list[list[float]]]:
-    """Return differences of two equal trainers: simulations x tasks x seeds."""
-    return (draw(rng, shape) - draw(rng, shape)).tolist()  # type: ignore[no-any-return]
+def tables(draw: Draw, rng: np.random.Generator, shape: tuple[int, ...]) -> Iterator[tuple[Scores, Scores]]:
+    """Yield the scores of two equal trainers by task and seed. `shape` is simulations x tasks x seeds."""
+    for one, other in zip(draw(rng, shape).tolist(), draw(rng, shape).tolist(), strict=True):
+        yield by_task(one), by_task(other)
+
+
+def by_task(scores: Sequence[Sequence[float]]) -> Scores:
+    """Return scores (tasks x seeds) as a comparison takes them."""
+    return {str(task): dict(enumerate(seeds)) for task, seeds in enumerate(scores)}
+
+
+def told_apart(one: Scores, other: Scores, *, alpha: float = 0.05) -> bool:
+    """Tell whether `compare --gate` would call either of two better."""
+    found = compare_scores(one, other)
+    return found is not None and found.probability is not None and found.probability < alpha
 
 
 def false_alarms(simulations: int) -> None:
     """Print how often equal trainers are told apart: at one look, with a look after every seed, and among six trainers."""
-    rows = []
-    worst = 0.0
+    rows: list[tuple[object, ...]] = []
+    limits: dict[str, float] = {}
     for name, (draw, _) in SHAPES.items():
         rng = np.random.default_rng(1)
-        for tasks, seeds in ((1, 5), (1, 10), (5, 5), (5, 10)):
-            found = sum((t_probability(p) or 0.0) < 0.05 for p in paired(draw, rng, (simulations, tasks, seeds)))
-            worst = max(worst, limit := upper_limit(found, simulations))
-            rows.append((name, f"one look, {tasks} x {seeds}", f"{found / simulations:.4f}", f"{limit:.4f}"))
-        for tasks, most in ((1, 15), (5, 15), (1, 30)):
-            looks = plan_looks(most)
-            found = sum(_alarm(p, looks) for p in paired(draw, rng, (simulations, tasks, most)))
-            worst = max(worst, limit := upper_limit(found, simulations))
-            rows.append(
-                (name, f"look after each of {most} seeds, {tasks} tasks", f"{found / simulations:.4f}", f"{limit:.4f}")
-            )
-        found = sum(_any_pair(scores) for scores in draw(rng, (simulations, 6, 5, 10)))
-        worst = max(worst, limit := upper_limit(found, simulations))
-        rows.append(
-            (name, "any of 15 pairs of six trainers, 5 x 10, Holm", f"{found / simulations:.4f}", f"{limit:.4f}")
-        )
-    show(("scores", "design (tasks x seeds)", "false alarms", "upper 99 % limit"), rows)
-    print(f"\nworst upper limit {worst:.4f} (goal: at most 0.06); {simulations} simulated comparisons a row")
+        for tasks in TASKS:
+            rates = []
+            for seeds in SEEDS:
+                found = sum(told_apart(*two) for two in tables(draw, rng, (simulations, tasks, seeds)))
+                rates.append(found / simulations)
+                limits[f"{name}, {tasks} x {seeds}"] = upper_limit(found, simulations)
+            rows.append((name, tasks, *(f"{rate:.4f}" for rate in rates)))
+    show(("scores", "tasks", *(f"{seeds} seeds" for seeds in SEEDS)), rows)
+    worst = max(limits, key=limits.__getitem__)
+    print(f"\none look; {simulations} simulations a cell; worst upper 99 % limit {limits[worst]:.4f} ({worst})\n")
 
 
-def _alarm(pairs: list[list[float]], plan: Looks) -> bool:
+def looks(simulations: int) -> None:
+    """Print how often equal trainers are told apart by a look after every seed."""
+    rows = []
+    for name, (draw, _) in SHAPES.items():
+        rng, rates = np.random.default_rng(6), []
+        for tasks, most in LOOKED:
+            plan = plan_looks(most)
+            found = sum(_alarm(one, other, plan) for one, other in tables(draw, rng, (simulations, tasks, most)))
+            rates.append(f"{found / simulations:.4f}")
+        rows.append((name, *rates))
+    show(("scores", *(f"{tasks} x {most}" for tasks, most in LOOKED)), rows)
+    print(f"\na look after each seed, tasks x most seeds; {simulations} simulations a cell\n")
+
+
+def family(simulations: int) -> None:
+    """Print how often any of six equal trainers is called better than another, by Holm over their fifteen pairs."""
+    rows = []
+    for examples in (3, 5, 10, 20, 100):
+        rng, rates = np.random.default_rng(7), []
+        for seeds in SEEDS:
+            shares = rng.binomial(examples, 0.7, size=(simulations, 6, 1, seeds)) / examples
+            rates.append(f"{sum(_any_pair(table) for table in shares.tolist()) / simulations:.4f}")
+        rows.append((f"shares of {examples}", *rates))
+    show(("scores", *(f"{seeds} seeds" for seeds in SEEDS)), rows)
+    print(f"\nany of fifteen pairs, one task; {simulations} simulations a cell\n")
+
+
+def unequal(simulations: int) -> None:
+    """Print how often two trainers of equal mean and unequal shape are told apart: what no test on few seeds can hold."""
+    rows = []
+    for name, draw, mean in UNEQUAL:
+        rng, rates = np.random.default_rng(8), []
+        for tasks, seeds in ((1, 5), (1, 10), (1, 20), (5, 5), (5, 10)):
+            constant = by_task([[mean] * seeds] * tasks)
+            drawn = draw(rng, (simulations, tasks, seeds)).tolist()
+            rates.append(f"{sum(told_apart(constant, by_task(table)) for table in drawn) / simulations:.3f}")
+        rows.append((name, *rates))
+    show(("a constant against", "1 x 5", "1 x 10", "1 x 20", "5 x 5", "5 x 10"), rows)
+    print(f"\ntasks x seeds; {simulations} simulations a cell\n")
+
+
+def _alarm(one: Scores, other: Scores, plan: Looks) -> bool:
     for n in range(plan.first, plan.most + 1):
-        verdict = decide([task[:n] for task in pairs], plan).verdict
-        if verdict in {"better", "worse"}:
+        found = compare_scores(_first(one, n), _first(other, n))
+        if found is not None and decide(found.contrast, plan).verdict in {"better", "worse"}:
             return True
     return False
 
 
-def _any_pair(scores: NDArray[np.float64]) -> bool:
-    found = [
-        t_probability((scores[i] - scores[j]).tolist()) for i in range(len(scores)) for j in range(i + 1, len(scores))
-    ]
-    return any(p is not None and p < 0.05 for p in holm(found))
+def _first(scores: Scores, seeds: int) -> Scores:
+    return {task: dict(islice(by_seed.items(), seeds)) for task, by_seed in scores.items()}
+
+
+def _any_pair(table: Sequence[Sequence[Sequence[float]]]) -> bool:
+    found = [compare_scores(by_task(one), by_task(other)) for one, other in combinations(table, 2)]
+    return any(p is not None and p < 0.05 for p in holm([pair.probability for pair in found if pair is not None]))
 
 
 def coverage(simulations: int) -> None:
@@ -103,8 +164,8 @@ def coverage(simulations: int) -> None:
     for name, (draw, mean) in SHAPES.items():
         rng = np.random.default_rng(2)
         for seeds in (5, 7, 10, 20, 40):
-            differences = [t_interval(p) for p in paired(draw, rng, (simulations, 1, seeds))]
-            over_tasks = [t_interval(p) for p in paired(draw, rng, (simulations, 5, seeds))]
+            differences = [_difference(*two) for two in tables(draw, rng, (simulations, 1, seeds))]
+            over_tasks = [_difference(*two, spans=UNITS) for two in tables(draw, rng, (simulations, 5, seeds))]
             scores = draw(rng, (few, 1, seeds)).tolist()
             plain = [
                 bootstrap_interval(s, _mean, estimate=0.0 + sum(s[0]) / seeds, expanded=False, resamples=1000)
@@ -125,6 +186,12 @@ def coverage(simulations: int) -> None:
     print(
         f"\npaired differences: {simulations} simulations a cell, the others {few}; goal: at least 0.93 from 5 seeds on"
     )
+
+
+def _difference(one: Scores, other: Scores, spans: Mapping[str, float] | None = None) -> Interval:
+    found = compare_scores(one, other, spans=spans)
+    assert found is not None
+    return found.interval
 
 
 def _mean(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -151,12 +218,15 @@ def adaptive(simulations: int) -> None:
             design = smallest_paired_difference(fixed, tasks=tasks)
             assert design is not None
             assert paired_seeds_to_resolve(design, tasks=tasks) == fixed
-            looks = plan_looks(math.floor(STRETCH * fixed))
+            plan = plan_looks(math.floor(STRETCH * fixed))
             for factor in (0.0, 1.0, 1.5):
                 used, found = [], 0
-                for pairs in (rng.normal(factor * design, 1.0, (simulations, tasks, looks.most))).tolist():
-                    for n in range(looks.first, looks.most + 1):
-                        verdict = decide([task[:n] for task in pairs], looks).verdict
+                for drawn in (rng.normal(factor * design, 1.0, (simulations, tasks, plan.most))).tolist():
+                    one, nothing = by_task(drawn), by_task([[0.0] * plan.most] * tasks)
+                    for n in range(plan.first, plan.most + 1):
+                        told = compare_scores(_first(one, n), _first(nothing, n))
+                        assert told is not None
+                        verdict = decide(told.contrast, plan).verdict
                         if verdict != "open":
                             break
                     used.append(n)
@@ -177,14 +247,24 @@ def adaptive(simulations: int) -> None:
     print(f"\n{simulations} simulations a row; the fixed design finds its difference (1 x) with 80 % power")
 
 
+TABLES = {
+    "false-alarms": false_alarms,
+    "looks": looks,
+    "family": family,
+    "unequal": unequal,
+    "coverage": coverage,
+    "adaptive": adaptive,
+}
+
+
 def main() -> None:
     """Run one of the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=("false-alarms", "coverage", "adaptive"))
+    parser.add_argument("table", choices=sorted(TABLES))
     parser.add_argument("--simulations", type=int, default=10_000)
     chosen = parser.parse_args()
     started = time.perf_counter()
-    {"false-alarms": false_alarms, "coverage": coverage, "adaptive": adaptive}[chosen.table](chosen.simulations)
+    TABLES[chosen.table](chosen.simulations)
     print(f"{time.perf_counter() - started:.0f} s")
 
 

@@ -9,21 +9,21 @@ from itertools import combinations
 
 from tracebench_core.analysis.bootstrap import bootstrap_t_interval, iqm_interval
 from tracebench_core.analysis.budgets import mean_use, smallest_common_budget, total_proposals, uncapped_common_use
-from tracebench_core.analysis.differences import Scores, compare_scores, probability_of_improvement
+from tracebench_core.analysis.contrasts import contrast
+from tracebench_core.analysis.differences import Difference, Scores
 from tracebench_core.analysis.floor import noise_floor, resolution_of
-from tracebench_core.analysis.intervals import mean_of_means
 from tracebench_core.analysis.multiplicity import RankComparison, compare_ranks, holm
+from tracebench_core.analysis.order import Pair, in_order, lacks, ordered, tasks_of_table
 from tracebench_core.analysis.outcomes import ENDED, FailurePolicy, Outcome, Outcomes, read_outcomes
+from tracebench_core.analysis.pairing import Declared, Two, meet
 from tracebench_core.analysis.pooling import pooling_findings, refuse_demonstrations, refuse_unpoolable
 from tracebench_core.analysis.sequential import FIRST_LOOK, Looks, decide, plan_looks
 from tracebench_core.analysis.verdicts import ALPHA, Change, Comparison, PairVerdict, Standing, Summary, TaskComparison
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import did_you_mean
-from tracebench_core.specs import Axis, Budget
+from tracebench_core.specs import Axis, Bounds, Budget
 from tracebench_core.store.ranking import FindAggregate, mean_alone
 from tracebench_core.store.reader import Run
-
-Pair = tuple[str, str]
 
 
 def compare_runs(
@@ -57,12 +57,20 @@ def compare_runs(
         raise UsageError(
             "No job of these runs ended: there is nothing to compare.", hint=f"trace-bench resume {runs[0].layout.path}"
         )
-    normalised = {name: outcomes.scores(name, normalised=True) for name in ended}
-    entrants = sorted(ended, key=lambda name: (_height_of(normalised[name]), name))
+    by_entrant = {name: outcomes.of(name) for name in sorted(ended)}
+    normalised = {name: outcomes.scores(name, normalised=True) for name in by_entrant}
+    table = tasks_of_table(normalised, outcomes.tasks)
+    chosen = [*_pairs([*by_entrant], outcomes, baseline, by_run=by_run)]
+    declared = Declared(outcomes.targets, outcomes.bounds)
+    met = {pair: meet(*(by_entrant[name] for name in pair), policy=policy, declared=declared) for pair in chosen}
+    pairs = [*_judged(met, None, _looks(most_seeds, len(chosen)), margin)]
+    entrants = ordered(normalised, pairs, table)
+    if baseline is None:
+        met = in_order(met, entrants)
+        pairs = [*_judged(met, None, _looks(most_seeds, len(chosen)), margin)]
+    whole = [name for name in entrants if not lacks(normalised[name], table)]
     raw = {name: outcomes.scores(name, normalised=False) for name in entrants}
-    chosen = [*_pairs(entrants, outcomes, baseline, by_run=by_run)]
-    looks = _looks(most_seeds, len(chosen))
-    ranks = _ranks(entrants, normalised, outcomes.tasks)
+    ranks = _ranks(whole, normalised, table)
     return Comparison(
         runs=tuple(run.run_id for run in runs),
         unfinished={run.run_id: n for run in runs if (n := sum(r.status == "not_run" for r in run.results.values()))},
@@ -72,11 +80,11 @@ def compare_runs(
         cut_why=why,
         baseline=baseline,
         outcomes=outcomes,
-        tasks=tuple(_tasks(entrants, chosen, raw, outcomes)),
-        summaries=tuple(_summaries(entrants, normalised, outcomes, ranks)),
-        pairs=tuple(_judged(chosen, normalised, looks, margin)),
+        tasks=tuple(_tasks(entrants, met, raw, outcomes)),
+        summaries=tuple(_summaries(entrants, normalised, outcomes, ranks, table=table, whole=whole)),
+        pairs=tuple(pairs),
         ranks=ranks,
-        ranked=tuple(entrants),
+        ranked=tuple(whole),
         floor=noise_floor({name: normalised[name] for name in entrants}),
         changes=tuple(_changes(chosen, outcomes)) if baseline is not None else (),
     )
@@ -122,18 +130,17 @@ def _pairs(entrants: Sequence[str], outcomes: Outcomes, baseline: str | None, *,
 
 
 def _tasks(
-    entrants: Sequence[str], pairs: Sequence[Pair], raw: Mapping[str, Scores], outcomes: Outcomes
+    entrants: Sequence[str], met: Mapping[Pair, Two], raw: Mapping[str, Scores], outcomes: Outcomes
 ) -> Iterator[TaskComparison]:
-    by_task = {
-        task: [*_verdicts(pairs, {e: {task: raw[e][task]} if task in raw[e] else {} for e in entrants}, None, None)]
-        for task in outcomes.tasks
-    }
+    by_task = {task: [*_verdicts(met, task, None, None)] for task in outcomes.tasks}
     adjusted = iter(holm([p.adjusted for verdicts in by_task.values() for p in verdicts]))
     for task, verdicts in by_task.items():
         judged = tuple(_with_adjusted(verdict, next(adjusted)) for verdict in verdicts)
         here = [o for o in outcomes.outcomes if o.task == task]
+        bounds = outcomes.bounds.get(task, Bounds())
         standings = [
-            _standing(e, [[*raw[e].get(task, {}).values()]], [o for o in here if o.entrant == e]) for e in entrants
+            _standing(e, [[*raw[e].get(task, {}).values()]], [o for o in here if o.entrant == e], bounds)
+            for e in entrants
         ]
         standings.sort(key=_height)
         yield TaskComparison(
@@ -147,24 +154,45 @@ def _tasks(
 
 
 def _verdicts(
-    pairs: Sequence[Pair], scores: Mapping[str, Scores], looks: Looks | None, margin: float | None
+    met: Mapping[Pair, Two], task: str | None, looks: Looks | None, margin: float | None
 ) -> Iterator[PairVerdict]:
-    """Yield each pair that has a task and seed in common; `adjusted` holds the probability as it is."""
-    alpha = ALPHA / max(1, len(pairs))
-    for one, other in pairs:
-        difference = compare_scores(scores[one], scores[other])
+    """Yield each pair that met, on one task or on all; `adjusted` holds the probability as it is."""
+    alpha = ALPHA / max(1, len(met))
+    for (one, other), two in met.items():
+        difference = two.difference(task)
         if difference is None:
             continue
-        chance = probability_of_improvement(scores[one], scores[other])
-        resolution = resolution_of(difference.pairs, difference=difference.interval.estimate, alpha=alpha)
-        decision = decide(difference.pairs, looks, margin=margin) if looks is not None else None
-        yield PairVerdict(one, other, difference, difference.probability, chance, resolution, decision)
+        resolution = resolution_of(difference.contrast, alpha=alpha)
+        decision = decide(difference.contrast, looks, margin=margin) if looks is not None else None
+        yield PairVerdict(
+            one,
+            other,
+            difference,
+            difference.probability,
+            two.improvement(task),
+            resolution,
+            decision,
+            against=_against(difference),
+        )
+
+
+def _against(difference: Difference) -> tuple[str, ...]:
+    """Return the tasks of several on which the difference points the other way than their mean, beyond doubt."""
+    if len(difference.tasks) < 2:  # noqa: PLR2004 - one task disagrees with nobody
+        return ()
+    found = []
+    for part in difference.tasks:
+        alone = contrast([part], {})
+        chance = None if alone is None else alone.probability
+        if chance is not None and chance < ALPHA and part.estimate * difference.contrast.estimate <= 0:
+            found.append(part.task)
+    return tuple(found)
 
 
 def _judged(
-    pairs: Sequence[Pair], scores: Mapping[str, Scores], looks: Looks | None, margin: float | None
+    met: Mapping[Pair, Two], task: str | None, looks: Looks | None, margin: float | None
 ) -> Iterator[PairVerdict]:
-    found = [*_verdicts(pairs, scores, looks, margin)]
+    found = [*_verdicts(met, task, looks, margin)]
     for verdict, probability in zip(found, holm([v.adjusted for v in found]), strict=True):
         yield _with_adjusted(verdict, probability)
 
@@ -173,11 +201,11 @@ def _with_adjusted(verdict: PairVerdict, probability: float | None) -> PairVerdi
     return replace(verdict, adjusted=probability)
 
 
-def _standing(entrant: str, strata: Sequence[Sequence[float]], outcomes: Sequence[Outcome]) -> Standing:
+def _standing(entrant: str, strata: Sequence[Sequence[float]], outcomes: Sequence[Outcome], bounds: Bounds) -> Standing:
     filled = [s for s in strata if s]
     return Standing(
         entrant=entrant,
-        interval=bootstrap_t_interval(filled) if filled else None,
+        interval=bootstrap_t_interval(filled).inside(bounds.minimum, bounds.maximum) if filled else None,
         counted=sum(o.value is not None for o in outcomes),
         measured=sum(o.score is not None for o in outcomes),
         jobs=len(outcomes),
@@ -196,24 +224,41 @@ def _winner(standings: Sequence[Standing], pairs: Sequence[PairVerdict]) -> str 
 
 
 def _summaries(
-    entrants: Sequence[str], scores: Mapping[str, Scores], outcomes: Outcomes, ranks: RankComparison | None
-) -> list[Summary]:
-    found = []
-    for position, entrant in enumerate(entrants):
+    entrants: Sequence[str],
+    scores: Mapping[str, Scores],
+    outcomes: Outcomes,
+    ranks: RankComparison | None,
+    *,
+    table: Sequence[str],
+    whole: Sequence[str],
+) -> Iterator[Summary]:
+    """Yield the entrants in their order: on the table's tasks those that have all, the others on what they have."""
+    rank = dict(zip(whole, ranks.ranks, strict=True)) if ranks is not None else {}
+    for entrant in entrants:
         own = outcomes.of(entrant)
-        strata = [[*seeds.values()] for seeds in scores[entrant].values()]
-        found.append(
-            Summary(
-                standing=_standing(entrant, strata, own),
-                iqm=iqm_interval(strata) if strata else None,
-                gap=_gap(own, outcomes),
-                failed=sum(o.status in ENDED and o.score is None for o in own),
-                use=mean_use(own),
-                rank=ranks.ranks[position] if ranks is not None else None,
-                proposals=total_proposals(own),
-            )
+        on = [t for t in (table if entrant in whole else outcomes.tasks) if scores[entrant].get(t)]
+        strata = [[*scores[entrant][task].values()] for task in on]
+        yield Summary(
+            standing=_standing(entrant, strata, own, _bounds(on, outcomes)),
+            iqm=iqm_interval(strata) if strata else None,
+            gap=_gap(own, outcomes),
+            failed=sum(o.status in ENDED and o.score is None for o in own),
+            use=mean_use(own),
+            rank=rank.get(entrant),
+            proposals=total_proposals(own),
+            lacks=lacks(scores[entrant], table),
+            of_tasks=len(table),
         )
-    return sorted(found, key=lambda summary: _height(summary.standing))
+
+
+def _bounds(tasks: Sequence[str], outcomes: Outcomes) -> Bounds:
+    """Return between which the mean of some tasks' scores on the common scale lies, where all tasks say it."""
+    sides: dict[str, float | None] = {}
+    for side in ("minimum", "maximum"):
+        known = [getattr(outcomes.bounds.get(task, Bounds()), side) for task in tasks]
+        placed = [outcomes.anchors[t].normalise(v) for t, v in zip(tasks, known, strict=True) if v is not None]
+        sides[side] = _mean(placed) if placed and len(placed) == len(tasks) else None
+    return Bounds(minimum=sides["minimum"], maximum=sides["maximum"])
 
 
 def _gap(outcomes: Sequence[Outcome], every: Outcomes) -> float | None:
@@ -226,18 +271,13 @@ def _gap(outcomes: Sequence[Outcome], every: Outcomes) -> float | None:
     return math.fsum(gaps) / len(gaps) if gaps else None
 
 
-def _height_of(scores: Scores) -> float:
-    return -mean_of_means([[*seeds.values()] for seeds in scores.values()]) if scores else math.inf
-
-
 def _height(standing: Standing) -> float:
     return -standing.interval.estimate if standing.interval is not None else math.inf
 
 
 def _ranks(entrants: Sequence[str], scores: Mapping[str, Scores], tasks: Sequence[str]) -> RankComparison | None:
-    """Rank the entrants on the tasks on which each has a score, by their means over seeds."""
-    common = [task for task in tasks if all(scores[e].get(task) for e in entrants)]
-    return compare_ranks([[_mean([*scores[e][task].values()]) for e in entrants] for task in common])
+    """Rank the entrants that have every task of the table, by their means over seeds."""
+    return compare_ranks([[_mean([*scores[e][task].values()]) for e in entrants] for task in tasks])
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,13 +1,14 @@
-"""Two trainers compared: differences paired by task and seed, and how probable an improvement is."""
+"""Two entrants compared: how far apart they are, and how probable it is that one of them scores higher."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tracebench_core.analysis.intervals import Interval, clustered_interval, t_interval, t_probability
-from tracebench_core.analysis.rounding import settled, size_of
+from tracebench_core.analysis.contrasts import Contrast, Scale, TaskContrast, contrast, contrast_task
+from tracebench_core.analysis.intervals import CONFIDENCE, Interval, clustered_interval
+from tracebench_core.analysis.rounding import is_rounding, size_of
 
 Scores = Mapping[str, Mapping[int, float]]
 """By task, then by seed."""
@@ -15,49 +16,68 @@ Scores = Mapping[str, Mapping[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One trainer minus another over the tasks and seeds that both have; positive where the first is better."""
+    """One entrant minus another over the tasks that both have; positive where the first is better."""
 
+    contrast: Contrast
     interval: Interval
-    """Of the mean over tasks of the mean over seeds: for these tasks, other seeds."""
+    """Of the mean over tasks: for these tasks, other seeds."""
     elsewhere: Interval
     """The same with tasks as the sample: for other tasks like these."""
     probability: float | None
     """Two-sided, of a difference this large between equal trainers; None where there is no spread to judge by."""
-    pairs: tuple[tuple[float, ...], ...]
-    """The differences of every task."""
-    unpaired: int
-    """Scores of either without a partner, which are left out."""
+    tasks: tuple[TaskContrast, ...]
+    """Every task's own difference, in its own units."""
+
+    @property
+    def scale(self) -> Scale:
+        """What one unit of the difference is."""
+        return self.contrast.scale
+
+    @property
+    def paired(self) -> int:
+        """Pairs of a seed that both have."""
+        return sum(t.paired for t in self.tasks)
+
+    @property
+    def unpaired(self) -> int:
+        """Scores of either without a partner; they count, too."""
+        return sum(t.unpaired for t in self.tasks)
+
+    def turned(self) -> Difference:
+        """Return the other minus the one."""
+        return Difference(
+            self.contrast.turned(),
+            self.interval.turned(),
+            self.elsewhere.turned(),
+            self.probability,
+            tuple(t.turned() for t in self.tasks),
+        )
 
 
-def paired_differences(one: Scores, other: Scores) -> tuple[dict[str, tuple[float, ...]], int]:
-    """Return the differences by task in the order of `one`, seeds in order, and how many scores have no partner.
+def compare_scores(
+    one: Scores,
+    other: Scores,
+    *,
+    spans: Mapping[str, float] | None = None,
+    widths: Mapping[str, float] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Difference | None:
+    """Compare two entrants by their own scores alone; None when they have no task in common.
 
-    What rounding alone holds apart, measured by the scores that are subtracted, is made equal.
+    `spans` and `widths` are those of `contrasts.contrast`.
     """
-    found: dict[str, tuple[float, ...]] = {}
-    unpaired = sum(len(seeds) for task, seeds in other.items() if task not in one)
-    for task, seeds in one.items():
-        theirs = other.get(task, {})
-        common = [seed for seed in seeds if seed in theirs]
-        unpaired += len(seeds) + len(theirs) - 2 * len(common)
-        if common:
-            size = size_of([*seeds.values(), *theirs.values()])
-            found[task] = settled([seeds[seed] - theirs[seed] for seed in common], size=size)
-    return found, unpaired
-
-
-def compare_scores(one: Scores, other: Scores, *, confidence: float = 0.95) -> Difference | None:
-    """Compare two trainers; None when they have no task and seed in common."""
-    by_task, unpaired = paired_differences(one, other)
-    if not by_task:
+    tasks = [contrast_task(task, one[task], other[task]) for task in one if one[task] and other.get(task)]
+    found = contrast(tasks, spans or {}, widths=widths)
+    if found is None:
         return None
-    strata = tuple(by_task.values())
+    interval = found.interval(confidence=confidence)
+    means = clustered_interval([[t.estimate] for t in found.tasks], confidence=confidence)
     return Difference(
-        interval=_of_equal_pairs(strata, confidence),
-        elsewhere=clustered_interval(strata, confidence=confidence),
-        probability=t_probability(strata),
-        pairs=strata,
-        unpaired=unpaired,
+        contrast=found,
+        interval=interval,
+        elsewhere=found.within(replace(means, n=interval.n)),
+        probability=found.probability,
+        tasks=tuple(tasks),
     )
 
 
@@ -70,13 +90,6 @@ def probability_of_improvement(one: Scores, other: Scores) -> float | None:
 
 
 def _wins(one: Sequence[float], other: Sequence[float]) -> float:
-    wins = sum((a > b) + 0.5 * (a == b) for a in one for b in other)
+    size = size_of([*one, *other])
+    wins = sum(0.5 if is_rounding(a - b, size=size) else float(a > b) for a in one for b in other)
     return wins / (len(one) * len(other))
-
-
-def _of_equal_pairs(strata: Sequence[Sequence[float]], confidence: float) -> Interval:
-    """Return Student's interval; none where all pairs of every task differ alike, for that is no measured spread unless they are 0."""
-    found = t_interval(strata, confidence=confidence)
-    if found.low == found.high and found.estimate != 0:
-        return Interval(found.estimate, None, None, found.n)
-    return found

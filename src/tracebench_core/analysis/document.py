@@ -29,11 +29,12 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
         "baseline": comparison.baseline,
         "leaderboard": [
             {
-                **_standing(summary.standing, position),
+                **_standing(summary.standing, None if summary.lacks else position),
                 "iqm": _interval(summary.iqm),
                 "gap": summary.gap,
                 "failed": summary.failed,
                 "mean_rank": summary.rank,
+                "lacks_tasks": list(summary.lacks),
                 "use": asdict(summary.use),
             }
             for position, summary in enumerate(comparison.summaries, start=1)
@@ -62,13 +63,13 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
 def standing_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """Yield one row per entrant and task, and per entrant over all tasks (task `*`), with `STANDING_COLUMNS`."""
     for position, summary in enumerate(comparison.summaries, start=1):
-        yield _row("*", "normalised", summary.standing, position, None)
+        yield _row("*", "normalised", summary.standing, None if summary.lacks else position, None)
     for task in comparison.tasks:
         for position, standing in enumerate(task.standings, start=1):
             yield _row(task.task, task.measure, standing, position, task.winner)
 
 
-def _row(task: str, measure: str, standing: Standing, position: int, winner: str | None) -> dict[str, Any]:
+def _row(task: str, measure: str, standing: Standing, position: int | None, winner: str | None) -> dict[str, Any]:
     told = _standing(standing, position)
     interval = told.pop("mean") or {"estimate": None, "low": None, "high": None}
     is_winner = standing.entrant == winner
@@ -83,7 +84,7 @@ def _row(task: str, measure: str, standing: Standing, position: int, winner: str
     }
 
 
-def _standing(standing: Standing, position: int) -> dict[str, Any]:
+def _standing(standing: Standing, position: int | None) -> dict[str, Any]:
     return {
         "rank": position if standing.interval is not None else None,
         "entrant": standing.entrant,
@@ -105,9 +106,12 @@ def _pair(pair: PairVerdict) -> dict[str, Any]:
         "probability": difference.probability,
         "holm": pair.adjusted,
         "improvement": pair.improvement,
-        "pairs": sum(map(len, difference.pairs)),
+        "scale": difference.scale,
+        "pairs": difference.paired,
         "unpaired": difference.unpaired,
         "resolution": None if pair.resolution is None else asdict(pair.resolution),
+        "tasks": [part.task for part in difference.tasks],
+        "tasks_against": list(pair.against),
         "more_seeds": None if pair.decision is None else pair.decision.more,
     }
 

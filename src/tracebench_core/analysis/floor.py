@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tracebench_core.analysis.contrasts import Contrast
 from tracebench_core.analysis.differences import Scores
 from tracebench_core.analysis.intervals import Interval, t_interval
-from tracebench_core.analysis.resolution import (
-    ALPHA,
-    paired_seeds_to_resolve,
-    pooled_spread,
-    smallest_paired_difference,
-)
+from tracebench_core.analysis.resolution import ALPHA, paired_seeds_to_resolve, smallest_paired_difference
 from tracebench_core.analysis.rounding import is_rounding, size_of
 
 UNCHANGING = "NoOp"
@@ -64,17 +60,18 @@ def noise_floor(entrants: Mapping[str, Scores]) -> NoiseFloor:
     return NoiseFloor(split, bands)
 
 
-def resolution_of(pairs: Sequence[Sequence[float]], *, difference: float, alpha: float = ALPHA) -> Resolution | None:
-    """Return what differences paired by seed on every task can tell at level `alpha`; None when they tell of no spread."""
-    spread = pooled_spread(pairs)
-    if spread is None:
+def resolution_of(found: Contrast, *, alpha: float = ALPHA) -> Resolution | None:
+    """Return what a contrast's design can tell at level `alpha`, on its scale; None when it tells of no spread."""
+    if not found.error or found.observed <= 0:
         return None
-    deviation = spread.deviation
-    seeds = round(sum(map(len, pairs)) / len(pairs))
-    unit = smallest_paired_difference(seeds, tasks=len(pairs), alpha=alpha)
+    tasks, difference = len(found.tasks), found.estimate
+    squares = math.fsum(t.freedom * t.seeds * (t.variance or 0.0) for t in found.tasks)
+    deviation = math.sqrt(squares / found.observed)
+    seeds = round(math.fsum(t.seeds for t in found.tasks) / tasks)
+    unit = smallest_paired_difference(seeds, tasks=tasks, alpha=alpha)
     needed = None
     if difference != 0:
-        needed = paired_seeds_to_resolve(abs(difference) / deviation, tasks=len(pairs), alpha=alpha)
+        needed = paired_seeds_to_resolve(abs(difference) / deviation, tasks=tasks, alpha=alpha)
     return Resolution(deviation, None if unit is None else unit * deviation, needed)
 
 

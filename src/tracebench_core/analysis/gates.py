@@ -38,17 +38,24 @@ def is_met(gate: Gate, comparison: Comparison) -> bool:
     The claim was made beforehand, so it is not corrected for the other pairs of the table; in a sequential design its decision counts.
 
     Raises:
-        UsageError: when an entrant is not there, or the two have no job in common.
+        UsageError: when an entrant is not there, the two have no task in common, or their tasks disagree and have no fixed scale.
     """
+    entrants = [summary.standing.entrant for summary in comparison.summaries]
     for name in (gate.better, gate.worse):
-        if name not in comparison.ranked:
+        if name not in entrants:
             raise UsageError(
-                f"Gate `{gate}`: no entrant is called `{name}`.{did_you_mean(name, comparison.ranked)}",
-                hint=f"one of: {', '.join(comparison.ranked)}",
+                f"Gate `{gate}`: no entrant is called `{name}`.{did_you_mean(name, entrants)}",
+                hint=f"one of: {', '.join(entrants)}",
             )
     pair = comparison.pair(gate.better, gate.worse)
     if pair is None:
-        raise UsageError(f"Gate `{gate}`: the two have no task and seed in common, or the baseline leaves them out.")
+        raise UsageError(f"Gate `{gate}`: the two have no task in common, or the baseline leaves them out.")
+    if pair.against and pair.difference.scale == "standardised":
+        raise UsageError(
+            f"Gate `{gate}`: the tasks disagree ({', '.join(pair.against)} clearly the other way), and no declared target or bounds say "
+            "what a lead on one of them is worth on another: over all of them nobody is better.",
+            hint="gate runs of one task each, or declare `target` or `score_bounds` in the tasks' specs",
+        )
     if pair.decision is not None:
         return pair.decision.verdict == "better"
     probability = pair.difference.probability

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracebench_core.analysis.rounding import settled, size_of
-from tracebench_core.store.student import cdf, quantile
+from tracebench_core.store.student import quantile
 
 Strata = Sequence[Sequence[float]]
 CONFIDENCE = 0.95
@@ -32,6 +32,23 @@ class Interval:
     def excludes(self, value: float) -> bool:
         """Tell whether a value lies outside."""
         return self.low is not None and self.high is not None and not self.low <= value <= self.high
+
+    def lies_within(self, margin: float) -> bool:
+        """Tell whether nothing in it is farther than `margin` from 0."""
+        return self.low is not None and self.high is not None and max(-self.low, self.high) <= margin
+
+    def turned(self) -> Interval:
+        """Return that of the opposite difference."""
+        low, high = self.low, self.high
+        return Interval(-self.estimate, None if high is None else -high, None if low is None else -low, self.n)
+
+    def inside(self, low: float | None, high: float | None) -> Interval:
+        """Return it without what lies beyond what can be; None is no bound."""
+        if self.low is None or self.high is None:
+            return self
+        below = self.low if low is None else max(low, self.low)
+        above = self.high if high is None else min(high, self.high)
+        return Interval(self.estimate, below, above, self.n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +94,6 @@ def t_interval(strata: Strata, *, confidence: float = CONFIDENCE) -> Interval:
         return Interval(estimate, None, None, n)
     half = quantile((1 + confidence) / 2, df=error.freedom) * error.value
     return Interval(estimate, estimate - half, estimate + half, n)
-
-
-def t_probability(strata: Strata) -> float | None:
-    """Return the two-sided probability of a mean at least this far from 0 when it is 0 in truth; None without a spread.
-
-    Differences that are all alike have no standard error: n equal signs count as a sign test, 2^(1 - n).
-    """
-    error = standard_error(strata)
-    if error is None:
-        return None
-    estimate = mean_of_means(strata)
-    if error.value == 0:
-        signs = [score for stratum in strata for score in stratum if score]
-        one_sided = len({score > 0 for score in signs}) == 1
-        return min(1.0, 2.0 ** (1 - len(signs))) if one_sided else 1.0
-    return 2 * (1 - cdf(abs(estimate) / error.value, df=error.freedom))
 
 
 def clustered_interval(strata: Strata, *, confidence: float = CONFIDENCE) -> Interval:

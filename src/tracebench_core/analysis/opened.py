@@ -40,7 +40,9 @@ class AnalysedRun(Run):
             MissingRequirementError: when `altair` is not installed.
         """
         comparison = compare_runs([self])
-        return Charts(comparison.ranked).curves(curve_rows([self], comparison))
+        return Charts([summary.standing.entrant for summary in comparison.summaries]).curves(
+            curve_rows([self], comparison)
+        )
 
     def _curve_rows(self, axis: Axis) -> Iterator[tuple[Any, ...]]:
         for track in read_tracks([self], read_outcomes([self]), axis):

@@ -12,7 +12,7 @@ from tracebench_core.analysis.anchors import Anchors, find_anchors
 from tracebench_core.analysis.entrants import EntrantKey, entrant_of, name_entrants, name_tasks
 from tracebench_core.analysis.recap import MEASURES, Measure
 from tracebench_core.analysis.whatif import Recap, recap_job
-from tracebench_core.specs import Budget, BudgetState, JobResult, JobStatus, ProposalCounts
+from tracebench_core.specs import Bounds, Budget, BudgetState, JobResult, JobStatus, ProposalCounts
 from tracebench_core.store.ranking import FindAggregate, mean_alone
 from tracebench_core.store.reader import Run
 from tracebench_core.store.rows import TaskKey, group_of
@@ -62,6 +62,10 @@ class Outcomes:
     keys: Mapping[str, EntrantKey]
     repeated: int
     """Jobs that a later run repeats: of those the last counts."""
+    targets: Mapping[str, float]
+    """By task, the score that it declares as its target."""
+    bounds: Mapping[str, Bounds]
+    """By task, between which its scores lie, where it says so."""
 
     def scores(self, entrant: str, *, normalised: bool) -> dict[str, dict[int, float]]:
         """Return an entrant's values by task and seed, where there is one."""
@@ -122,7 +126,7 @@ def read_outcomes(
     tells how a task makes one score of many: it is asked under `caps` alone.
     """
     jobs: dict[tuple[TaskKey, EntrantKey, int], _Job] = {}
-    targets = _targets(runs)
+    targets, bounds = _targets(runs), _bounds(runs)
     repeated = 0
     for run in runs:
         for spec in run.planned:
@@ -155,6 +159,8 @@ def read_outcomes(
         tasks=tuple(tasks.values()),
         keys={name: key for key, name in entrants.items()},
         repeated=repeated,
+        targets={tasks[key]: targets[key.task_id] for key in by_task if key.task_id in targets},
+        bounds={tasks[key]: bounds[key.task_id] for key in by_task if key.task_id in bounds},
     )
 
 
@@ -183,6 +189,20 @@ def _targets(runs: Sequence[Run]) -> dict[str, float]:
             if (target := _finite(entry.get("target"))) is not None:
                 declared[task_id].add(target)
     return {task_id: targets.pop() for task_id, targets in declared.items() if len(targets) == 1}
+
+
+def _bounds(runs: Sequence[Run]) -> dict[str, Bounds]:
+    """Return by task between which its scores lie, as widely as any of the runs says."""
+    found: dict[str, Bounds] = {}
+    for run in runs:
+        for task_id, entry in run.manifest.get("tasks", {}).items():
+            low, high = (_finite(entry.get("score_bounds", {}).get(side)) for side in ("minimum", "maximum"))
+            before = found.get(task_id, Bounds(minimum=low, maximum=high))
+            found[task_id] = Bounds(
+                minimum=None if low is None or before.minimum is None else min(low, before.minimum),
+                maximum=None if high is None or before.maximum is None else max(high, before.maximum),
+            )
+    return found
 
 
 def _scale(name: str, jobs: Sequence[_Job], *, cut: bool, target: float | None) -> _Scale:

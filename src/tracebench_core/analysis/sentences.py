@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
 from tracebench_core.analysis.budgets import unequal_uses
 from tracebench_core.analysis.verdicts import Comparison, PairVerdict
 from tracebench_core.specs import Axis
@@ -12,6 +16,9 @@ POLICY = {
     "exclude": "counts for nothing",
 }
 
+SHOWN = 3
+"""Pairs of which a remark is made one by one."""
+
 
 def verdict_sentence(comparison: Comparison) -> str:
     """Return the verdict in one sentence; where nothing is resolved it says so."""
@@ -21,21 +28,32 @@ def verdict_sentence(comparison: Comparison) -> str:
     if comparison.baseline is not None:
         return _against_baseline(comparison)
     leader = entrants[0]
-    beaten: list[str] = []
-    open_: list[str] = []
-    for other in entrants[1:]:
-        pair = comparison.pair(leader, other)
-        (beaten if pair is not None and pair.verdict == "better" else open_).append(other)
-    where = _where(comparison)
-    nearest = comparison.pair(leader, entrants[1])
-    if not open_ and nearest is not None:
-        margin = f"by {_amount(nearest)}"
-        if len(beaten) == 1:
-            return f"{leader} is better than {beaten[0]} {margin}, {where}."
-        return f"{leader} is better than each of the others, ahead of {entrants[1]} {margin}, {where}."
-    if not beaten:
-        return f"Not resolved: {leader} leads, but no difference from the others is clear, {where}."
-    return f"{leader} is better than {_list(beaten)}; against {_list(open_)} it is not resolved, {where}."
+    pairs = {other: comparison.pair(leader, other) for other in entrants[1:]}
+    met = {other: pair for other, pair in pairs.items() if pair is not None}
+    never = [other for other, pair in pairs.items() if pair is None]
+    if not met:
+        return f"Nothing to compare: {leader} never met {_list(never)}, for they have no task in common."
+    beaten = [other for other, pair in met.items() if pair.verdict == "better"]
+    beaten_by = [other for other, pair in met.items() if pair.verdict == "worse"]
+    alike = [other for other, pair in met.items() if pair.verdict == "equivalent"]
+    open_ = [other for other in met if other not in {*beaten, *beaten_by, *alike}]
+    where, nearest = _where([*met.values()]), next(iter(met))
+    margin = f"by {_amount(met[nearest])}"
+    parts = []
+    if beaten == [*met] and len(beaten) == 1:
+        parts.append(f"{leader} is better than {beaten[0]} {margin}, {where}")
+    elif beaten == [*met]:
+        parts.append(f"{leader} is better than each of the others, ahead of {nearest} {margin}, {where}")
+    elif beaten or alike or beaten_by:
+        told = [f"better than {_list(beaten)}"] if beaten else []
+        told += [f"equivalent to {_list(alike)}"] if alike else []
+        told += [f"worse than {_list(beaten_by)}"] if beaten_by else []
+        rest = f"; against {_list(open_)} it is not resolved" if open_ else ""
+        parts.append(f"{leader} is {_list(told)}{rest}, {where}")
+    else:
+        parts.append(f"Not resolved: {leader} leads, but no difference from the others is clear, {where}")
+    parts += [f"it never met {_list(never)}, for they have no task in common"] if never else []
+    return f"{'; '.join(parts)}."
 
 
 def next_step(comparison: Comparison) -> str | None:
@@ -43,7 +61,7 @@ def next_step(comparison: Comparison) -> str | None:
     entrants = [s.standing.entrant for s in comparison.summaries if s.standing.interval is not None]
     for other in entrants[1:]:
         pair = comparison.pair(entrants[0], other)
-        if pair is None or pair.verdict in {"better", "worse", "equal"}:
+        if pair is None or pair.verdict in {"better", "worse", "equivalent"}:
             continue
         return _more_seeds(comparison, pair)
     return None
@@ -68,10 +86,52 @@ def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
         )
     said += [_stuck_sentence(name, *counts) for name, counts in _stuck(comparison).items()]
     said += unequal_use(comparison, axis)
-    seeds = [len(p) for pair in comparison.pairs for p in pair.difference.pairs]
-    if seeds and min(seeds) == 1:
+    said += [*_apart(comparison), *_unpaired(comparison), *_scales(comparison)]
+    if any(task.variance is None for pair in comparison.pairs for task in pair.difference.tasks):
         said.append("A task with one seed has no measured spread: no difference is claimed on it.")
     return said
+
+
+def _apart(comparison: Comparison) -> Iterator[str]:
+    """Yield who lacks tasks of the table, and who never met."""
+    for summary in comparison.summaries:
+        if summary.lacks and summary.standing.interval is not None:
+            has = summary.of_tasks - len(summary.lacks)
+            yield (
+                f"{summary.standing.entrant} has scores on {has} of {summary.of_tasks} tasks of the table (none on "
+                f"{_list(list(summary.lacks))}): it stands apart and is not ranked."
+            )
+    if comparison.baseline is None:
+        names = [s.standing.entrant for s in comparison.summaries if s.standing.interval is not None]
+        never = [f"{a} and {b}" for a, b in combinations(names, 2) if comparison.pair(a, b) is None]
+        if never:
+            more = f" and {len(never) - SHOWN} more pairs" if len(never) > SHOWN else ""
+            yield f"Never met, for they have no task in common: {'; '.join(never[:SHOWN])}{more}."
+
+
+def _unpaired(comparison: Comparison) -> Iterator[str]:
+    """Yield how many scores of a pair have no partner of the same seed."""
+    apart = [pair for pair in comparison.pairs if pair.difference.unpaired]
+    for pair in apart[:SHOWN]:
+        n, paired = pair.difference.unpaired, pair.difference.paired
+        yield (
+            f"{pair.one} and {pair.other}: {n} {'score has' if n == 1 else 'scores have'} no partner of the same seed; beside {paired} "
+            f"{'pair' if paired == 1 else 'pairs'} they count unpaired (Welch; partially overlapping samples)."
+        )
+    if len(apart) > SHOWN:
+        yield f"{len(apart) - SHOWN} more pairs have scores without a partner."
+
+
+def _scales(comparison: Comparison) -> Iterator[str]:
+    """Yield what a standardised difference is, and where the tasks of a resolved or leading pair disagree."""
+    if any(pair.difference.scale == "standardised" for pair in comparison.pairs):
+        yield (
+            "Differences over several tasks are standardised, for not every task declares a target or bounds: 1 is a lead by the same "
+            "amount in every pair of seeds, 0 is none. In its own units each task stands in its own table."
+        )
+    disagreeing = [pair for pair in comparison.pairs if pair.against]
+    for pair in disagreeing[:SHOWN]:
+        yield f"{pair.one} and {pair.other}: the tasks disagree; on {_list(list(pair.against))} the difference is clear the other way."
 
 
 def _stuck(comparison: Comparison) -> dict[str, tuple[int, int]]:
@@ -104,16 +164,18 @@ def unequal_use(comparison: Comparison, axis: Axis = "evaluations") -> list[str]
 
 
 def _against_baseline(comparison: Comparison) -> str:
+    if not comparison.pairs:
+        return f"Nothing to compare: nobody has a task in common with {comparison.baseline}."
     by_verdict = {v: [p.one for p in comparison.pairs if p.verdict == v] for v in ("better", "worse")}
     parts = [f"{_list(names)} {'is' if len(names) == 1 else 'are'} {v}" for v, names in by_verdict.items() if names]
     rest = [p.one for p in comparison.pairs if p.verdict not in by_verdict]
     parts += [f"{_list(rest)} {'is' if len(rest) == 1 else 'are'} not resolved"] if rest else []
-    return f"Against {comparison.baseline}: {'; '.join(parts) or 'nothing to compare'}, {_where(comparison)}."
+    return f"Against {comparison.baseline}: {'; '.join(parts) or 'nothing to compare'}, {_where(comparison.pairs)}."
 
 
 def _more_seeds(comparison: Comparison, pair: PairVerdict) -> str:
     names = f"{pair.one} and {pair.other}"
-    present = min(map(len, pair.difference.pairs))
+    present = pair.difference.contrast.seeds
     if pair.decision is not None:
         if pair.decision.verdict == "not resolved":
             return f"{names}: not resolved at the plan's last seed; the design ends here."
@@ -137,28 +199,28 @@ def _cost(comparison: Comparison, pair: PairVerdict, seeds: int) -> str:
     one, other = uses.get(pair.one), uses.get(pair.other)
     if one is None or other is None:
         return " (cost unknown)"
-    usd = (one + other) * seeds * len(pair.difference.pairs)
+    usd = (one + other) * seeds * len(pair.difference.tasks)
     return f" (USD {usd:.2f})" if usd else ""
 
 
-def _where(comparison: Comparison) -> str:
-    tasks = len(comparison.tasks)
-    seeds = sorted({len(p) for pair in comparison.pairs for p in pair.difference.pairs})
-    spread = (
-        "no common seeds"
-        if not seeds
-        else f"{seeds[0]} seeds"
-        if seeds[0] == seeds[-1]
-        else f"{seeds[0]}-{seeds[-1]} seeds"
-    )
-    return f"on {tasks} {'task' if tasks == 1 else 'tasks'} with {spread.replace('1 seeds', '1 seed') if spread == '1 seeds' else spread}"
+def _where(pairs: Sequence[PairVerdict]) -> str:
+    """Return on how many tasks and seeds some pairs stand."""
+    tasks = sorted({len(pair.difference.tasks) for pair in pairs})
+    seeds = sorted({math.floor(task.seeds) for pair in pairs for task in pair.difference.tasks})
+    return f"on {_count(tasks, 'task')} with {_count(seeds, 'seed')}"
+
+
+def _count(numbers: Sequence[int], what: str) -> str:
+    low, high = numbers[0], numbers[-1]
+    return f"{low}-{high} {what}s" if low != high else f"{low} {what}{'' if low == 1 else 's'}"
 
 
 def _amount(pair: PairVerdict) -> str:
     interval = pair.difference.interval
+    unit = " (standardised)" if pair.difference.scale == "standardised" else ""
     if interval.low is None or interval.high is None:
-        return f"{interval.estimate:.3g}"
-    return f"{interval.estimate:.3g} [{interval.low:.3g}, {interval.high:.3g}]"
+        return f"{interval.estimate:.3g}{unit}"
+    return f"{interval.estimate:.3g} [{interval.low:.3g}, {interval.high:.3g}]{unit}"
 
 
 def _list(names: list[str]) -> str:

@@ -9,7 +9,6 @@ planned only lower the error.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -17,7 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from tracebench_core.analysis.intervals import Interval, standard_error, t_interval, t_probability
+from tracebench_core.analysis.contrasts import Contrast
+from tracebench_core.analysis.intervals import Interval
 from tracebench_core.store.student import quantile
 
 FIRST_LOOK = 3
@@ -29,7 +29,7 @@ STRETCH = 1.5
 _SPACING = 0.05
 """Of the grid on which the sum of differences is followed, in standard deviations of one seed, times the root of the first look."""
 
-Verdict = Literal["better", "worse", "equal", "open", "not resolved"]
+Verdict = Literal["better", "worse", "equivalent", "open", "not resolved"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,40 +64,34 @@ def plan_looks(most: int, *, first: int = FIRST_LOOK, alpha: float = 0.05) -> Lo
     return Looks(first, most, _level(first, most, alpha))
 
 
-def decide(pairs: Sequence[Sequence[float]], looks: Looks, *, margin: float | None = None) -> Decision:
-    """Look at the differences of every task after equally many seeds.
+def decide(found: Contrast, looks: Looks, *, margin: float | None = None) -> Decision:
+    """Look at a contrast after equally many seeds on every task.
 
-    `equal` when the interval lies within `margin` of 0 on both sides.
+    `equivalent` when the interval lies within `margin` of 0 on both sides.
     """
-    seeds = min(map(len, pairs), default=0)
-    interval = t_interval(pairs, confidence=1 - looks.level)
-    probability = t_probability(pairs)
-    freedom = sum(len(task) - 1 for task in pairs)
-    if probability is None or seeds < looks.first or freedom < FREEDOM:
-        more = max(looks.first - seeds, math.ceil((FREEDOM - freedom) / max(1, len(pairs))), 1)
-        return Decision("open", interval, seeds, more)
+    seeds = found.seeds
+    interval = found.interval(confidence=1 - looks.level)
+    probability = found.probability
+    if probability is None or seeds < looks.first or found.observed < FREEDOM:
+        missing = math.ceil((FREEDOM - found.observed) / max(1, len(found.tasks)))
+        return Decision("open", interval, seeds, max(looks.first - seeds, missing, 1))
     if probability < looks.level:
         return Decision("better" if interval.estimate > 0 else "worse", interval, seeds, None)
-    if margin is not None and _lies_within(interval, margin):
-        return Decision("equal", interval, seeds, None)
+    if margin is not None and interval.lies_within(margin):
+        return Decision("equivalent", interval, seeds, None)
     if seeds >= looks.most:
         return Decision("not resolved", interval, seeds, None)
-    return Decision("open", interval, seeds, _more(pairs, looks, seeds, margin))
+    return Decision("open", interval, seeds, _more(found, looks, seeds, margin))
 
 
-def _lies_within(interval: Interval, margin: float) -> bool:
-    return interval.low is not None and interval.high is not None and max(-interval.low, interval.high) <= margin
-
-
-def _more(pairs: Sequence[Sequence[float]], looks: Looks, seeds: int, margin: float | None) -> int | None:
+def _more(found: Contrast, looks: Looks, seeds: int, margin: float | None) -> int | None:
     """Return the fewest further seeds whose standard error, shrinking by the root, would decide on the present mean."""
-    error = standard_error(pairs)
+    error, mean = found.error, abs(found.estimate)
     if error is None:
         return None
-    mean = abs(t_interval(pairs).estimate)
     for n in range(seeds + 1, looks.most + 1):
-        freedom = max(1, round(error.freedom * (n - 1) / max(1, seeds - 1)))
-        half = quantile(1 - looks.level / 2, df=freedom) * error.value * math.sqrt(seeds / n)
+        freedom = max(1, round(found.freedom * (n - 1) / max(1, seeds - 1)))
+        half = quantile(1 - looks.level / 2, df=freedom) * error * math.sqrt(seeds / n)
         if mean > half or (margin is not None and mean + half <= margin):
             return n - seeds
     return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tracebench_core.analysis.anchors import Anchors
 from tracebench_core.analysis.budgets import Use
-from tracebench_core.analysis.differences import Difference, compare_scores
+from tracebench_core.analysis.differences import Difference
 from tracebench_core.analysis.floor import NoiseFloor, Resolution
 from tracebench_core.analysis.intervals import Interval
 from tracebench_core.analysis.multiplicity import RankComparison
@@ -49,15 +49,25 @@ class PairVerdict:
     resolution: Resolution | None
     decision: Decision | None = None
     """What a sequential design says, where one was asked for."""
+    against: tuple[str, ...] = ()
+    """Of several tasks, those on which the lower of the two is ahead beyond doubt (5 %, uncorrected)."""
 
     @property
     def verdict(self) -> str:
-        """`better`, `worse`, `not resolved`; of a sequential design also `equal` and `open`."""
+        """`better`, `worse`, `not resolved`; of a sequential design also `equivalent` and `open`."""
         if self.decision is not None:
             return self.decision.verdict
         if self.adjusted is None or self.adjusted >= ALPHA:
             return "not resolved"
         return "better" if self.difference.interval.estimate > 0 else "worse"
+
+    def turned(self) -> PairVerdict:
+        """Return the verdict on the other against the one."""
+        chance = None if self.improvement is None else 1 - self.improvement
+        return PairVerdict(
+            self.other, self.one, self.difference.turned(), self.adjusted, chance, self.resolution, _turned(self.decision),
+            against=self.against,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +96,19 @@ class Summary:
     failed: int
     use: Use
     rank: float | None
-    """Mean rank over the tasks on which everyone has a score."""
+    """Mean rank over the tasks of the table; None for who lacks some."""
     proposals: ProposalCounts
     """Of all jobs together."""
+    lacks: tuple[str, ...]
+    """Tasks of the table on which it has no score: it stands apart from those that have all, and is ranked with nobody."""
+    of_tasks: int
+    """Tasks of the table."""
+
+    @property
+    def n(self) -> str:
+        """Jobs that count of those planned; and of how many tasks, where some are lacking."""
+        jobs = f"{self.standing.counted}/{self.standing.jobs}"
+        return f"{jobs}, {self.of_tasks - len(self.lacks)} of {self.of_tasks} tasks" if self.lacks else jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,29 +142,22 @@ class Comparison:
     outcomes: Outcomes
     tasks: tuple[TaskComparison, ...]
     summaries: tuple[Summary, ...]
-    """Best mean first."""
+    """Those that have every task first: by how many of them each beats, less by how many it is beaten, then by their mean."""
     pairs: tuple[PairVerdict, ...]
-    """Over all tasks, normalised; adjusted over these pairs."""
+    """Over the tasks that the two share; adjusted over these pairs. Who never met is no pair."""
     ranks: RankComparison | None
     ranked: tuple[str, ...]
-    """The entrants in the order of `ranks`."""
+    """The entrants that have every task, in the order of `ranks`."""
     floor: NoiseFloor
     changes: tuple[Change, ...]
 
     def pair(self, one: str, other: str) -> PairVerdict | None:
-        """Return the verdict on two entrants, turned round where it was computed the other way."""
+        """Return the verdict on two entrants, turned round where it was computed the other way; None where they never met."""
         for found in self.pairs:
             if (found.one, found.other) == (one, other):
                 return found
             if (found.one, found.other) == (other, one):
-                turned = compare_scores(
-                    self.outcomes.scores(one, normalised=True), self.outcomes.scores(other, normalised=True)
-                )
-                assert turned is not None  # noqa: S101 - the pair was compared the other way round
-                chance = None if found.improvement is None else 1 - found.improvement
-                return PairVerdict(
-                    one, other, turned, found.adjusted, chance, found.resolution, _turned(found.decision)
-                )
+                return found.turned()
         return None
 
 
@@ -152,11 +165,5 @@ def _turned(decision: Decision | None) -> Decision | None:
     if decision is None:
         return None
     mirrored: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
-    low, high = decision.interval.low, decision.interval.high
-    interval = Interval(
-        -decision.interval.estimate,
-        None if high is None else -high,
-        None if low is None else -low,
-        decision.interval.n,
-    )
-    return Decision(mirrored.get(decision.verdict, decision.verdict), interval, decision.seeds, decision.more)
+    verdict = mirrored.get(decision.verdict, decision.verdict)
+    return Decision(verdict, decision.interval.turned(), decision.seeds, decision.more)

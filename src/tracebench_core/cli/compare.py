@@ -162,7 +162,7 @@ def _print_pairs(found: Comparison, columns: Sequence[str] | None) -> None:
                 *interval_text(pair.difference.interval),
                 probability_text(pair.adjusted),
                 probability_text(pair.improvement),
-                str(sum(map(len, pair.difference.pairs))),
+                str(pair.difference.paired),
                 output.number(pair.resolution.smallest if pair.resolution else None),
                 interval_text(pair.difference.elsewhere)[1],
             )

@@ -116,7 +116,7 @@ def _row(summary: Summary) -> tuple[str, ...]:
         score,
         interval,
         *interval_text(summary.iqm),
-        f"{standing.counted}/{standing.jobs}",
+        summary.n,
         str(summary.failed),
         "-" if summary.gap is None else f"{summary.gap:.3g}",
         "-" if summary.rank is None else f"{summary.rank:.2f}",

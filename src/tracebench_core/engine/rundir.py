@@ -217,6 +217,7 @@ def _task_entry(spec: TaskSpec, plan: Plan) -> dict[str, Any]:
         **spec.version.model_dump(),
         "source": spec.source,
         "target": spec.target,
+        "score_bounds": spec.score_bounds.model_dump(),
         "aggregate": spec.aggregate,
     }
     if spec.salted:

@@ -4,17 +4,19 @@ import random
 
 import pytest
 
-from tracebench_core.analysis.differences import compare_scores, paired_differences, probability_of_improvement
+from tracebench_core.analysis.differences import compare_scores, probability_of_improvement
 
 A = {"x": {1: 0.5, 2: 0.7, 3: 0.6}, "y": {1: 1.0, 2: 0.8}}
 B = {"x": {1: 0.4, 2: 0.5, 4: 0.1}, "z": {1: 0.0}}
 
 
-def test_only_the_same_task_and_seed_make_a_pair() -> None:
-    found, unpaired = paired_differences(A, B)
+def test_every_score_of_a_common_task_counts_and_pairs_are_told_from_the_rest() -> None:
+    found = compare_scores(A, B)
 
-    assert found == {"x": pytest.approx((0.1, 0.2))}
-    assert unpaired == 2 + 2 + 1
+    assert found is not None
+    assert [t.task for t in found.tasks] == ["x"]
+    assert (found.paired, found.unpaired) == (2, 2)
+    assert found.tasks[0].estimate == pytest.approx(0.6 - 1 / 3)
 
 
 def test_swapping_two_trainers_changes_the_sign_alone() -> None:
@@ -27,7 +29,7 @@ def test_swapping_two_trainers_changes_the_sign_alone() -> None:
     assert one.unpaired == other.unpaired
 
 
-def test_trainers_without_a_common_seed_are_not_compared() -> None:
+def test_trainers_without_a_common_task_are_not_compared() -> None:
     assert compare_scores(A, {"z": {1: 1.0}}) is None
     assert probability_of_improvement(A, {"z": {1: 1.0}}) is None
 

@@ -4,9 +4,18 @@ import math
 
 import pytest
 
-from tracebench_core.analysis.intervals import clustered_interval, mean_of_means, t_interval, t_probability
+from tracebench_core.analysis.contrasts import contrast, contrast_task
+from tracebench_core.analysis.intervals import clustered_interval, mean_of_means, t_interval
 
 SCORES = [0.61, 0.72, 0.55, 0.83, 0.79, 0.66]
+
+
+def t_probability(strata: list[list[float]]) -> float | None:
+    """Of differences of every task from a trainer that always scores 0, in the tasks' own units."""
+    tasks = [contrast_task(str(t), dict(enumerate(s)), dict.fromkeys(range(len(s)), 0.0)) for t, s in enumerate(strata)]
+    found = contrast(tasks, dict.fromkeys(map(str, range(len(strata))), 1.0))
+    assert found is not None
+    return found.probability
 
 
 def test_one_task_agrees_with_scipy() -> None:

@@ -29,7 +29,7 @@ def test_differences_that_rounding_holds_apart_are_one_difference_twice(one, oth
     assert found is not None
     assert found.probability == 0.5
     assert (found.interval.low, found.interval.high) == (None, None)
-    assert resolution_of(found.pairs, difference=found.interval.estimate) is None
+    assert resolution_of(found.contrast) is None
 
 
 def test_settled_values_keep_what_was_measured() -> None:

@@ -6,7 +6,21 @@ import pytest
 
 pytest.importorskip("numpy", reason="numpy follows the boundaries")
 
-from tracebench_core.analysis.sequential import crossing, decide, plan_looks
+from tracebench_core.analysis.contrasts import Contrast, contrast, contrast_task
+from tracebench_core.analysis.sequential import Decision, Looks, crossing, plan_looks
+from tracebench_core.analysis.sequential import decide as decide_contrast
+
+
+def decide(pairs: list[list[float]], looks: Looks, *, margin: float | None = None) -> Decision:
+    return decide_contrast(of_pairs(pairs), looks, margin=margin)
+
+
+def of_pairs(pairs: list[list[float]]) -> Contrast:
+    """Return the contrast with a trainer that always scores 0, every task in its own units."""
+    tasks = [contrast_task(str(t), dict(enumerate(p)), dict.fromkeys(range(len(p)), 0.0)) for t, p in enumerate(pairs)]
+    found = contrast(tasks, dict.fromkeys(map(str, range(len(pairs))), 1.0))
+    assert found is not None
+    return found
 
 
 def test_one_look_has_the_plain_level() -> None:
@@ -52,7 +66,7 @@ def test_an_open_comparison_says_how_many_more_and_an_ended_one_that_nothing_was
 def test_equal_within_a_margin_is_an_answer() -> None:
     pairs = [[0.001, -0.002, 0.0, 0.001, -0.001, 0.002]]
 
-    assert decide(pairs, plan_looks(20), margin=0.02).verdict == "equal"
+    assert decide(pairs, plan_looks(20), margin=0.02).verdict == "equivalent"
     assert decide(pairs, plan_looks(20)).verdict == "open"
 
 

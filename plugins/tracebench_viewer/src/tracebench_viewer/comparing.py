@@ -17,7 +17,7 @@ from tracebench_core.specs import Axis
 from tracebench_viewer.index import Index
 from tracebench_viewer.look import NOTHING
 
-DRAWN = 2
+DRAWN = 3
 """Rises when what is kept of a comparison is drawn or laid out anew."""
 
 

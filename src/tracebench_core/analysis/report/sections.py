@@ -40,7 +40,7 @@ def _leaderboard(comparison: Comparison) -> Section:
         amounts = (use.evaluations, use.llm_calls, use.tokens, use.usd, use.seconds)
         rows.append((
             standing.entrant, *interval_cells(standing.interval), *interval_cells(summary.iqm),
-            f"{standing.counted}/{standing.jobs}", str(summary.failed), number(summary.gap), number(summary.rank), *map(number, amounts),
+            summary.n, str(summary.failed), number(summary.gap), number(summary.rank), *map(number, amounts),
         ))  # fmt: skip
     floor = comparison.floor.split
     return Section(
@@ -74,7 +74,13 @@ def _pairs(comparison: Comparison) -> Section:
         for p in comparison.pairs
     ]  # fmt: skip
     headers = ("one", "other", "verdict", "difference", "95 %", "p (Holm)", "P(better)", "resolves", "other tasks")
-    return Section("Every pair", headers, tuple(rows), "Differences are paired by task and seed.")
+    return Section(
+        "Every pair",
+        headers,
+        tuple(rows),
+        "Each pair by its own scores on the tasks that both have, paired by seed where both have it. Over several tasks in parts of what "
+        "each task declares (target or bounds), else standardised.",
+    )
 
 
 def _tasks(comparison: Comparison) -> Iterator[Section]:
