@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from plugins.tracebench_veribench.tests.proving import Held, write_tool
+from plugins.tracebench_veribench.tests.test_discovery import make_verina
 
 from tracebench_core import evaluate_task
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.sandbox import LocalSandbox
+from tracebench_veribench.attacks.corpus import LEAN_PROGRAM, LEAN_REFERENCE, Attack, lean_attacks
+from tracebench_veribench.discovery.rows import build_problem
+from tracebench_veribench.discovery.verina import read_problem
+from tracebench_veribench.lean.declarations import find_counterparts
 from tracebench_veribench.lean.environment import LeanEnvironment
 from tracebench_veribench.lean.gate import find_violations
 from tracebench_veribench.lean.problem import LeanProblem
+from tracebench_veribench.lean.questions import write_questions
 from tracebench_veribench.lean.statements import find_theorems, is_trivial
 from tracebench_veribench.lean.verifying import verify
 
+REFERENCE = "def double (n : Nat) : Nat := n + n\n\ntheorem double_add (n : Nat) : double n = n + n := by\n  rfl\n"
 PROBLEM = LeanProblem(
     name="double",
     title="Double",
@@ -30,37 +35,45 @@ PROBLEM = LeanProblem(
     prompt="Write `double`.",
     theorems={"double_add": "(n:Nat):double n = n + n"},
     tests=("double 2 = 4", "double 3 = 6"),
+    free=("double",),
+    reference=REFERENCE,
     digest="0" * 64,
 )
 HONEST = "def double (n : Nat) : Nat := 2 * n\n\ntheorem double_add (n : Nat) : double n = n + n := by\n  unfold double; omega\n"
 
 LEAN = '''#!/usr/bin/python3
-"""Speaks like `lean --json`: it elaborates nothing, and answers by marks in the text."""
-import json, re, sys
+"""Speaks like `lean`: it elaborates nothing, and answers by marks in the text of the answer."""
+import json, os, sys
 if "--version" in sys.argv:
     print("Lean (version 4.18.0, scripted)"); sys.exit()
 if "--print-prefix" in sys.argv:
     sys.exit(1)
-lines = open(sys.argv[-1]).read().split("\\n")
-failed = False
-def say(severity, line, data):
-    print(json.dumps({"severity": severity, "pos": {"line": line, "column": 0}, "endPos": None, "fileName": "Candidate.lean",
-                      "keepFullRange": False, "kind": "", "caption": "", "data": data}))
-for number, line in enumerate(lines, 1):
-    if "type_error" in line:
-        say("error", number, "type mismatch"); failed = True
-    if "= 6" in line and any("3 * n" in l for l in lines):
-        say("error", number, "tactic 'decide' evaluated that the proposition is false"); failed = True
-    if match := re.match(r"#print axioms (?:_root_\\.)?(\\S+)", line):
-        name = match.group(1)
-        wrong = name.startswith("asked") and name.endswith("_1") and any("3 * n" in l for l in lines)
-        if wrong:
-            say("error", number, f"unknown constant '{name}'"); failed = True
-        elif any("by_axiom" in l for l in lines) and name == "double_add":
-            say("information", number, f"'{name}' depends on axioms: [propext, cheating.axiom_0]")
-        else:
-            say("information", number, f"'{name}' does not depend on any axioms")
-sys.exit(1 if failed else 0)
+answer = open("Candidate.lean").read()
+def say(**fields):
+    print(json.dumps(fields))
+if "--run" in sys.argv:
+    reference, _module, _file, free, asked = sys.argv[sys.argv.index("--run") + 2:]
+    if "kernel_hack" in answer:
+        say(refused="(kernel) declaration type mismatch")
+    for name in asked.split(",") if "kernel_hack" not in answer else ():
+        other = "by_instance" in answer and name == "double_add"
+        axioms = ["propext", "cheating.axiom_0"] if "by_axiom" in answer and name == "double_add" else []
+        axioms += ["sorryAx"] if "3 * n" in answer and name.endswith("_1") else []
+        say(name=name, stated=not other, why="`double_add` is another term" if other else "", axioms=axioms)
+    say(end=True)
+    sys.exit()
+source = sys.argv[-1]
+text = open(source).read()
+if source == "Candidate.lean":
+    seen = sorted(set(os.listdir()) - {"Candidate.lean", "Compare.lean", "said.json"})
+    for number, line in enumerate(text.split("\\n"), 1):
+        if "type_error" in line or seen:
+            say(severity="error", pos={"line": number, "column": 0}, endPos=None, fileName=source, data=f"type mismatch {seen}")
+    if "type_error" in text or seen:
+        sys.exit(1)
+if "does_not_compile" in text:
+    sys.exit("unknown identifier")
+open(sys.argv[sys.argv.index("-o") + 1], "w").write("compiled")
 '''
 
 
@@ -85,7 +98,7 @@ def _install_in_home(home: Path) -> None:
     write_tool(home / ".elan/bin", "lake", LAKE)
     write_tool(home / ".elan/toolchains/scripted/bin", "lean", LEAN)
     (home / "rows").mkdir()
-    gold = "theorem double_add (n : Nat) : double n = n + n := by omega\n"
+    gold = REFERENCE
     row = {"filename": "double.py", "code": "def double(n): ...", "gold_reference_lean4_code": gold}
     (home / "rows/veribench.jsonl").write_text(json.dumps(row))
 
@@ -106,12 +119,18 @@ def test_a_lean_under_the_users_home_is_read_in_the_sandbox(
     assert (feedback.status, feedback.score) == ("ok", 1.0), feedback
 
 
-@pytest.fixture
-def lean(sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch) -> Held:
+@pytest.fixture(scope="module")
+def scripted(sandbox: LocalSandbox) -> Mapping[str, Any]:
     tools: Path = sandbox.tools  # type: ignore[attr-defined]
     write_tool(tools, "lean", LEAN)
-    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
-    return Held(sandbox, {"lean": LeanEnvironment(seconds=20, memory_mb=1024).open(None)})  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+        return LeanEnvironment(seconds=20, memory_mb=1024).open(None)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def lean(sandbox: LocalSandbox, scripted: Mapping[str, Any]) -> Held:
+    return Held(sandbox, {"lean": scripted})
 
 
 def test_an_honest_file_passes_every_stage(lean: Held) -> None:
@@ -131,6 +150,7 @@ def test_an_honest_file_passes_every_stage(lean: Held) -> None:
         (HONEST.replace("2 * n", "3 * n"), "tests", 0.5),
         (HONEST.replace("double n = n + n", "double n = double n"), "statements", 0.0),
         (HONEST.replace("unfold double; omega", "by_axiom"), "assumptions", 0.0),
+        (HONEST.replace("unfold double; omega", "by_instance"), "statements", 0.0),
         ("-- theorem lemma def inductive structure namespace open import where by\n", "statements", 0.0),
     ],
 )
@@ -187,7 +207,7 @@ def test_theorems_are_read_with_their_namespaces_and_binders() -> None:
 
 
 def test_a_source_without_statements_wants_a_telling_theorem(lean: Held) -> None:
-    free = PROBLEM.model_copy(update={"theorems": {}, "tests": ()})
+    free = PROBLEM.model_copy(update={"theorems": {}, "tests": (), "reference": ""})
 
     assert verify(free, HONEST, lean).score == 1.0
     assert verify(free, "theorem foo : True := trivial\n", lean).score == 0.0
@@ -203,7 +223,7 @@ def test_given_definitions_may_not_change(lean: Held) -> None:
 @pytest.mark.parametrize("said", ["rubbish", "echo '[1]'", 'echo \'{"severity": "error"}\'', "exit 7", "kill -9 $$"])
 def test_a_checker_that_talks_rubbish_or_dies_measures_nothing(said: str, sandbox: LocalSandbox) -> None:
     place = write_tool(sandbox.tools, "broken-lean", f"#!/bin/sh\n{said}\n")  # type: ignore[attr-defined]
-    handle = {"kind": "lean", "argv": [str(place)], "version": "0", "seconds": 10, "memory_mb": 512}
+    handle = {"lean": str(place), "version": "0", "seconds": 10, "memory_mb": 512}
 
     try:
         verdict = verify(PROBLEM, HONEST, Held(sandbox, {"lean": handle}))
@@ -214,82 +234,126 @@ def test_a_checker_that_talks_rubbish_or_dies_measures_nothing(said: str, sandbo
 
 def test_a_checker_that_hangs_ends_at_its_limit(sandbox: LocalSandbox) -> None:
     place = write_tool(sandbox.tools, "slow-lean", "#!/bin/sh\nsleep 60\n")  # type: ignore[attr-defined]
-    handle = {"kind": "lean", "argv": [str(place)], "version": "0", "seconds": 0.5, "memory_mb": 512}
+    handle = {"lean": str(place), "version": "0", "seconds": 0.5, "memory_mb": 512}
 
     assert verify(PROBLEM, HONEST, Held(sandbox, {"lean": handle})).status == "timeout"
 
 
-def test_the_repl_is_asked_in_its_own_words(sandbox: LocalSandbox) -> None:
-    repl = """#!/usr/bin/python3
-import json, re, sys
-text = json.loads(sys.stdin.read())["cmd"]
-messages = [{"severity": "info", "pos": {"line": n, "column": 0}, "endPos": None, "data": f"'{m.group(1)}' does not depend on any axioms"}
-            for n, line in enumerate(text.split("\\n"), 1) if (m := re.match(r"#print axioms (?:_root_\\.)?(\\S+)", line))]
-print(json.dumps({"messages": messages, "env": 0}, indent=1))
-"""
-    place = write_tool(sandbox.tools, "repl", repl)  # type: ignore[attr-defined]
-    handle = {"kind": "repl", "argv": [str(place)], "version": "0", "seconds": 10, "memory_mb": 512}
-
-    assert verify(PROBLEM, HONEST, Held(sandbox, {"lean": handle})).score == 1.0
+def test_a_reference_that_this_lean_does_not_compile_measures_nothing(lean: Held) -> None:
+    with pytest.raises(NotMeasured, match=r"reference does not compile with Lean .* unknown identifier"):
+        verify(PROBLEM.model_copy(update={"reference": "-- does_not_compile\n"}), HONEST, lean)
 
 
-@pytest.fixture
-def kimina() -> Iterator[tuple[str, list[dict[str, Any]], dict[str, Any]]]:
-    asked: list[dict[str, Any]] = []
-    answer: dict[str, Any] = {}
+def test_what_the_kernel_refuses_on_a_second_look_does_not_compile(lean: Held) -> None:
+    verdict = verify(PROBLEM, HONEST + "-- kernel_hack\n", lean)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            body = json.dumps(answer).encode()
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", asked, answer
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    assert (verdict.score, verdict.shares["compiles"]) == (0.0, 0.0)
+    assert "(kernel) declaration type mismatch" in verdict.feedback().text
 
 
-def test_a_kimina_server_is_asked_over_http(
-    sandbox: LocalSandbox, kimina: tuple[str, list[dict[str, Any]], dict[str, Any]]
-) -> None:
-    url, asked, answer = kimina
-    handle = LeanEnvironment(kimina_url=url, seconds=5).open(None)  # type: ignore[arg-type]
-    error = {"severity": "error", "pos": {"line": 1, "column": 4}, "data": "unexpected token"}
-    answer["results"] = [{"custom_id": "candidate", "error": None, "response": {"messages": [error], "env": 0}}]
-
-    verdict = verify(PROBLEM, HONEST, Held(sandbox, {"lean": handle}))
-
-    assert verdict.feedback().text.startswith("Stage `compiles`")
-    assert asked[0]["codes"][0]["proof"].startswith(HONEST.splitlines()[0])
-    answer["results"] = [{"custom_id": "candidate", "error": "Lean REPL command timed out in 5 seconds"}]
-    assert verify(PROBLEM, HONEST, Held(sandbox, {"lean": handle})).status == "timeout"
-    answer["results"] = []
-    with pytest.raises(NotMeasured):
-        verify(PROBLEM, HONEST, Held(sandbox, {"lean": handle}))
-
-
-def test_a_server_that_is_away_measures_nothing(sandbox: LocalSandbox) -> None:
-    handle = LeanEnvironment(kimina_url="http://127.0.0.1:9", seconds=1).open(None)  # type: ignore[arg-type]
-
-    with pytest.raises(NotMeasured, match="cannot be asked"):
-        verify(PROBLEM, HONEST, Held(sandbox, {"lean": handle}))
+def test_the_reference_and_the_tests_reach_lean_only_after_the_answer_has_compiled(lean: Held) -> None:
+    """The scripted Lean refuses an answer beside which it sees any other file."""
+    assert verify(PROBLEM, HONEST, lean).score == 1.0
+    asked = write_questions(PROBLEM, ["double_add"], "0f")
+    assert (
+        asked.reference
+        == REFERENCE + "\ntheorem asked_0f_0 : (double 2 = 4) := sorry\ntheorem asked_0f_1 : (double 3 = 6) := sorry\n"
+    )
+    assert asked.tested.startswith("import Candidate\ntheorem asked_0f_0 : (double 2 = 4) := by first")
 
 
 def test_without_any_lean_there_is_a_line_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    for name in ("KIMINA_URL", "LEAN_PROJECT", "LEAN_REPL"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("LEAN_PROJECT", raising=False)
 
     with pytest.raises(MissingRequirementError) as err:
         LeanEnvironment().open(None)  # type: ignore[arg-type]
 
     assert "elan" in err.value.hint
+
+
+LIE = "variable (lie : False)\ninclude lie\n"
+REVIEWED = {
+    "premises for all theorems": LIE,
+    "a comparison": "instance : LE Nat := ⟨fun _ _ => True⟩\n",
+    "a strict comparison": "instance : LT Nat := ⟨fun _ _ => True⟩\n",
+    "an addition": "instance : HAdd Nat Nat Nat := ⟨fun a _ => a⟩\n",
+    "a membership over two lines": "instance :\n    Membership Nat (List Nat) := ⟨fun _ _ => True⟩\n",
+    "a decision over two lines": "instance\n  : DecidableEq Nat := fun _ _ => .isTrue lie\n",
+    "other numbers": "namespace Own\nabbrev Nat := Unit\nend Own\nopen Own\n",
+    "hidden names": "open Nat hiding le\n",
+    "an instance taken away": "attribute [-instance] instLENat\n",
+}
+SORTING = build_problem(
+    {"filename": "insertion_sort.py", "code": LEAN_PROGRAM, "gold_reference_lean4_code": LEAN_REFERENCE},
+    0, source="hub", gold={},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("how", REVIEWED)
+def test_what_changes_the_meaning_of_statements_is_refused(how: str, lean: Held) -> None:
+    verdict = verify(SORTING, REVIEWED[how] + LEAN_REFERENCE, lean)
+
+    assert (verdict.status, verdict.score) == ("invalid", 0.0)
+
+
+@pytest.mark.parametrize("attack", lean_attacks(), ids=lambda attack: attack.name)
+def test_an_attack_is_stopped_even_where_lean_says_yes_to_everything(attack: Attack, lean: Held) -> None:
+    assert verify(SORTING, attack.file, lean).score <= attack.worth
+
+
+def test_an_honest_file_passes_where_lean_says_yes(lean: Held) -> None:
+    more = '/-- As sorted as before. -/\n@[simp, ext] theorem helps (s : String) : s = "instance" → s ≠ "instance" := by\n  apply em\n'
+    spaced = LEAN_REFERENCE.replace(":= by\n  trivial", ":=  by -- axiom\n    trivial")
+
+    assert verify(SORTING, LEAN_REFERENCE, lean).score == 1.0
+    assert verify(SORTING, "import Mathlib.Tactic\nopen List\n" + spaced + more, lean).score == 1.0
+    assert len({attack.file for attack in lean_attacks()}) == len(lean_attacks()) >= 40
+
+
+def test_definitions_by_patterns_and_of_truth_values_are_given() -> None:
+    assert [d.split(" :")[0] for d in SORTING.given] == ["def sorted", "def isPerm (xs ys"]
+    assert SORTING.free == ("insertionSort",)
+    assert SORTING.reference == LEAN_REFERENCE
+    assert "insertOne" not in SORTING.prompt + str(SORTING)
+
+
+@pytest.mark.parametrize(
+    ("python", "lean_name", "is_program"),
+    [
+        ("below_zero", "belowZero", True), ("below_zero", "doBelowZero", True), ("below_zero", "belowZeroFast", True),
+        ("sort", "isSorted", False), ("sort", "sorted", False), ("sort", "sort", True), ("g", "Good", False),
+        ("is_even", "isEven", True), ("even", "isEven", False), ("fibonacci2", "fibonacci2", True), ("f", "F", True),
+    ],
+)  # fmt: skip
+def test_a_specification_is_not_taken_for_the_program(python: str, lean_name: str, is_program: bool) -> None:
+    found = find_counterparts(f"def {lean_name} (n : Nat) : Nat :=\n  n\n", f"def {python}(n): ...")
+
+    assert found == ((lean_name,) if is_program else ())
+
+
+def test_an_instance_that_is_given_may_be_kept(lean: Held) -> None:
+    own = "structure Tree where\n  size : Nat\n\ninstance : LE Tree := ⟨fun a b => a.size ≤ b.size⟩\n\n"
+    gold = (
+        own + "def grow (t : Tree) : Tree := ⟨t.size + 1⟩\n\ntheorem grows (t : Tree) : t ≤ grow t := by\n  trivial\n"
+    )
+    row = {"filename": "grow.py", "code": "def grow(t): ...", "gold_reference_lean4_code": gold}
+    problem = build_problem(row, 0, source="hub", gold={})
+
+    assert len(problem.given) == 2
+    assert verify(problem, gold, lean).score == 1.0
+    assert verify(problem, gold + "\ninstance : LE Tree := ⟨fun _ _ => True⟩\n", lean).status == "invalid"
+
+
+@pytest.mark.parametrize("region", ["solution_aux", "code_aux", "proof_aux"])
+@pytest.mark.parametrize(
+    "lie", [LIE, "namespace Own\ndef half_postcond := 1\nend Own", "instance : LE Nat := ⟨fun _ _ => True⟩"]
+)
+def test_the_open_regions_of_a_given_file_hold_no_premises(region: str, lie: str, lean: Held, tmp_path: Path) -> None:
+    problem = read_problem(make_verina(tmp_path))
+    answer = problem.skeleton.replace(f"@start {region}\n", f"@start {region}\n{lie}\n")
+
+    assert verify(problem, problem.skeleton, lean).shares["statements"] == 1.0
+    assert verify(problem, answer, lean).status == "invalid"
+    assert problem.reference.count("sorry") == 2
+    assert "SECRET" not in problem.reference

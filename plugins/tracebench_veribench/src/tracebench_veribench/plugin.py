@@ -7,25 +7,23 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import EnvironmentSpec, Requirement, SuiteSpec, TaskSizes, TaskSpec
+from tracebench_core.specs import EnvironmentSpec, Requirement, SuiteSpec, TaskSizes, TaskSpec, TaskVersion
 from tracebench_veribench.discovery.catalog import configure, find_problems
 from tracebench_veribench.lean.places import readable_places
 
 if TYPE_CHECKING:
     from tracebench_veribench.lean.problem import LeanProblem
 
-_INSTALL = "install Lean with elan (https://lean-lang.org/install), or set LEAN_PROJECT or KIMINA_URL"
+_INSTALL = "install Lean with elan (https://lean-lang.org/install), or set LEAN_PROJECT"
 _CITATION = (
     "Miranda et al., VeriBench: End-to-End Formal Verification Benchmark for AI Code Generation in Lean 4 (2025)."
 )
-_OF_THE_USER = (("project", "LEAN_PROJECT"), ("repl", "LEAN_REPL"))
-"""What names a place on this machine, by option and by variable."""
 _configured: dict[str, Any] = {}
 
 
 @hookimpl
 def tracebench_configure(settings: Mapping[str, Any]) -> None:
-    """Take the root and the options `root`, `entrypoint`, `kimina_url`, `project`, `repl`."""
+    """Take the root and the options `root`, `entrypoint` and `project`."""
     _configured.clear()
     _configured.update(settings.get("options") or {})
     configure(settings)
@@ -44,12 +42,12 @@ def tracebench_suite() -> SuiteSpec:
 
 @hookimpl
 def tracebench_environments() -> list[EnvironmentSpec]:
-    """Offer the Lean of this machine, a project, or a server."""
-    options: dict[str, Any] = {n: _configured[n] for n in ("kimina_url", "project", "repl") if n in _configured}
+    """Offer the Lean of this machine, or of a project."""
+    options: dict[str, Any] = {"project": _configured["project"]} if "project" in _configured else {}
     return [
         EnvironmentSpec(
             name="lean",
-            title="The Lean that is found: a Kimina server, a Lake project, the REPL, or `lean`",
+            title="The Lean that is found: of a Lake project, or `lean`",
             kind="lean",
             loader="tracebench_veribench.lean.environment:LeanEnvironment",
             scope="run",
@@ -75,6 +73,7 @@ def _specs(number: int, name: str, problem: LeanProblem) -> tuple[TaskSpec, Task
     )
     shared: dict[str, Any] = {
         "description": f"From {problem.source}.{coverage}",
+        "version": TaskVersion(comparability=2),
         "metric": "proven",
         "target": 1.0,
         "worst_score": 0.0,
@@ -109,13 +108,15 @@ def _specs(number: int, name: str, problem: LeanProblem) -> tuple[TaskSpec, Task
 
 
 def _places() -> tuple[str, ...]:
-    named = (_configured.get(option) or os.environ.get(variable) for option, variable in _OF_THE_USER)
-    return readable_places(filter(None, named))
+    return readable_places(filter(None, [_project()]))
+
+
+def _project() -> str:
+    return str(_configured.get("project") or os.environ.get("LEAN_PROJECT", ""))
 
 
 def _requirements() -> tuple[Requirement, ...]:
-    elsewhere = ("kimina_url", "project", "repl"), ("KIMINA_URL", "LEAN_PROJECT", "LEAN_REPL")
-    if any(_configured.get(o) for o in elsewhere[0]) or any(os.environ.get(v) for v in elsewhere[1]):
+    if _project():
         return ()
     return (Requirement(kind="command", name="lean", hint=_INSTALL),)
 

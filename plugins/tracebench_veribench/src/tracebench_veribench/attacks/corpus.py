@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -23,6 +24,21 @@ _COQ_PARTS = {
 }
 
 
+_LEAN_PARTS = {
+    "given": "def sorted : List Nat → Prop\n  | [] => True\n  | [_] => True\n  | a :: b :: rest => a ≤ b ∧ sorted (b :: rest)\n\n"
+    "def isPerm (xs ys : List Nat) : Bool :=\n  xs.all (fun x => xs.count x == ys.count x)\n\n",
+    "program": "def insertOne (x : Nat) : List Nat → List Nat\n  | [] => [x]\n"
+    "  | y :: ys => if x ≤ y then x :: y :: ys else y :: insertOne x ys\n\n"
+    "def insertionSort (xs : List Nat) : List Nat := xs.foldr insertOne []\n\n",
+    "proven": "theorem sort_sorted (xs : List Nat) : sorted (insertionSort xs) := by\n  trivial\n\n"
+    "theorem sort_perm (xs : List Nat) : isPerm xs (insertionSort xs) = true := by\n  trivial\n\n"
+    "theorem sort_length (xs : List Nat) : (insertionSort xs).length = xs.length := by\n  trivial\n",
+}
+LEAN_PROGRAM = "def insertion_sort(xs):\n    return sorted(xs)\n"
+LEAN_REFERENCE = "".join(_LEAN_PARTS.values())
+"""What the attacks on Lean are to be told from. Its proofs are none: nothing here is ever compiled."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attack:
     """One file that aims at a full score."""
@@ -36,8 +52,18 @@ class Attack:
 @cache
 def coq_attacks() -> tuple[Attack, ...]:
     """Return the attacks on `veribench_coq:file/list_sum`."""
-    text = files("tracebench_veribench.attacks").joinpath("coq.yaml").read_text(encoding="utf-8")
+    return _read("coq.yaml", _COQ_PARTS)
+
+
+@cache
+def lean_attacks() -> tuple[Attack, ...]:
+    """Return the attacks on the problem of `LEAN_PROGRAM` and `LEAN_REFERENCE`."""
+    return _read("lean.yaml", _LEAN_PARTS | {"all": LEAN_REFERENCE})
+
+
+def _read(name: str, parts: Mapping[str, str]) -> tuple[Attack, ...]:
+    text = files("tracebench_veribench.attacks").joinpath(name).read_text(encoding="utf-8")
     return tuple(
-        Attack(one["name"], Template(one["file"]).substitute(_COQ_PARTS), float(one.get("worth", 0.0)))
+        Attack(one["name"], Template(one["file"]).substitute(parts), float(one.get("worth", 0.0)))
         for one in yaml.safe_load(text)
     )

@@ -6,9 +6,9 @@ import hashlib
 import re
 from pathlib import Path
 
+from tracebench_veribench.lean.declarations import find_counterparts, find_supporting
 from tracebench_veribench.lean.problem import LeanProblem, describe_obligations
-from tracebench_veribench.lean.statements import find_supporting, find_theorems, is_trivial
-from tracebench_veribench.text.lexing import LEAN, code_only
+from tracebench_veribench.lean.statements import find_theorems, is_trivial
 
 _PROMPT = re.compile(r"## Prompt\s+```python3?\n(.*?)```", re.DOTALL)
 _FILE = re.compile(r"HumanEval(\d+)\.lean")
@@ -33,7 +33,7 @@ def read_problem(path: Path) -> LeanProblem:
         raise ValueError(f"`{path}` holds no `## Prompt`")
     if "theorem" not in text and "lemma" not in text:
         raise ValueError(f"`{path}` states no theorem yet")
-    functions = _counterparts(text, prompt.group(1))
+    functions = find_counterparts(text, prompt.group(1))
     required = {
         name: statement
         for name, statement in find_theorems(text).items()
@@ -41,7 +41,7 @@ def read_problem(path: Path) -> LeanProblem:
     }
     if not required:
         raise ValueError(f"`{path}` states no theorem of its function yet")
-    given = find_supporting(text, required.values())
+    given = find_supporting(text, required.values(), functions)
     return LeanProblem(
         name=path.stem,
         title=f"{functions[0]} ({path.stem})",
@@ -51,12 +51,7 @@ def read_problem(path: Path) -> LeanProblem:
         f"```python\n{prompt.group(1).strip()}\n```" + describe_obligations(required, given),
         theorems=required,
         given=given,
+        free=functions,
+        reference=text,
         digest=hashlib.sha256(text.encode()).hexdigest(),
     )
-
-
-def _counterparts(text: str, python: str) -> list[str]:
-    """Return the Lean definitions named like a Python function of the prompt (`below_zero`: `belowZero`, `doBelowZero`)."""
-    names = {name.replace("_", "").lower() for name in re.findall(r"^def\s+(\w+)", python, re.MULTILINE)}
-    defined = re.findall(r"^(?:def|abbrev)\s+([\w.]+)", code_only(text, LEAN), re.MULTILINE)
-    return [name for name in dict.fromkeys(defined) if any(name.replace("_", "").lower().endswith(n) for n in names)]

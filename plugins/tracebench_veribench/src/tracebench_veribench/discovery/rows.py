@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from tracebench_veribench.lean.declarations import find_counterparts, find_supporting
 from tracebench_veribench.lean.problem import LeanProblem, describe_obligations
-from tracebench_veribench.lean.statements import find_supporting, find_theorems, is_trivial
+from tracebench_veribench.lean.statements import find_theorems, is_trivial
 
 DATASET = "allenanie/veribench_with_prompts"
 _ASK = "Analyze and translate the Python file below:\n\n"
@@ -62,7 +63,8 @@ def build_problem(row: Mapping[str, Any], index: int, *, source: str, gold: Mapp
         raise RowError(f"row {index + 1} (`{name}`) of {source} has neither `user_query` nor `code`")
     reference = gold.get(name) or gold.get(str(index)) or str(row.get("gold_reference_lean4_code") or "")
     theorems = {n: s for n, s in find_theorems(reference).items() if not is_trivial(s)} if reference else {}
-    given = find_supporting(reference, theorems.values())
+    free = find_counterparts(reference, str(row.get("code") or prompt)) if reference else ()
+    given = find_supporting(reference, theorems.values(), free)
     return LeanProblem(
         name=name,
         title=name.replace("_", " ").capitalize(),
@@ -71,6 +73,8 @@ def build_problem(row: Mapping[str, Any], index: int, *, source: str, gold: Mapp
         prompt=prompt + describe_obligations(theorems, given),
         given=given,
         theorems=theorems,
+        free=free,
+        reference=reference if theorems else "",
         digest=hashlib.sha256(json.dumps([dict(row), reference], sort_keys=True, default=str).encode()).hexdigest(),
     )
 

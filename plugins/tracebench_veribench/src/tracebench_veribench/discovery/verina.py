@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_veribench.discovery.literals import UnwritableError, write_literal
-from tracebench_veribench.lean.problem import LeanProblem, blank
+from tracebench_veribench.lean.problem import LeanProblem, blank, unfinished
 from tracebench_veribench.lean.statements import find_theorems
 
 _FILES = ("task.lean", "task.json", "test.json", "description.txt")
@@ -42,6 +42,8 @@ def read_problem(folder: Path) -> LeanProblem:
         skeleton=skeleton,
         theorems=find_theorems(skeleton),
         tests=tests,
+        free=(str(signature["name"]),),
+        reference=unfinished(skeleton),
         digest=hashlib.sha256("\0".join(texts[name] for name in _FILES).encode()).hexdigest(),
     )
 

@@ -1,1 +1,1 @@
-"""The Lean family: problems found on disk or on the hub, checked by any of four Lean front ends."""
+"""The Lean family: problems found on disk or on the hub, checked by Lean's kernel and compared as compiled terms."""

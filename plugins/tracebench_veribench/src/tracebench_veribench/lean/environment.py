@@ -1,45 +1,33 @@
-"""Finds a Lean, once per run: a Kimina server, a Lake project, the REPL, or `lean` on PATH, in this order."""
+"""Finds a Lean, once per run: that of a Lake project, else `lean` on PATH."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tracebench_core.contracts import EnvironmentContext
 from tracebench_core.errors import MissingRequirementError
-from tracebench_veribench.lean.checkers.command import Bounds, LeanCommand, Repl
-from tracebench_veribench.lean.checkers.kimina import Kimina
-from tracebench_veribench.lean.checkers.protocol import LeanChecker
 
-INSTALL = "install Lean with elan (https://lean-lang.org/install) so that `lean` is on PATH, or set LEAN_PROJECT or KIMINA_URL"
+INSTALL = "install Lean with elan (https://lean-lang.org/install) so that `lean` is on PATH, or set LEAN_PROJECT"
 
 
 class LeanEnvironment:
-    """Hands out how Lean is asked here, as data."""
+    """Hands out how Lean is asked here, as the fields of `checker.Lean`."""
 
-    def __init__(
-        self, *, kimina_url: str = "", project: str = "", repl: str = "", seconds: float = 120.0, memory_mb: int = 6144
-    ) -> None:
-        self._kimina_url = kimina_url or os.environ.get("KIMINA_URL", "")
+    def __init__(self, *, project: str = "", seconds: float = 120.0, memory_mb: int = 6144) -> None:
         self._project = project or os.environ.get("LEAN_PROJECT", "")
-        self._repl = repl or os.environ.get("LEAN_REPL", "")
         self._limits = {"seconds": seconds, "memory_mb": memory_mb}
 
     def open(self, context: EnvironmentContext) -> dict[str, Any]:
-        """Return `kind`, `version`, the limits, and `argv` or `url`."""
-        if self._kimina_url:
-            return {"kind": "kimina", "url": self._kimina_url, "version": "of the server", **self._limits}
+        """Return the command, its version, its libraries and the limits."""
         if self._project:
             return self._of_project(Path(self._project).expanduser())
-        if self._repl and (place := shutil.which(self._repl)):
-            return {"kind": "repl", "argv": [place], "version": "of the REPL", **self._limits}
         if place := shutil.which("lean"):
             real = _real(place) or place
-            return {"kind": "lean", "argv": [real], "version": _version([real]), **self._limits}
+            return {"lean": real, "version": _version(real), **self._limits}
         raise MissingRequirementError("no Lean was found", hint=INSTALL)
 
     def close(self) -> None:
@@ -49,7 +37,7 @@ class LeanEnvironment:
         lake = shutil.which("lake")
         if lake is None or not project.is_dir():
             raise MissingRequirementError(f"no Lake project can be used at `{project}`", hint=INSTALL)
-        lean_path = subprocess.run(  # noqa: S603
+        libraries = subprocess.run(  # noqa: S603
             [lake, "env", "printenv", "LEAN_PATH"],
             cwd=project,
             capture_output=True,
@@ -57,21 +45,12 @@ class LeanEnvironment:
             timeout=120,
             check=False,
         ).stdout.strip()
-        if not lean_path:
+        if not libraries:
             raise MissingRequirementError(f"`lake env` fails in `{project}`", hint=f"cd {project} && lake build")
         lean = _real(lake, "env", "lean", cwd=project) or shutil.which("lean")
         if lean is None:
             raise MissingRequirementError(f"the Lake project at `{project}` has no `lean`", hint=INSTALL)
-        argv = ["env", f"LEAN_PATH={lean_path}", lean]
-        return {"kind": "lake", "argv": argv, "version": _version([lean]), **self._limits}
-
-
-def build_checker(handle: Mapping[str, Any]) -> LeanChecker:
-    """Return the checker that a handle describes."""
-    if handle["kind"] == "kimina":
-        return Kimina(handle["url"], handle["seconds"])
-    bounds = Bounds(handle["seconds"], handle["memory_mb"])
-    return (Repl if handle["kind"] == "repl" else LeanCommand)(tuple(handle["argv"]), bounds)
+        return {"lean": lean, "version": _version(lean), "path": libraries, **self._limits}
 
 
 def _real(*lean: str, cwd: Path | None = None) -> str | None:
@@ -82,6 +61,6 @@ def _real(*lean: str, cwd: Path | None = None) -> str | None:
     return str(place) if said.returncode == 0 and said.stdout.strip() and place.is_file() else None
 
 
-def _version(argv: list[str]) -> str:
-    said = subprocess.run([*argv, "--version"], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
+def _version(lean: str) -> str:
+    said = subprocess.run([lean, "--version"], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
     return said.stdout.strip().split("\n")[0] or "unknown"

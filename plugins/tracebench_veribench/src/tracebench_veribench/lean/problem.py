@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tracebench_veribench.text.lexing import LEAN, code_only
 
@@ -31,6 +31,10 @@ class LeanProblem(BaseModel):
     """Full name to normalised statement; empty when the source states none."""
     given: tuple[str, ...] = ()
     """Definitions that the statements use; an answer holds them word for word."""
+    free: tuple[str, ...] = ()
+    """Names of the program's definitions: an answer writes its own, of the same types."""
+    reference: str = Field(default="", repr=False)
+    """Hidden: a file that compiles by itself and states the theorems, proven or not; what an answer's compiled terms are compared with."""
     tests: tuple[str, ...] = ()
     """Hidden: propositions that must be decidable, such as `f 3 = 4`."""
     digest: str
@@ -68,6 +72,13 @@ def fill(skeleton: str, answer: str) -> str | None:
             out += regions[region]
             replaced = True
     return "\n".join(out) + "\n"
+
+
+def unfinished(skeleton: str) -> str:
+    """Return the skeleton with `sorry` for code and proof: a file that compiles, and says what is to be stated."""
+    parts = {name: "sorry" if name in {"code", "proof"} else "" for name in FILLED}
+    marked = "\n".join(f"{_START}{name}\n  {part}\n{_END}{name}" for name, part in parts.items())
+    return fill(skeleton, marked) or skeleton
 
 
 def closes_its_regions(answer: str) -> bool:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from tracebench_veribench.text.lexing import LEAN, code_only
 
 _DECLARATION = re.compile(
     r"^[ \t]*(?:@\[[^\]]*\]\s*)?(?:(?:private|protected|noncomputable)\s+)*(?:theorem|lemma)\s+([^\s(:{\[]+)",
     re.MULTILINE,
-)
-_SUPPORT = re.compile(
-    r"^(?:@\[[^\]]*\]\s*)?(?:(?:structure|inductive|class)\s+([\w.']+)|(?:def|abbrev)\s+([\w.']+)(?=[^\n]*Prop\s*:=))"
-    r".*?(?=\n\s*\n|\Z)",
-    re.MULTILINE | re.DOTALL,
 )
 _SCOPE = re.compile(r"^[ \t]*(namespace|section|end)\b[ \t]*([\w.«»']*)", re.MULTILINE)
 _VACUOUS = ("\N{LOGICAL OR} True", "→ True")
@@ -71,21 +65,6 @@ def _full_name(code: str, at: int, name: str) -> str:
         else:
             scopes.append((kind, label))
     return ".".join([label for kind, label in scopes if kind == "namespace"] + [name.removeprefix("_root_.")])
-
-
-def find_supporting(text: str, statements: Iterable[str]) -> tuple[str, ...]:
-    """Return the definitions of propositions and structures in `text` that statements mention, directly or through one another."""
-    code = code_only(text, LEAN)
-    definitions = {m.group(1) or m.group(2): m.group().strip() for m in _SUPPORT.finditer(code)}
-    wanted: dict[str, str] = {}
-    queue = list(statements)
-    while queue:
-        words = set(re.findall(r"[^\W\d][\w'₀-₉]*", queue.pop()))
-        for name, definition in definitions.items():
-            if name not in wanted and name.rsplit(".", 1)[-1] in words:
-                wanted[name] = definition
-                queue.append(definition)
-    return tuple(definition for name, definition in definitions.items() if name in wanted)
 
 
 def contains(text: str, definition: str) -> bool:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracebench_core.contracts import Context
-from tracebench_veribench.diagnostics import Diagnostic, quoted
-from tracebench_veribench.lean.checkers.protocol import CheckTimeout
-from tracebench_veribench.lean.environment import build_checker
+from tracebench_veribench.diagnostics import quoted
+from tracebench_veribench.lean.checker import Checked, CheckTimeout, Lean, check
+from tracebench_veribench.lean.declarations import find_shadows, read_declarations
 from tracebench_veribench.lean.gate import find_violations
 from tracebench_veribench.lean.problem import LeanProblem, closes_its_regions, fill
-from tracebench_veribench.lean.script import ALLOWED_AXIOMS, Script, read_axioms, write_script
+from tracebench_veribench.lean.questions import ALLOWED_AXIOMS, Questions, write_questions
 from tracebench_veribench.lean.statements import contains, find_theorems, is_trivial
 from tracebench_veribench.stages import Stage, Verdict, does_not_compile, refused
+
+_KEEP = "Keep every `-- !benchmark @start …` and `@end …` line of the given file, and fill what is between them."
 
 
 def verify(problem: LeanProblem, text: str, context: Context, *, seconds: float | None = None) -> Verdict:
@@ -22,35 +24,32 @@ def verify(problem: LeanProblem, text: str, context: Context, *, seconds: float 
 
     `seconds` bounds the check; the environment's own limit when None.
     """
-    if violations := find_violations(text):
+    if violations := find_violations(text, problem.given):
         return refused([str(v) for v in violations])
     if problem.skeleton:
         filled = fill(problem.skeleton, text) if closes_its_regions(text) else None
         if filled is None:
-            return refused(
-                [
-                    "Keep every `-- !benchmark @start …` and `@end …` line of the given file, and fill what is between them."
-                ]
-            )
+            return refused([_KEEP])
         text = filled
+    if shadows := list(find_shadows(text, _fixed(problem), _own(problem), problem.reference)):
+        return refused(shadows)
     wanted = _wanted(problem, text)
-    handle = context.environment("lean") | ({} if seconds is None else {"seconds": seconds})
-    nonce = secrets.token_hex(8)
-    script = write_script(problem, text, list(wanted.right), nonce)
+    lean = Lean(**(context.environment("lean") | ({} if seconds is None else {"seconds": seconds})))
+    questions = write_questions(problem, list(wanted.right), secrets.token_hex(8))
     try:
-        said = build_checker(handle).check(script.text, context.sandbox)
+        checked = check(lean, context.sandbox, text, questions, problem.free)
     except CheckTimeout as err:
         verdict = does_not_compile([str(err)], status="timeout")
     else:
-        verdict = _judge(problem, script, said, wanted)
-    context.record("verdict", {"checker": f"{handle['kind']} {handle['version']}", "stages": verdict.recorded()})
+        verdict = _judge(questions, checked, wanted, text)
+    context.record("verdict", {"checker": f"lean {lean.version}", "stages": verdict.recorded()})
     return verdict
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     right: Mapping[str, bool]
-    """The theorems to ask about, and whether each states what is required."""
+    """The theorems to ask about, and whether the text states what is required."""
     notes: Sequence[str]
     """What is wrong with those that do not."""
 
@@ -72,28 +71,43 @@ def _wanted(problem: LeanProblem, text: str) -> _Wanted:
     )
 
 
-def _judge(problem: LeanProblem, script: Script, said: Sequence[Diagnostic], wanted: _Wanted) -> Verdict:
-    errors = [d for d in said if d.severity == "error" and d.line <= script.candidate_lines]
-    if errors:
-        return does_not_compile(quoted(errors, script.text))
-    axioms = read_axioms(said, script)
-    passed = sum(name in axioms and _is_sound(axioms[name]) for name in script.asked)
-    stated = [name for name, right in wanted.right.items() if right and name in axioms]
-    unsound = [name for name in stated if not _is_sound(axioms[name])]
+def _fixed(problem: LeanProblem) -> str:
+    return "\n".join([*problem.theorems.values(), *problem.given, problem.skeleton])
+
+
+def _own(problem: LeanProblem) -> Collection[str]:
+    """Return the names that an answer declares: the theorems, the program, and what it is given."""
+    given = [d.name for text in (*problem.given, problem.skeleton) for d in read_declarations(text)]
+    return {*problem.theorems, *problem.free, *filter(None, given)}
+
+
+def _judge(questions: Questions, checked: Checked, wanted: _Wanted, text: str) -> Verdict:
+    errors = [d for d in checked.errors if d.severity == "error"]
+    if errors or checked.refused:
+        return does_not_compile([*quoted(errors, text), *([checked.refused] if checked.refused else [])])
+    found = checked.compared
+    passed = sum(name in found and found[name].stated and _is_sound(found[name].axioms) for name in questions.tests)
+    stated = [name for name, right in wanted.right.items() if right and name in found and found[name].stated]
+    unsound = [name for name in stated if not _is_sound(found[name].axioms)]
     shares: dict[Stage, float] = {"gate": 1.0, "compiles": 1.0}
-    if problem.tests:
-        shares["tests"] = passed / len(problem.tests)
+    if questions.tests:
+        shares["tests"] = passed / len(questions.tests)
     shares["statements"] = len(stated) / len(wanted.right) if wanted.right else 0.0
     shares["assumptions"] = 1 - len(unsound) / len(stated) if stated else 0.0
+    other = [
+        f"`{name}`: {found[name].why}."
+        for name, right in wanted.right.items()
+        if right and name in found and found[name].why
+    ]
     return Verdict(
         shares,
         {
             "tests": [
-                f"{len(problem.tests) - passed} of {len(problem.tests)} hidden tests fail; compare with the description."
+                f"{len(questions.tests) - passed} of {len(questions.tests)} hidden tests fail; compare with the description."
             ],
-            "statements": wanted.notes,
+            "statements": [*wanted.notes, *other],
             "assumptions": [
-                f"`{name}` assumes {', '.join(sorted(set(axioms[name]) - ALLOWED_AXIOMS))}." for name in unsound
+                f"`{name}` assumes {', '.join(sorted(set(found[name].axioms) - ALLOWED_AXIOMS))}." for name in unsound
             ],
         },
         reached_end=True,

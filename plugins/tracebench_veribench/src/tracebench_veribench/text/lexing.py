@@ -36,7 +36,10 @@ LEAN = Lexicon(
     "--",
     backslash_escapes=True,
     strings_in_comments=False,
-    literal=re.compile(r"(?<![\w'])'(?:\\.[^']*|[^'\\\n])'"),
+    literal=re.compile(
+        r"""(?<![\w'!?\u1d62-\u1d6a\u2080-\u209c\u2100-\u214f])'(?:\\.[^']*|[^'\\\n])'"""  # a character, not the end of a name
+        r"""|(?<![\w.])r(\#*)"(?s:.*?)"\1"""  # a raw string
+    ),
 )
 
 
