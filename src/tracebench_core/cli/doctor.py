@@ -21,6 +21,14 @@ def register(app: typer.Typer) -> None:
 
 def doctor(
     *,
+    participant: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="WHO",
+            help="Look from the place of a candidate, agent, command, trainer, guide or viewer-user.",
+        ),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="Check what this config needs.")
     ] = None,
@@ -29,6 +37,9 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Check what this machine has. Exits 3 when something that is needed is missing."""
+    if participant is not None:
+        _look_as(participant, as_json=as_json)
+        return
     from tracebench_core.builtin.hosting import open_host
     from tracebench_core.config import load_config
     from tracebench_core.engine.doctor import diagnose
@@ -49,3 +60,23 @@ def doctor(
     if lacking:
         output.note(f"Missing: {', '.join(row.name for row in lacking)}.")
         raise typer.Exit(MISSING)
+
+
+def _look_as(participant: str, *, as_json: bool) -> None:
+    """Print what a participant of a run can read, write, connect to, signal and spend here, as a probe in its place found it."""
+    from tracebench_core.api.reaching import PARTICIPANTS, reach
+    from tracebench_core.errors import UsageError
+
+    who = next((name for name in PARTICIPANTS if name == participant), None)
+    if who is None:
+        raise UsageError(
+            f"`--as {participant}` is none of {', '.join(PARTICIPANTS)}.",
+            hint=f"trace-bench doctor --as {PARTICIPANTS[0]}",
+        )
+    found = reach(who)
+    if as_json:
+        output.document("doctor-as", participant=who, reach=found)
+        return
+    width = max(map(len, found))
+    for row, answer in found.items():
+        output.line(f"{row:<{width}}  {answer}")
