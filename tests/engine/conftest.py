@@ -85,7 +85,13 @@ def prints(problem, settings):
     print("hello from the job")
     find(problem)
 
-TRAINERS = {f.__name__: trainer(f) for f in (raises, hangs, sleeps, quits, exits, swallows, deaf, daemon, wanders, prints)}
+def strays(problem, settings):
+    for x in (0.0, 2.0, 3.0): problem.evaluate({"x": x})
+
+def mixes(problem, settings):
+    for x in (0.0, 0.5, 2.0): problem.evaluate({"x": x})
+
+TRAINERS = {f.__name__: trainer(f) for f in (raises, hangs, sleeps, quits, exits, swallows, deaf, daemon, wanders, prints, strays, mixes)}
 globals().update(TRAINERS)
 
 class Lab:
@@ -102,11 +108,17 @@ def build_text(): return Lab(lambda x: "great")
 def build_raises():
     def guide(x): raise KeyError("lost")
     return Lab(guide)
+def build_flaky():
+    def guide(x):
+        if x > 1: raise KeyError("changed")
+        return Feedback(score=x)
+    return Lab(guide)
 def build_never(): raise RuntimeError("cannot load")
 
 @hookimpl
 def tracebench_tasks():
-    return [TaskSpec(name=n, loader=f"fake_lab:build_{n}", title=n) for n in ("fine", "nan", "none", "text", "raises", "never")] + [
+    names = ("fine", "nan", "none", "text", "raises", "flaky", "never")
+    return [TaskSpec(name=n, loader=f"fake_lab:build_{n}", title=n) for n in names] + [
         TaskSpec(name="needy", loader="fake_lab:build_fine", title="needy",
                  requires=(Requirement(kind="module", name="not_there", hint="pip install not_there"),))]
 

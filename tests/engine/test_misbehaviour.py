@@ -154,3 +154,23 @@ def test_a_job_that_finds_and_prints_nothing_is_a_folder_of_three_files(lab: Lab
     }
     assert files["NoOp"] == {"events.jsonl", "job_meta.json", "results.json"}
     assert files["prints"] - files["NoOp"] == {"artifacts", "stdout.log"}
+
+
+def test_a_task_that_raises_on_every_changed_candidate_fails_the_job_with_line_and_count(lab: Lab) -> None:
+    summary = lab("lab:flaky", "strays")
+
+    result = only(summary)
+    assert (summary.exit_code, result.status) == (1, "failed")
+    assert result.error is not None
+    words = "every changed candidate met an exception of the task: 2 of 3 evaluations raised KeyError (line "
+    assert words in result.error.message
+    assert result.error.message.endswith(" of fake_lab.py)")
+    assert result.evaluations_by_status == {"invalid": 2, "ok": 1}
+    assert [(place.type, place.count) for place in result.exceptions] == [("KeyError", 2)]
+
+
+def test_a_task_that_raises_on_some_candidates_is_told_and_the_job_is_scored(lab: Lab) -> None:
+    result = only(lab("lab:flaky", "mixes"))
+
+    assert (result.status, result.score_test) == ("ok", 0.5)
+    assert [(place.type, place.count) for place in result.exceptions] == [("KeyError", 1)]

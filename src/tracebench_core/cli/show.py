@@ -124,6 +124,21 @@ def _row(result: JobResult) -> tuple[str, ...]:
     return (*what, *map(output.number, scores), *counts, output.number(used.usd), output.number(result.time_seconds))
 
 
+def by_status(result: JobResult) -> str:
+    """Return how a job's evaluations came out, where not all of them are `ok`."""
+    counts = result.evaluations_by_status
+    return ", ".join(f"{n} {status}" for status, n in counts.items()) if set(counts) - {"ok"} else ""
+
+
+def raised(result: JobResult) -> str:
+    """Return what code of the task raised under a job's evaluations, and where."""
+    total = sum(result.evaluations_by_status.values())
+    return "; ".join(
+        f"{place.count} of {total} evaluations raised {place.type} (line {place.line} of {place.file})"
+        for place in result.exceptions
+    )
+
+
 def spent_text(spent: dict[str, Any] | None) -> str:
     """Return spending as a sentence: the total, then each role and model; nothing where nothing is known, or no call was made."""
     if spent is None or not spent["by"]:
@@ -167,6 +182,8 @@ def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
         "test": f"{output.number(result.score_test_initial)} -> {output.number(result.score_test)}",
         "used": f"{result.used.evaluations} evaluations, {result.used.llm_calls} calls, {result.used.tokens} tokens,"
         f" {output.number(result.used.usd)} USD, {result.time_seconds:.2f} s",
+        "evaluated": by_status(result),
+        "raised": raised(result),
         "spent": spent_text(run.spent(spec.job_id)),
         "calibrated": result.calibration or "",
         "feedback": result.feedback,

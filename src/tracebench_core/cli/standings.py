@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tracebench_core.api.console import output
@@ -51,8 +51,25 @@ def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
     if sys.stdout.isatty():
         _curves([run], found)
     output.line("")
-    for sentence in [*unequal_use(found), *_flags(run), *_overshoot(run)]:
+    for sentence in [*unequal_use(found), *_evaluations(run), *_flags(run), *_overshoot(run)]:
         output.note(sentence.replace("`--at", f"`trace-bench compare {run.run_id} --at"))
+
+
+def _evaluations(run: Run) -> Iterator[str]:
+    """Yield how each trainer's evaluations came out where not all are `ok`, and what code of a task raised under them."""
+    statuses: dict[str, Counter[str]] = defaultdict(Counter)
+    places: dict[str, Counter[str]] = defaultdict(Counter)
+    for result in run.results.values():
+        statuses[result.trainer_id].update(result.evaluations_by_status)
+        for place in result.exceptions:
+            places[result.task_id][f"{place.type} (line {place.line} of {place.file})"] += place.count
+    for trainer, counts in statuses.items():
+        if set(counts) - {"ok"}:
+            yield f"Evaluations by {trainer}: {', '.join(f'{n} {status}' for status, n in counts.most_common())}."
+    for task, found in places.items():
+        total = sum(sum(r.evaluations_by_status.values()) for r in run.results.values() if r.task_id == task)
+        raised = "; ".join(f"{n} raised {what}" for what, n in found.most_common(3))
+        yield f"Exceptions in the code of {task}: of {total} evaluations {raised}."
 
 
 def _flags(run: Run) -> list[str]:

@@ -17,7 +17,7 @@ from tracebench_core.contracts import EvaluationFailed, Guide, NotMeasured, Task
 from tracebench_core.engine.bounded import Overdue, bounded
 from tracebench_core.engine.context import EvaluationContext
 from tracebench_core.errors import ModelError, TraceBenchError
-from tracebench_core.specs import Bounds, Example, Feedback, TaskSpec, Values
+from tracebench_core.specs import Bounds, Example, Feedback, Raised, TaskSpec, Values
 
 WORDS = 8000
 """Longest feedback text kept, in characters: the beginning and the end of a longer one."""
@@ -45,6 +45,8 @@ class Failure:
     """For the initial candidate it is no bug of the task."""
     status: Literal["invalid", "timeout"] = "invalid"
     """Of the feedback, where it is the candidate's."""
+    raised: Raised | None = None
+    """Where code of the task raised what no task means to raise."""
 
 
 def attempt(
@@ -123,7 +125,14 @@ def classify(err: Exception) -> Feedback | Failure:
             return Failure("suspect", describe_error(err), retry=True, blameless=True)
         case TraceBenchError():
             return Failure("infrastructure", describe_error(err), retry=False)
-    return Failure("suspect", describe_error(err), retry=True)
+    return Failure("suspect", describe_error(err), retry=True, raised=_place(err))
+
+
+def _place(err: Exception) -> Raised | None:
+    frames = traceback.extract_tb(err.__traceback__)
+    if not frames:
+        return None
+    return Raised(type=type(err).__name__, file=Path(frames[-1].filename).name, line=frames[-1].lineno or 0)
 
 
 def describe_error(err: BaseException) -> str:

@@ -291,6 +291,8 @@ def _unsound(
                 "NothingScored",
                 f"none of {problem.taken} evaluations earned a score, the last: {problem.last_failure}",
             )
+        if words := problem.mishaps.verdict():
+            return "TaskRaised", words
     missed = next((calls for calls in context.recorder.answers.values() if calls.missed and calls.answered), None)
     if missed is not None:
         return RecordingLeft.__name__, missed.last_failure

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 from tracebench_core.contracts import SIDE_BY_SIDE, Optimizer, Task, Trainer
 from tracebench_core.engine.archive import Archive
 from tracebench_core.engine.despair import Despair
+from tracebench_core.engine.mishaps import Mishaps
 from tracebench_core.engine.sections import Sections
 from tracebench_core.engine.setup import Setup
 from tracebench_core.engine.tickets import PendingEvaluation
@@ -77,6 +78,7 @@ class MeteredProblem:
         self.scored = 0
         """Evaluations that count for something: feedback that is `ok`, or a failure where the task has a worst score."""
         self.last_failure = ""
+        self.mishaps = Mishaps()
         self._steps = 0
         self._tickets: deque[PendingEvaluation] = deque()
         self._askers = 0
@@ -375,6 +377,7 @@ class MeteredProblem:
                 self.scored += 1
             else:
                 self.last_failure = f"{result.feedback.status}: {result.feedback.text}"
+            self.mishaps.take(candidate.id, result)
             self._recorder.evaluation(candidate.id, result, step=pending.step)
             if self.unmeasured == self._taken >= HOPELESS_EVALUATIONS:
                 raise NothingMeasured(f"none of {self._taken} evaluations could be measured: {self.last_reason}")

@@ -164,6 +164,7 @@ class Recorder:
             step=step,
             reused=result.reused,
             reused_from=result.reused_from,
+            raised=result.raised,
         )
         if result.key and not result.reused:
             event = event.model_copy(update={"digest": digest_of(result.key, event)})

@@ -254,7 +254,11 @@ class EvaluationService:
         else:
             feedback = found.model_copy(update={"score": self._worst})
         result = ExampleResult(
-            example=work.example.id, split=work.split, feedback=feedback, seconds=time.perf_counter() - started
+            example=work.example.id,
+            split=work.split,
+            feedback=feedback,
+            seconds=time.perf_counter() - started,
+            raised=found.raised if isinstance(found, Failure) else None,
         )
         if feedback.status != "not_measured":
             if work.candidate.id == self._initial.id:
