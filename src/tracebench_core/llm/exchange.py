@@ -44,6 +44,8 @@ class ChatRequest:
     """Tokens set aside for prompt and answer; None where nothing limits the answer."""
     is_strict: bool = False
     """A cap that it counts against may not be passed: whatever nobody counted is filed at its worst."""
+    raw: bytes = b""
+    """The messages as they are sent, where they are so long that they were serialised elsewhere."""
     left_out: tuple[str, ...] = ()
     """What the caller sent that is not passed on, and that is no error."""
 

@@ -17,7 +17,7 @@ from tracebench_core.llm.models import model_config, names_of
 from tracebench_core.llm.prices import PriceTable
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.llm.turns import Place
-from tracebench_core.specs import LLMConfig, Message, ModelIdentity
+from tracebench_core.specs import LLMConfig, Message, ModelIdentity, Role
 
 MOST_CHOICES = 128
 
@@ -43,10 +43,13 @@ class Asked:
     kind: Kind = "chat"
     place: Place | None = None
     """Among equal requests, where the caller tells it; else it is that of arrival."""
+    raw: tuple[bytes, ...] = ()
+    """The conversations as they are sent, where they are so long that they were serialised elsewhere."""
     left_out: tuple[str, ...] = ()
     """Names of what the caller sent that is not passed on, and that is no error."""
     own: Mapping[str, Any] = field(default_factory=dict)
     """What only the wire needs, to write the answer."""
+    _digests: list[str] = field(default_factory=list, init=False, compare=False)
 
     @property
     def calls(self) -> int:
@@ -59,6 +62,17 @@ class Asked:
         sampling = self.sampling if self.kind == "embedding" else limited(self.sampling, MOST_TOKENS)
         name = self.model.identity.model
         return [weigh(body_of(name, m, sampling, kind=self.kind, stream=self.stream)) for m in self.conversations]
+
+    def digests(self, role: Role) -> list[str]:
+        """Return what names each conversation, once told for good."""
+        if not self._digests:
+            self._digests.extend(
+                request_digest(
+                    identity=self.model.identity, role=role, messages=messages, sampling=self.sampling, kind=self.kind
+                )
+                for messages in self.conversations
+            )
+        return self._digests
 
     def demand(self, prices: PriceTable) -> Demand:
         """Return what it may cost at most."""
@@ -79,9 +93,7 @@ class Asked:
         messages, weight = self.conversations[index], self.weights[index]
         prompt = weight.worst if grant.is_strict else weight.usual
         place = self.place and Place(self.place.section, self.place.offset * self.choices + choice)
-        digest = request_digest(
-            identity=self.model.identity, role=claims.role, messages=messages, sampling=self.sampling, kind=self.kind
-        )
+        digest = self.digests(claims.role)[index]
         return ChatRequest(
             job_id=claims.job_id,
             seed=claims.seed,
@@ -100,6 +112,7 @@ class Asked:
             most=weight.worst,
             reserved=None if grant.limit is None else prompt + grant.limit,
             is_strict=grant.is_strict,
+            raw=self.raw[index] if self.raw else b"",
             left_out=self.left_out,
         )
 

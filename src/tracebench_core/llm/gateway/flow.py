@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from starlette.requests import Request
@@ -15,13 +16,16 @@ from tracebench_core.llm.gateway.accounts import Account
 from tracebench_core.llm.gateway.admission import CallerGone, IsGone
 from tracebench_core.llm.gateway.asked import Asked
 from tracebench_core.llm.gateway.errors import Failure, Refused, failed, refused, rejected
-from tracebench_core.llm.gateway.reading import BadRequest, read_object
+from tracebench_core.llm.gateway.large import SMALL, Hold, Wanted, declared_size, understand
+from tracebench_core.llm.gateway.reading import LARGEST_BODY, BadRequest, parse_object, read_body
 from tracebench_core.llm.gateway.service import Service
 from tracebench_core.llm.gateway.wire.base import Answer, StreamWriter, Wire
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.llm.turns import HEADER, read_place
 
 T = TypeVar("T")
+LONGEST_LENGTH = 12
+"""Digits of a length."""
 PATIENT_REFUSALS = 20
 """Refusals that are answered at once; a client that loops on waits ever longer and loses its connection each time."""
 LONGEST_PENALTY = 5.0
@@ -42,22 +46,38 @@ class Ended(Exception):  # noqa: N818 - the job ended; nothing went wrong
 
 async def converse(request: Request, *, wire: Wire, service: Service, caller: Caller) -> Response:
     """Answer one request."""
-    try:
-        asked = wire.read(
-            await read_object(request), claims=caller.claims, llm=service.settings.llm_of(caller.claims.variant)
-        )
-        asked = replace(asked, place=read_place(request.headers.get(HEADER, "")))
-        service.check_priced(caller.claims, asked.model.identity)
-    except BadRequest as error:
-        return respond(wire, rejected(str(error), status=error.status))
-    try:
-        turn = _Turn(service, caller, asked, request.is_disconnected)
-        if asked.stream:
-            return await _streamed(turn, wire)
-        answers = await turn.follow(turn.run(None))
-    except (ProviderError, Refused, CallerGone, Ended) as error:
-        return respond(wire, await _failure(error, caller.account))
-    return JSONResponse(wire.whole(asked, answers))
+    with ExitStack() as holds:
+        try:
+            asked = await _read(request, wire, service, caller, holds)
+            service.check_priced(caller.claims, asked.model.identity)
+        except BadRequest as error:
+            return respond(wire, rejected(str(error), status=error.status))
+        try:
+            turn = _Turn(service, caller, asked, request.is_disconnected)
+            if asked.stream:
+                return await _streamed(turn, wire, holds.pop_all())
+            answers = await turn.follow(turn.run(None))
+        except (ProviderError, Refused, CallerGone, Ended) as error:
+            return respond(wire, await _failure(error, caller.account))
+        return JSONResponse(wire.whole(asked, answers))
+
+
+async def _read(request: Request, wire: Wire, service: Service, caller: Caller, holds: ExitStack) -> Asked:
+    """Return what a request asks for; a large body waits for room, which it takes until `holds` is closed."""
+    held: list[Hold] = []
+
+    async def make_room(size: int) -> None:
+        if size > SMALL and not held:
+            held.append(await service.room.take(caller.claims.job_id, declared_size(request.headers)))
+            holds.callback(held[0].release)
+
+    declared = request.headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit() and len(declared) < LONGEST_LENGTH:
+        await make_room(min(int(declared), LARGEST_BODY))
+    body = await read_body(request, make_room)
+    place = read_place(request.headers.get(HEADER, ""))
+    wanted = Wanted(wire, caller.claims, service.settings.llm_of(caller.claims.variant), place)
+    return await service.reader.read(wanted, body) if held else understand(wanted, parse_object(body))
 
 
 def respond(wire: Wire, failure: Failure) -> JSONResponse:
@@ -152,10 +172,11 @@ class _Turn:
         return answer
 
 
-async def _streamed(turn: _Turn, wire: Wire) -> Response:
+async def _streamed(turn: _Turn, wire: Wire, holds: ExitStack) -> Response:
     """Begin to answer with the first piece: until then, a failure still has a status code of its own."""
     queue: asyncio.Queue[Queued] = asyncio.Queue()
     feeding = asyncio.create_task(_feed(turn, queue))
+    feeding.add_done_callback(lambda _: holds.close())
     first = await queue.get()
     if isinstance(first, Exception):
         raise first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn
 
 from starlette.requests import ClientDisconnect, Request
@@ -32,7 +33,15 @@ async def read_object(request: Request) -> dict[str, Any]:
     Raises:
         BadRequest: with the status 400, 408 or 413.
     """
-    body = await _body(request)
+    return parse_object(await read_body(request))
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that a body holds.
+
+    Raises:
+        BadRequest: when it holds none that can be passed on.
+    """
     try:
         data = json.loads(body, parse_constant=_refuse_constant, parse_int=_whole)
     except RecursionError:
@@ -47,7 +56,12 @@ async def read_object(request: Request) -> dict[str, Any]:
     return data
 
 
-async def _body(request: Request) -> bytes:
+async def read_body(request: Request, before: Callable[[int], Awaitable[None]] | None = None) -> bytes:
+    """Return a request's body; `before` is awaited with the size so far before more of it is read.
+
+    Raises:
+        BadRequest: with the status 400, 408 or 413.
+    """
     declared = request.headers.get("content-length", "0")
     if declared.isascii() and declared.isdigit() and (len(declared) > 12 or int(declared) > LARGEST_BODY):  # noqa: PLR2004
         raise BadRequest(f"the request is larger than {LARGEST_BODY} bytes", status=413)
@@ -60,6 +74,8 @@ async def _body(request: Request) -> bytes:
                 if size > LARGEST_BODY:
                     raise BadRequest(f"the request is larger than {LARGEST_BODY} bytes", status=413)
                 pieces.append(piece)
+                if before is not None:
+                    await before(size)
     except TimeoutError:
         raise BadRequest(f"the request did not arrive within {BODY_SECONDS:g} s", status=408) from None
     except ClientDisconnect:

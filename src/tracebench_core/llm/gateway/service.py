@@ -23,6 +23,7 @@ from tracebench_core.llm.gateway.admission import Admission, IsGone
 from tracebench_core.llm.gateway.asked import Asked
 from tracebench_core.llm.gateway.echo import WithoutEcho
 from tracebench_core.llm.gateway.errors import Refused
+from tracebench_core.llm.gateway.large import Reader, Room
 from tracebench_core.llm.gateway.ledger import Ledger
 from tracebench_core.llm.gateway.limits import Limits
 from tracebench_core.llm.gateway.meter import at_least, cost, estimate, is_credible, measure
@@ -74,6 +75,7 @@ class Service:
         self._cache = cache
         self._finished = finished
         self._secrets = tuple(settings.environ.values())
+        self.room, self.reader = Room(), Reader(settings.environ)
         self._provider = WithoutEcho(provider, self._secrets)
         self._rng = random.Random(settings.seed)  # noqa: S311 - jitter
         real = settings.mode == "real"

@@ -54,6 +54,17 @@ def serialise(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def serialise_messages(messages: list[Message]) -> bytes:
+    """Return messages as they stand in a body."""
+    return json.dumps(messages, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def with_messages(body: dict[str, Any], raw: bytes) -> bytes:
+    """Return a body as it is sent, with messages that are serialised already."""
+    head = serialise({name: value for name, value in body.items() if name != "messages"})
+    return b"".join((head[:-1], b',"messages":', raw, b"}"))
+
+
 def weigh(body: Mapping[str, Any]) -> Weight:
     """Return what the body of a request weighs."""
     messages: list[dict[str, Any]] = body.get("messages") or ()  # type: ignore[assignment]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from tracebench_core.llm.gateway.providers.failures import LONGEST_MESSAGE, retr
 from tracebench_core.llm.gateway.providers.keys import provider_key
 from tracebench_core.llm.gateway.providers.pieces import StreamedMessage
 from tracebench_core.llm.gateway.providers.usage import read_usage
-from tracebench_core.llm.gateway.weight import body_of, serialise
+from tracebench_core.llm.gateway.weight import body_of, serialise, with_messages
 from tracebench_core.llm.models import LOOPBACK
 from tracebench_core.llm.routing import direct_address
 from tracebench_core.specs import LLMConfig
@@ -69,8 +70,11 @@ class DirectProvider:
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         session = self._session(is_local=urlsplit(url).hostname in LOOPBACK)
         body = body_of(request.identity.model, request.messages, request.sent(), kind=request.kind, stream=stream)
-        content = serialise(body)
-        return session.post(url + PATHS[request.kind], data=content, headers=headers, allow_redirects=False)
+        content = with_messages(body, request.raw) if request.raw else serialise(body)
+        given = (
+            io.BytesIO(content) if request.raw else content
+        )  # sent in pieces; whole, its rest is moved with each of them
+        return session.post(url + PATHS[request.kind], data=given, headers=headers, allow_redirects=False)
 
     def _session(self, *, is_local: bool) -> aiohttp.ClientSession:
         """Return the session for servers on this machine, which no proxy stands before, or for all others."""
