@@ -12,6 +12,7 @@ from typing import Literal
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobResult, JobSpec
+from tracebench_core.store import witness
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.eventlog import EventLog, read_events
 from tracebench_core.store.files import TEMPORARY_SUFFIX, read_lines
@@ -142,12 +143,14 @@ def _check_against_events(
         way: Way = "accept" if committed and has_result else "nothing"
         yield _finding("no-events", layout.events, layout, "nothing bears out this result", way)
         return
-    yield from _check_result(layout, reduced, end=end, has_result=has_result)
+    yield from _check_result(layout, reduced, end=end, has_result=has_result, trust=trust)
     yield from _check_meta_status(layout, end.status if end is not None and has_result else reduced.result.status)
     yield from _check_states(layout, reduced.log)
 
 
-def _check_result(layout: JobLayout, reduced: Reduced, *, end: EndRecord | None, has_result: bool) -> Iterator[Finding]:
+def _check_result(
+    layout: JobLayout, reduced: Reduced, *, end: EndRecord | None, has_result: bool, trust: Trust
+) -> Iterator[Finding]:
     if end is not None and end.digest:
         if not has_result:
             if reduced.demands(end.digest):
@@ -160,10 +163,24 @@ def _check_result(layout: JobLayout, reduced: Reduced, *, end: EndRecord | None,
             words = "they do not reduce to the result, which is as the journal vouches for"
             yield _finding("unproven-events", layout.events, layout, words, "accept")
         return
+    if end is None and is_doubtful(layout, reduced, trust=trust):
+        words = "it is not what the job's events reduce to, or not what the index of files knows, and no journal vouches for either"
+        yield _finding("lost-result", layout.results, layout, words, "repair" if layout.events.exists() else "resume")
+        return
     if not has_result or not reduced.demands_file(layout):
         yield _finding("stale-result", layout.results, layout, "it is not what the job's events reduce to", "repair")
     if end is None:
         yield _finding("uncommitted", layout.results, layout, "no journal declares this result finished", "repair")
+
+
+def is_doubtful(layout: JobLayout, reduced: Reduced, *, trust: Trust) -> bool:
+    """Say whether a job that no journal declares finished has files of which it cannot be told which are right.
+
+    They are set aside, and the job is run again. Events that the index vouches for are right, and the result follows from them.
+    """
+    if witness.vouches_for_events(layout, trust=trust):
+        return False
+    return witness.speaks_against(layout, trust=trust) or (layout.results.exists() and not reduced.demands_file(layout))
 
 
 def _check_meta_status(layout: JobLayout, status: str) -> Iterator[Finding]:
@@ -176,11 +193,14 @@ def check_journals(layout: RunLayout, *, trust: Trust) -> Iterator[Finding]:
     for damage in trust.damage:
         words = f"{damage.lines} of its lines were changed, or are missing, doubled or out of place"
         yield Finding("damaged", damage.path, words, "accept")
+    for loss in witness.losses(layout, trust=trust):
+        code: Code = "damaged" if (layout.path / loss.path).exists() else "lost"
+        yield Finding(code, loss.path, loss.words, "accept")
     for name in trust.torn:
         yield Finding("torn-line", name, "a line that a crash cut short; readers skip it", "nothing")
     for name, path in layout.growing().items():
         if not trust.is_intact(layout, name, trust.seals.get(name)):
-            code: Code = "damaged" if path.exists() else "lost"
+            code = "damaged" if path.exists() else "lost"
             yield Finding(code, name, "it is not what the journal sealed", "accept")
     lines = read_lines(layout.control)
     bad = sum(1 for line in lines.lines if not _is_json(line))

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobSpec
-from tracebench_core.store import checks, files
+from tracebench_core.store import checks, files, witness
 from tracebench_core.store.aside import set_aside
 from tracebench_core.store.checks import Finding
 from tracebench_core.store.commit import commit
@@ -69,8 +69,6 @@ def repair_run(run_dir: Path) -> list[Finding]:
         _restore_meta(layout, trust)
         _mend(layout.control)
         with Journal(layout) as journal:
-            if not trust.meta and layout.mirror.is_file():
-                declare_meta(layout, journal)  # the journal was lost
             commit(layout, list(_repaired(layout, jobs, trust=trust)), journal=journal)
             for entry in changed_keeps(layout, trust=trust):
                 set_aside(layout, layout.path / entry.path)
@@ -91,10 +89,12 @@ def accept_losses(run_dir: Path) -> list[Finding]:
     losses = [finding for finding in check_run(run_dir) if finding.mended_by == "accept"]
     if losses:
         with RunLock(layout), Journal(layout) as journal:
+            if witness.is_lost(layout, trust=read_trust(layout)):
+                declare_meta(layout, journal)  # it begins anew
             for path in dict.fromkeys(finding.path for finding in losses):
                 journal.accepted(path, seal_of(layout.path / path))
             trust = read_trust(layout)
-            write_files_index(layout, trust=trust)
+            write_files_index(layout, trust=trust, is_accepted=True)
             journal.indexed(seal_of(layout.files_index))
     return losses
 
@@ -162,6 +162,12 @@ def _repair_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> EndRecord |
     reduced = checks.reduce_folder(layout, job)
     if not reduced.log.events or not (reduced.complete or layout.results.exists()):
         return None
+    if end is None and checks.is_doubtful(layout, reduced, trust=trust):
+        for path in (layout.results, layout.events):
+            set_aside(layout.run, path)
+        return None
+    if end is None and not layout.results.exists() and not witness.vouches_for_events(layout, trust=trust):
+        return None  # nothing vouches for the events: the job is run again
     mend_states(layout, reduced.log.events)
     if not reduced.demands_file(layout):
         set_aside(layout.run, layout.results)

@@ -13,9 +13,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tracebench_core.store import files
+from tracebench_core.store import files, witness
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.seal import Seal, seal_of
 from tracebench_core.store.trust import Trust
@@ -44,14 +44,17 @@ class IndexedFile(NamedTuple):
         return Seal(self.size, self.sha256)
 
 
-def write_files_index(layout: RunLayout, *, trust: Trust | None = None) -> None:
+def write_files_index(layout: RunLayout, *, trust: Trust | None = None, is_accepted: bool = False) -> None:
     """List every file of the run, one line each, but for those that `iter_paths` leaves out.
 
-    With `trust`, files that only the index vouches for keep their entry when they changed or went since.
+    With `trust`, files that only the index vouches for keep their entry when they changed or went since; and unless a person has accepted
+    it, so does a journal that was cut since.
     """
     held = [] if trust is None else [*changed_keeps(layout, trust=trust)]
     files.make_dir(layout.meta)
-    files.write_whole(layout.files_index, _index_lines(_merged(iter_files(layout), held)))
+    files.write_whole(
+        layout.files_index, _index_lines(_merged(iter_files(layout), held), witness.heads(layout, anew=is_accepted))
+    )
 
 
 def _merged(found: Iterable[IndexedFile], held: Iterable[IndexedFile]) -> Iterator[IndexedFile]:
@@ -145,14 +148,14 @@ def differences(layout: RunLayout, listed: Iterable[IndexedFile]) -> Mapping[str
     }
 
 
-def _index_lines(entries: Iterable[IndexedFile]) -> Iterator[bytes]:
+def _index_lines(entries: Iterable[IndexedFile], journals: Mapping[str, Any]) -> Iterator[bytes]:
     yield b'{\n  "files": [\n'
     separator = ""
     for many in _batches(entries):
         lines = (f'{_ENTRY}{json.dumps(e.path)}, "size": {e.size}, "sha256": "{e.sha256}"}}' for e in many)
         yield (separator + ",\n".join(lines)).encode()
         separator = ",\n"
-    yield b"\n  ]\n}\n"
+    yield b'\n  ],\n  "journals": ' + json.dumps(journals).encode() + b"\n}\n"
 
 
 def _batches(entries: Iterable[IndexedFile]) -> Iterator[list[IndexedFile]]:

@@ -158,13 +158,31 @@ def sum_of(plain: bytes) -> str:
     return hashlib.sha256(plain + b"}").hexdigest()[:_SUM_DIGITS]
 
 
-def _next_number(journal: Path) -> int:
-    """Return the number of the next line: one more than that of the last sound one, else the number of lines."""
+def sum_at(line: bytes) -> str:
+    """Return the sum that a sound line ends with."""
+    return line[-_END_DIGITS + len(_SUM) : -len(b'"}')].decode("latin-1")
+
+
+def number_of(record: Any) -> int | None:  # JSON as it was read
+    """Return the number of a record; None where it has none that a journal can have given."""
+    number = record.get("n") if isinstance(record, dict) else None
+    return number if type(number) is int and number >= 0 else None
+
+
+def last_sound_line(journal: Path) -> bytes | None:
+    """Return the last line that is as it was written, with a number; None where there is none."""
     with journal.open("rb") as content:
         content.seek(max(0, content.seek(0, os.SEEK_END) - _TAIL))
         tail = content.read().split(b"\n")
     for lines in (tail, files.read_lines(journal).lines):  # a line that the tail begins within is not sound
         for line in reversed(lines):
-            if is_sound(line):
-                return int(json.loads(line)["n"]) + 1
-    return len(files.read_lines(journal).lines)
+            if is_sound(line) and number_of(json.loads(line)) is not None:
+                return line
+    return None
+
+
+def _next_number(journal: Path) -> int:
+    """Return the number of the next line: one more than that of the last sound one, else the number of lines."""
+    line = last_sound_line(journal)
+    number = number_of(json.loads(line)) if line is not None else None
+    return number + 1 if number is not None else len(files.read_lines(journal).lines)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
 from tracebench_core.specs import JobStatus
-from tracebench_core.store.journal import EndRecord, has_sum, is_sound, sum_of
+from tracebench_core.store.journal import EndRecord, has_sum, is_sound, number_of, sum_of
 from tracebench_core.store.seal import Seal
 
 STATUSES: Mapping[str, JobStatus] = MappingProxyType({status: status for status in get_args(JobStatus)})
@@ -22,6 +22,8 @@ _FINISHED = re.compile(
 )
 """An end record as `Journal` writes it, of which a run may have 100,000; one that looks otherwise is read as JSON."""
 _AFTER = len(',"sum":"0123456789abcdef"}\n')
+_END = b'"}'
+"""Of a line that was written whole."""
 _BUFFER = 1 << 20
 
 
@@ -44,6 +46,7 @@ class JournalReader:
         self._expected: int | None = None
         self._seen: set[int] = set()
         self._unsound = 0
+        self._garbled = 0
         self._is_of_older: bool | None = None
 
     def __iter__(self) -> Iterator[TimedEnd | Mapping[str, Any]]:
@@ -71,16 +74,21 @@ class JournalReader:
     def _read(self, line: bytes) -> Iterator[Mapping[str, Any]]:
         if self._is_of_older is None:
             self._is_of_older = not has_sum(line)
-        if not is_sound(line):
-            if self._expected is None and not has_sum(line):
-                yield from parsed(line)  # written by an older version
+        record = next(parsed(line), None)
+        number = number_of(record) if is_sound(line) else None
+        if number is None or record is None:
+            if self._expected is None and not has_sum(line) and record is not None:
+                yield record  # written by an older version
+            elif has_sum(line) and line.endswith(_END):
+                self.damage += 1  # a crash tears the end off
+                return
             self._unsound += 1
+            self._garbled += record is None
             return
-        record = json.loads(line)
-        number = int(record["n"])
         wanted = self._expected if self._expected is not None else number if self._is_of_older else 0
         if number == wanted:
-            self.torn += self._unsound > 0 and self._expected is not None
+            self.torn += self._unsound == 1 and self._expected is not None
+            self.damage += self._unsound if self._unsound > 1 and self._expected is not None else 0
         else:
             self.damage += 1
         self._expected = max(number, wanted - 1) + 1
@@ -90,7 +98,11 @@ class JournalReader:
             yield record
 
     def _end(self, *, is_torn: bool) -> None:
-        if self._expected is None or not self._unsound:
+        if self._expected is None:
+            self.damage += self._garbled - (is_torn and self._garbled > 0)
+            self.torn += is_torn and self._garbled > 0
+            return
+        if not self._unsound:
             return
         if is_torn and self._unsound == 1:
             self.torn += 1

@@ -23,6 +23,7 @@ from tracebench_core.store.reduce import reduce_job
 from tracebench_core.store.results import read_result, sealed_bytes, write_result
 from tracebench_core.store.states import stale_states
 from tracebench_core.store.trust import Trust, read_trust
+from tracebench_core.store.witness import demand_journal, speaks_against
 
 _LARGE = 1 << 16
 """Bytes of a result that is read by itself."""
@@ -64,6 +65,7 @@ def settle(
     trust = read_trust(layout, known=known)
     if journal is not None:
         trust.demand_growing(layout)
+        demand_journal(layout, trust=trust)
     finished, doubtful = _borne_out_by_digests(layout, job_ids, trust)
     adopted: list[EndRecord] = []
     distrusted: dict[str, str] = {}
@@ -120,6 +122,8 @@ def _end_of(layout: RunLayout, job_id: str, *, trust: Trust, write: bool) -> End
 def _checked_end(layout: RunLayout, job_id: str, *, trust: Trust, write: bool) -> EndRecord | None:
     declared = trust.end(job_id)
     if declared is None or not declared.digest:
+        if declared is None and speaks_against(layout.job(job_id), trust=trust):
+            raise RunDirError("no journal declares it finished, and the index of files knows other files of it")
         return _verified(layout.job(job_id), declared)
     job = layout.job(job_id)
     try:

@@ -97,7 +97,6 @@ def damage(path, content=b"{}"):
         (lambda run: damage(run.job(ID).best_state), ["stale-index", "stale-states"]),
         (lambda run: run.job(ID).state_history.unlink(), ["stale-index", "stale-states"]),
         (lambda run: write_job_meta(run.job(ID), JOBS[0], status="running"), ["stale-index", "stale-meta"]),
-        (lambda run: run.journal("main").unlink(), ["uncommitted"]),
         (lambda run: damage(run.results_csv, b""), ["stale-index", "stale-table"]),
         (lambda run: run.leaderboard_csv.unlink(), ["stale-index", "stale-table"]),
         (lambda run: damage(run.summary), ["stale-index", "stale-table"]),

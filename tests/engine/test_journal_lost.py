@@ -1,0 +1,100 @@
+"""A journal that was lost, emptied, cut or garbled is named, and nothing takes edited events for the truth in its place."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracebench_core import api
+from tracebench_core.config import parse_config
+from tracebench_core.errors import RunDirError
+from tracebench_core.store.fsck import accept_losses, check_run, repair_run
+from tracebench_core.store.journal import sum_of
+
+JOURNAL = "journal-main.jsonl"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lost")
+    config = {"tasks": ["internal:numeric_param"], "trainers": ["NoOp"], "seeds": [1, 2], "runs_dir": str(folder)}
+    return api.run(parse_config(config), stream=io.StringIO()).run_dir
+
+
+def cut(journal: Path) -> None:
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:2]))
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "deleted": Path.unlink,
+    "emptied": lambda journal: journal.write_bytes(b""),
+    "garbled": lambda journal: journal.write_bytes(bytes(range(200)) + b"\n"),
+    "cut": cut,
+}
+
+
+def forge(run: Path) -> None:
+    """Edit the events of a job, and its result as they demand it."""
+    job = sorted((run / "jobs").iterdir())[0]
+    log = job / "events.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "scored":
+            line["score"] = 99.0
+    log.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+
+
+def scores(run: Path) -> set[float | None]:
+    return {json.loads(path.read_text())["score_val_best"] for path in run.glob("jobs/*/results.json")}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_lost_journal_is_named_until_a_person_accepts_it(finished: Path, tmp_path: Path, damage: str) -> None:
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    before = scores(run)
+    DAMAGES[damage](run / JOURNAL)
+    forge(run)
+
+    for _ in range(2):
+        told = [finding for finding in check_run(run) if finding.path == JOURNAL]
+        assert [finding.mended_by for finding in told][:1] == ["accept"]
+        repair_run(run)
+        assert 99.0 not in scores(run)
+        assert b"99.0" not in (run / "results.csv").read_bytes()
+    if damage != "cut":
+        with pytest.raises(RunDirError, match="gone or emptied"):
+            api.resume(run, stream=io.StringIO())
+
+    assert JOURNAL in {finding.path for finding in accept_losses(run)}
+    assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
+    assert scores(run) == before
+    assert [finding for finding in check_run(run) if finding.mended_by != "nothing"] == []
+
+
+@pytest.mark.parametrize("number", ['"x"', "-5", "1e400", "null", "[0]"])
+def test_a_line_with_a_number_that_no_journal_gives_is_damage(finished: Path, tmp_path: Path, number: str) -> None:
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    plain = f'{{"n":{number},"t":"","kind":"settled","boot":"b"'.encode()
+    with (run / JOURNAL).open("ab") as journal:
+        journal.write(plain + b',"sum":"' + sum_of(plain).encode() + b'"}\n')  # it vouches for itself
+    assert JOURNAL in {finding.path for finding in check_run(run)}
+    repair_run(run)
+    assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
+
+
+def test_of_a_result_that_nothing_vouches_for_neither_side_is_believed(finished: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    before = scores(run)
+    cut(run / JOURNAL)
+    (run / "meta/files_index.json").unlink()
+    forge(run)
+    repair_run(run)
+    assert 99.0 not in scores(run)
+    assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
+    assert scores(run) == before
