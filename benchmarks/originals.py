@@ -157,7 +157,7 @@ def gepa_side(seeds: int, only: Sequence[str]) -> Iterator[str]:
     asked = [replace(f, title=f"{f.title}, {CALLS} calls", budget=Budget(llm_calls=CALLS)) for f in equal]
     changing = [replace(f, title=f"{f.title}, no empty reply", harms=1 - f.improves) for f in equal]
     for field in chosen((*equal, *asked, *changing), only):
-        ours = [field.run(builder("GEPA-Base", cache_evaluation=False), seed) for seed in range(seeds)]
+        ours = [field.run(builder("GEPA-Base", cache_evaluation=False, variant="paper"), seed) for seed in range(seeds)]
         theirs = [field.run(lambda seed=seed: Original(seed=seed), seed) for seed in range(seeds)]
         yield row(field, ours, theirs)
 

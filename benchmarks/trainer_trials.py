@@ -33,6 +33,19 @@ MANY = 10_000
 CALLS = {"number": 20, "deceptive": 60, "exam": 60, "code": 40, "minibatch": 30}
 """Model calls of the second budget, by field; 100 where none are named."""
 Axis = Literal["evaluations", "calls"]
+PAPER: dict[str, dict[str, Any]] = {
+    name: {"variant": "paper"}
+    for name in (
+        "Minibatch",
+        "SequentialSearch",
+        "AggregatedUpdate",
+        "GEPA-Base",
+        "GEPA-Merge",
+        "GEPA-UCB",
+        "GEPA-Beam",
+    )
+}
+"""Settings of those whose tests have the size of the publication here; `benchmarks/scarce_calls.py` has both."""
 
 
 class Quiet:
@@ -155,7 +168,7 @@ def trainers() -> dict[str, Callable[[], Trainer]]:
         "NoOp": lambda: NoOp(NoOpSettings()),
         "BestOfN": lambda: BestOfN(BestOfNSettings(n=MANY)),
         "SequentialRefine": lambda: SequentialRefine(SequentialRefineSettings(num_steps=MANY)),
-        **{s.name: builder(s.name) for s in TRAINER_SPECS},
+        **{s.name: builder(s.name, **PAPER.get(s.name, {})) for s in TRAINER_SPECS},
     }
 
 

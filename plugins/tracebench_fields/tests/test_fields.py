@@ -78,6 +78,18 @@ def test_nothing_beats_the_optimum_and_steps_lead_to_it(family: str, size: str, 
     assert fmean(harmed) < best
 
 
+@pytest.mark.parametrize("family", ["agents", "numbers", "costs"])
+def test_of_some_parameters_no_other_is_changed(family: str) -> None:
+    field, rng = made(family).field, random.Random(0)
+    names = [p.name for p in field.parameters]
+    some: Any = {p.name: p.initial for p in field.parameters[1:]}
+    better = some
+    for _ in range(30):
+        better = field.improve(better, rng)
+        assert set(better) == set(field.harm(better, rng)) == set(names[1:])
+    assert better != some
+
+
 def test_a_label_says_what_is_drawn_and_only_the_secret_what_comes_out(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,11 +47,11 @@ class Field(ABC):
 
     @abstractmethod
     def improve(self, values: Values, rng: random.Random) -> Values:
-        """Return values that are better by one step, or the same where none is."""
+        """Return values that are better by one step, or the same where none is; of some of the parameters, when these alone are given."""
 
     @abstractmethod
     def harm(self, values: Values, rng: random.Random) -> Values:
-        """Return values that are worse by one step."""
+        """Return values that are worse by one step; of some of the parameters, when these alone are given."""
 
 
 @dataclass(frozen=True, slots=True)

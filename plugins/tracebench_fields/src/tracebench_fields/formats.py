@@ -17,7 +17,7 @@ from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.specs import Message, Values
 
 Change = Callable[[Values], Values]
-"""Makes new values of all parameters from those that a prompt shows; what it does not show keeps its initial value."""
+"""Makes new values of the parameters that a prompt shows, which may be some of them."""
 FENCED = re.compile(r"```[ \w]*\n(.*?)\n?```", re.DOTALL)
 
 

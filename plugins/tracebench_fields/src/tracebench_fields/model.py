@@ -74,8 +74,8 @@ class Script:
         if rng.random() < self._quality.misreads:
             return "I would think about it once more before I changed anything."
         field = draw(drawing)
-        whole = {p.name: p.initial for p in field.parameters}
-        said = answer(messages, list(whole), lambda shown: self._changed(field, whole | shown, rng), rng)
+        names = [parameter.name for parameter in field.parameters]
+        said = answer(messages, names, lambda shown: self._changed(field, shown, rng) if shown else shown, rng)
         return LOST if said is None else said
 
     def _changed(self, field: Field, values: Values, rng: random.Random) -> Values:

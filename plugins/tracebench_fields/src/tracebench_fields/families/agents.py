@@ -46,14 +46,14 @@ class Agents(Field):
 
     def improve(self, values: Values, rng: random.Random) -> Values:
         """Change one member for the better."""
-        held = self.output(values, None, None)  # type: ignore[arg-type]  # no context is read
-        open_ = [n for n, c in self._parts.items() if held[n] != c.best] or list(MEMBERS)
+        held = {name: self._parts[name].read(str(values[name])) for name in MEMBERS if name in values}
+        open_ = [name for name in held if held[name] != self._parts[name].best] or list(held)
         name = rng.choice(open_)
         return self._with(values, name, self._parts[name].better(held[name], rng))
 
     def harm(self, values: Values, rng: random.Random) -> Values:
         """Change one member for the worse."""
-        name = rng.choice(MEMBERS)
+        name = rng.choice([name for name in MEMBERS if name in values])
         held = self._parts[name].read(str(values[name]))
         return self._with(values, name, self._parts[name].worse(held, rng))
 

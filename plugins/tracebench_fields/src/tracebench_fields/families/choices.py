@@ -66,15 +66,17 @@ class Costs(Field):
         return self._moved(values, rng, up=False)
 
     def _moved(self, values: Values, rng: random.Random, *, up: bool) -> Values:
-        here = self.output(values, None, None)  # type: ignore[arg-type]  # no context is read
+        known = {p.name: p.initial for p in self.parameters} | values
+        here = self.output(known, None, None)  # type: ignore[arg-type]  # no context is read
         net = self._net(here)
+        open_ = [i for i, name in enumerate(self._names) if name in values]
         found = []
-        for i, pick in itertools.product(range(len(here)), range(len(OPTIONS))):
+        for i, pick in itertools.product(open_, range(len(OPTIONS))):
             moved = (*here[:i], pick, *here[i + 1 :])
             if (self._net(moved) > net) if up else (self._net(moved) < net):
                 found.append(moved)
         picked = rng.choice(found) if found else here
-        return {n: OPTIONS[pick] for n, pick in zip(self._names, picked, strict=True)}
+        return {n: OPTIONS[pick] for n, pick in zip(self._names, picked, strict=True) if n in values}
 
     def _net(self, picks: tuple[int, ...]) -> float:
         total = sum(self._worth[i][pick] - self._price[i][pick] for i, pick in enumerate(picks))

@@ -37,17 +37,20 @@ class Positions(Field):
 
     def improve(self, values: Values, rng: random.Random) -> Values:
         """Move one number 30 to 90 % of its way."""
-        here = self.output(values, None, None)  # type: ignore[arg-type]  # no context is read
-        gaps = {n: float(str(ideal)) - here[n] for n, ideal in self.optimum.items()}
+        here = self._given(values)
+        gaps = {n: float(str(self.optimum[n])) - x for n, x in here.items()}
         name = rng.choice([n for n, gap in gaps.items() if abs(gap) > 1e-3] or list(gaps))  # noqa: PLR2004 - printed places
         return {**values, name: round(here[name] + gaps[name] * rng.uniform(0.3, 0.9), 4)}
 
     def harm(self, values: Values, rng: random.Random) -> Values:
         """Move one number away from where it should be."""
-        here = self.output(values, None, None)  # type: ignore[arg-type]  # no context is read
-        name = rng.choice(list(self.optimum))
+        here = self._given(values)
+        name = rng.choice(list(here))
         away = math.copysign(rng.uniform(0.5, 2.0), here[name] - float(str(self.optimum[name])))
         return {**values, name: round(min(max(here[name] + away, -REACH), REACH), 4)}
+
+    def _given(self, values: Values) -> dict[str, float]:
+        return {n: float(values[n]) for n in self.optimum if n in values}  # type: ignore[arg-type]  # kind `number`
 
 
 class Numbers(Positions):

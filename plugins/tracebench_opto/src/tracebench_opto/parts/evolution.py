@@ -18,6 +18,7 @@ from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.contests import FrontierType, contests_of
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.merge import Pair, merge, mergeable_pairs
+from tracebench_opto.parts.scarcity import Variant
 from tracebench_opto.parts.search import Request, Search, SearchSettings
 from tracebench_opto.parts.selection import frontier
 
@@ -36,6 +37,9 @@ class EvolutionSettings(SearchSettings):
     """Examples of validation, or of train where there is none, that make the frontier; drawn once."""
     merge_every: int = Field(default=0, ge=0)
     """Steps between attempts to merge; 0 for no merging."""
+    variant: Variant = "budget"
+    """`budget` tests a mutation on the minibatch and on as much of the frontier's examples as the budget affords: all of them where model
+    calls are scarce and evaluations are not. `paper` tests it on the minibatch alone."""
     acceptance_test: bool = True
     """Measure a mutation on the frontier's examples only after it improved on its minibatch."""
     one_parameter: bool = True
@@ -113,13 +117,17 @@ def _mutate(
         proposals = [_narrow(search, parent, values, pool=pool, turn=turn) for values in proposals]
     if not proposals:
         return []
-    on = batch if settings.acceptance_test else search.selection
+    on = search.test_set(batch, settings.variant) if settings.acceptance_test else search.selection
     child = search.attempt(proposals, on, parent=parent, origin="mutate")[0]
     turns.setdefault(child.index, turn + 1)
     if settings.acceptance_test:
-        if not accept(
-            search.problem, search.measure(child, batch), before, goal=search.archive.goal, what="the minibatch"
-        ):
+        what = (
+            "the minibatch"
+            if len(on) == len(batch)
+            else f"the minibatch and {len(on) - len(batch)} of the frontier's examples"
+        )
+        known = before if len(on) == len(batch) else search.measure(parent, on)
+        if not accept(search.problem, search.measure(child, on), known, goal=search.archive.goal, what=what):
             return []
         search.measure(child, search.selection)
     return [child]

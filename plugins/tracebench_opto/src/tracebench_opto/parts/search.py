@@ -18,6 +18,7 @@ from tracebench_core.proposing.schedule import IDLE_STEPS, schedule
 from tracebench_core.specs import Evaluation, Example, Message, Spec, Values
 from tracebench_opto.parts.archive import Archive, Entry
 from tracebench_opto.parts.objectives import ObjectiveConfig, resolve_goal
+from tracebench_opto.parts.scarcity import Variant, affordable
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -112,6 +113,8 @@ class Search:
         self.proposer = problem.optimizer()
         self._batches_per_step = batches_per_step
         self._repeats = 0
+        self._asks_models = False
+        self._tests: list[Example] = []
         self.tried = 0
         """Candidates that were measured for the search, by which `schedule` sees that it goes on."""
 
@@ -160,7 +163,9 @@ class Search:
         remaining, entries = iter(candidates), []
         size = self.settings.num_threads or max(len(candidates), 1)
         while chunk := list(islice(remaining, size)):
+            calls = self.problem.budget.used().llm_calls
             done = self.problem.evaluate_many(chunk, examples, parents=parents, origin=origin)
+            self._asks_models = self._asks_models or self.problem.budget.used().llm_calls > calls
             entries += [self.archive.add(evaluation, parent=parent) for evaluation in done]
             self.tried += len(chunk)
         return entries
@@ -174,6 +179,22 @@ class Search:
             self.tried = tried
         evaluation = entry.evaluation_on(examples)
         return entry.evaluations[-1] if evaluation is None else evaluation
+
+    def test_set(self, batch: Sequence[Example], variant: Variant) -> tuple[Example, ...]:
+        """Return the examples on which a child must do better than its parent: the batch, and as much of the selection as is affordable.
+
+        Half of what it affords goes into the test; the rest is for the parent's own batches. The variant `paper` is the batch alone.
+        """
+        if variant == "paper":
+            return tuple(batch)
+        most = affordable(self.problem.budget, asks_models=self._asks_models) / 2 - len(batch)
+        if most < 1:
+            return tuple(batch)
+        if not self._tests:
+            self._tests = self.problem.rng.sample(self.selection, len(self.selection))
+        held = {example.id for example in batch}
+        more = self._tests if most >= len(self._tests) else self._tests[: int(most)]
+        return (*batch, *(example for example in more if example.id not in held))
 
     def recheck(self, entry: Entry, examples: Sequence[Example]) -> Evaluation:
         """Measure a candidate again, unless repeats have shown that this task repeats itself."""

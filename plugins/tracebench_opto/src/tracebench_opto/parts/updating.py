@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -12,6 +13,7 @@ from tracebench_opto.parts.acceptance import accept
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.racing import race
+from tracebench_opto.parts.scarcity import Variant
 from tracebench_opto.parts.search import Search, SearchSettings
 
 Compare = Literal["batch", "selection"]
@@ -24,6 +26,14 @@ class UpdateSettings(SearchSettings):
     """Steps between measurements of the current candidate on validation (train where there is none); 0 for none."""
 
 
+class TestedSettings(UpdateSettings):
+    """Settings of those that test a child on the batch that it was made from."""
+
+    variant: Variant = "budget"
+    """`budget` tests on as much of validation (train where there is none), too, as the budget affords: on all of it where model calls are
+    scarce and evaluations are not. `paper` tests on the batch alone."""
+
+
 def run_updates(
     problem: Problem,
     settings: UpdateSettings,
@@ -33,6 +43,7 @@ def run_updates(
     compare: Compare = "batch",
     threshold: float = 0.0,
     racing: bool = False,
+    variant: Variant = "paper",
 ) -> None:
     """Replace the current candidate by the best of its children, step by step.
 
@@ -43,6 +54,7 @@ def run_updates(
         always: move on to the child even when it is worse.
         compare: measure children on the batch that they were made from, or on the selection.
         threshold: how much better a child must be.
+        variant: how large a test on the batch is.
         racing: let the children of a step race for being the best of them.
     """
     search = Search(problem, settings)
@@ -52,7 +64,7 @@ def run_updates(
             batch = search.batches.draw()
             if current is None:
                 current = search.seed()
-            on = search.selection if compare == "selection" else batch
+            on = search.selection if compare == "selection" else search.test_set(batch, variant)
             child = _best_child(search, current, batch, on=on, n=num_proposals, racing=racing)
             if child is not None:
                 better = accept(
@@ -62,11 +74,18 @@ def run_updates(
                     goal=search.archive.goal,
                     threshold=threshold,
                     always=always,
-                    what="the selection" if compare == "selection" else "this batch",
+                    what=test_words(compare, batch, on),
                 )
                 current = child if better else current
             if settings.test_frequency and (index + 1) % settings.test_frequency == 0:
                 search.measure(current, search.selection)
+
+
+def test_words(compare: Compare, batch: Sequence[Example], on: Sequence[Example]) -> str:
+    """Return how a verdict names what it stands on."""
+    if compare == "selection":
+        return "the selection"
+    return "this batch" if len(on) == len(batch) else f"this batch and {len(on) - len(batch)} of the selection"
 
 
 def estimate_updates(

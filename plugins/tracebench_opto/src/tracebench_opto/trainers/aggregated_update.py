@@ -24,7 +24,7 @@ from tracebench_opto.parts.acceptance import accept
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.search import Request, Search
-from tracebench_opto.parts.updating import UpdateSettings
+from tracebench_opto.parts.updating import TestedSettings, test_words
 
 SYSTEM = f"""\
 Several editors each improved the parameters of a program for one example of their own. Merge their proposals into one set of values that
@@ -33,7 +33,7 @@ keeps what helps in general and drops what helps one example only.
 {ANSWER_FORMAT}"""
 
 
-class Settings(UpdateSettings):
+class Settings(TestedSettings):
     """Settings of AggregatedUpdate."""
 
     stepsize: float = Field(default=0.5, ge=0, le=1)
@@ -59,28 +59,32 @@ class AggregatedUpdate:
             with problem.step():
                 batch = search.batches.draw()
                 current = current or search.seed()
-                child = self._child(search, current, batch, intake=intake)
+                on = search.test_set(batch, cfg.variant)
+                child = self._child(search, current, batch, on=on, intake=intake)
                 if child is not None:
                     better = accept(
                         problem,
-                        search.measure(child, batch),
-                        search.measure(current, batch),
+                        search.measure(child, on),
+                        search.measure(current, on),
                         goal=search.archive.goal,
                         threshold=cfg.improvement_threshold,
                         always=not cfg.ensure_improvement,
+                        what=test_words("batch", batch, on),
                     )
                     current = child if better else current
                 if cfg.test_frequency and (index + 1) % cfg.test_frequency == 0:
                     search.measure(current, search.selection)
 
-    def _child(self, search: Search, current: Entry, batch: Sequence[Example], *, intake: Intake) -> Entry | None:
+    def _child(
+        self, search: Search, current: Entry, batch: Sequence[Example], *, on: Sequence[Example], intake: Intake
+    ) -> Entry | None:
         search.measure(current, batch)
         requests = [Request(current, search.measure(current, [example])) for example in batch]
         proposed = search.propose_all(requests, n=1)
         proposals = search.fresh([values for found in proposed for values in found], known=[current])
         merged = self._merge(search, current, proposals, intake=intake) if len(proposals) > 1 else proposals
-        found = search.attempt(merged or proposals, batch, parent=current, origin="aggregate")
-        return search.archive.ranked(found, examples=batch)[0] if found else None
+        found = search.attempt(merged or proposals, on, parent=current, origin="aggregate")
+        return search.archive.ranked(found, examples=on)[0] if found else None
 
     def _merge(self, search: Search, current: Entry, proposals: Sequence[Values], *, intake: Intake) -> list[Values]:
         """Return the model's merge of the proposals, or nothing when there is none that may be evaluated."""

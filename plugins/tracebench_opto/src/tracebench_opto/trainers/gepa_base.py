@@ -6,7 +6,8 @@ improves on that minibatch is measured on the frontier's examples and joins the 
 merging; `GEPA-Merge` is the one with it. As in gepa 0.1.4, a minibatch without a fault is not sent to a model, the
 parameters take turns in each lineage, and the frontier may be that of objectives (`frontier_type`). What differs: gepa
 measures a parent anew on each minibatch, ours where it was not measured yet (`cache_evaluation`).
-`benchmarks/originals.py gepa` runs both side by side.
+A mutation is tested on as many examples as the budget affords (`variant: paper` for the minibatch alone).
+`benchmarks/originals.py gepa` runs both side by side, ours as `paper`.
 
 OpenTrace's `GEPAAlgorithmBase` has no minibatch test (every child joins), crosses parameters at random instead of
 merging by lineage, and stores partial updates, so that its result and the agent that it leaves may differ. Ours

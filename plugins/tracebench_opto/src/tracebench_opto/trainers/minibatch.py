@@ -4,6 +4,7 @@ Source: OpenTrace's `opto.trainer.algorithms.basic_algorithms.MinibatchAlgorithm
 
 * the improvement test is strict: OpenTrace keeps a candidate unless it is worse by more than the threshold, so that a
   tie replaces;
+* the test is as large as the budget affords (`variant`): two examples of right or wrong tell little;
 * the current candidate is measured on validation every `test_frequency` steps, since no trainer sees the test split
   here;
 * what was measured on a batch is not measured again.
@@ -17,10 +18,10 @@ from pydantic import Field
 
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, TaskShape
-from tracebench_opto.parts.updating import UpdateSettings, estimate_updates, run_updates
+from tracebench_opto.parts.updating import TestedSettings, estimate_updates, run_updates
 
 
-class Settings(UpdateSettings):
+class Settings(TestedSettings):
     """Settings of Minibatch."""
 
     ensure_improvement: bool = True
@@ -37,7 +38,13 @@ class Minibatch:
     def train(self, problem: Problem) -> None:
         """Run the updates."""
         cfg = self.settings
-        run_updates(problem, cfg, always=not cfg.ensure_improvement, threshold=cfg.improvement_threshold)
+        run_updates(
+            problem,
+            cfg,
+            always=not cfg.ensure_improvement,
+            threshold=cfg.improvement_threshold,
+            variant=cfg.variant,
+        )
 
 
 def build(settings: Settings) -> Minibatch:

@@ -14,10 +14,10 @@ from pydantic import Field
 
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, TaskShape
-from tracebench_opto.parts.updating import UpdateSettings, estimate_updates, run_updates
+from tracebench_opto.parts.updating import TestedSettings, estimate_updates, run_updates
 
 
-class Settings(UpdateSettings):
+class Settings(TestedSettings):
     """Settings of SequentialSearch."""
 
     num_proposals: int = Field(default=4, ge=1)
@@ -32,7 +32,7 @@ class SequentialSearch:
 
     def train(self, problem: Problem) -> None:
         """Run the search."""
-        run_updates(problem, self.settings, num_proposals=self.settings.num_proposals)
+        run_updates(problem, self.settings, num_proposals=self.settings.num_proposals, variant=self.settings.variant)
 
 
 def build(settings: Settings) -> SequentialSearch:

@@ -1,0 +1,66 @@
+"""Tests are large where proposals are scarce and evaluations are not, and nowhere else."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tracebench_core.specs import Budget, BudgetState
+from tracebench_core.specs.events import Decision
+from tracebench_core.testing.teacher import Teacher
+from tracebench_core.testing.toys import build_dials
+from tracebench_core.testing.trials import run_trial
+from tracebench_opto.parts.scarcity import affordable
+from tracebench_opto.trainers import gepa_base, minibatch, sequential_search
+
+
+def view(caps: Budget, used: BudgetState | None = None) -> Any:
+    spent = used or BudgetState()
+
+    def remaining(axis: str) -> float | None:
+        cap = getattr(caps, axis)
+        return None if cap is None else max(0.0, cap - (getattr(spent, axis) or 0))
+
+    return SimpleNamespace(caps=caps, used=lambda: spent, remaining=remaining)
+
+
+@pytest.mark.parametrize(
+    ("caps", "used", "examples"),
+    [
+        (Budget(llm_calls=20), None, math.inf),
+        (Budget(llm_calls=20, evaluations=400), None, 20.0),
+        (Budget(llm_calls=20, evaluations=400), BudgetState(llm_calls=10, evaluations=100), 30.0),
+        (Budget(tokens=10_000, evaluations=300), BudgetState(llm_calls=2, tokens=4_000, evaluations=0), 100.0),
+        (Budget(usd=1.0), BudgetState(llm_calls=1, usd=0.1), math.inf),
+        (Budget(evaluations=400), None, 0.0),
+        (Budget(), None, 0.0),
+        (Budget(llm_calls=20, seconds=60.0), None, 0.0),
+        (Budget(llm_calls=20), BudgetState(llm_calls=20), math.inf),
+    ],
+)
+def test_what_each_proposal_can_be_measured_on(caps: Budget, used: BudgetState | None, examples: float) -> None:
+    assert affordable(view(caps, used), asks_models=False) == pytest.approx(examples)
+    assert affordable(view(caps, used), asks_models=True) == 0.0
+
+
+@pytest.mark.parametrize("module", [gepa_base, minibatch, sequential_search])
+def test_a_test_is_as_large_as_the_budget_affords(module: Any) -> None:
+    toy = build_dials(train=12, validation=20)
+
+    def verdicts(budget: Budget, **settings: Any) -> set[str]:
+        teacher = Teacher(toy.lesson, seed=1)
+        done = run_trial(module.build(module.Settings(**settings)), toy, answer=teacher, budget=budget, seed=1)
+        assert done.error is None
+        return {e.reason.partition(" on ")[2] for e in done.events if isinstance(e, Decision)}
+
+    paper = verdicts(Budget(llm_calls=12), variant="paper")
+    assert len(paper) == 1
+    assert verdicts(Budget(evaluations=150)) == paper
+    large = verdicts(Budget(llm_calls=12))
+    assert large
+    assert not large & paper
+    assert all(" and 20 of " in words for words in large)
+    assert any(" and 20 of " not in words for words in verdicts(Budget(llm_calls=12, evaluations=250)))
