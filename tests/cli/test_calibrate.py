@@ -13,6 +13,7 @@ Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
 
 SUITE = """
+from pydantic import BaseModel
 from tracebench_core.contracts import EvaluationFailed, NotMeasured
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import Calibration, Example, Feedback, Parameter, SuiteSpec, TaskSpec
@@ -52,14 +53,22 @@ CASES = {
     "elsewhere": [case("away", "known", expected=1.0)],
     "lost": [case("a", "known", expected=1.0, examples=("c",))],
     "none": [],
+    "scaled": [
+        case("plain", "known", text="abc", expected=3.0),
+        case("twice", "ratio", text="abc", other="plain", factor=2.0, options={"times": 2.0}),
+        case("thrice", "known", text="abc", expected=9.0, options={"times": 3.0}),
+    ],
 }
+
+class Times(BaseModel):
+    times: float = 1.0
 
 class Length:
     objective = "be long"
     splits = {"train": (Example(id="a"), Example(id="b"))}
     parameters = (Parameter(name="text", initial="ab"),)
-    def __init__(self, name):
-        self.name, self.drawn = name, {}
+    def __init__(self, name, times=1.0):
+        self.name, self.times, self.drawn = name, times, {}
     def calibrations(self):
         return CASES[self.name]
     def run(self, values, example, context):
@@ -73,18 +82,18 @@ class Length:
         if self.name in TIMED:
             turn = self.drawn.setdefault((text, example.id), iter(DRAWN.get(text, [1.0] * 9)))
             return next(turn, 1.0)
-        return 99.0 if text == "forge" else float(len(text))
+        return 99.0 if text == "forge" else float(len(text)) * self.times
     def guide(self, example, output, context):
         return Feedback(score=output, text="so")
 
-right, wrong, timed, steady, unsteady, elsewhere, lost, none = ((lambda n: lambda: Length(n))(n) for n in CASES)
+right, wrong, timed, steady, unsteady, elsewhere, lost, none, scaled = ((lambda n: lambda **o: Length(n, **o))(n) for n in CASES)
 
 @hookimpl
 def tracebench_suite(): return SuiteSpec(title="Mine")
 
 @hookimpl
 def tracebench_tasks():
-    return [TaskSpec(name=n, loader=f"mine:{n}", title=n, timed=n in TIMED) for n in CASES]
+    return [TaskSpec(name=n, loader=f"mine:{n}", title=n, timed=n in TIMED, options="mine:Times" if n == "scaled" else None) for n in CASES]
 """
 
 
@@ -108,6 +117,14 @@ def test_a_line_for_each_case_says_what_was_expected_and_what_was_seen(cli: Cli,
         "[OK] mine:right asked (known): expected the figures of 2 examples, seen all 2 right",
     ]
     assert shown.stderr == "7 cases: 7 passed.\n"
+
+
+def test_a_case_may_ask_for_settings_of_its_own(cli: Cli, mine: Mapping[str, str]) -> None:
+    done = cli("calibrate", "mine:scaled", env=mine)
+
+    assert done.returncode == 0, done.stdout
+    assert "twice (ratio): expected 2 x `plain`, 6, seen 6" in done.stdout
+    assert "thrice (known): expected 9, seen 9" in done.stdout
 
 
 def test_a_task_that_measures_wrongly_is_found_out(cli: Cli, mine: Mapping[str, str]) -> None:
@@ -175,6 +192,7 @@ def test_a_suite_is_calibrated_whole_and_what_was_seen_is_kept(
         "mine:elsewhere",
         "mine:lost",
         "mine:none",
+        "mine:scaled",
     ]
 
     cli("calibrate", "mine:right", "--kind", "known", env=mine)

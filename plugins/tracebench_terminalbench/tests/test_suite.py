@@ -12,8 +12,11 @@ from tests import warm
 
 from tracebench_core.api import open_host
 from tracebench_core.plugins.resolve import resolve_task_ids
+from tracebench_terminalbench.calibrations import known_cases
 from tracebench_terminalbench.catalog import DEMO, SPLITS, cases_of, loader_name, task_name
 from tracebench_terminalbench.harbor_side.tracebench_harbor.dockerfile import read_dockerfile
+from tracebench_terminalbench.job_config import MODELLESS, Case
+from tracebench_terminalbench.options import Options
 
 CONFIG = """
 mode: stub
@@ -195,3 +198,23 @@ def test_a_key_is_asked_for_where_the_agent_asks_a_model(
     )  # fmt: skip
 
     assert ("OPENAI_API_KEY" in done.stdout + done.stderr) is asked, done.stdout
+
+
+def test_known_cases_are_solved_and_idle_or_refused_where_the_engine_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    toys, docker = cases_of("toys"), {"train": [Case("regex-log")]}
+
+    of_toys = list(known_cases(Options(), toys))
+    (refused,) = known_cases(Options(), docker)
+    (tmp_path / "docker").write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / "docker").chmod(0o755)
+    of_docker = list(known_cases(Options(), docker))
+
+    assert [(c.kind, c.split) for c in of_toys if c.kind != "order"] == [
+        ("gold", "train"), ("known", "train"), ("gold", "test"), ("known", "test"),
+    ]  # fmt: skip
+    assert (refused.kind, refused.words) == ("refused", "Harbor refused the job")
+    assert [c.kind for c in of_docker] == ["gold", "known", "order"]
+    assert {c.options["agent"] for c in (*of_toys, refused, *of_docker)} == set(MODELLESS)

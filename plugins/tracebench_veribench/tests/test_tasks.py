@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from plugins.tracebench_veribench.tests.proving import Held, requires_coq
+from plugins.tracebench_veribench.tests.test_discovery import make_verina
 
 from tracebench_core.specs import Example
+from tracebench_veribench.attacks.corpus import LEAN_PROGRAM, LEAN_REFERENCE, coq_attacks
 from tracebench_veribench.coq import loading
+from tracebench_veribench.coq.calibrations import families as coq_families
 from tracebench_veribench.coq.problem import load_problem
+from tracebench_veribench.discovery import catalog
+from tracebench_veribench.lean.calibrations import families as lean_families
 from tracebench_veribench.prover import COQ, Assignment
 from tracebench_veribench.replies import extract_file
 from tracebench_veribench.stages import Verdict
@@ -115,3 +121,42 @@ def test_a_run_keeps_gold_and_hidden_tests_to_itself(tmp_path: Path) -> None:
     text = "\n".join(p.read_text(errors="replace") for p in (tmp_path / "runs").rglob("*") if p.is_file())
     assert "Fixpoint sum" not in text
     assert not any(test in text for test in problem.tests)
+
+
+@requires_coq
+def test_the_form_of_a_reply_does_not_matter_and_forgeries_earn_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tracebench_core.cli", "calibrate", "veribench_coq:list_sum", "veribench_coq:file/gcd", "--json"],
+        capture_output=True, text=True, timeout=170, check=False,
+    )  # fmt: skip
+
+    seen = json.loads(done.stdout)["cases"]
+    assert done.returncode == 0, seen
+    assert {case["kind"] for case in seen} == {"gold", "form", "known", "order", "forged"}
+
+
+def test_every_problem_in_coq_has_a_proof_and_forgeries_to_be_told_apart() -> None:
+    for name in ("file/list_sum", "file/bst_insert"):
+        kinds = [case.kind for case in coq_families(name, loading.file_list_sum())]
+        assert kinds[:3] == ["gold", "known", "order"]
+        assert kinds.count("forged") == (len(coq_attacks()) + 2 if name == "file/list_sum" else 2)
+    task = loading.suite()
+    golds = {case.split: case.replies for case in coq_families("suite", task) if case.kind == "gold"}
+    assert {split: [*replies] for split, replies in golds.items()} == {
+        split: [e.id for e in examples] for split, examples in task.splits.items()
+    }
+
+
+def test_in_lean_only_a_problem_with_a_proven_reference_shows_that_a_real_lean_was_asked(tmp_path: Path) -> None:
+    make_verina(tmp_path)
+    row = {"filename": "insertion_sort.py", "code": LEAN_PROGRAM, "gold_reference_lean4_code": LEAN_REFERENCE}
+    (tmp_path / "veribench.jsonl").write_text(json.dumps(row))
+    catalog.configure({"options": {"root": str(tmp_path)}})
+
+    def kinds(name: str) -> list[str]:
+        return [case.kind for case in lean_families(name, PromptTask(COQ, {}, PromptOptions()))]
+
+    assert kinds("insertion_sort") == ["gold", "forged", "forged", "forged", "forged"]
+    assert kinds("file/insertion_sort") == ["gold", "known", "order", "forged", "forged", "forged", "forged"]
+    assert kinds("file/verina_basic_7") == []
+    catalog.configure({})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from tracebench_core.specs.base import Ref, Spec, Split, Values
 
@@ -36,6 +36,8 @@ class Calibration(Spec):
     values: Values | Ref = {}
     """The candidate: values by parameter, those left out keep their initial one; or where they are to be had, a mapping or a function
     without arguments that returns one."""
+    options: dict[str, JsonValue] = {}
+    """Settings of the task in this case, over those that it is calibrated with."""
     split: Split = "train"
     examples: tuple[str, ...] = ()
     """Ids of the examples it is measured on; all of the split when empty."""

@@ -30,7 +30,7 @@ def broken_invariants(options: Options, cases: Sequence[Case]) -> Iterator[str]:
     """
     backend = backend_of(options, cases)
     if backend != "local":
-        yield from _absent_engine(backend)
+        yield from absent_engine(backend)
         return
     harbor = find_harbor(options.harbor_command)
     for agent, expected in EXPECTED.items():
@@ -51,7 +51,7 @@ def broken_invariants(options: Options, cases: Sequence[Case]) -> Iterator[str]:
                     yield f"`{slug}` with the agent `{agent}` has the reward {trial.reward:g}, not {expected:g}"
 
 
-def _absent_engine(backend: str) -> Iterator[str]:
+def absent_engine(backend: str) -> Iterator[str]:
     """Yield why a container engine of this machine cannot be used; nothing for a cloud, which only a run asks."""
     if backend not in ENGINES:
         return

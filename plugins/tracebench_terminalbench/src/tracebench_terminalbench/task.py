@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from tracebench_core.contracts import Context, Guide, NotMeasured
-from tracebench_core.specs import Endpoint, Example, Feedback, Split, Values
+from tracebench_core.specs import Calibration, Endpoint, Example, Feedback, Split, Values
+from tracebench_terminalbench.calibrations import known_cases
 from tracebench_terminalbench.found import Harbor
 from tracebench_terminalbench.invariants import broken_invariants
 from tracebench_terminalbench.job_config import MODELLESS, Case, Model, backend_of, grace, job_config
@@ -69,6 +70,11 @@ class TerminalTask:
         """Return the tasks whose own solution fails, or that doing nothing solves."""
         cases = [example.input for examples in self.splits.values() for example in examples]
         return list(broken_invariants(self.options, cases))
+
+    def calibrations(self) -> list[Calibration]:
+        """Return what its own solution and doing nothing must come to, or that it cannot be measured here."""
+        terminal = {split: [example.input for example in examples] for split, examples in self.splits.items()}
+        return list(known_cases(self.options, terminal))
 
     def _job(
         self, values: Values, examples: Sequence[Example], contexts: Sequence[Context]

@@ -20,6 +20,7 @@ def tracebench_suite() -> SuiteSpec:
     return SuiteSpec(
         title="VeriBench-Coq",
         description="Python programs with theorems to prove in Coq, judged by its kernel. Not VeriBench: its scores are not comparable.",
+        calibrations="tracebench_veribench.coq.calibrations:families",
     )
 
 

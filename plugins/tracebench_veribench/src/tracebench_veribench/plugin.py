@@ -35,6 +35,7 @@ def tracebench_suite() -> SuiteSpec:
     return SuiteSpec(
         title="VeriBench",
         description="Python programs translated to Lean 4 and proven, judged by Lean's kernel; never by keywords.",
+        calibrations="tracebench_veribench.lean.calibrations:families",
         citation=_CITATION,
         licence="MIT",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import count
 from typing import Any
 
@@ -12,11 +13,12 @@ from tracebench_core.engine.calibration.verdicts import Seen, judge, seen_of
 from tracebench_core.engine.evaluation import Workbench, open_workbench
 from tracebench_core.engine.models import Models
 from tracebench_core.errors import PluginError
-from tracebench_core.ids import did_you_mean
+from tracebench_core.ids import canonical_json, did_you_mean
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Calibration, CalibrationKind, CaseVerdict, Feedback
 
 Told = Callable[[str], None]
+BenchOf = Callable[[Calibration | None], Workbench]
 
 
 def calibrate(
@@ -39,14 +41,26 @@ def calibrate(
         MissingRequirementError: when the machine lacks what the task needs.
     """
     replies = Replies(models)
-    with open_workbench(host, task_id, eval_kwargs=eval_kwargs, seed=seed, models=replies) as bench:
-        offered = cases_of(host, task_id, bench.opened)
+    with ExitStack() as stack:
+        benches: dict[bytes, Workbench] = {}
+
+        def bench_of(case: Calibration | None) -> Workbench:
+            """Return where a case is measured: a workbench for each of the settings that cases ask for."""
+            own = {} if case is None else case.options
+            key = canonical_json(own)
+            if key not in benches:
+                settings = {**(eval_kwargs or {}), **own}
+                bench = open_workbench(host, task_id, eval_kwargs=settings, seed=seed, models=replies)
+                benches[key] = stack.enter_context(bench)
+            return benches[key]
+
+        offered = cases_of(host, task_id, bench_of(None).opened)
         cases = {case.name: case for case in offered}
         wanted = [case for case in offered if not kinds or case.kind in kinds]
         chosen = _with_those_compared(wanted, cases)
-        _refuse_unknown_examples(chosen, bench, task_id)
-        seen = _measured(bench, chosen, replies, task_id, tell)
-        start = _start(bench, chosen, replies)
+        _refuse_unknown_examples(chosen, bench_of, task_id)
+        seen = _measured(bench_of, chosen, replies, task_id, tell)
+        start = _start(bench_of(None), chosen, replies)
         return [judge(case, cases, seen, start) for case in wanted]
 
 
@@ -57,9 +71,9 @@ def _with_those_compared(wanted: Sequence[Calibration], cases: Mapping[str, Cali
     return [case for case in cases.values() if case.name in names]
 
 
-def _refuse_unknown_examples(cases: Sequence[Calibration], bench: Workbench, task_id: str) -> None:
+def _refuse_unknown_examples(cases: Sequence[Calibration], bench_of: BenchOf, task_id: str) -> None:
     for case in cases:
-        known = [example.id for example in bench.examples(case.split)]
+        known = [example.id for example in bench_of(case).examples(case.split)]
         named = {*case.examples, *case.replies, *(case.expected if isinstance(case.expected, dict) else ())} - {""}
         for id_ in sorted(named - {*known}):
             near = did_you_mean(id_, known)
@@ -69,7 +83,7 @@ def _refuse_unknown_examples(cases: Sequence[Calibration], bench: Workbench, tas
 
 
 def _measured(
-    bench: Workbench, cases: Sequence[Calibration], replies: Replies, task_id: str, tell: Told
+    bench_of: BenchOf, cases: Sequence[Calibration], replies: Replies, task_id: str, tell: Told
 ) -> dict[str, Seen]:
     numbers = count(1)
     ids = {case.name: f"c{next(numbers)}" for case in cases}
@@ -80,6 +94,7 @@ def _measured(
             if turn < case.repeats:
                 if turn == 0:
                     tell(case.name)
+                bench = bench_of(case)
                 feedbacks = _once(bench, case, values[case.name], replies, candidate=ids[case.name])
                 times[case.name].append((_figure(bench, case, feedbacks), feedbacks))
     return {case.name: seen_of(times[case.name], case.metric) for case in cases}

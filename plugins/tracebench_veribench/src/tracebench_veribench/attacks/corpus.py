@@ -49,6 +49,11 @@ class Attack:
     """What its honest part earns: the most that it may score."""
 
 
+def coq_part(name: str) -> str:
+    """Return a part that the attacks on Coq are made of: `head`, `sum`, `nil`, `app`, `rev`."""
+    return _COQ_PARTS[name]
+
+
 @cache
 def coq_attacks() -> tuple[Attack, ...]:
     """Return the attacks on `veribench_coq:file/list_sum`."""
