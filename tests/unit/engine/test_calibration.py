@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -13,6 +14,8 @@ from pydantic import ValidationError
 
 from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.engine.calibration.cases import candidate_of, cases_of
+from tracebench_core.engine.calibration.machine import Machine
+from tracebench_core.engine.calibration.record import Entry, Standing
 from tracebench_core.engine.context import Shared
 from tracebench_core.engine.models import NoModels
 from tracebench_core.engine.opening import open_task
@@ -23,9 +26,12 @@ from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import (
     Bounds,
     Calibration,
+    CalibrationKind,
     Candidate,
+    CaseVerdict,
     Example,
     Feedback,
+    Judge,
     Parameter,
     SuiteSpec,
     TaskSpec,
@@ -159,3 +165,29 @@ def test_there_is_no_negative_zero_and_no_bound_the_wrong_way_round() -> None:
     assert str(Feedback(score=-0.0).score) == "0.0"
     with pytest.raises(ValidationError, match="above `maximum`"):
         Bounds(minimum=1.0, maximum=0.0)
+
+
+def test_refusals_and_forgeries_that_gain_nothing_are_no_calibration() -> None:
+    def place(*results: tuple[CalibrationKind, str]) -> tuple[str, str]:
+        verdicts = tuple(
+            CaseVerdict.model_validate({"case": k, "kind": k, "result": r, "expected": "", "seen": ""})
+            for k, r in results
+        )
+        machine, judge = Machine(id="m", words="a machine"), Judge(version="1", digest="d")
+        entry = Entry(
+            task="t",
+            options={},
+            comparability=1,
+            machine=machine,
+            judge=judge,
+            made=datetime.now(UTC),
+            verdicts=verdicts,
+        )
+        standing = Standing("here", entry)
+        return standing.calibrated, standing.words
+
+    assert place(("gold", "passed"), ("forged", "passed"))[0] == "here"
+    assert place(("forged", "passed"), ("refused", "passed"), ("gold", "skipped")) == (
+        "never", "never calibrated: no figure that is known was measured",
+    )  # fmt: skip
+    assert place(("gold", "passed"), ("forged", "failed"))[0] == "never"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from tracebench_core.engine.calibration.machine import Machine, judge_of, this_machine
+from tracebench_core.engine.calibration.verdicts import DISHONEST
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Calibrated, CalibrationKind, CaseVerdict, Judge, Spec, TaskSpec
@@ -49,9 +50,16 @@ class Standing(NamedTuple):
 
     @property
     def calibrated(self) -> Calibrated:
-        """Where the cases came out right, as far as they could be measured; a task without any was never calibrated."""
-        passed = self.entry is not None and any(v.result == "passed" for v in self.entry.verdicts)
-        return self.place if passed and not self.failing() else "never"
+        """Where the cases came out right, as far as they could be measured.
+
+        Without a figure that is known there was no calibration: what is refused, and what a forgery does not gain, comes out right also
+        where nothing can be measured.
+        """
+        return self.place if self._known() and not self.failing() else "never"
+
+    def _known(self) -> bool:
+        verdicts = () if self.entry is None else self.entry.verdicts
+        return any(v.result == "passed" and v.kind not in DISHONEST for v in verdicts)
 
     @property
     def words(self) -> str:
@@ -60,6 +68,8 @@ class Standing(NamedTuple):
             return "never calibrated"
         if not self.entry.verdicts:
             return "never calibrated: it offers no case"
+        if not self._known() and not self.failing():
+            return "never calibrated: no figure that is known was measured"
         where = self.place if self.place == "here" else f"elsewhere ({self.entry.machine.words})"
         failing, passed = self.failing(), sum(v.result == "passed" for v in self.entry.verdicts)
         told = (
