@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,14 @@ from tracebench_core.specs import Completion, Endpoint, Message, Role
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 LONGEST_NAME = 80
 """Characters of a folder's name that come from an id."""
+
+
+_asking: ContextVar[str] = ContextVar("asking", default="")
+
+
+def asking() -> str:
+    """Return candidate and example of the evaluation whose model call this thread is making."""
+    return _asking.get()
 
 
 class Lease(Protocol):
@@ -148,6 +157,7 @@ class EvaluationContext:
         """Ask a model."""
         self.asked_model = True
         with self.gate.passed():
+            _asking.set(f"{self.candidate} {self._example}")
             return self._shared.models.complete(messages, role=role, phase=self._phase, n=n, **sampling)
 
     def endpoint(self, role: Role = "agent") -> Endpoint:

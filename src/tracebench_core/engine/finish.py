@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 from tracebench_core.engine.content import data_of
 from tracebench_core.engine.evaluate import describe_error
+from tracebench_core.engine.heard import Heard
 from tracebench_core.engine.job import JobContext, end_of_budget, open_job_task, open_service, record_error
 from tracebench_core.engine.recorder import Recorder
+from tracebench_core.engine.repeats import Repeats
 from tracebench_core.engine.scoring import Scorer
+from tracebench_core.engine.service import EvaluationService
 from tracebench_core.errors import BudgetExhausted
 from tracebench_core.specs import (
     BudgetState,
@@ -19,6 +23,7 @@ from tracebench_core.specs import (
     JobResult,
     JobSpec,
     JobStatus,
+    TaskSpec,
 )
 from tracebench_core.specs.events import (
     BudgetReached,
@@ -155,6 +160,8 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
 
 def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> None:
     opened = open_job_task(order, context.host, context.environments)
+    heard = Heard(context.models)
+    context = replace(context, models=heard)
     try:
         context.recorder.data(data_of(opened))
         initial = so_far.candidate("c0", blobs)
@@ -170,6 +177,7 @@ def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobSt
                 recorder=context.recorder,
                 worst_score=opened.spec.worst_score,
                 aggregate=context.aggregate(opened.spec),
+                repeats=_repeats(order, opened.spec, service, heard),
             )
             finalists = [so_far.candidate(id_, blobs) for id_ in so_far.standings.finalists(FINALISTS)]
             best = scorer.choose(finalists, final=so_far.candidate(so_far.final(), blobs))
@@ -178,6 +186,13 @@ def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobSt
             service.close()
     finally:
         opened.close()
+
+
+def _repeats(order: JobOrder, spec: TaskSpec, service: EvaluationService, heard: Heard) -> Repeats | None:
+    """Return how the winner is measured again; what stands on an environment is not, which has a life of its own."""
+    if spec.environments:
+        return None
+    return Repeats(service, heard, timed=spec.timed, seconds=order.scoring_timeout)
 
 
 class Reading:

@@ -302,10 +302,19 @@ class Recorder:
         candidate: str,
         score: float | None,
         metrics: dict[str, float],
+        repeats: tuple[float, ...] = (),
     ) -> None:
         """The engine measured a candidate on a whole split."""
         self._write(
-            Scored(what=what, split=split, candidate=candidate, score=score, metrics=metrics, judge=self._judge)
+            Scored(
+                what=what,
+                split=split,
+                candidate=candidate,
+                score=score,
+                metrics=metrics,
+                repeats=repeats,
+                judge=self._judge,
+            )
         )
 
     def finished(self, status: JobStatus, stop_reason: str, *, used: BudgetState, seconds: float) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 from tracebench_core import averages
 from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
+from tracebench_core.engine.repeats import Repeats
 from tracebench_core.engine.service import EvaluationService, Result
 from tracebench_core.specs import Candidate, Example, ExampleResult, Split
 from tracebench_core.store.ranking import INITIAL, Aggregate, aggregate_score, mean
@@ -27,6 +28,8 @@ class Scorer:
     recorder: Recorder
     worst_score: float | None
     aggregate: Aggregate = mean
+    repeats: Repeats | None = None
+    """How the winner is measured again."""
 
     def choose(self, finalists: Sequence[Candidate], *, final: Candidate) -> Candidate:
         """Measure the finalists on validation, record the initial, best and final candidate, and return the best.
@@ -40,23 +43,43 @@ class Scorer:
         initial = next(candidate for candidate in finalists if candidate.id == INITIAL)
         measured = [(score, candidate) for candidate in finalists if (score := scores[candidate.id]) is not None]
         best = max(measured, key=lambda pair: pair[0])[1] if measured else initial
+        times = {id_: [found] for id_, found in results.items()}
+        times[best.id] += self._again(best, self.validation, self.split, results[best.id])
         for candidate in finalists:
             if candidate not in (initial, best):
-                self._record("finalist", self.split, candidate, results[candidate.id])
-        self._record("initial", self.split, initial, results[initial.id])
-        self._record("best", self.split, best, results[best.id])
-        self._record("final", self.split, final, results[final.id])
+                self._record("finalist", self.split, candidate, times[candidate.id])
+        self._record("initial", self.split, initial, times[initial.id])
+        self._record("best", self.split, best, times[best.id])
+        self._record("final", self.split, final, times[final.id])
         return best
 
     def test_once(self, initial: Candidate, best: Candidate) -> None:
-        """Measure the initial and the best candidate on test."""
+        """Measure the initial and the best candidate on test, once for all."""
         if not self.test:
             return
         everyone = {candidate.id: candidate for candidate in (initial, best)}
         started = {id_: self._begin(candidate, self.test, "test") for id_, candidate in everyone.items()}
-        results = {id_: self._take(everyone[id_], taken) for id_, taken in started.items()}
-        self._record("initial", "test", initial, results[initial.id])
-        self._record("best", "test", best, results[best.id])
+        times = {id_: [self._take(everyone[id_], taken)] for id_, taken in started.items()}
+        times[best.id] += self._again(best, self.test, "test", times[best.id][0])
+        self._record("initial", "test", initial, times[initial.id])
+        self._record("best", "test", best, times[best.id])
+
+    def _again(
+        self, candidate: Candidate, examples: Sequence[Example], split: Split, first: Sequence[ExampleResult]
+    ) -> list[list[ExampleResult]]:
+        """Measure the winner again from the same inputs, and say so where its score is itself random."""
+        if self.repeats is None or self._score(first) is None:
+            return []
+        found = self.repeats.of(candidate, examples, split, first)
+        again = [results for results in found if self._score(results) is not None]
+        for result in (result for results in again for result in results):
+            self.recorder.evaluation(candidate.id, result, by="engine")
+        self.recorder.calls(self.models)
+        scores = [score for results in (first, *again) if (score := self._score(results)) is not None]
+        if not self.repeats.timed and min(scores) != max(scores):
+            span = f"{min(scores):.6g} to {max(scores):.6g} in {len(scores)} measurements from the same inputs"
+            self.recorder.flag("random-candidate", f"the winner's score is itself random: {span} of {split}")
+        return again
 
     def _begin(self, candidate: Candidate, examples: Sequence[Example], split: Split) -> list[Result]:
         return self.service.begin(candidate, [(e, split) for e in examples], phase="scoring")
@@ -77,8 +100,13 @@ class Scorer:
         what: Literal["initial", "best", "final", "finalist"],
         split: Split,
         candidate: Candidate,
-        results: Sequence[ExampleResult],
+        times: Sequence[Sequence[ExampleResult]],
     ) -> None:
+        """Record what a candidate got: the mean of its measurements, and each of them where there are several."""
+        results = [result for results in times for result in results]
         names = set.intersection(*(set(r.feedback.metrics) for r in results)) if results else set()
         metrics = {n: averages.mean([r.feedback.metrics[n] for r in results]) for n in sorted(names)}
-        self.recorder.scored(what, split, candidate=candidate.id, score=self._score(results), metrics=metrics)
+        scores = [score for results in times if (score := self._score(results)) is not None]
+        score = averages.mean(scores) if len(scores) == len(times) else None
+        repeats = tuple(scores) if len(scores) > 1 else ()
+        self.recorder.scored(what, split, candidate=candidate.id, score=score, metrics=metrics, repeats=repeats)

@@ -51,6 +51,8 @@ class Work:
     split: Split
     phase: Phase
     repeat: int
+    seeded_as: int
+    """The repeat whose seed it has."""
 
 
 class EvaluationService:
@@ -101,9 +103,18 @@ class EvaluationService:
         self._pool = ThreadPoolExecutor(self.workers, "evaluation") if self.workers > 1 else None
 
     def begin(
-        self, candidate: Candidate, examples: Sequence[tuple[Example, Split]], *, phase: Phase, repeat: bool = False
+        self,
+        candidate: Candidate,
+        examples: Sequence[tuple[Example, Split]],
+        *,
+        phase: Phase,
+        repeat: bool = False,
+        same_seed: bool = False,
     ) -> list[Result]:
-        """Begin to measure a candidate on examples; with one worker each is measured when it is asked for."""
+        """Begin to measure a candidate on examples; with one worker each is measured when it is asked for.
+
+        With `repeat` what was measured before is measured again, and with `same_seed` by the seed of the first time.
+        """
         if why := breach(self._task.parameters, candidate.values):
             return [_Ready(self._refused(example, split, why)) for example, split in examples]
         found: list[Result | None] = []
@@ -112,7 +123,7 @@ class EvaluationService:
             key = candidate.id, example.id, phase
             number = self._met[key]
             self._met[key] = number + 1
-            work = Work(candidate, example, split, phase, number)
+            work = Work(candidate, example, split, phase, number, 0 if same_seed else number)
             known = None if repeat or phase == "scoring" else self._remembered(work)
             if known is None:
                 works.append(work)
@@ -148,7 +159,7 @@ class EvaluationService:
 
     def _seed_of(self, work: Work) -> int:
         purpose = "evaluation" if work.phase == "training" else "scoring"
-        return derive_seed(self._seed, purpose, work.candidate.id, work.example.id, work.repeat)
+        return derive_seed(self._seed, purpose, work.candidate.id, work.example.id, work.seeded_as)
 
     def _start(self, works: Sequence[Work]) -> list[Result]:
         if self._batch is not None and len(works) > 1:
@@ -290,7 +301,7 @@ class EvaluationService:
             known = self._sound.get(work.example.id)
             if known is not None:
                 return known
-            control = Work(self._initial, work.example, work.split, work.phase, -1)
+            control = Work(self._initial, work.example, work.split, work.phase, -1, -1)
             result = self._measure(control)
             if self._on_control is not None:
                 self._on_control(self._initial, result)

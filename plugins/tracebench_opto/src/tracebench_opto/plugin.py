@@ -33,7 +33,12 @@ def tracebench_configure(settings: Mapping[str, Any]) -> None:
 @hookimpl
 def tracebench_suite() -> SuiteSpec:
     """Describe the suite."""
-    return SuiteSpec(title="Traced examples", description="Trace's first examples, with their graphs.", licence="MIT")
+    return SuiteSpec(
+        title="Traced examples",
+        description="Trace's first examples, with their graphs.",
+        licence="MIT",
+        calibrations="tracebench_opto.tasks.calibrations:cases",
+    )
 
 
 @hookimpl

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracebench_core.specs import Requirement, TaskSizes, TaskSpec
+from tracebench_core.specs import Bounds, Requirement, TaskSizes, TaskSpec
 
 NEEDS = (Requirement(kind="module", name="opto", hint='pip install "tracebench-core[opto]"'),)
 
@@ -17,6 +17,7 @@ TASK_SPECS = (
         target=1.0,
         metric="accuracy",
         worst_score=0.0,
+        score_bounds=Bounds(minimum=0.0, maximum=1.0),
         requires=NEEDS,
         sizes=TaskSizes(parameters=5, train=2, validation=0, test=2),
     ),
@@ -28,6 +29,7 @@ TASK_SPECS = (
         tags=("traced", "toy"),
         traced=True,
         target=0.0,
+        score_bounds=Bounds(maximum=0.0),
         requires=NEEDS,
         sizes=TaskSizes(parameters=1, train=1, validation=0, test=0),
     ),

@@ -1,0 +1,87 @@
+"""A winner is scored several times from the same inputs: its own chance is told with its spread, and no model is paid twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+Cli = Callable[..., CompletedProcess[str]]
+Install = Callable[..., Mapping[str, str]]
+
+SUITE = """
+import random
+from tracebench_core.contracts import EvaluationFailed
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Example, Feedback, Limits, Parameter, TaskSpec
+
+DICE = "import random\\n\\ndef roll(seed):\\n    return random.SystemRandom().random()\\n"
+SEEDED = "import random\\n\\ndef roll(seed):\\n    return random.Random(seed).random()\\n"
+
+class Rolls:
+    objective = "roll high"
+    splits = {"train": (Example(id="a"), Example(id="b")), "test": (Example(id="t"),)}
+    def __init__(self, code):
+        self.parameters = (Parameter(name="code", initial=code, kind="code"),)
+    def run(self, values, example, context):
+        outcome = context.sandbox.call(values["code"], "roll", context.seed, limits=Limits(seconds=5.0))
+        if outcome.status != "ok":
+            raise EvaluationFailed(Feedback(score=0.0, status="invalid", text=outcome.error))
+        return outcome.value
+    def guide(self, example, output, context):
+        return Feedback(score=float(output), text="so")
+
+class Asks(Rolls):
+    def run(self, values, example, context):
+        said = context.complete([{"role": "user", "content": "How much? " + example.id}])[0].text
+        return random.random() if "unsteady" in values["code"] else float(len(said))
+
+def dice(): return Rolls(DICE)
+def seeded(): return Rolls(SEEDED)
+def asks(): return Asks("steady")
+
+@hookimpl
+def tracebench_tasks():
+    specs = [TaskSpec(name=n, loader=f"mine:{n}", title=n, sandbox=()) for n in ("dice", "seeded")]
+    return [*specs, TaskSpec(name="asks", loader="mine:asks", title="asks", uses_model=True)]
+"""
+
+
+@pytest.fixture
+def jobs(cli: Cli, plugin_path: Install, tmp_path: Path) -> dict[str, dict[str, Any]]:
+    env = plugin_path("mine", SUITE, group="tracebench", entry="mine", target="mine")
+    (tmp_path / "c.yaml").write_text("run_id: r\ntasks: ['mine:dice', 'mine:seeded', 'mine:asks']\ntrainers: [NoOp]\n")
+    done = cli("run", "--config", "c.yaml", env={"TRACEBENCH_PLUGINS": "mine", **env})
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for file in (tmp_path / "runs" / "r" / "jobs").glob("*/results.json"):
+        result = json.loads(file.read_text())
+        events = [json.loads(line) for line in (file.parent / "events.jsonl").read_text().splitlines()]
+        found[result["task_id"]] = result | {"events": events}
+    return found
+
+
+def test_a_random_winner_is_told_with_its_spread_and_no_other_is(jobs: dict[str, dict[str, Any]]) -> None:
+    dice, seeded = jobs["mine:dice"], jobs["mine:seeded"]
+
+    assert len(dice["score_val_repeats"]) == len(dice["score_test_repeats"]) == 5
+    assert len(set(dice["score_val_repeats"])) > 1
+    assert dice["score_val_best"] == pytest.approx(sum(dice["score_val_repeats"]) / 5)
+    assert "the winner's score is itself random" in dice["flags"]["random-candidate"]
+    assert len(seeded["score_val_repeats"]) == 2
+    assert len({*seeded["score_val_repeats"], seeded["score_val_best"]}) == 1
+    assert "random-candidate" not in seeded["flags"]
+
+
+def test_what_a_model_said_is_not_paid_for_twice(jobs: dict[str, dict[str, Any]]) -> None:
+    asks = jobs["mine:asks"]
+
+    assert asks["score_val_repeats"] == [asks["score_val_best"]] * 2
+    calls = [e for e in asks["events"] if e["kind"] == "llm_call" and e["phase"] == "scoring"]
+    measured = [e for e in asks["events"] if e["kind"] == "evaluation" and e["by"] == "engine"]
+    assert len(calls) == 3
+    assert len(measured) == 6
