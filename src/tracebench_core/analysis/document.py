@@ -24,6 +24,7 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
         "remarks": remarks(comparison),
         "unfinished": dict(comparison.unfinished),
         "findings": [asdict(finding) for finding in comparison.findings],
+        "judged": list(comparison.outcomes.judged),
         "failures_count_as": comparison.policy,
         "cut": None if comparison.cut is None else comparison.cut.model_dump(exclude_none=True),
         "baseline": comparison.baseline,

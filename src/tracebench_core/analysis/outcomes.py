@@ -10,6 +10,7 @@ from typing import Literal
 
 from tracebench_core.analysis.anchors import Anchors, find_anchors
 from tracebench_core.analysis.entrants import EntrantKey, entrant_of, name_entrants, name_tasks
+from tracebench_core.analysis.judges import Judges
 from tracebench_core.analysis.recap import MEASURES, Measure
 from tracebench_core.analysis.whatif import Recap, recap_job
 from tracebench_core.specs import Bounds, Budget, BudgetState, JobResult, JobStatus, ProposalCounts
@@ -66,6 +67,8 @@ class Outcomes:
     """By task, the score that it declares as its target."""
     bounds: Mapping[str, Bounds]
     """By task, between which its scores lie, where it says so."""
+    judged: tuple[str, ...] = ()
+    """Whose scores count, in sentences, where there is more to say than that each job keeps its own."""
 
     def scores(self, entrant: str, *, normalised: bool) -> dict[str, dict[int, float]]:
         """Return an entrant's values by task and seed, where there is one."""
@@ -122,19 +125,23 @@ def read_outcomes(
     """Read what the jobs of several runs came to; under `caps`, what they had come to there (see `trace-bench recap`).
 
     A task's scores are those on test when any of its jobs has one, else on validation; under `caps` the first of test, validation and
-    best so far that is known for every job of the task that had a candidate. `by_run` keeps the entrants of each run apart. `find`
-    tells how a task makes one score of many: it is asked under `caps` alone.
+    best so far that is known for every job of the task that had a candidate; what was regraded counts without caps
+    alone. `by_run` keeps the entrants of each run apart. `find` tells how a task makes one score of many: it is asked under `caps` alone.
     """
     jobs: dict[tuple[TaskKey, EntrantKey, int], _Job] = {}
     targets, bounds = _targets(runs), _bounds(runs)
+    judges = Judges(runs) if caps is None else None
     repeated = 0
     for run in runs:
         for spec in run.planned:
-            result = run.results[spec.job_id]
+            result = run.results[spec.job_id] if judges is None else judges.result(run, spec)
+            task = group_of(spec).task
+            if judges is not None and (later := judges.comparability(spec.task_id)) is not None:
+                task = task._replace(version=f"{later}.{spec.task_version.interface}")
             job = _Job(
                 run.run_id,
                 result,
-                group_of(spec).task,
+                task,
                 entrant_of(spec, run=run.run_id if by_run else ""),
                 _cut(run, result, caps, find),
             )
@@ -161,6 +168,7 @@ def read_outcomes(
         repeated=repeated,
         targets={tasks[key]: targets[key.task_id] for key in by_task if key.task_id in targets},
         bounds={tasks[key]: bounds[key.task_id] for key in by_task if key.task_id in bounds},
+        judged=tuple(judges.said) if judges is not None else (),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from tracebench_core.analysis.entrants import models_of
+from tracebench_core.analysis.judges import Judges
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import Axis, JobSpec, Split, SplitData
@@ -83,6 +84,7 @@ def refuse_unpoolable(findings: Sequence[Finding]) -> None:
 
 
 def _of_tasks(runs: Sequence[Run]) -> Iterator[Finding]:
+    judges = Judges(runs)
     entries: dict[str, list[tuple[str, Mapping[str, Any]]]] = defaultdict(list)
     for run in runs:
         for task_id, entry in run.manifest.get("tasks", {}).items():
@@ -90,7 +92,8 @@ def _of_tasks(runs: Sequence[Run]) -> Iterator[Finding]:
     for task_id, found in entries.items():
         for name in FORBIDDING_TASK_FIELDS:
             values = _by_value((run_id, entry[name]) for run_id, entry in found if name in entry)
-            if len(values) > 1:
+            one_judge = name == "comparability" and judges.comparability(task_id) is not None
+            if len(values) > 1 and not one_judge:
                 yield Finding(f"`{name}` of task `{task_id}`", values, forbids=True)
 
 

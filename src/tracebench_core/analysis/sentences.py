@@ -74,6 +74,7 @@ def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
         caps = ", ".join(f"{value:g} {name}" for name, value in comparison.cut.caps().items())
         said.append(f"Cut at {caps}: {comparison.cut_why}.")
     said += [f"{str(finding)[0].upper()}{str(finding)[1:]}." for finding in comparison.findings]
+    said += comparison.outcomes.judged
     for run, n in comparison.unfinished.items():
         said.append(f"{run}: {n} {'job has' if n == 1 else 'jobs have'} no result yet; they count for nothing.")
     if repeated := comparison.outcomes.repeated:

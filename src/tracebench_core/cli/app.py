@@ -25,6 +25,7 @@ from tracebench_core.cli import (
     plan,
     pythons,
     recap,
+    regrade,
     replay,
     report,
     run,
@@ -93,8 +94,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 MODULES = (
-    listing, validate, plan, evaluate, calibrate, run, replay, control, runs, show, compare, report, recap, export, config, fsck, doctor,
-    pythons, init,
+    listing, validate, plan, evaluate, calibrate, run, replay, control, runs, show, compare, report, recap, regrade, export, config, fsck,
+    doctor, pythons, init,
 )  # fmt: skip
 for _module in MODULES:
     _module.register(pending)

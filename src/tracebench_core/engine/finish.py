@@ -150,7 +150,7 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
         recorder.flag("unequal-budget", "the run's budget ended before the job's own: others had more to use")
     if so_far.is_worth_scoring(status):
         try:
-            _score(order, context, so_far, blobs)
+            measure_job(order, context, so_far, blobs)
         except (Exception, BudgetExhausted) as err:  # noqa: BLE001 - training is kept
             record_error(recorder, err, fatal=False)
             return False
@@ -158,7 +158,8 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
     return True
 
 
-def _score(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> None:
+def measure_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> None:
+    """Choose the winner of what was found, and measure it on test; what is seen goes to the context's recorder."""
     opened = open_job_task(order, context.host, context.environments)
     heard = Heard(context.models)
     context = replace(context, models=heard)

@@ -55,7 +55,7 @@ class Repeats:
                 log.warning("%s is not measured again on %s: %s", candidate.id, split, err)
                 break
             needed = (time.monotonic() - started) / len(found)
-            if not self.timed and _scores(found[-1]) != _scores(first):
+            if not self.timed and scores_by_example(found[-1]) != scores_by_example(first):
                 most = AT_MOST
         return found
 
@@ -63,5 +63,6 @@ class Repeats:
         return self.seconds is None or time.monotonic() - self.began + needed < SHARE * self.seconds
 
 
-def _scores(results: Sequence[ExampleResult]) -> list[tuple[str, float]]:
+def scores_by_example(results: Sequence[ExampleResult]) -> list[tuple[str, float]]:
+    """Return status and score of each result, by which two measurements are the same."""
     return [(result.feedback.status, result.feedback.score) for result in results]

@@ -43,6 +43,7 @@ NOT_IN_HASH = {
     "retries",
     "executor",
     "share",
+    "uncalibrated",
 }
 
 

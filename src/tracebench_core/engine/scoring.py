@@ -9,7 +9,7 @@ from typing import Literal
 from tracebench_core import averages
 from tracebench_core.engine.models import Models
 from tracebench_core.engine.recorder import Recorder
-from tracebench_core.engine.repeats import Repeats
+from tracebench_core.engine.repeats import Repeats, scores_by_example
 from tracebench_core.engine.service import EvaluationService, Result
 from tracebench_core.specs import Candidate, Example, ExampleResult, Split
 from tracebench_core.store.ranking import INITIAL, Aggregate, aggregate_score, mean
@@ -72,8 +72,12 @@ class Scorer:
             return []
         found = self.repeats.of(candidate, examples, split, first)
         again = [results for results in found if self._score(results) is not None]
-        for result in (result for results in again for result in results):
-            self.recorder.evaluation(candidate.id, result, by="engine")
+        for results in again:
+            if scores_by_example(results) != scores_by_example(
+                first
+            ):  # what came out as before is told by its score alone
+                for result in results:
+                    self.recorder.evaluation(candidate.id, result, by="engine")
         self.recorder.calls(self.models)
         scores = [score for results in (first, *again) if (score := self._score(results)) is not None]
         if not self.repeats.timed and min(scores) != max(scores):

@@ -11,6 +11,8 @@ from tracebench_core.store.reader import Run
 
 IDENTITY = ("job_id", "mode")
 """Of a result, what a replay changes beside the times: a job's id contains its mode and its model."""
+OF_THE_INSTALLATION = ("judge", "calibration", "runtime")
+"""Of a result, what another installation changes: who judges, where that was calibrated, what the job ran with."""
 OF_THE_MACHINE = ("isolation",)
 """Of a result's versions, what the machine decides."""
 WHAT_IS_RUN = {
@@ -89,7 +91,8 @@ def without_times(result: JobResult) -> dict[str, Any]:
 
 def without_identity(result: JobResult) -> dict[str, Any]:
     """Return a result as JSON data without its times, and without what another mode or another machine changes."""
-    data = {name: value for name, value in without_times(result).items() if name not in IDENTITY}
+    left_out = {*IDENTITY, *OF_THE_INSTALLATION}
+    data = {name: value for name, value in without_times(result).items() if name not in left_out}
     data["versions"] = {name: value for name, value in result.versions.items() if name not in OF_THE_MACHINE}
     return data
 

@@ -158,6 +158,11 @@ class RunLayout:
         return self.path / "mirror.zip"
 
     @property
+    def regrades(self) -> Path:
+        """What stored candidates scored under later judges."""
+        return self.path / "regrades.jsonl"
+
+    @property
     def lost_and_found(self) -> Path:
         """What a repair set aside."""
         return self.path / "lost+found"

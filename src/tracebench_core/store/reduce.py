@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tracebench_core import money
@@ -188,23 +188,10 @@ class Reducer:
         )
 
     def _scores(self) -> dict[str, Any]:
-        initial, best, final = (self._on_validation(what) for what in ("initial", "best", "final"))
-        test_initial, test = self._scored.get(("initial", "test")), self._scored.get(("best", "test"))
-        return {
-            "score_val_initial": initial and initial.score,
-            "score_val_best": best and best.score,
-            "score_val_final": final and final.score,
-            "score_test_initial": test_initial and test_initial.score,
-            "score_test": test and test.score,
-            "score_val_repeats": best.repeats if best else (),
-            "score_test_repeats": test.repeats if test else (),
-            "metrics_initial": dict(sorted(initial.metrics.items())) if initial else {},
-            "metrics_best": dict(sorted(best.metrics.items())) if best else {},
-            "best_candidate": self._best_candidate(),
-        }
+        return {**scores_of(self._scored), "best_candidate": self._best_candidate()}
 
     def _on_validation(self, what: str) -> Scored | None:
-        return self._scored.get((what, "validation")) or self._scored.get((what, "train"))
+        return _on_validation(self._scored, what)
 
     def _best_candidate(self) -> str | None:
         chosen = self._on_validation("best") or self._scored.get(("best", "test")) or self._best
@@ -222,6 +209,29 @@ class Reducer:
         if raised is not None and (raised.fatal or status in {"failed", "unscored"}):
             return ErrorInfo(type=raised.type, message=raised.message, traceback=raised.traceback)
         return None if self.complete else CUT_SHORT
+
+
+def scores_of(scored: Mapping[tuple[str, str], Scored]) -> dict[str, Any]:
+    """Return the fields of a result that follow from what the engine scored, by what it was and by split."""
+    initial, best, final = (_on_validation(scored, what) for what in ("initial", "best", "final"))
+    test_initial, test = scored.get(("initial", "test")), scored.get(("best", "test"))
+    chosen = best or test
+    return {
+        "score_val_initial": initial and initial.score,
+        "score_val_best": best and best.score,
+        "score_val_final": final and final.score,
+        "score_test_initial": test_initial and test_initial.score,
+        "score_test": test and test.score,
+        "score_val_repeats": best.repeats if best else (),
+        "score_test_repeats": test.repeats if test else (),
+        "metrics_initial": dict(sorted(initial.metrics.items())) if initial else {},
+        "metrics_best": dict(sorted(best.metrics.items())) if best else {},
+        "best_candidate": chosen and chosen.candidate,
+    }
+
+
+def _on_validation(scored: Mapping[tuple[str, str], Scored], what: str) -> Scored | None:
+    return scored.get((what, "validation")) or scored.get((what, "train"))
 
 
 def reduce_job(events: Iterable[Event], *, job: JobSpec | None = None) -> JobResult:

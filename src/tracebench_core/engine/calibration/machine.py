@@ -13,7 +13,7 @@ from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Judge, Spec, TaskSpec
 
 DIGITS = 16
-CORE = "tracebench_core"
+CORE = "tracebench-core"
 
 
 class Machine(Spec):
@@ -33,16 +33,17 @@ def this_machine() -> Machine:
 
 
 def judge_of(host: PluginHost, task_id: str, spec: TaskSpec) -> Judge:
-    """Return what scores a task's candidates here: its digest is of all Python files of the plugin's package and of the core's."""
-    plugin = task_id.partition(":")[0]
+    """Return what scores a task's candidates here.
+
+    Its digest is of the Python files of the plugin's package, of the core's own suites those beside the task, and of the core's version.
+    """
+    plugin, loader = task_id.partition(":")[0], spec.loader.partition(":")[0]
     record = host.records[plugin]
-    package = spec.loader.partition(":")[0].partition(".")[0]
     core = host.records["core"].version if "core" in host.records else ""
     version = f"{record.distribution} {record.version}"
-    told = version if record.distribution == "tracebench-core" or not core else f"{version}, tracebench-core {core}"
-    return Judge(
-        version=told, digest=sha256(f"{plugin}\0{_sources(package)}\0{_sources(CORE)}".encode()).hexdigest()[:DIGITS]
-    )
+    told = version if record.distribution == CORE or not core else f"{version}, {CORE} {core}"
+    package = loader.rpartition(".")[0] if record.distribution == CORE else loader.partition(".")[0]
+    return Judge(version=told, digest=sha256(f"{plugin}\0{core}\0{_sources(package)}".encode()).hexdigest()[:DIGITS])
 
 
 @cache

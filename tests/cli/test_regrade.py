@@ -1,0 +1,117 @@
+"""`regrade`: what was found is scored again under today's judge; scores are added, and `compare` takes those of one judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+Cli = Callable[..., CompletedProcess[str]]
+Install = Callable[..., Mapping[str, str]]
+
+SUITE = """
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Example, Feedback, Parameter, TaskSpec, TaskVersion
+
+class Near:
+    objective = "be near to 3"
+    parameters = (Parameter(name="x", initial=0.0, kind="number", minimum=-10, maximum=10),)
+    splits = {"train": (Example(id="a"),), "test": (Example(id="t"),)}
+    def run(self, values, example, context):
+        return float(values["x"])
+    def guide(self, example, output, context):
+        return Feedback(score=SCALE * -abs(output - 3), text=f"off by {output - 3:g}")
+
+class Asks(Near):
+    def run(self, values, example, context):
+        return float(len(context.complete([{"role": "user", "content": "?"}])[0].text) * 0)
+
+SCALE = 1.0
+@hookimpl
+def tracebench_tasks():
+    version = TaskVersion(comparability=1)
+    near = TaskSpec(name="near", loader="mine:Near", title="near", version=version)
+    return [near, TaskSpec(name="asks", loader="mine:Asks", title="asks", uses_model=True)]
+"""
+CONFIG = """
+tasks: ['mine:near', 'mine:asks']
+trainers: [NoOp, {id: RandomSearch, params: {num_steps: 4}}]
+seeds: [1, 2]
+"""
+
+
+@pytest.fixture
+def env(plugin_path: Install, cli: Cli, tmp_path: Path) -> Mapping[str, str]:
+    found = plugin_path("mine", SUITE, group="tracebench", entry="mine", target="mine")
+    (tmp_path / "c.yaml").write_text(CONFIG)
+    env = {"TRACEBENCH_PLUGINS": "mine", **found}
+    assert cli("run", "--config", "c.yaml", "-o", "run_id=first", env=env).returncode == 0
+    module = tmp_path / "site" / "mine.py"
+    module.write_text(SUITE.replace("SCALE = 1.0", "SCALE = 0.5").replace("comparability=1", "comparability=2"))
+    return env
+
+
+def test_scores_are_added_named_by_their_judge_and_compared_with_newer_runs(
+    cli: Cli, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    run = tmp_path / "runs" / "first"
+    before = {path: path.read_bytes() for path in run.rglob("results.json")}
+    assert cli("run", "--config", "c.yaml", "-o", "run_id=second", env=env).returncode == 0
+    apart = cli("compare", "first", "second", env=env)
+    assert (apart.returncode, "cannot be pooled: `comparability`" in apart.stderr) == (2, True), apart.stderr
+
+    shown = cli("regrade", "first", "--task", "mine:near", "--json", env=env)
+
+    told = json.loads(shown.stdout)["jobs"]
+    assert shown.returncode == 0
+    assert len(told) == 4
+    for job in told:
+        result = json.loads((run / "jobs" / job["job_id"] / "results.json").read_text())
+        scored = {(event["what"], event["split"]): event["score"] for event in job["scored"]}
+        assert scored["best", "train"] == pytest.approx(result["score_val_best"] / 2)
+        assert scored["best", "test"] == pytest.approx(result["score_test"] / 2)
+        assert job["judge"]["digest"] != result["judge"]["digest"]
+        assert job["comparability"] == 2
+    assert {path: path.read_bytes() for path in before} == before
+    assert cli("fsck", "first", env=env).returncode == 0
+
+    cli("regrade", "first", "--task", "mine:near", env=env)
+    assert len((run / "regrades.jsonl").read_text().splitlines()) == 8
+
+    alone = cli("compare", "first", "--json", env=env)
+    assert any(
+        "mine:near: scored by mine 1.0" in words and "4 of them regraded" in words
+        for words in json.loads(alone.stdout)["judged"]
+    )
+
+
+def test_one_judge_makes_runs_of_two_versions_comparable(cli: Cli, env: Mapping[str, str], tmp_path: Path) -> None:
+    only = ["-o", "tasks=[mine:near]"]
+    assert cli("run", "--config", "c.yaml", *only, "-o", "run_id=old", env=env).returncode == 0
+    module = tmp_path / "site" / "mine.py"
+    module.write_text(
+        module.read_text().replace("SCALE = 0.5", "SCALE = 0.25").replace("comparability=2", "comparability=3")
+    )
+    assert cli("run", "--config", "c.yaml", *only, "-o", "seeds=[3, 4]", "-o", "run_id=new", env=env).returncode == 0
+    assert cli("compare", "old", "new", env=env).returncode == 2
+
+    assert cli("regrade", "old", env=env).returncode == 0
+    both = cli("compare", "old", "new", "--json", env=env)
+
+    assert both.returncode == 0, both.stderr
+    document = json.loads(both.stdout)
+    assert len({task["task"] for task in document["tasks"]}) == 1
+    assert any("in all 8 jobs, 4 of them regraded" in words for words in document["judged"])
+
+
+def test_what_cannot_be_scored_again_says_why(cli: Cli, env: Mapping[str, str]) -> None:
+    asks = cli("regrade", "first", "--task", "mine:asks", env=env)
+    assert asks.returncode == 1
+    assert "trace-bench replay RUN" in asks.stdout
+    assert "4 of 4 jobs could not be scored again; their scores stay as they were." in asks.stderr
+
+    unknown = cli("regrade", "first", "--task", "mine:neer", env=env)
+    assert (unknown.returncode, "Did you mean `mine:near`?" in unknown.stderr) == (2, True)
