@@ -79,6 +79,8 @@ TABLE: list[tuple[str, Any, tuple[Option, ...], str, float]] = [
     ("mcqa", "B", ABCD, "A is wrong. C is wrong. So B is correct.", 1),
     ("mcqa", "B", ABCD, "The answer is not B.", 0),
     ("mcqa", "A", ABCD, "A is wrong, it must be B.", 0),
+    ("mcqa", "B", ABCD, "The correct answer is (B) elm.", 0),
+    ("mcqa", "D", ABCD, "The answer is (D). The answer was incorrect because (C) is closer.", 1),
     ("mcqa", "2", NUMBERED, "2 (not 4)", 1),
     # yes and no: today's scorer takes the first word of either kind
     ("strategy_qa", True, (), "There is no doubt: Yes", 1),

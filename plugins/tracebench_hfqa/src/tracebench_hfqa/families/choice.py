@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tracebench_hfqa.families.answer import REASON, places, sentences, spoken
+from tracebench_hfqa.families.answer import COMMENT, REASON, places, sentences, spoken
 from tracebench_hfqa.families.decoration import bare, boxed
 from tracebench_hfqa.families.family import Option
 from tracebench_hfqa.families.text import normalise
@@ -31,7 +31,7 @@ def chosen(reply: str, options: Sequence[Option]) -> str:
     if whole := _whole(reply, options):
         return whole
     for place in places(reply):
-        found = _of_place(boxed(place) or place, options)
+        found = None if COMMENT.match(place) else _of_place(boxed(place) or place, options)
         if found is not None:
             return found
     return _of_prose(reply, options)
@@ -45,7 +45,8 @@ def _of_place(place: str, options: Sequence[Option]) -> str | None:
     first = _without_denied((sentences(text) or [""])[0], options)
     opening = [o.label for o in options if _opens(first, o.label)]
     if len(opening) == 1:
-        return opening[0] if not _goes_on(first, opening[0], options) else SEVERAL
+        several = _goes_on(first, opening[0], options) or _contradicts(first, opening[0], options)
+        return SEVERAL if several else opening[0]
     clause = REASON.split(first)[0]
     if whole := _whole(clause, options) or _whole(first, options):
         return whole
@@ -118,6 +119,13 @@ def _goes_on(text: str, label: str, options: Sequence[Option]) -> bool:
         rf"^{OPEN}(?i:{NOUN})[(\[{{*]*{re.escape(label)}{CLOSE}(?i:{JOIN})(?i:{NOUN})[(\[{{*]*(?:{others})(?![\w'])"
     )
     return bool(others) and re.match(beside, text) is not None
+
+
+def _contradicts(text: str, label: str, options: Sequence[Option]) -> bool:
+    """Tell whether the label that opens a text stands before the text of another option, as in "(B) oak" where oak is A."""
+    said = normalise(REASON.split(bare(text))[0])
+    others = [normalise(f"{label} {o.text}") for o in options if o.label != label]
+    return said in others and said not in {normalise(f"{o.label} {o.text}") for o in options}
 
 
 def _without_denied(text: str, options: Sequence[Option]) -> str:
