@@ -58,7 +58,11 @@ def line(spec: TaskSpec, *, split: str, job: Job) -> str:
     except FileNotFoundError:
         known = None
     bound = mean([task.anchors(case).bound for example in task.splits[split] for case in example.input])
-    cells = [f"{known[spec.metric]:.6g}", f"{known['normalised']:.3f}"] if known else ["-", "-"]
+    cells = (
+        [f"{known[spec.metric]:.6g}", f"{known['normalised']:.3f}" if "normalised" in known else "-"]
+        if known
+        else ["-", "-"]
+    )
     arrow = "↑" if spec.direction == "maximize" else "↓"
     source = task.evaluator.bound_source.rstrip(",")
     return (

@@ -81,7 +81,7 @@ def key_of(rules: Rules[Any], instance: Any) -> bytes | None:
 def _code() -> str:
     """Return the state of this suite's files and of what computes beside them."""
     root = Path(__file__).parent
-    states = ((path, path.stat()) for path in sorted(root.rglob("*.py")))
+    states = ((path, path.stat()) for path in sorted((*root.rglob("*.py"), *root.rglob("*.json"))))
     files = [(path.relative_to(root).as_posix(), state.st_size, state.st_mtime_ns) for path, state in states]
     return repr((sys.version_info[:3], np.__version__, files))
 

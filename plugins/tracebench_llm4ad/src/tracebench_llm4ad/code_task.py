@@ -62,6 +62,7 @@ class CodeTask:
         self._sign = 1.0 if self.spec.direction == "maximize" else -1.0
         self._prelude = NUMPY_PRELUDE if evaluator.needs_numpy else PRELUDE
         self._anchors: dict[str, Anchors] = {}
+        self._hung = ("", "")  # the program that last ran out of time, and on which example
         signature = signature_of(evaluator.program, evaluator.entry)
         self.objective = (
             evaluator.objective.strip()
@@ -94,6 +95,7 @@ class CodeTask:
         """Return one solution per case of the example; one session of the sandbox serves the whole batch."""
         limits = Limits(seconds=self.evaluator.timeout_seconds)
         evaluator = self.evaluator
+        self._refuse_hung(str(values[PARAMETER]), example)
         prelude = f"{SECLUSION}{self._prelude}{seeding(context.seed, numpy=evaluator.needs_numpy)}{side_by_side_source(evaluator.entry)}"
         code = str(values[PARAMETER])
         with context.sandbox.session(code, self.evaluator.entry, limits=limits, prelude=prelude) as session:
@@ -103,9 +105,27 @@ class CodeTask:
                 return solve_side_by_side(simulations, session, named=lambda place: named(cases[place]))
             solutions = []
             for case in example.input:
-                with named(case):
+                with named(case), self._marked(code, example):
                     solutions.append(evaluator.solve(case.instance, SandboxedHeuristic(session)))
             return solutions
+
+    def _refuse_hung(self, code: str, example: Example) -> None:
+        """Refuse a program that took all of its time on another example, so that one that hangs costs one time-out; a repeat is run."""
+        hung, self._hung = self._hung, ("", "")
+        if hung[0] == code and hung[1] != example.id:
+            self._hung = hung
+            text = f"Not run on `{example.id}`: the program ran out of time on `{hung[1]}`, and then earns nothing."
+            raise EvaluationFailed(Feedback(score=0.0, status="timeout", text=text))
+
+    @contextmanager
+    def _marked(self, code: str, example: Example) -> Iterator[None]:
+        """Remember a program that runs out of time."""
+        try:
+            yield
+        except EvaluationFailed as failure:
+            if failure.feedback.status == "timeout":
+                self._hung = (code, example.id)
+            raise
 
     def anchors(self, case: Case) -> Anchors:
         """Return what a case's values are measured against; computed once, by trusted code in this process or an earlier one."""
@@ -155,7 +175,8 @@ class CodeTask:
         shared = set.intersection(*(set(v.metrics) for v in verdicts))
         metrics = {name: mean([v.metrics[name] for v in verdicts]) for name in sorted(shared)}
         metrics[self.spec.metric] = value
-        metrics["normalised"] = normalise(value, start=start, bound=bound)
+        if all(self.evaluator.is_scaled(case.instance) for case in cases):
+            metrics["normalised"] = normalise(value, start=start, bound=bound)
         text = self._words(cases, verdicts, Anchors(start=start, bound=bound), metrics)
         return Feedback(score=self._sign * value, text=text, metrics=metrics)
 
@@ -178,8 +199,7 @@ class CodeTask:
         counted = f"{len(cases)} instances" if len(cases) > 1 else "1 instance"
         first = (
             f"Mean {metric} over {counted}: {metrics[spec.metric]:.6g} ({better} is better). "
-            f"The starting program has {anchors.start:.6g}, {self.evaluator.bound_source} {anchors.bound:.6g}; "
-            f"on that scale from 0 to 1 this is {metrics['normalised']:.3f}."
+            f"The starting program has {anchors.start:.6g}, {self._scale(cases, anchors, metrics)}"
         )
         worst, verdict = max(zip(cases, verdicts, strict=True), key=lambda pair: self._gap(*pair))
         second = (
@@ -187,6 +207,13 @@ class CodeTask:
             f"against {self.anchors(worst).bound:.6g}. {verdict.note}".rstrip()
         )
         return f"{first}\n{second}"
+
+    def _scale(self, cases: Sequence[Case], anchors: Anchors, metrics: Mapping[str, float]) -> str:
+        """Say where the value lies between the start and the best there is, or that nobody knows the best."""
+        if "normalised" not in metrics:
+            return f"no answer passes {anchors.bound:.6g}, a simple bound; how near to it one can come is not known, so there is no scale."
+        told = self.evaluator.told_bound(cases[0].instance)
+        return f"{told} {anchors.bound:.6g}; on that scale from 0 to 1 this is {metrics['normalised']:.3f}."
 
     def _gap(self, case: Case, verdict: Verdict) -> float:
         bound = self.anchors(case).bound

@@ -97,6 +97,14 @@ class Rules(ABC, Generic[Instance]):
     def bound(self, instance: Instance) -> float:
         """Return the best known value of the native metric on this instance, or a proven bound on it."""
 
+    def is_scaled(self, instance: Instance) -> bool:
+        """Tell whether the bound is near enough to what is possible that values may be told on a scale from the start (0) to it (1)."""
+        return True
+
+    def told_bound(self, instance: Instance) -> str:
+        """Return what the bound of this instance is, in a few words."""
+        return self.bound_source
+
 
 class Evaluator(Rules[Instance]):
     """Rules with a seeded generator of instances."""

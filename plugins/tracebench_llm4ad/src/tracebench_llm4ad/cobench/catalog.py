@@ -233,7 +233,7 @@ def _spec(row: Row) -> TaskSpec:
         groups=("all", "co_bench"),
         tags=("co_bench",),
         options=f"{__package__}.problem:CoBenchOptions",
-        version=TaskVersion(comparability=4),
+        version=TaskVersion(comparability=5),
         salted=True,
         metric=row.metric,
         direction=row.direction,

@@ -24,7 +24,6 @@ class IndependentSet(Problem):
     name = "optimization/co_bench/maximal_independent_set_co_bench"
     folder = "Maximal independent set"
     sample = "generated.json"
-    bound_source = "a cover of the graph by cliques,"
     program = '''
 def solve(graph: dict) -> dict:
     """Take the vertices by degree, the least first, each if no neighbour is taken."""

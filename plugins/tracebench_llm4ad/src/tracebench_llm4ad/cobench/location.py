@@ -215,7 +215,6 @@ class CapacitatedMedians(Problem):
 
     name = "optimization/co_bench/p_median_capacitated_co_bench"
     folder = "p-median - capacitated"
-    bound_source = "the best value on file, of generated cases the relaxation's bound,"
     program = '''
 def solve(best_known: float, n: int, p: int, Q: float, customers: list) -> dict:
     """Take p customers spread over the list; give the greatest demands first to the nearest median with room."""

@@ -18,6 +18,7 @@ from tracebench_core.specs import Split
 from tracebench_core.specs.base import Spec
 from tracebench_llm4ad.cobench.best_known import best_known, share_of_best_known
 from tracebench_llm4ad.cobench.catalog import DIRECTIONS
+from tracebench_llm4ad.cobench.certificates import certificate_of
 from tracebench_llm4ad.cobench.folder import GENERATED, data_folder, read_files
 from tracebench_llm4ad.code_task import PUBLIC, SPLITS, CodeTask
 from tracebench_llm4ad.drawings.drawing import Drawing
@@ -68,7 +69,7 @@ class Problem(ListedEvaluator[Case]):
     """The name of a generated file; `#` stands for its number from 1, which else is appended."""
     shared: ClassVar[str] = ""
     """The argument that cases made of the same data have in common: they go to the same split."""
-    bound_source = "the best value on file, else a simple bound,"
+    bound_source = "the best value on file,"
 
     def __init__(self, options: CoBenchOptions) -> None:
         self.options = options
@@ -184,8 +185,25 @@ class Problem(ListedEvaluator[Case]):
         return Verdict(value, self.size(instance), {} if share is None else {SHARE: share})
 
     def bound(self, instance: Case) -> float:
-        """Return the best value on file, or the simple bound."""
+        """Return the optimum that was proven or the best value found with a proof, else the best value on file, else the simple bound."""
+        if proven := certificate_of(self.name, instance.arguments):
+            return proven.value
         return self.simple_bound(instance) if instance.known is None else instance.known
+
+    def is_scaled(self, instance: Case) -> bool:
+        """Tell whether the optimum is known, or within 2 % of what is; a simple bound is no end of a scale."""
+        if certificate_of(self.name, instance.arguments):
+            return True
+        return self.source != GENERATED and instance.known is not None
+
+    def told_bound(self, instance: Case) -> str:
+        """Say what the bound is, and who proved it."""
+        proven = certificate_of(self.name, instance.arguments)
+        if proven is None:
+            return self.bound_source
+        if proven.gap == 0:
+            return f"the optimum, proven by {proven.solver},"
+        return f"the best value found, {proven.gap:.1%} from the optimum at most by {proven.solver},"
 
     def draw(self, instance: Case, solution: Any) -> Drawing | None:
         """Draw the answer where the subclass can."""
