@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,15 @@ STEPS = (
     ("text that is not there", "nowhere", "anywhere"),
     ("the best rate", "rate=4", "rate=3"),
 )
+
+
+def write(root: Path, name: str, experiment: dict[str, object], files: dict[str, str]) -> None:
+    """Write an experiment and its files."""
+    (root / name).mkdir(parents=True)
+    (root / name / "experiment.yaml").write_text(json.dumps(experiment))
+    for path, text in files.items():
+        (root / name / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / name / path).write_text(text)
 
 
 def write_dial(root: Path, *, name: str = "dial", noise: float = 0.01, more: str = "") -> Path:

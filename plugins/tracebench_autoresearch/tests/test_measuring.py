@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
-from plugins.tracebench_autoresearch.tests.dials import write_dial
+from plugins.tracebench_autoresearch.tests.dials import write, write_dial
 
 from tracebench_autoresearch.experiment import Command
 from tracebench_core import evaluate_task
@@ -27,14 +26,6 @@ def evaluate(root: Path, files: dict[str, str] | None = None, name: str = "dial"
     values = None if files is None else {"files": files}
     (feedback,) = evaluate_task(f"autoresearch:{name}", values, root=root, eval_kwargs=options)
     return feedback
-
-
-def write(root: Path, name: str, experiment: dict[str, object], files: dict[str, str]) -> None:
-    (root / name).mkdir(parents=True)
-    (root / name / "experiment.yaml").write_text(json.dumps(experiment))
-    for path, text in files.items():
-        (root / name / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / name / path).write_text(text)
 
 
 def test_the_last_match_counts_and_lower_is_better(tmp_path: Path) -> None:

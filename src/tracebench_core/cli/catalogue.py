@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tracebench_core.specs import Component, SuiteSpec, TaskSpec
 
 Row = Mapping[str, Any]
-TASK_FIELDS = ("title", "description", "groups", "tags", "metric", "direction", "licence")
+TASK_FIELDS = ("title", "description", "groups", "tags", "metric", "direction", "licence", "self_reported")
 PARTS: tuple[Kind, ...] = ("trainer", "optimizer", "guide", "logger")
 """The kinds that have a list of their own."""
 

@@ -94,6 +94,8 @@ def compare(
         _print_csv(found)
     else:
         _print(found, axis, columns=shown)
+        for sentence in standings.self_reported(runs):
+            output.note(sentence)
     if missed:
         raise GateError(f"Gate not met: {'; '.join(missed)}.")
 

@@ -186,6 +186,9 @@ def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
         "raised": raised(result),
         "spent": spent_text(run.spent(spec.job_id)),
         "calibrated": result.calibration or "",
+        "by itself": f"self-reported by the candidates: {', '.join(result.self_reported)}"
+        if result.self_reported
+        else "",
         "feedback": result.feedback,
         "files": str(job_dir),
     }

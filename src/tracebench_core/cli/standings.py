@@ -51,7 +51,7 @@ def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
     if sys.stdout.isatty():
         _curves([run], found)
     output.line("")
-    for sentence in [*unequal_use(found), *_evaluations(run), *_flags(run), *_overshoot(run)]:
+    for sentence in [*unequal_use(found), *_evaluations(run), *_flags(run), *_overshoot(run), *self_reported([run])]:
         output.note(sentence.replace("`--at", f"`trace-bench compare {run.run_id} --at"))
 
 
@@ -70,6 +70,12 @@ def _evaluations(run: Run) -> Iterator[str]:
         total = sum(sum(r.evaluations_by_status.values()) for r in run.results.values() if r.task_id == task)
         raised = "; ".join(f"{n} raised {what}" for what, n in found.most_common(3))
         yield f"Exceptions in the code of {task}: of {total} evaluations {raised}."
+
+
+def self_reported(runs: Sequence[Run]) -> list[str]:
+    """Return, for each task, which of its figures nothing but the candidate's own word stands for."""
+    told = {r.task_id: r.self_reported for run in runs for r in run.results.values() if r.self_reported}
+    return [f"self-reported by the candidates of `{task}`: {', '.join(names)}" for task, names in told.items()]
 
 
 def _flags(run: Run) -> list[str]:

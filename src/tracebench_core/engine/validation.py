@@ -52,6 +52,9 @@ def validate_config(
 
 def _tried(chosen: Sequence[TaskChoice], trials: Trials | None, host: PluginHost) -> Iterator[Check]:
     for choice in chosen:
+        if names := choice.spec.self_reported:
+            words = f"self-reported: {', '.join(names)}; a candidate prints what it likes, and nothing else measures it"
+            yield Check("WARN", choice.id, words)
         if reason := Catalog.availability(choice.spec):
             yield Check("SKIP", choice.id, reason)
         elif trials is None:

@@ -223,4 +223,6 @@ def _command_outcome(exchange: Exchange, errors: Tail) -> Outcome:
     shown = exchange.printed.text[-PRINTED:]
     if late or code is None or code < 0 or (exchange.report and exchange.report["reason"]):
         return exchange.death(late=late).model_copy(update={"value": value, "stdout": shown})
-    return exchange.outcome("ok", value=value, stdout=shown)
+    return exchange.outcome(
+        "ok", value=value, stdout=shown, cpu_seconds=exchange.report["cpu"] if exchange.report else None
+    )

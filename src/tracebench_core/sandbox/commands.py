@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,16 @@ def _reap(command: int) -> None:
 
 
 def _end_children() -> None:
+    """End them, and wait for each: the time of a process counts for those above it once it was waited for."""
     me = os.getpid()
-    while children := Path(f"/proc/self/task/{me}/children").read_text().split() if me != 1 else []:
+    if me == 1:  # of a namespace, in which all others are the command's
+        with suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            while True:
+                os.wait()
+        return
+    while children := Path(f"/proc/self/task/{me}/children").read_text().split():
         for child in children:
             os.kill(int(child), signal.SIGKILL)
         for _ in children:

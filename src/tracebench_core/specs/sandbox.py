@@ -47,5 +47,6 @@ class Outcome(Spec):
     """What the code printed, cut to 4 kB from the front."""
     seconds: float = 0.0
     cpu_seconds: float | None = None
-    """In a session: the processor time of the code's process from the end of the call before to the end of this one, as the operating
-    system counts it. None where that cannot be told: outside of a session, of a process that is gone, and in namespaces."""
+    """As the operating system counts it. In a session: the processor time of the code's process from the end of the call before to the
+    end of this one. Of a command that came to its end: that of all that it started, what it left running included. None where it cannot be
+    told: of a single call, of what was ended, and of a session in namespaces."""

@@ -30,17 +30,22 @@ Found = Iterator[Finding | Skipped]
 def check_starts(plugin: PluginUnderTest) -> Found:
     """Measure the starting candidate: a finite score on train and on validation.
 
-    What a task comes with must work, or nothing can be compared with it. Where no model is at hand, one answers that says nothing. Mend:
-    `trace-bench evaluate TASK` shows each example's feedback.
+    What a task comes with must work, or nothing can be compared with it. Where no model is at hand, one answers that says nothing; a task
+    that asks it must say so, for a run whose trainers ask none has none for it either. Mend: `trace-bench evaluate TASK` shows each
+    example's feedback; set `TaskSpec.uses_model`.
     """
     for id_ in plugin.ready_tasks:
+        model = FakeModel("")
         try:
-            results = measure(plugin, id_, {}, splits=("train", "validation"))
+            results = measure(plugin, id_, {}, splits=("train", "validation"), model=model)
         except MissingRequirementError as err:
             yield Skipped("TB301", str(err), id_)
             continue
         except TraceBenchError as err:
             yield Finding("TB301", str(err), id_)
+            continue
+        if model.records() and not plugin.tasks[id_].uses_model:
+            yield Finding("TB301", "it asks a model, and its spec does not say so: a run of `NoOp` alone has none", id_)
             continue
         for result in results:
             feedback = result.feedback
@@ -232,12 +237,13 @@ def measure(
     *,
     splits: tuple[Split, ...] = ("train",),
     workers: int = 1,
+    model: FakeModel | None = None,
 ) -> list[ExampleResult]:
     """Return the results of a few examples of each split, in a freshly opened task."""
     with (
         contextlib.chdir("."),
         open_workbench(
-            plugin.host, id_, eval_kwargs=plugin.options_of(id_), models=FakeModel(""), workers=workers
+            plugin.host, id_, eval_kwargs=plugin.options_of(id_), models=model or FakeModel(""), workers=workers
         ) as bench,
     ):
         return [

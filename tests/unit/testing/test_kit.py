@@ -200,6 +200,11 @@ BAD: list[tuple[str, dict[str, str], str]] = [
 ]
 BAD_MEASURED: list[tuple[str, dict[str, str], str]] = [
     ("TB301", {"old": "return Feedback(", "new": "raise KeyError('x')\n        return Feedback("}, "KeyError"),
+    (
+        "TB301",
+        {"old": "return float(", "new": "context.complete([{'role': 'user', 'content': 'x?'}])\n        return float("},
+        "asks a model",
+    ),
     ("TB302", {"old": "def task():", "new": "OPENED = []\ndef task():\n    OPENED.append(1)"}, "two evaluations"),
     (
         "TB303",

@@ -51,7 +51,8 @@ def history(
     listed = list(rows(found, {}))
     if not (tsv or oldest_first):
         listed.reverse()
-    columns = ("candidate", found.metric, *COLUMNS[2:])
+    mark = " (self-reported)" if found.self_reported and not tsv else ""
+    columns = ("candidate", f"{found.metric}{mark}", *COLUMNS[2:])
     if tsv:
         for row in (columns, *listed):
             output.line("\t".join(map(output.flat, row)))

@@ -14,7 +14,9 @@ from tracebench_core.errors import UsageError
 
 FILE = "experiment.yaml"
 SHIPPED = Path(__file__).parent / "experiments"
-MetricKind = Literal["regex", "json", "pytest", "coverage", "exit_code"]
+MetricKind = Literal["regex", "json", "pytest", "coverage", "exit_code", "cpu_seconds", "speedup"]
+OUTSIDE: frozenset[MetricKind] = frozenset({"cpu_seconds", "speedup"})
+"""Kinds that nothing in a box tells: the system counts the processor time of the whole box of `run`."""
 
 
 def _words(command: Any) -> Any:
@@ -132,12 +134,17 @@ class SystemExperiment(Part):
     metric: Metric
     metrics: tuple[Metric, ...] = ()
     """Further metrics, kept beside the first."""
+    apart: bool = False
+    """The author's word that what prints the metrics runs the candidate's files in a process of their own, and believes nothing that they
+    print. Without it, and without `evaluate`, a metric that is read from `run` is the candidate's own word, and is marked as that."""
     guards: tuple[Command, ...] = ()
     """Commands that must succeed before a measurement counts."""
     deterministic: bool = False
     """The same files always measure the same."""
     target: float | None = None
     """The metric's value from which the experiment counts as solved."""
+    comparability: int = Field(default=1, ge=1)
+    """Raised whenever the same files measure something else than before: scores of two numbers are never compared."""
     tags: tuple[str, ...] = ()
     needs: dict[str, str] = {}
     """Commands that must be installed, each with the line that installs it."""
@@ -161,6 +168,13 @@ class SystemExperiment(Part):
         names = [m.name for m in self.all_metrics]
         if len(set(names)) < len(names):
             raise ValueError("two metrics have one name")
+        counted = [metric.name for metric in self.all_metrics if metric.kind in OUTSIDE]
+        if counted and self.run.outside:
+            raise ValueError(f"`{counted[0]}` counts the processor time of a box, and `run` is `outside` of one")
+        if any(metric.kind == "speedup" for metric in self.all_metrics) and not self.run.outputs:
+            raise ValueError(
+                "a metric of kind `speedup` needs `outputs` of `run`, which must be those of the initial files"
+            )
         if self.is_remote and not self.revision:
             raise ValueError("a `repo` that is a URL needs a `revision`")
         return self
@@ -169,6 +183,14 @@ class SystemExperiment(Part):
     def all_metrics(self) -> tuple[Metric, ...]:
         """The first metric, which is optimised, and the others."""
         return (self.metric, *self.metrics)
+
+    @property
+    def self_reported(self) -> tuple[str, ...]:
+        """The metrics that are the candidate's own word: `score` for the first, and names."""
+        if self.apart or self.evaluate is not None:
+            return ()
+        names = tuple(metric.name for metric in self.all_metrics if metric.kind not in OUTSIDE)
+        return (("score",) if self.metric.kind not in OUTSIDE else ()) + names
 
     @property
     def is_remote(self) -> bool:

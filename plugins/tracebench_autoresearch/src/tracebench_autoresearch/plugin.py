@@ -15,6 +15,7 @@ from tracebench_core.specs import (
     SuiteSpec,
     TaskSizes,
     TaskSpec,
+    TaskVersion,
     TrainerSpec,
     ViewSpec,
 )
@@ -36,6 +37,7 @@ def tracebench_suite() -> SuiteSpec:
         description="Edits to the files of a repository, measured by a time-boxed command, kept or reverted by evidence.",
         citation="Karpathy, autoresearch (2026)",
         licence="MIT, where an experiment says nothing else",
+        calibrations="tracebench_autoresearch.calibrations:cases",
     )
 
 
@@ -66,6 +68,8 @@ def _spec(number: int, one: catalog.Found) -> TaskSpec:
         metric=experiment.metric.name,
         direction=experiment.metric.direction,
         target=None if target is None else experiment.metric.sign * target,
+        self_reported=experiment.self_reported,
+        version=TaskVersion(comparability=experiment.comparability),
         timed=not experiment.deterministic,
         deterministic=experiment.deterministic,
         sizes=TaskSizes(parameters=1, train=1),
@@ -84,7 +88,10 @@ def _program_spec(number: int, name: str, experiment: SystemExperiment) -> TaskS
         loader=f"tracebench_autoresearch.loading:program_{number}",
         options="tracebench_autoresearch.loading:ProgramOptions",
         groups=("program",),
+        self_reported=experiment.self_reported,
+        version=TaskVersion(comparability=experiment.comparability),
         timed=not experiment.deterministic,
+        uses_model=True,
         tags=(*experiment.tags, "llm"),
         metric=experiment.metric.name,
         direction=experiment.metric.direction,

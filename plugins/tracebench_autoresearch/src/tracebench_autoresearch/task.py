@@ -68,8 +68,9 @@ class ExperimentTask:
     def measure(self, files: Mapping[str, str], context: Context, *, seed: int) -> Measurement:
         """Measure files that `refusal` has nothing against."""
         initial: Any = self.parameters[0].initial
-        baseline = {} if files == initial else self._baseline.metrics(self._applied(initial), context)
-        return measure(self.experiment, self._applied(files), context, seed=seed, baseline=baseline)
+        start = self._applied(initial)
+        baseline = {} if files == initial else self._baseline.metrics(start, context)
+        return measure(self.experiment, self._applied(files), context, seed=seed, initial=start, baseline=baseline)
 
     def guide(self, example: Example, output: Measurement, context: Context, /) -> Feedback:
         """Turn the measurement into a score and words.

@@ -28,6 +28,6 @@ class Baseline:
             return {}
         with self._lock:
             if self._metrics is None:
-                measured = measure(self._experiment, initial, context, seed=SEED, baseline={})
+                measured = measure(self._experiment, initial, context, seed=SEED, initial=initial, baseline={})
                 self._metrics = measured.metrics if measured.outcome == "measured" else {}
             return self._metrics

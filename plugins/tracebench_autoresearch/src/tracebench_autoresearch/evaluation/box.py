@@ -50,6 +50,8 @@ class Ran:
     seconds: float
     why: str = ""
     """Of one that was killed: the sandbox's words."""
+    cpu_seconds: float | None = None
+    """Of all that ran in the box, counted from outside; None where that cannot be told."""
 
 
 def filled(command: Command, seed: int) -> list[str]:
@@ -93,7 +95,16 @@ def run_in_box(sandbox: Sandbox, command: Command, files: Snapshot, *, stdin: st
         end = "late"
     elif outcome.status != "ok":
         end = "killed"
-    return Ran(end, value.get("returncode"), stdout, value.get("stderr", ""), outputs, outcome.seconds, outcome.error)
+    return Ran(
+        end,
+        value.get("returncode"),
+        stdout,
+        value.get("stderr", ""),
+        outputs,
+        outcome.seconds,
+        outcome.error,
+        outcome.cpu_seconds,
+    )
 
 
 def _as_texts(entries: Mapping[str, Entry]) -> dict[str, str]:

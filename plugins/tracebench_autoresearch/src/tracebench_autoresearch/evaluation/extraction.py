@@ -51,6 +51,8 @@ def _find(metric: Metric, ran: Ran) -> Any:
             return _coverage(ran)
         case "exit_code":
             return _exit_code(ran)
+        case "cpu_seconds" | "speedup":
+            raise NoMetric(f"the processor time of the box cannot be told, and so no `{metric.name}`")
 
 
 def _regex(metric: Metric, ran: Ran) -> Any:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Literal
 
 from tracebench_autoresearch.evaluation.box import Ran, run_in_box
 from tracebench_autoresearch.evaluation.extraction import NoMetric, read_metric
 from tracebench_autoresearch.evaluation.outside import run_outside
-from tracebench_autoresearch.experiment import Command, Metric, SystemExperiment
+from tracebench_autoresearch.experiment import OUTSIDE, Command, Metric, SystemExperiment
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
-from tracebench_core.contracts import Context
+from tracebench_core.contracts import Context, NotMeasured
 from tracebench_core.specs import Feedback, FeedbackStatus
 
 Outcome = Literal["measured", "crashed", "timed out", "no metric", "guard failed", "refused"]
@@ -23,6 +24,8 @@ STATUS: dict[Outcome, FeedbackStatus] = {
     "guard failed": "invalid",
     "refused": "invalid",
 }
+ROUNDS = 3
+"""How many times either side of a speed-up runs."""
 TAIL_LINES, TAIL_CHARS = 30, 3000
 SEEDS = 1 << 31
 """Seeds that every language takes are below this: awk makes one and the same of all larger ones, numpy refuses them."""
@@ -58,11 +61,21 @@ class _Ended(Exception):  # noqa: N818 - ends a measurement early
 
 
 def measure(
-    experiment: SystemExperiment, files: Snapshot, context: Context, *, seed: int, baseline: Mapping[str, float]
+    experiment: SystemExperiment,
+    files: Snapshot,
+    context: Context,
+    *,
+    seed: int,
+    initial: Snapshot,
+    baseline: Mapping[str, float],
 ) -> Measurement:
     """Run an experiment on a candidate's files, each command in a box of its own: what one of them changes, the next never sees.
 
-    `baseline` holds the metrics of the initial files, for guards that compare with them; one that is not there binds nobody.
+    `initial` holds the initial files, with which a speed-up compares. `baseline` holds their metrics, for guards that compare with them;
+    one that is not there binds nobody.
+
+    Raises:
+        NotMeasured: when the initial files, with which a speed-up compares, do not run.
     """
     running = _Running(experiment, files, context, seed)
     try:
@@ -70,11 +83,44 @@ def measure(
             running.run(guard, name="guard")
         ran = running.run(experiment.run, name="run")
         seconds = ran.seconds
+        counted = _counted(running, ran, initial)
         if experiment.evaluate is not None:
             ran = running.run(experiment.evaluate, name="evaluate", given=ran.outputs)
     except _Ended as err:
         return err.measurement
-    return _judge(experiment, ran, seconds, baseline)
+    return _judge(experiment, ran, seconds, baseline, counted)
+
+
+def _counted(running: _Running, ran: Ran, initial: Snapshot) -> Mapping[str, float]:
+    """Return the metrics that are counted outside of the box in which `run` has just been."""
+    wanted = {metric.kind: metric.name for metric in running.experiment.all_metrics if metric.kind in OUTSIDE}
+    found: dict[str, float] = {}
+    if "cpu_seconds" in wanted and ran.cpu_seconds is not None:
+        found[wanted["cpu_seconds"]] = ran.cpu_seconds
+    if "speedup" in wanted and (ratio := _race(running, ran, initial)) is not None:
+        found[wanted["speedup"]] = ratio
+    return found
+
+
+def _race(running: _Running, first: Ran, initial: Snapshot) -> float | None:
+    """Return how many times the processor time of the candidate's box that of the initial files takes; they run by turns.
+
+    Each run has a box of its own, beyond which no signal reaches, and what it starts and leaves running counts as its own.
+    """
+    rival, command = replace(running, files=initial), running.experiment.run
+    mine, theirs = [first], list[Ran]()
+    for turn in range(ROUNDS):
+        if turn:
+            mine.append(running.run(command, name="run"))
+        try:
+            theirs.append(rival.run(command, name="run of the initial files"))
+        except _Ended as err:
+            raise NotMeasured(f"The initial files, with which a speed-up compares, do not run: {err}") from err
+        if differing := [name for name, data in theirs[-1].outputs.items() if mine[-1].outputs.get(name) != data]:
+            words = f"`{differing[0]}` is not what the initial files write"
+            raise _Ended(Measurement("guard failed", words, tail=last_lines(mine[-1])))
+    seconds = [[ran.cpu_seconds for ran in side if ran.cpu_seconds] for side in (mine, theirs)]
+    return median(seconds[1]) / median(seconds[0]) if all(len(side) == ROUNDS for side in seconds) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +158,18 @@ class _Running:
         raise _Ended(Measurement(outcome, f"`{line}` {how}", seconds=ran.seconds, tail=tail))
 
 
-def _judge(experiment: SystemExperiment, ran: Ran, seconds: float, baseline: Mapping[str, float]) -> Measurement:
-    metrics: dict[str, float] = {"run_seconds": seconds}
+def _judge(
+    experiment: SystemExperiment,
+    ran: Ran,
+    seconds: float,
+    baseline: Mapping[str, float],
+    counted: Mapping[str, float],
+) -> Measurement:
+    metrics: dict[str, float] = {"run_seconds": seconds, **counted}
     tail = last_lines(ran)
     for metric in experiment.all_metrics:
+        if metric.name in counted:
+            continue
         try:
             metrics[metric.name] = read_metric(metric, ran)
         except NoMetric as err:

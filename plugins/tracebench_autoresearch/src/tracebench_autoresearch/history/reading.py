@@ -71,6 +71,8 @@ class History:
     revision: str
     policy: str
     experiments: tuple[Experiment, ...]
+    self_reported: bool
+    """Whether nothing but the candidates' own word stands for the metric."""
     best: str
     """The candidate that stands at the end: the last one kept, or where nothing is decided the one that the run reports."""
 
@@ -90,7 +92,8 @@ def read_history(run: Run, job_id: str) -> History:
     experiments = _experiments(events, metric)
     accepted = [e.candidate for e in experiments if e.verdict == "accepted"]
     decided = any(e.verdict for e in experiments)
-    reported = run.results[job_id].best_candidate or "c0"
+    result = run.results[job_id]
+    reported = result.best_candidate or "c0"
     return History(
         job=job_id,
         task=spec.task_id,
@@ -100,6 +103,7 @@ def read_history(run: Run, job_id: str) -> History:
         revision=str(facts.get("revision", "")),
         policy=str(spec.params.get("policy", "edit_then_commit")),
         experiments=experiments,
+        self_reported="score" in result.self_reported,
         best=accepted[-1] if accepted else "c0" if decided else reported,
     )
 
