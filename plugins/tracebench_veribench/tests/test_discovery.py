@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
+from tests import warm
 
 from tracebench_veribench import plugin
 from tracebench_veribench.discovery import catalog
@@ -238,3 +240,19 @@ def test_an_entry_point_without_a_root_is_told(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv(catalog.ENTRYPOINT_VARIABLE)
     catalog.configure({})
     assert [s.name for s in plugin.tracebench_tasks()] == ["smoke_placeholder"]
+
+
+def test_a_task_whose_lean_is_not_here_says_that_it_was_never_calibrated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_verina(tmp_path)
+    (tmp_path / "c.yaml").write_text("mode: stub\ntasks: ['veribench:file/verina_basic_7']\ntrainers: [NoOp]\n")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    own = {"PATH": "/nonexistent", "VERIBENCH_ROOT": str(tmp_path), "TRACEBENCH_PLUGINS": "internal,veribench"}
+
+    def told(*arguments: str) -> str:
+        done = warm.trace_bench(*arguments, folder=tmp_path, environ={**os.environ, **own, "LEAN_PROJECT": ""})
+        return done.stdout + done.stderr
+
+    assert "never calibrated" in told("validate", "--strict", "--config", "c.yaml")
+    assert "never calibrated" in told("list-tasks", "veribench:file/verina_basic_7")

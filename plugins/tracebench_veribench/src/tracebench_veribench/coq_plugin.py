@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import EnvironmentSpec, Requirement, SuiteSpec, TaskSizes, TaskSpec, TaskVersion
+from tracebench_core.specs import Bounds, EnvironmentSpec, Requirement, SuiteSpec, TaskSizes, TaskSpec, TaskVersion
 from tracebench_veribench.coq.catalog import ENTRIES, TEST, TRAIN, VALIDATION, Entry
 
 _COQ = (
@@ -78,6 +78,7 @@ def _spec(
         options=f"tracebench_veribench.tasks:{'PromptOptions' if uses_model else 'FileOptions'}",
         groups=groups,
         metric=_METRIC,
+        score_bounds=Bounds(minimum=0.0, maximum=1.0),
         target=1.0,
         worst_score=0.0,
         deterministic=not uses_model,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import EnvironmentSpec, Requirement, SuiteSpec, TaskSizes, TaskSpec, TaskVersion
+from tracebench_core.specs import Bounds, EnvironmentSpec, Requirement, SuiteSpec, TaskSizes, TaskSpec, TaskVersion
 from tracebench_veribench.discovery.catalog import configure, find_problems
 from tracebench_veribench.lean.places import readable_places
 
@@ -76,6 +76,7 @@ def _specs(number: int, name: str, problem: LeanProblem) -> tuple[TaskSpec, Task
         "description": f"From {problem.source}.{coverage}",
         "version": TaskVersion(comparability=2),
         "metric": "proven",
+        "score_bounds": Bounds(minimum=0.0, maximum=1.0),
         "target": 1.0,
         "worst_score": 0.0,
         "sizes": TaskSizes(parameters=1, train=1),
