@@ -7,6 +7,7 @@ from tracebench_core.store.files import iter_lines
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.manifest import iter_job_lines, read_head
 from tracebench_core.store.reader import Run, load_run
+from tracebench_core.store.regular import open_regular, read_whole
 from tracebench_core.store.results import read_result
 from tracebench_core.store.states import candidate_scores
 
@@ -22,7 +23,9 @@ __all__ = [
     "iter_lines",
     "live_runs",
     "load_run",
+    "open_regular",
     "read_head",
     "read_result",
+    "read_whole",
     "tell",
 ]

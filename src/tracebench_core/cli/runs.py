@@ -88,8 +88,10 @@ def _named(names: list[str]) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    from tracebench_core.api.records import read_whole
+
     try:
-        return _mapping(json.loads(path.read_text(encoding="utf-8")))
+        return _mapping(json.loads(read_whole(path)))
     except (OSError, ValueError):
         return {}
 

@@ -87,8 +87,10 @@ def _flags(run: Run) -> list[str]:
 
 def _overshoot(run: Run) -> list[str]:
     """Return how far the run went past its own caps."""
+    from tracebench_core.api.records import read_whole
+
     try:
-        over = json.loads(run.layout.summary.read_bytes()).get("overshoot") or {}
+        over = json.loads(read_whole(run.layout.summary)).get("overshoot") or {}
     except (OSError, ValueError):
         return []
     return [f"the run went {amount:.6g} {axis} past its budget" for axis, amount in over.items()]

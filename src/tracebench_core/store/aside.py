@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tracebench_core.store import files
@@ -10,7 +11,7 @@ from tracebench_core.store.layout import RunLayout
 
 def set_aside(layout: RunLayout, path: Path) -> None:
     """Move a damaged file to `lost+found/<its path>.<n>`; one that is gone is fine."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return
     target = layout.lost_and_found / path.relative_to(layout.path)
     files.make_dir(target.parent)

@@ -14,6 +14,7 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import Values
 from tracebench_core.store import files
+from tracebench_core.store.regular import read_whole
 
 INLINE_BYTES = 2048
 """A value whose JSON text is longer than this goes to a blob."""
@@ -56,7 +57,7 @@ class BlobStore:
         """
         path = self.path(digest)
         try:
-            data = zlib.decompress(path.read_bytes())
+            data = zlib.decompress(read_whole(path))
         except (OSError, zlib.error) as err:
             raise RunDirError(f"blob `{digest}` of `{self.folder}` cannot be read: {err}") from err
         if content_hash(data) != digest:

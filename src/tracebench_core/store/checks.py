@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +23,7 @@ from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.mirror import is_mirror_true, mirrored
 from tracebench_core.store.older import is_told_by
 from tracebench_core.store.reduce import Reducer
+from tracebench_core.store.regular import IrregularFileError, open_regular, read_whole
 from tracebench_core.store.results import sealed_bytes
 from tracebench_core.store.states import stale_states
 from tracebench_core.store.tables import expected_tables
@@ -69,7 +71,7 @@ class Reduced:
 
     def demands_file(self, layout: JobLayout) -> bool:
         """Say whether the result that lies there is the one."""
-        return layout.results.exists() and self.demands(content_hash(layout.results.read_bytes()))
+        return layout.results.exists() and self.demands(content_hash(read_whole(layout.results)))
 
     @cached_property
     def _reducer(self) -> Reducer:
@@ -119,7 +121,7 @@ def are_events_sound(layout: JobLayout, end: EndRecord, *, trust: Trust) -> bool
 def holds_result(layout: JobLayout, end: EndRecord | None) -> bool:
     """Say whether a job has the result that the journal vouches for; any result, where it names none."""
     try:
-        data = layout.results.read_bytes()
+        data = read_whole(layout.results)
     except OSError:
         return False
     return end is None or not end.digest or content_hash(data) == end.digest
@@ -188,6 +190,34 @@ def _check_meta_status(layout: JobLayout, status: str) -> Iterator[Finding]:
         yield _finding("stale-meta", layout.meta, layout, f"its status is not `{status}`", "repair")
 
 
+def check_irregular(layout: RunLayout) -> Iterator[Finding]:
+    """Look for what lies in the place of a file of the run and is none: nothing else can be compared before it is set aside."""
+    of_run = (
+        layout.files_index, layout.mirror, layout.control, layout.ledger, layout.calls, layout.results_csv,
+        layout.leaderboard_csv, layout.summary, *layout.described().values(), *layout.journals(),
+    )  # fmt: skip
+    of_jobs = (
+        path
+        for job in layout.job_folders()
+        for path in (
+            job.events,
+            job.results,
+            job.meta,
+            job.initial_state,
+            job.best_state,
+            job.final_state,
+            job.state_history,
+        )
+    )
+    for path in chain(of_run, of_jobs):
+        try:
+            open_regular(path).close()
+        except IrregularFileError as err:
+            yield Finding("damaged", path.relative_to(layout.path).as_posix(), str(err.strerror), "repair")
+        except OSError:
+            continue  # it is not there, or cannot be read: others say so
+
+
 def check_journals(layout: RunLayout, *, trust: Trust) -> Iterator[Finding]:
     """Look for damage in the logs of the run, and for lines that a crash tore."""
     for damage in trust.damage:
@@ -238,7 +268,7 @@ def check_folders(layout: RunLayout, planned: Collection[str]) -> Iterator[Findi
 def check_tables(layout: RunLayout, jobs: Sequence[JobSpec], *, trust: Trust) -> Iterator[Finding]:
     """Compare the tables with the results on disk."""
     for path, content in expected_tables(layout, jobs, trust=trust).items():
-        if not path.exists() or not is_told_by(path.read_bytes(), content, suffix=path.suffix):
+        if not path.exists() or not is_told_by(read_whole(path), content, suffix=path.suffix):
             yield Finding("stale-table", path.name, "it does not follow from the jobs' results", "repair")
 
 
@@ -295,7 +325,7 @@ def _finding(code: Code, path: Path, job: JobLayout, message: str, mended_by: Wa
 
 def _meta_status(layout: JobLayout) -> str | None:
     try:
-        return str(json.loads(layout.meta.read_bytes())["status"])
+        return str(json.loads(read_whole(layout.meta))["status"])
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

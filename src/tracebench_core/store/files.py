@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracebench_core.store import sharing
+from tracebench_core.store.regular import open_regular, read_whole
 
 TEMPORARY_SUFFIX = ".tmp"
 FLUSHES_AT_ONCE = 16
@@ -253,7 +254,7 @@ class Tail:
 
     def read(self) -> Iterator[bytes]:
         """Yield the lines that were not read yet without their newlines, holding one at a time; as `read_lines` otherwise."""
-        with suppress(FileNotFoundError), self._path.open("rb") as log:
+        with suppress(FileNotFoundError), open_regular(self._path) as log:
             log.seek(self._read)
             for line in log:
                 self._read += len(line)
@@ -268,7 +269,7 @@ def iter_lines(path: Path) -> Iterator[bytes]:
 
 def last_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a log from its end, holding one at a time; as `read_lines` otherwise."""
-    with suppress(FileNotFoundError), path.open("rb") as log:
+    with suppress(FileNotFoundError), open_regular(path) as log:
         if not (end := os.fstat(log.fileno()).st_size):
             return
         with mmap.mmap(log.fileno(), end, access=mmap.ACCESS_READ) as data:
@@ -285,7 +286,7 @@ def read_lines(path: Path) -> Lines:
     A last line without newline is included and flagged: it may be whole.
     """
     try:
-        data = path.read_bytes()
+        data = read_whole(path)
     except FileNotFoundError:
         return Lines([], torn=False)
     return Lines([line for line in data.split(b"\n") if line], torn=bool(data) and not data.endswith(b"\n"))

@@ -25,6 +25,7 @@ from tracebench_core.store.manifest import read_head
 from tracebench_core.store.mirror import declare_meta, is_mirror_true, mirrored, restore, write_mirror
 from tracebench_core.store.planned import read_jobs
 from tracebench_core.store.recovery import mend_states
+from tracebench_core.store.regular import read_whole
 from tracebench_core.store.results import write_result
 from tracebench_core.store.seal import seal_of
 from tracebench_core.store.tables import expected_tables
@@ -41,6 +42,8 @@ def check_run(run_dir: Path) -> list[Finding]:
         RunDirError: when the folder is no run directory or of a newer format.
     """
     layout = RunLayout(run_dir)
+    if irregular := list(checks.check_irregular(layout)):
+        return irregular
     trust = read_trust(layout)
     jobs = _planned(layout, trust)
     findings = [f for job in jobs for f in _check_job(layout.job(job.job_id), job, trust=trust)]
@@ -61,6 +64,10 @@ def repair_run(run_dir: Path) -> list[Finding]:
         RunDirError: when the folder is no run directory, of a newer format, or in use by another process.
     """
     layout = RunLayout(run_dir)
+    if irregular := list(checks.check_irregular(layout)):
+        with RunLock(layout):
+            for finding in irregular:
+                set_aside(layout, layout.path / finding.path)
     trust = read_trust(layout)
     jobs = _planned(layout, trust)
     with RunLock(layout):
@@ -173,7 +180,7 @@ def _repair_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> EndRecord |
         set_aside(layout.run, layout.results)
         write_result(layout, reduced.result)
     _set_meta_status(layout, reduced.result.status)
-    digest = content_hash(layout.results.read_bytes())
+    digest = content_hash(read_whole(layout.results))
     return EndRecord(layout.job_id, reduced.result.status, digest) if end is None else None
 
 
@@ -197,7 +204,7 @@ def _repair_committed(layout: JobLayout, job: JobSpec, *, end: EndRecord, trust:
 
 def _set_meta_status(layout: JobLayout, status: str) -> None:
     try:
-        meta = json.loads(layout.meta.read_bytes())
+        meta = json.loads(read_whole(layout.meta))
     except (OSError, ValueError):
         return
     if isinstance(meta, dict) and meta.get("status") != status:

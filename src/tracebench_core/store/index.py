@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from tracebench_core.store import files, witness
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.regular import read_whole
 from tracebench_core.store.seal import Seal, seal_of
 from tracebench_core.store.trust import Trust
 
@@ -117,7 +118,7 @@ def read_files_index(layout: RunLayout, *, trust: Trust | None = None) -> list[I
     if trust is not None and not is_index_known(layout, trust=trust):
         return None
     try:
-        return [IndexedFile(**entry) for entry in json.loads(layout.files_index.read_bytes())["files"]]
+        return [IndexedFile(**entry) for entry in json.loads(read_whole(layout.files_index))["files"]]
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

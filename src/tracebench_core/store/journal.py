@@ -19,6 +19,7 @@ from tracebench_core.specs import JobStatus
 from tracebench_core.store import files
 from tracebench_core.store.clock import timestamp, utc_now
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.regular import open_regular
 from tracebench_core.store.seal import GrowingFile, Seal
 
 _SUM = b',"sum":"'
@@ -171,7 +172,7 @@ def number_of(record: Any) -> int | None:  # JSON as it was read
 
 def last_sound_line(journal: Path) -> bytes | None:
     """Return the last line that is as it was written, with a number; None where there is none."""
-    with journal.open("rb") as content:
+    with open_regular(journal) as content:
         content.seek(max(0, content.seek(0, os.SEEK_END) - _TAIL))
         tail = content.read().split(b"\n")
     for lines in (tail, files.read_lines(journal).lines):  # a line that the tail begins within is not sound

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, get_args
 
 from tracebench_core.specs import JobStatus
 from tracebench_core.store.journal import EndRecord, has_sum, is_sound, number_of, sum_of
+from tracebench_core.store.regular import open_regular
 from tracebench_core.store.seal import Seal
 
 STATUSES: Mapping[str, JobStatus] = MappingProxyType({status: status for status in get_args(JobStatus)})
@@ -68,7 +69,7 @@ class JournalReader:
         self._end(is_torn=not raw.endswith(b"\n"))
 
     def _raw_lines(self) -> Iterator[bytes]:
-        with suppress(FileNotFoundError), self._path.open("rb", buffering=_BUFFER) as journal:
+        with suppress(FileNotFoundError), open_regular(self._path, buffering=_BUFFER) as journal:
             yield from journal
 
     def _read(self, line: bytes) -> Iterator[Mapping[str, Any]]:

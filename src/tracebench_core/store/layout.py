@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.store import files
+from tracebench_core.store.regular import open_regular
 
 _RUN_ID = re.compile(rb'\s*"run_id": ("(?:[^"\\]|\\.)*"),?\s*$')
 _LINES_TO_RUN_ID = 4
@@ -111,7 +112,7 @@ class RunLayout:
     def run_id(self) -> str:
         """The id that the manifest gives the run, which its folder may no longer be called by; the folder's name before there is one."""
         try:
-            with self.manifest.open("rb") as lines:
+            with open_regular(self.manifest) as lines:
                 for line in islice(lines, _LINES_TO_RUN_ID):
                     if (found := _RUN_ID.match(line)) is not None:
                         return str(json.loads(found[1]))

@@ -11,6 +11,7 @@ from types import TracebackType
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.regular import FLAGS
 from tracebench_core.store.sharing import open_file
 
 PATIENCE = 5.0
@@ -91,7 +92,7 @@ class RunLock:
 def holder_of(layout: RunLayout) -> int | None:
     """Return the process that works on a run at present, None when none does. Never waits, and never keeps a runner from starting."""
     try:
-        fd = os.open(layout.lock, os.O_RDONLY)
+        fd = os.open(layout.lock, FLAGS)
     except OSError:
         return None
     try:

@@ -11,6 +11,7 @@ from tracebench_core.specs import JobSpec
 from tracebench_core.store import files
 from tracebench_core.store.inert import inert
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.regular import open_regular
 
 FORMAT_VERSION = 1
 _OPEN = b'  "jobs": [\n'
@@ -106,7 +107,7 @@ def _chunks(head: Mapping[str, Any], lines: Iterable[bytes]) -> Iterator[bytes]:
 
 def _lines(layout: RunLayout) -> Iterator[bytes]:
     try:
-        with layout.manifest.open("rb") as lines:
+        with open_regular(layout.manifest) as lines:
             yield from lines
     except (FileNotFoundError, NotADirectoryError) as err:
         hint = f"trace-bench fsck {layout.path} --repair" if layout.mirror.is_file() else ""

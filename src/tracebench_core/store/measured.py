@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs.events import EvaluationDone
 from tracebench_core.store.layout import JobLayout
+from tracebench_core.store.regular import open_regular
 
 DIGITS = 16
 _DIGEST = re.compile(rb'"digest":"([0-9a-f]{%d})[0-9a-f]{%d}"' % (DIGITS, DIGITS))
@@ -52,7 +53,7 @@ class Measured:
         place = self._places.get(key)
         if place is None:
             return None
-        with place.file.open("rb") as log:
+        with open_regular(place.file) as log:
             log.seek(place.offset)
             line = log.read(place.size)
         try:
@@ -65,7 +66,7 @@ class Measured:
     def _index(self, events: Path) -> None:
         places, offset = self._places or {}, 0
         try:
-            with events.open("rb") as log:
+            with open_regular(events) as log:
                 for line in log:
                     if (found := _DIGEST.search(line)) is not None:
                         places.setdefault(found[1].decode(), Place(events, offset, len(line)))

@@ -16,6 +16,7 @@ from tracebench_core.store import files
 from tracebench_core.store.environment import GitState, read_environment
 from tracebench_core.store.inert import inert
 from tracebench_core.store.layout import JobLayout, RunLayout
+from tracebench_core.store.regular import read_whole
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SEEDS = re.compile(rb"^seeds:\n((?:- (?:0|[1-9][0-9]*)\n){100,})", re.MULTILINE)
@@ -36,7 +37,7 @@ def read_config(layout: RunLayout) -> RunConfig:
         RunDirError: when it cannot be read.
     """
     try:
-        text = layout.config_snapshot.read_bytes()
+        text = read_whole(layout.config_snapshot)
         seeds = _SEEDS.search(text)
         content = yaml.load(text if seeds is None else _without(text, seeds), _LOADER)  # noqa: S506 - both are safe loaders
         if seeds is not None:

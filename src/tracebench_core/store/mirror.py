@@ -12,6 +12,7 @@ from tracebench_core.ids import content_hash
 from tracebench_core.store import files
 from tracebench_core.store.journal import Journal
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.regular import open_regular, read_whole
 from tracebench_core.store.seal import seal_of
 from tracebench_core.store.trust import Trust
 
@@ -30,14 +31,14 @@ def write_mirror(layout: RunLayout) -> None:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as mirror:
         for path, file in layout.described().items():
             if file.is_file():
-                mirror.writestr(zipfile.ZipInfo(path, _NO_DATE), file.read_bytes(), zipfile.ZIP_DEFLATED)
+                mirror.writestr(zipfile.ZipInfo(path, _NO_DATE), read_whole(file), zipfile.ZIP_DEFLATED)
     files.write_whole(layout.mirror, buffer.getvalue(), durable=True)
 
 
 def mirrored(layout: RunLayout, path: str, *, trust: Trust) -> bytes | None:
     """Return the second copy of a file, None when there is none that the journal vouches for."""
     try:
-        with zipfile.ZipFile(layout.mirror) as mirror:
+        with open_regular(layout.mirror) as file, zipfile.ZipFile(file) as mirror:
             data = mirror.read(path)
     except (OSError, KeyError, ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         return None
@@ -50,7 +51,7 @@ def is_mirror_true(layout: RunLayout, *, trust: Trust) -> bool:
     if not trust.meta:
         return True
     return all(
-        mirrored(layout, path, trust=trust) == file.read_bytes()
+        mirrored(layout, path, trust=trust) == read_whole(file)
         for path, file in layout.described().items()
         if path in trust.meta and file.is_file()
     )

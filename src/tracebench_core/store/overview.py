@@ -14,6 +14,7 @@ from tracebench_core.specs import JobSpec
 from tracebench_core.store import files
 from tracebench_core.store.index import is_index_known
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.regular import read_whole
 from tracebench_core.store.seal import Seal, seal_of
 from tracebench_core.store.tables import TableWriter, read_end
 from tracebench_core.store.trust import Trust
@@ -59,7 +60,7 @@ def vouched_tables(layout: RunLayout, tables: Sequence[Path], *, trust: Trust) -
     listed = dict(_listed(layout, names))
     if listed.keys() != {*tables} or any(seal_of(path) != seal for path, seal in listed.items()):
         return None
-    return {path: path.read_bytes() for path in tables}
+    return {path: read_whole(path) for path in tables}
 
 
 def _listed(layout: RunLayout, names: Mapping[str, Path]) -> Iterator[tuple[Path, Seal]]:

@@ -17,6 +17,7 @@ from tracebench_core.specs import Axis, JobResult, JobSpec, JobStatus, RunConfig
 from tracebench_core.specs.events import AnyEvent
 from tracebench_core.store import leaderboard, rows
 from tracebench_core.store.manifest import FORMAT_VERSION
+from tracebench_core.store.regular import read_whole
 
 _CLOSED = ConfigDict(extra="forbid")
 _OPEN = ConfigDict(extra="allow")
@@ -268,7 +269,7 @@ def schema_text(schema: Mapping[str, Any]) -> str:
 
 
 def _faults(file: File, path: Path) -> Iterator[str]:
-    data = path.read_bytes()
+    data = read_whole(path)
     for number, text in enumerate(data.splitlines() if file.form == "JSON Lines" else [data], start=1):
         try:
             _adapter(file.name).validate_json(text)

@@ -20,6 +20,7 @@ from tracebench_core.store.eventlog import read_events
 from tracebench_core.store.journal import EndRecord, Journal, TrainedRecord
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.reduce import reduce_job
+from tracebench_core.store.regular import FLAGS, read_whole
 from tracebench_core.store.results import read_result, sealed_bytes, write_result
 from tracebench_core.store.states import stale_states
 from tracebench_core.store.trust import Trust, read_trust
@@ -127,7 +128,7 @@ def _checked_end(layout: RunLayout, job_id: str, *, trust: Trust, write: bool) -
         return _verified(layout.job(job_id), declared)
     job = layout.job(job_id)
     try:
-        is_whole = content_hash(job.results.read_bytes()) == declared.digest
+        is_whole = content_hash(read_whole(job.results)) == declared.digest
         why = "its `results.json` is not the file that the journal declared finished"
     except OSError as err:
         is_whole, why = False, f"its `results.json` cannot be read: {err.strerror}"
@@ -216,7 +217,7 @@ class _Digests:
     def of(self, job_id: str) -> str:
         """Return the digest of a job's result, nothing for one that is missing, larger than most, or cannot be read."""
         try:
-            fd = os.open(job_id + "/results.json", os.O_RDONLY, dir_fd=self._folder)
+            fd = os.open(job_id + "/results.json", FLAGS, dir_fd=self._folder)
             try:
                 data = os.read(fd, _LARGE)
             finally:

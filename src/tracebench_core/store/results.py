@@ -13,6 +13,7 @@ from tracebench_core.specs.job import ADDED_TO_RESULTS
 from tracebench_core.store import files
 from tracebench_core.store.inert import inert
 from tracebench_core.store.layout import JobLayout
+from tracebench_core.store.regular import read_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def read_result(layout: JobLayout) -> StoredResult:
         RunDirError: when it is missing, cannot be parsed, or is of another job.
     """
     try:
-        data = layout.results.read_bytes()
+        data = read_whole(layout.results)
         result = JobResult.model_validate_json(data)
     except FileNotFoundError as err:
         raise RunDirError(f"job `{layout.job_id}` has no `results.json`") from err

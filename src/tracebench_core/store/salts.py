@@ -12,6 +12,7 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.specs import Salts
 from tracebench_core.store import files
 from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.regular import read_whole
 from tracebench_core.store.sharing import PRIVATE_FILE, readers
 
 SHARED_FILE = ".salts.json"
@@ -25,7 +26,7 @@ def read_salts(path: Path) -> Salts | None:
         RunDirError: when it cannot be read, or holds none.
     """
     try:
-        return Salts.model_validate_json(path.read_bytes())
+        return Salts.model_validate_json(read_whole(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except ValidationError as err:  # its text would repeat what the file holds

@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tracebench_core.store.regular import open_regular
+
 _CHUNK = 1 << 20
 
 
@@ -34,7 +36,7 @@ def seal_of(path: Path, *, size: int | None = None) -> Seal | None:
     digest, left = hashlib.sha256(), size
     done = 0
     try:
-        with path.open("rb") as content:
+        with open_regular(path) as content:
             while left != 0 and (chunk := content.read(_CHUNK if left is None else min(_CHUNK, left))):
                 digest.update(chunk)
                 done += len(chunk)
@@ -55,7 +57,7 @@ class GrowingFile:
     def seal(self) -> Seal | None:
         """Return the seal of all complete lines so far; None when there is none."""
         try:
-            with self.path.open("rb") as content:
+            with open_regular(self.path) as content:
                 content.seek(self._size)
                 new = content.read()
         except FileNotFoundError:

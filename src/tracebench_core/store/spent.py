@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from tracebench_core.specs import Role, Usage
 from tracebench_core.specs.events import LLMCall
 from tracebench_core.store.metering import usage_of
+from tracebench_core.store.regular import open_regular
 
 _MARK = b'"kind":"llm_call"'
 _FIELDS = frozenset(LLMCall.model_fields)
@@ -36,7 +37,7 @@ class LedgerReader:
     def read(self) -> None:
         """Take the complete lines that are new. What an earlier attempt paid for and a later one went through again counts once."""
         try:
-            with self._path.open("rb") as ledger:
+            with open_regular(self._path) as ledger:
                 ledger.seek(self._offset)
                 data = ledger.read()
         except FileNotFoundError:

@@ -15,6 +15,7 @@ from tracebench_core.specs.events import BestChanged, CandidateSeen, EvaluationD
 from tracebench_core.store import files
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.layout import JobLayout
+from tracebench_core.store.regular import read_whole
 
 _SafeDumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml is ten times faster and not built everywhere
 
@@ -102,7 +103,7 @@ def stale_states(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -
         RunDirError: when a blob is missing.
     """
     wanted = state_files(layout, StateHistory(events), blobs)
-    return {path: data for path, data in wanted.items() if not path.exists() or path.read_bytes() != data}
+    return {path: data for path, data in wanted.items() if not path.exists() or read_whole(path) != data}
 
 
 def state_files(layout: JobLayout, history: StateHistory, blobs: BlobStore) -> dict[Path, bytes]:

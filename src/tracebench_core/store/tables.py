@@ -17,6 +17,7 @@ from tracebench_core.store.leaderboard import COLUMNS as LEADERBOARD_COLUMNS
 from tracebench_core.store.leaderboard import standings
 from tracebench_core.store.planned import chosen_of, ids_of, series_of
 from tracebench_core.store.reduce import not_run
+from tracebench_core.store.regular import read_whole
 from tracebench_core.store.results import read_result
 from tracebench_core.store.rows import COLUMNS, GroupKey, Row, group_of, make_row
 from tracebench_core.store.salts import read_salts
@@ -170,7 +171,7 @@ def expected_tables(layout: RunLayout, jobs: Sequence[JobSpec], *, trust: Trust)
 def read_end(layout: RunLayout, *, trust: Trust) -> RunEnd:
     """Return how the run ended; all None when that cannot be told."""
     try:
-        told = trust.run_end or json.loads(layout.summary.read_bytes())
+        told = trust.run_end or json.loads(read_whole(layout.summary))
         return RunEnd(told["exit_code"], told["wall_seconds"], told["cpu_seconds"], told.get("overshoot"))
     except (OSError, ValueError, TypeError, KeyError):
         return RunEnd()

@@ -12,6 +12,7 @@ from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.eventlog import iter_events
 from tracebench_core.store.journal import TrainedRecord
 from tracebench_core.store.layout import JobLayout
+from tracebench_core.store.regular import open_regular, read_whole
 from tracebench_core.store.seal import seal_of
 
 
@@ -41,7 +42,7 @@ def set_back(layout: JobLayout, trained: TrainedRecord) -> None:
     files.remove(layout.results)
     if layout.events.stat().st_size == trained.events.size:
         return
-    head, tail = _head(layout, trained), layout.events.read_bytes()[trained.events.size :]
+    head, tail = _head(layout, trained), read_whole(layout.events)[trained.events.size :]
     lost = layout.next_attempt()
     files.make_dir(lost.path)
     files.write_whole(lost.events, tail.removeprefix(b"\n"))
@@ -49,5 +50,5 @@ def set_back(layout: JobLayout, trained: TrainedRecord) -> None:
 
 
 def _head(layout: JobLayout, trained: TrainedRecord) -> bytes:
-    with layout.events.open("rb") as events:
+    with open_regular(layout.events) as events:
         return events.read(trained.events.size)

@@ -10,6 +10,7 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.store import files
 from tracebench_core.store.journal import last_sound_line, sum_at
 from tracebench_core.store.layout import JobLayout, RunLayout
+from tracebench_core.store.regular import read_whole
 from tracebench_core.store.seal import Seal, seal_of
 from tracebench_core.store.trust import Trust
 
@@ -101,7 +102,7 @@ def _name(layout: JobLayout, path: Any) -> str:
 
 def _told(layout: RunLayout) -> dict[str, dict[str, Any]]:
     try:
-        told = json.loads(layout.files_index.read_bytes()).get("journals", {})
+        told = json.loads(read_whole(layout.files_index)).get("journals", {})
         return {name: head for name, head in told.items() if isinstance(head, dict)}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}

@@ -17,12 +17,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tracebench_core.api.records import RunLayout, iter_job_lines, read_head
+from tracebench_core.api.records import RunLayout, iter_job_lines, open_regular, read_head, read_whole
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.ids import content_hash
 
@@ -225,10 +226,9 @@ def _read(layout: RunLayout) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def _results(path: Path) -> Iterator[dict[str, Any]]:
     csv.field_size_limit(sys.maxsize)
-    if path.is_file():
-        with path.open(newline="", encoding="utf-8", errors="replace") as lines:
-            for row in csv.DictReader(lines):
-                yield {name: _value(name, row.get(source)) for name, source in JOB_COLUMNS.items()}
+    with suppress(OSError), TextIOWrapper(open_regular(path), "utf-8", "replace", newline="") as lines:
+        for row in csv.DictReader(lines):
+            yield {name: _value(name, row.get(source)) for name, source in JOB_COLUMNS.items()}
 
 
 def _not_run(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,7 +251,7 @@ def _value(name: str, text: str | None) -> Any:
 
 def _tags(path: Path) -> list[str]:
     try:
-        found = yaml.load(path.read_bytes(), Loader=_LOADER)["tags"]  # noqa: S506 - a safe one
+        found = yaml.load(read_whole(path), Loader=_LOADER)["tags"]  # noqa: S506 - a safe one
     except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
         return []
     return [str(tag) for tag in found] if isinstance(found, list) else []
@@ -259,7 +259,7 @@ def _tags(path: Path) -> list[str]:
 
 def _summary(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_whole(path))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
