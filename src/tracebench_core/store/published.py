@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import Axis, JobResult, JobSpec, JobStatus, RunConfig, Salts, Usage
 from tracebench_core.specs.events import AnyEvent
+from tracebench_core.specs.regrade import Regrade
 from tracebench_core.store import leaderboard, rows
 from tracebench_core.store.manifest import FORMAT_VERSION
 from tracebench_core.store.regular import read_whole
@@ -183,6 +184,7 @@ FILES = (
     File("meta/files_index.json", "size and SHA-256 of every file", "JSON", "derived", "files_index", FilesIndex),
     File("mirror.zip", "second copies of the files of `meta/`", "ZIP", "derived"),
     File("journal-*.jsonl", "the root of trust: what was declared, begun and sealed", "JSON Lines", "primary", "journal", JournalLine),
+    File("regrades.jsonl", "what candidates scored under later judges", "JSON Lines", "primary", "regrade", Regrade),
     File("control.jsonl", "what people asked of the run under way", "JSON Lines", "primary", "control", dict[str, JsonValue]),
     File("llm/ledger.jsonl", "every model call of every attempt", "JSON Lines", "primary", "ledger", LedgerLine),
     File("llm/calls.jsonl", "the recording, with `llm.record`", "JSON Lines", "primary", "calls", dict[str, JsonValue]),

@@ -78,8 +78,9 @@ def check_forgeries(plugin: PluginUnderTest) -> Found:
     """Believe no forged figure.
 
     Programs that do what an honest one does, and then walk closures, frames and the garbage collector for whatever holds the score, patch
-    builtins and modules, print a score, exit early, return what is no number, or leave a child behind: none may score above the honest one,
-    and no process may be left. Mend: count, time and compare nothing inside of the candidate's process; declare `score_bounds`.
+    builtins and modules, print a score, exit early, bring a judge of their own, return what is no number, or leave a child behind: none
+    may score above the honest one, and no process may be left. Mend: count, time and compare nothing inside of the candidate's process;
+    declare `score_bounds`.
     """
     for id_, spec in plugin.ready_tasks.items():
         if spec.sandbox is None:

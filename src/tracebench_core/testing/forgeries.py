@@ -95,6 +95,11 @@ RETURNED = {
     "minus-2**63": "-2**63", "true": "True", "own-score": "{{'score': {big}, '{metric}': {big}}}", "pair": "[result, {big}]",
 }  # fmt: skip
 """What is returned in place of the honest result."""
+JUDGES = (
+    "check", "check_solution", "eval_func", "evaluate", "evaluate_solution", "grade", "guide", "is_solution", "is_valid", "judge", "score",
+    "score_solution", "test", "validate", "verify",
+)  # fmt: skip
+"""Names of functions that a candidate may bring along to be judged by; who calls one lets it grade itself."""
 FRAME = """{base}
 
 _honest, _under_way = {name}, []
@@ -139,6 +144,10 @@ def forged_values(parameters: Sequence[Parameter], base: Values, *, metric: str)
                 )
                 forged = FRAME.format(base=text, name=name, big=big, body=indented, returned="result")
                 yield f"{parameter.name}: {what} {big}", True, base | {parameter.name: forged}
+        for verdict in ("True", *BIG):
+            own = [judge for judge in JUDGES if judge not in _defined(text)]
+            brought = "\n".join(f"def {judge}(*args, **kwargs):\n    return {verdict}\n" for judge in own)
+            yield f"{parameter.name}: own judge {verdict}", True, base | {parameter.name: f"{text}\n\n{brought}"}
         for what, returned in RETURNED.items():
             value = returned.format(big=BIG[0], metric=metric)
             forged = FRAME.format(base=text, name=name, big=BIG[0], body="        pass", returned=value)

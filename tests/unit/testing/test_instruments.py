@@ -94,3 +94,16 @@ def test_a_child_left_behind_is_found(site: Path) -> None:
     outcome = checked(site, "printed", "printed", ["TB314"])["TB314"]
 
     assert "processes of candidates are left behind" in outcome.findings[0].message
+
+
+@pytest.mark.heavy("kits")
+def test_a_candidate_that_grades_itself_is_found(site: Path) -> None:
+    graded = 'program = values["code"] + f"\\ntry:\\n    right = is_solution({example.input})\\nexcept NameError:\\n    right = 0\\n"\n'
+    graded += "        program += \"print('score:', 9 if right else 3)\\n\"\n"
+    old = """program = values["code"] + f"\\nprint('score:', min(10, number({example.input})))\\n"\n"""
+    assert old in MADE
+    (site / "printed.py").write_text(MADE.replace(old, graded))
+
+    outcome = checked(site, "printed", "printed", ["TB314"])["TB314"]
+
+    assert "`code: own judge True` scores 9 on a, 3 is honest" in outcome.findings[0].message
