@@ -147,18 +147,15 @@ def test_processes_and_memory_end_at_their_limits(host: Path) -> None:
 @pytest.mark.skipif(
     os.getuid() == 0, reason="the kernel lets root without capabilities make no user namespace of its own"
 )
-def test_a_program_may_bring_a_sandbox_of_its_own(host: Path) -> None:
-    done = enclosed(
-        host,
-        f"""
-        import sys
-        sys.path.insert(0, {str(Path(api.__file__).parents[2])!r})
-        from tracebench_core.sandbox import namespaces
-        print(namespaces.available())
-        """,
-        readable=[*map(str, belongings(Path(sys.executable))), sys.base_prefix, str(Path(api.__file__).parents[1])],
+def test_a_program_may_bring_a_sandbox_of_its_own_which_sees_no_more(host: Path) -> None:
+    nested = (
+        "unshare -Urmpf --mount-proc sh -c 'umount -l /usr; mount -o remount,bind,rw /usr; touch /usr/planted; echo $$'"
     )
-    assert done.stdout.strip() == "True", done.stderr
+    done = enclosed(
+        host, f"import subprocess; print(subprocess.run({nested!r}, shell=True, capture_output=True, text=True).stdout)"
+    )
+    assert done.stdout.strip() == "1", done.stderr
+    assert not Path("/usr/planted").exists()
 
 
 @needs_namespaces

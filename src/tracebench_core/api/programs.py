@@ -1,7 +1,7 @@
 """Programs as trainers, the interpreters that other libraries live in, and folders for both."""
 
 from tracebench_core.builtin.command import passed
-from tracebench_core.engine.held import APART, Files, Hold, Network, Streams, belongings, start_held
+from tracebench_core.engine.held import APART, Files, Hold, Network, Streams, belongings, held_command, start_held
 from tracebench_core.engine.program import (
     Program,
     describe_exit,
@@ -24,6 +24,7 @@ __all__ = [
     "find_program",
     "find_python",
     "has_python",
+    "held_command",
     "model_variables",
     "passed",
     "run_program",

@@ -128,6 +128,24 @@ def _start_enclosed(
     return None, said.strip() or "the process that was to hold it ended"
 
 
+def held_command(
+    argv: Sequence[str],
+    folder: Path,
+    *,
+    files: Files = "folder",
+    network: Literal["open", "closed"] = "closed",
+    processes: int | None = None,
+    readable: Sequence[Path] = (),
+) -> list[str]:
+    """Return the command that runs a program of no job as one of a job is held; it ends with `NOT_STARTED` where that cannot be done."""
+    options = [] if network == "open" else [ONLY]
+    if processes is not None:
+        options.append(f"{LIMITS}{json.dumps({'processes': processes})}")
+    if files == "folder":
+        options.append(f"{ENCLOSED}{_root(argv, folder.resolve(), shown=readable)}")
+    return [*APART, *options, *argv]
+
+
 def _start(
     command: Sequence[str],
     folder: Path,
@@ -164,14 +182,34 @@ def _limits(problem: Problem) -> Iterator[str]:
 
 
 def _enclosed(problem: Problem, argv: Sequence[str], hold: Hold, *, folder: Path) -> str:
-    needs = [*belongings(Path(argv[0])), *hold.shown, *granted_folders(hold.readable)]
+    return _root(
+        argv,
+        folder,
+        own=(hold.own or folder).resolve(),
+        shown=[*hold.shown, *granted_folders(hold.readable)],
+        placed=hold.placed,
+        hidden=[path.resolve() for path in problem.confinement.hidden],
+    )
+
+
+def _root(
+    argv: Sequence[str],
+    folder: Path,
+    *,
+    own: Path | None = None,
+    shown: Sequence[Path] = (),
+    placed: Sequence[tuple[Path, Path]] = (),
+    hidden: Sequence[Path] = (),
+) -> str:
+    """Return what `sandbox.apart` is told of a program's root."""
+    needs = [*belongings(Path(argv[0])), *shown]
     return json.dumps(
         {
-            "folder": str((hold.own or folder).resolve()),
+            "folder": str(own or folder),
             "current": str(folder),
             "readable": [*dict.fromkeys(map(str, needs))],
-            "placed": [[str(source), str(place)] for source, place in hold.placed],
-            "hidden": [str(path.resolve()) for path in problem.confinement.hidden],
+            "placed": [[str(source), str(place)] for source, place in placed],
+            "hidden": [*map(str, hidden)],
         }
     )
 

@@ -1,0 +1,190 @@
+"""The reference attacks: for every kind of gain, each way that is known to reach for it, as the body of `def attack(t)`.
+
+`t` says where things lie: files by name, `agent` and `control` (Unix sockets), `tcp` (host, port), `abstract`, `pid` and `parent`
+(processes), `word` (what a server must be told), `most` (processes allowed). A body leaves what it got in what it returns; what it wrote,
+whom it reached and what it left behind is seen from outside.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+Defence = Literal["files", "network", "limits", "apart"]
+"""What holds a program: its root, its network, its limits, and its being apart from the host's processes, without which nothing else is."""
+
+
+class Attack(NamedTuple):
+    """One way to one gain."""
+
+    kind: str
+    way: str
+    body: str
+    aimed: Defence
+    """The defence that keeps it from gaining in the place of a program."""
+    is_whole: bool = False
+    """Whether the body is a program that defines `attack` by itself."""
+
+    @property
+    def name(self) -> str:
+        """Unique among all."""
+        return f"{self.kind}: {self.way}"
+
+    @property
+    def code(self) -> str:
+        """The candidate."""
+        if self.is_whole:
+            return self.body
+        return "def attack(t):\n" + textwrap.indent(textwrap.dedent(self.body).strip() + "\n", "    ")
+
+
+SEEN_BY_FOLDER = ("outlives its end", "takes more processes")
+"""Kinds whose gain shows in the attacker's own folder, which of a candidate nobody sees."""
+FILES_READ = {
+    "a key": "key",
+    "a rival's result": "rival",
+    "test instances": "salts",
+    "another run's prompts": "prompts",
+}
+FILES_WRITTEN = {
+    "a rival's result": "rival",
+    "the engine's code": "code",
+    "a file at home": "profile",
+    "test instances": "salts",
+}
+_OPENING = "import ctypes, os, platform, shutil, subprocess\nOPENAT = 257 if platform.machine() == 'x86_64' else 56\np = t[{name!r}]\n"
+
+READING: Mapping[str, str] = {
+    "opens it": "return open(p).read()",
+    "by a path without rights": "return open('/proc/self/fd/%d' % os.open(p, os.O_PATH)).read()",
+    "from the root's descriptor": "return os.read(os.open(p[1:], os.O_RDONLY, dir_fd=os.open('/', os.O_RDONLY)), 999).decode()",
+    "by its own root": "return open('/proc/self/root' + p).read()",
+    "by a thread's root": "return open('/proc/thread-self/root' + p).read()",
+    "by its parent's root": "return open('/proc/%d/root%s' % (os.getppid(), p)).read()",
+    "by its parent's folder": "return open('/proc/%d/cwd/%s%s' % (os.getppid(), '../' * 20, p)).read()",
+    "through a link": "os.symlink(p, 'r-link'); return open('r-link').read()",
+    "by another name": "os.link(p, 'r-name'); return open('r-name').read()",
+    "as a copy": "shutil.copyfile(p, 'r-copy'); return open('r-copy').read()",
+    "as memory": "import mmap; f = open(p, 'rb'); return bytes(mmap.mmap(f.fileno(), 0, prot=1)).decode()",
+    "by a program": "return subprocess.check_output(['cat', p]).decode()",
+    "by C": "c = ctypes.CDLL(None); b = ctypes.create_string_buffer(99); c.read(c.open(p.encode(), 0), b, 98); return b.value.decode()",
+    "from its folder": "os.chdir(os.path.dirname(p)); return open(os.path.basename(p)).read()",
+    "by a raw call": (
+        "c = ctypes.CDLL(None); b = ctypes.create_string_buffer(99)\n"
+        "c.read(c.syscall(OPENAT, -100, p.encode(), 0), b, 98); return b.value.decode()"
+    ),
+    "by its folder's descriptor": "return os.read(os.open(os.path.basename(p), 0, dir_fd=os.open(os.path.dirname(p), 0)), 99).decode()",
+}
+WRITING: Mapping[str, str] = {
+    "writes it": "open(p, 'w').write(t['word'])",
+    "adds to it": "open(p, 'a').write(t['word'])",
+    "in place": "open(p, 'r+').write(t['word'])",
+    "in its stead": "open('w-new', 'w').write(t['word']); os.replace('w-new', p)",
+    "by a path without rights": "open('/proc/self/fd/%d' % os.open(p, os.O_PATH), 'w').write(t['word'])",
+    "by its own root": "open('/proc/self/root' + p, 'w').write(t['word'])",
+    "by its parent's root": "open('/proc/%d/root%s' % (os.getppid(), p), 'w').write(t['word'])",
+    "by a shell": "subprocess.run(['sh', '-c', 'echo \"$1\" > \"$0\"', p, t['word']], check=True)",
+    "through a link": "os.symlink(p, 'w-link'); open('w-link', 'w').write(t['word'])",
+    "by another name": "os.link(p, 'w-name'); open('w-name', 'w').write(t['word'])",
+    "by C": "c = ctypes.CDLL(None); c.write(c.open(p.encode(), 1), t['word'].encode(), len(t['word']))",
+    "by a raw call": (
+        "c = ctypes.CDLL(None)\nc.write(c.syscall(OPENAT, -100, p.encode(), 1), t['word'].encode(), len(t['word']))"
+    ),
+    "as a copy": "open('w-copy', 'w').write(t['word']); shutil.copyfile('w-copy', p)",
+    "after it is emptied": "os.truncate(p, 0); open(p, 'r+').write(t['word'])",
+}
+CONNECTING: Mapping[str, str] = {
+    "connects": "s.connect(a); s.sendall(t['word'].encode()); s.recv(1)",
+    "through a link": "os.symlink(a, 'c-link'); s.connect('c-link'); s.sendall(t['word'].encode()); s.recv(1)",
+    "by its own root": "s.connect('/proc/self/root' + a); s.sendall(t['word'].encode()); s.recv(1)",
+    "by its parent's root": "s.connect('/proc/%d/root%s' % (os.getppid(), a)); s.sendall(t['word'].encode()); s.recv(1)",
+    "from its folder": "os.chdir(os.path.dirname(a)); s.connect(os.path.basename(a)); s.sendall(t['word'].encode()); s.recv(1)",
+    "by a program": (
+        "import subprocess, sys\nsubprocess.run([sys.executable or 'python3', '-c', 'import socket, sys; s = socket.socket(1); "
+        "s.connect(sys.argv[1]); s.sendall(sys.argv[2].encode())', a, t['word']], check=True)"
+    ),
+}
+CALLING: Mapping[str, str] = {
+    "connects": "socket.create_connection(t['tcp'], 2).sendall(t['word'].encode())",
+    "by a mapped address": "s = socket.socket(10); s.connect(('::ffff:' + t['tcp'][0], t['tcp'][1])); s.sendall(t['word'].encode())",
+    "by name": "socket.create_connection(('localhost', t['tcp'][1]), 2).sendall(t['word'].encode())",
+    "without waiting": (
+        "import select\ns = socket.socket(); s.setblocking(False); s.connect_ex(tuple(t['tcp'])); select.select([], [s], [], 2)\n"
+        "s.sendall(t['word'].encode())"
+    ),
+    "by a shell": "import subprocess\nsubprocess.run(['bash', '-c', 'echo \"$2\" > /dev/tcp/$0/$1', t['tcp'][0], str(t['tcp'][1]), t['word']], check=True)",
+}  # fmt: skip
+SIGNALLING: Mapping[str, str] = {
+    "kill": "os.kill(t['pid'], signal.SIGUSR1)",
+    "by its group": "os.killpg(t['pid'], signal.SIGUSR1)",
+    "by a descriptor": "signal.pidfd_send_signal(os.pidfd_open(t['pid']), signal.SIGUSR1)",
+    "by its entry": "signal.pidfd_send_signal(os.open('/proc/%d' % t['pid'], os.O_RDONLY), signal.SIGUSR1)",
+    "by a shell": "import subprocess\nsubprocess.run(['sh', '-c', 'kill -USR1 \"$0\"', str(t['pid'])], check=True)",
+    "its thread": "import ctypes, platform\nctypes.CDLL(None).syscall(234 if platform.machine() == 'x86_64' else 131, t['pid'], t['pid'], 10)",
+}  # fmt: skip
+ENVIRONMENT: Mapping[str, str] = {
+    "its entry": "return open('/proc/%d/environ' % t['pid']).read()",
+    "its thread's entry": "return open('/proc/%d/task/%d/environ' % (t['pid'], t['pid'])).read()",
+    "by ps": "import subprocess\nreturn subprocess.check_output(['ps', 'eww', '-p', str(t['pid'])]).decode()",
+    "every entry": (
+        "import os\nfound = ''\nfor n in os.listdir('/proc'):\n    if n.isdigit():\n        try: found += open('/proc/%s/environ' % n).read()\n"
+        "        except OSError: pass\nreturn found"
+    ),
+}
+OUTLIVING: Mapping[str, str] = {
+    "a child in a session of its own": (
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(0.6)\n    open('outlived', 'w').write(t['word'])\n    os._exit(0)"
+    ),
+    "a grandchild": (
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(0.6)\n"
+        "        open('outlived', 'w').write(t['word'])\n    os._exit(0)"
+    ),
+    "a program in a session of its own": (
+        "import subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 0.6; echo \"$0\" > outlived', t['word']], start_new_session=True)"
+    ),
+}
+CROWDING: Mapping[str, str] = {
+    "forks": (
+        "import os, time\nfor n in range(t['most'] + 60):\n    if os.fork() == 0:\n        with open('crowd', 'a') as f: f.write('.')\n"
+        "        time.sleep(3)\n        os._exit(0)\ntime.sleep(0.3)"
+    ),
+    "threads": (
+        "import threading, time\nfor n in range(t['most'] + 60):\n    threading.Thread(target=time.sleep, args=(1,), daemon=True).start()\n"
+        "    with open('crowd', 'a') as f: f.write('.')"
+    ),
+}
+
+
+def attacks() -> Iterator[Attack]:
+    """Yield every reference attack."""
+    for what, name in FILES_READ.items():
+        for way, body in READING.items():
+            yield Attack(f"reads {what}", way, _OPENING.format(name=name) + body, _of_files(way))
+    for what, name in FILES_WRITTEN.items():
+        for way, body in WRITING.items():
+            yield Attack(f"writes {what}", way, _OPENING.format(name=name) + body, _of_files(way))
+    for what, name in {"an agent's socket": "agent", "the control of runs": "control"}.items():
+        for way, body in CONNECTING.items():
+            opening = f"import os, socket\na = t[{name!r}]\ns = socket.socket(socket.AF_UNIX)\n"
+            yield Attack(f"reaches {what}", way, opening + body, _of_files(way))
+    for kind, opening, ways, aimed in (
+        ("calls a server", "import socket\n", CALLING, "network"),
+        ("signals a process", "import os, signal\n", SIGNALLING, "apart"),
+        ("reads an environment", "", ENVIRONMENT, "apart"),
+        ("outlives its end", "", OUTLIVING, "apart"),
+        ("takes more processes", "", CROWDING, "limits"),
+    ):
+        for way, body in ways.items():
+            yield Attack(kind, way, opening + body, aimed)  # type: ignore[arg-type]  # literals of the tuple above
+    speak = "s = socket.socket(1); s.connect(chr(0) + t['abstract']); s.sendall(t['word'].encode())"
+    yield Attack("reaches an abstract socket", "connects", "import socket\n" + speak, "apart")
+
+
+def _of_files(way: str) -> Defence:
+    """A way by the parent's entry needs the parent in sight, too."""
+    return "apart" if "parent" in way else "files"
+
+
+ATTACKS: tuple[Attack, ...] = tuple(attacks())
+KINDS: tuple[str, ...] = tuple(dict.fromkeys(attack.kind for attack in ATTACKS))
