@@ -1,4 +1,4 @@
-"""Do instructions matter on `hf:small/*`? `python benchmarks/small_tasks.py [TASK…] [--rows N]`.
+"""Do instructions matter on `hf:small`? `python benchmarks/small_tasks.py [TASK…] [--rows N]`.
 
 Ten instructions a task answer all its rows on the real SmolLM2-135M of `tracebench_local`, at temperature 0. The spread between
 instructions is a variance component: the variance of the ten means less the mean squared standard error of one of them, which rows

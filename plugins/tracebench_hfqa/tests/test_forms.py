@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -40,6 +43,15 @@ def test_an_answer_scores_the_same_in_every_form(entry: Entry) -> None:
         assert {f.name: f.reply for f in hedges(gold, rival) if family.score(f.reply, case).score > most} == {}
         tried += 1
     assert tried
+
+
+def test_every_family_calibrates_here() -> None:
+    tasks = ["hf:strategy_qa", "hf:mbpp", "hf:drop", "hf:bbeh/object_counting", "hf:small/extraction"]
+    command = [sys.executable, "-m", "tracebench_core.cli", "calibrate", *tasks, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    told = json.loads(done.stdout)
+    assert all(f'"{kind}"' in json.dumps(told) for kind in ("gold", "form", "forged", "known"))
 
 
 @pytest.mark.parametrize("before", "!\"#$%&'()*/:;<=>?@[\\]^_`{|}~,¥₹€£→•\u2013\u2014“”«»\u2018\u2019≈ \t")

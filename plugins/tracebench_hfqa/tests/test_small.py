@@ -1,4 +1,4 @@
-"""`hf:small/*`: rows of our own, each way of scoring, and a proposer that climbs them."""
+"""`hf:small`: rows of our own, each way of scoring, and a proposer that climbs them."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ def tracebench_suite() -> SuiteSpec:
     return SuiteSpec(
         title="Question answering",
         description="Data sets of the Hugging Face hub, answered by a model whose prompts are optimised, scored as their authors do.",
+        calibrations="tracebench_hfqa.calibrations:cases",
     )
 
 
