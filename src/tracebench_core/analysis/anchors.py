@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from tracebench_core.analysis.rounding import is_rounding, size_of
+
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
@@ -19,8 +21,8 @@ class Anchors:
 
     def normalise(self, score: float) -> float:
         """Return the score on the common scale; it may leave 0 to 1 on either side. All scores alike are 0."""
-        span = self.one - self.zero
-        return (score - self.zero) / span if span > 0 else 0.0
+        span, gain = self.one - self.zero, score - self.zero
+        return 0.0 if span <= 0 or is_rounding(gain, size=size_of([score, self.zero])) else gain / span
 
 
 def find_anchors(initial: Iterable[float], scores: Iterable[float], *, target: float | None = None) -> Anchors | None:

@@ -35,6 +35,7 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
                 "gap": summary.gap,
                 "failed": summary.failed,
                 "mean_rank": summary.rank,
+                "n": summary.n,
                 "lacks_tasks": list(summary.lacks),
                 "use": asdict(summary.use),
             }

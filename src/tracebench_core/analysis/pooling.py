@@ -25,6 +25,7 @@ TOLD_RUN_FIELDS = {
     "versions": "versions",
 }
 """Of the manifest: what may differ, but is told."""
+PLURAL = frozenset({"prices", "versions"})
 _DIGITS = 18
 
 
@@ -39,7 +40,7 @@ class Finding:
 
     def __str__(self) -> str:
         each = "; ".join(f"{_short(value)} in {', '.join(runs)}" for value, runs in self.values.items())
-        return f"{self.field} differs: {each}"
+        return f"{self.field} {'differ' if self.field in PLURAL else 'differs'}: {each}"
 
 
 def is_demonstration(run: Run) -> bool:

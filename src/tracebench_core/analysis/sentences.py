@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from tracebench_core.analysis.budgets import unequal_uses
+from tracebench_core.analysis.settling import more_seeds, open_pair, settling
 from tracebench_core.analysis.verdicts import Comparison, PairVerdict
 from tracebench_core.specs import Axis
+from tracebench_core.store.reader import Run
 
 POLICY = {
     "initial": "counts as its task's initial score",
@@ -58,13 +60,14 @@ def verdict_sentence(comparison: Comparison) -> str:
 
 def next_step(comparison: Comparison) -> str | None:
     """Return what would likely decide between the leader and the first entrant it is not resolved against; None when all is decided."""
-    entrants = [s.standing.entrant for s in comparison.summaries if s.standing.interval is not None]
-    for other in entrants[1:]:
-        pair = comparison.pair(entrants[0], other)
-        if pair is None or pair.verdict in {"better", "worse", "equivalent"}:
-            continue
-        return _more_seeds(comparison, pair)
-    return None
+    pair = open_pair(comparison)
+    return None if pair is None else _more_seeds(comparison, pair)
+
+
+def what_next(comparison: Comparison, runs: Sequence[Run]) -> str | None:
+    """Return what would settle what is open: typed where a command can do it, else in words."""
+    typed = settling(comparison, runs) if comparison.baseline is None else None
+    return str(typed) if typed is not None and typed.command else next_step(comparison)
 
 
 def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
@@ -184,12 +187,11 @@ def _more_seeds(comparison: Comparison, pair: PairVerdict) -> str:
         if more is None:
             return f"{names}: the plan's remaining seeds will likely not decide; stop, or plan for more beforehand."
     else:
-        needed = pair.resolution.seeds_needed if pair.resolution is not None else None
         if pair.difference.interval.estimate == 0:
             return f"{names} scored alike: no number of seeds tells them apart unless they come to differ."
-        if needed is None:
+        if more_seeds(pair) is None:
             return f"{names}: more seeds are needed to learn their spread."
-        more = max(1, needed - present)
+        more = more_seeds(pair) or 1
     smallest = pair.resolution.smallest if pair.resolution is not None else None
     able = "" if smallest is None else f" {present} seeds resolve {smallest:.3g}."
     return f"{names}: {more} more {'seed' if more == 1 else 'seeds'} per task{_cost(comparison, pair, more)} would likely decide.{able}"

@@ -44,7 +44,7 @@ class PlainReporter:
     def run_started(self, run_dir: Path, jobs: int) -> None:
         """Say where the run lies."""
         self._jobs = jobs
-        self._outlet.write(f"run {run_dir.name}: {jobs} jobs in {run_dir}")
+        self._outlet.write(f"run {run_dir.name}: {jobs} {'job' if jobs == 1 else 'jobs'} in {run_dir}")
 
     def job_started(self, job: JobSpec) -> None:
         """Starts are not worth a line."""

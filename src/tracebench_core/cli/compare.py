@@ -19,6 +19,7 @@ from tracebench_core.errors import GateError
 
 if TYPE_CHECKING:
     from tracebench_core.analysis.verdicts import Comparison
+    from tracebench_core.store.reader import Run
 
 AxisName = Literal["evaluations", "llm_calls", "tokens", "usd", "seconds"]
 PAIRS = ("one", "other", "verdict", "difference", "95 %", "p (Holm)", "P(better)", "pairs", "resolves", "other tasks")
@@ -93,7 +94,7 @@ def compare(
     elif as_csv:
         _print_csv(found)
     else:
-        _print(found, axis, columns=shown)
+        _print(found, runs, axis, columns=shown)
         for sentence in standings.self_reported(runs):
             output.note(sentence)
     if missed:
@@ -114,8 +115,8 @@ def _print_csv(found: Comparison) -> None:
     writer.writerows(standing_rows(found))
 
 
-def _print(found: Comparison, axis: AxisName, *, columns: Sequence[str] | None) -> None:
-    from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
+def _print(found: Comparison, runs: Sequence[Run], axis: AxisName, *, columns: Sequence[str] | None) -> None:
+    from tracebench_core.analysis.sentences import remarks, verdict_sentence, what_next
 
     if found.baseline is not None:
         _print_changes(found)
@@ -129,7 +130,7 @@ def _print(found: Comparison, axis: AxisName, *, columns: Sequence[str] | None) 
     _print_floor(found)
     for remark in remarks(found, axis):
         output.note(output.safe(remark))
-    if (step := next_step(found)) is not None:
+    if (step := what_next(found, runs)) is not None:
         output.note(output.safe(step))
 
 

@@ -197,8 +197,30 @@ def finish(summary: RunSummary, *, as_json: bool) -> None:
         for name, path in files.items():
             if path.exists():
                 output.line(f"{name}: {path}")
+        _verdict(run_dir)
     output.note(next_command(summary))
     raise typer.Exit(summary.exit_code)
+
+
+def _verdict(run_dir: Path) -> None:
+    """Print what the run says of its trainers; a run of many jobs is left to `compare`."""
+    from tracebench_core.cli.show import is_large
+    from tracebench_core.cli.standings import verdict_of
+    from tracebench_core.errors import TraceBenchError
+    from tracebench_core.store.reader import load_run
+
+    run = load_run(run_dir)
+    if len({job.trainer_id for job in run.planned}) < 2 and len(run.planned) < 2:  # noqa: PLR2004 - a verdict is on two
+        return
+    if is_large(run):
+        output.note(f"Compare:  {output.command('compare', run_dir)}")
+        return
+    try:
+        sentences = verdict_of(run)
+    except TraceBenchError as err:  # what cannot be compared is no fault of the run
+        sentences = [str(err)]
+    for sentence in sentences:
+        output.note(output.safe(sentence))
 
 
 def next_command(summary: RunSummary) -> str:

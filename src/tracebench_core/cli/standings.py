@@ -31,6 +31,27 @@ def summary_table(found: Comparison, *, columns: Sequence[str] | None = None) ->
     output.table(COLUMNS, [_row(summary) for summary in found.summaries], columns=columns, least=LEAST)
 
 
+def verdict_lines(found: Comparison, run: Run) -> Iterator[str]:
+    """Yield the verdict in a sentence, and what would settle what is open; nothing where there is nobody to compare with."""
+    from tracebench_core.analysis.sentences import verdict_sentence, what_next
+
+    if len(found.summaries) > 1:
+        yield verdict_sentence(found)
+        yield from filter(None, [what_next(found, [run])])
+
+
+def verdict_of(run: Run) -> list[str]:
+    """Return what a run's comparison says, in the words of `compare`; nothing for a demonstration, or where nothing can be compared."""
+    from tracebench_core.analysis.comparison import compare_runs
+    from tracebench_core.analysis.outcomes import ENDED
+    from tracebench_core.analysis.pooling import is_demonstration
+    from tracebench_core.builtin.hosting import find_aggregate
+
+    if is_demonstration(run) or not any(result.status in ENDED for result in run.results.values()):
+        return []
+    return [*verdict_lines(compare_runs([run], find=find_aggregate), run)]
+
+
 def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
     """Print a run's leaderboard and, on a terminal, a small curve per trainer; nothing for a run without an ended job."""
     from tracebench_core.analysis.comparison import compare_runs
@@ -47,6 +68,8 @@ def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
         )
         return
     found = compare_runs([run], find=find_aggregate)
+    for sentence in verdict_lines(found, run):
+        output.note(output.safe(sentence))
     summary_table(found, columns=columns)
     if sys.stdout.isatty():
         _curves([run], found)

@@ -13,6 +13,7 @@ from tracebench_core.analysis.comparison import compare_runs
 from tracebench_core.analysis.document import comparison_data
 from tracebench_core.analysis.gates import is_met, parse_gate
 from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
+from tracebench_core.analysis.settling import settling
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import Budget
 from tracebench_core.store.reader import load_run
@@ -245,3 +246,24 @@ def test_the_same_runs_give_the_same_data(tmp_path: Path) -> None:
     assert comparison_data(compare_runs([load_run(tmp_path / "r")])) == comparison_data(
         compare_runs([load_run(tmp_path / "r")])
     )
+
+
+def test_what_would_settle_a_comparison_is_typed_with_its_cost(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", noisy(0.04), seeds=range(6), usd=0.01)
+    run.layout.config_snapshot.write_text("max_workers: 2\n")
+    found = compare_runs([run])
+    told = settling(found, [run])
+
+    assert told is not None
+    assert told.usd == pytest.approx(0.01 * 4 * told.seeds)
+    wanted = ",".join(map(str, range(6 + told.seeds)))
+    assert str(told).startswith(f"A and B: +{told.seeds} seeds would likely decide, about {told.usd:.2f} USD, ")
+    assert told.command == f"trace-bench run --config {run.layout.config_snapshot} --extend -o 'seeds=[{wanted}]'"
+    assert settling(compare_runs([make_run(tmp_path / "clear", noisy(0.5))]), []) is None
+
+
+def test_what_rounding_leaves_of_nothing_is_nothing(tmp_path: Path) -> None:
+    found = compare_runs([make_run(tmp_path / "r", lambda t, *_: 0.1 + 0.2 if t == "A" else 0.9, initial=0.3)])
+
+    one = next(s for s in found.summaries if s.standing.entrant == "A")
+    assert (one.standing.interval.estimate, one.iqm.estimate) == (0, 0)

@@ -106,7 +106,7 @@ def _leaderboard(found: dict[str, Any]) -> None:
     rows = [
         {"trainer": s["entrant"], "score": _bound(s["mean"], "estimate"), "low": _bound(s["mean"], "low"),
          "high": _bound(s["mean"], "high"), "IQM": _bound(s["iqm"], "estimate"),
-         "n": f"{s['counted']}/{s['jobs']}", "failed": s["failed"], "val - test": s["gap"], "rank": s["mean_rank"],
+         "n": s["n"], "failed": s["failed"], "val - test": s["gap"], "rank": s["mean_rank"],
          "evaluations": _whole(s["use"]["evaluations"]), "tokens": _whole(s["use"]["tokens"]),
          "USD": s["use"]["usd"], "seconds": s["use"]["seconds"]}
         for s in found["data"]["leaderboard"]

@@ -56,7 +56,7 @@ def _progress(name: str, *, was_live: bool) -> None:
         st.progress(min(1.0, run["done"] / run["jobs"]))
     if run["running"]:
         idle = "" if run["idle"] is None else f"; nothing was written for {duration(run['idle'])}"
-        st.caption(f"{len(run['running'])} jobs are under way{idle}.")
+        st.caption(f"{len(run['running'])} {'job is' if len(run['running']) == 1 else 'jobs are'} under way{idle}.")
     if run["state"] == "stopped":
         left = counts.get("not_run", 0)
         st.warning(
