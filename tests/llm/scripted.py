@@ -14,6 +14,7 @@ class Scripted:
     def __init__(self, answer: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> None:
         self.answer = answer
         self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.headers: list[dict[str, str]] = []
         scripted = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -23,6 +24,7 @@ class Scripted:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 scripted.asked.append((self.path, body))
+                scripted.headers.append(dict(self.headers))
                 given = scripted.answer
                 if isinstance(given, list):
                     text = "".join(f"data: {json.dumps(piece)}\n\n" for piece in given) + "data: [DONE]\n\n"

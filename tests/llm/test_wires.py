@@ -9,7 +9,7 @@ from typing import Any
 
 import openai
 import pytest
-from tests.llm.conftest import Door, Open, say
+from tests.llm.conftest import KEY, Door, Open, say
 from tests.llm.scripted import Scripted, chat, chunks
 
 from tracebench_core.errors import BudgetExhausted
@@ -364,3 +364,16 @@ def test_a_redirect_is_not_followed(open_door: Open) -> None:
         with pytest.raises(Exception, match="HTTP 307"):
             door.client.complete(say("secret"), role="agent")
         assert thief.asked == []
+
+
+def test_what_a_config_says_of_generation_and_headers_reaches_the_server(open_door: Open, server: Scripted) -> None:
+    server.answer = chat({"content": "x"})
+    said = {"top_p": 0.5, "seed": 7, "reasoning_effort": "low", "temperature": 0.0}
+    door = open_door(
+        mode="real", base_url=server.base_url.removesuffix("/v1"), extra_headers={"X-Org": "MY_KEY"}, **said
+    )
+    door.client.complete(say("x"), role="agent", seed=8)
+    (path, body), headers = server.asked[0], server.headers[0]
+    assert path == "/v1/chat/completions"
+    assert {name: body[name] for name in said} == said | {"seed": 8}
+    assert headers["X-Org"] == KEY

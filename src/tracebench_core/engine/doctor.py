@@ -140,7 +140,7 @@ def _remove(folder: Path) -> None:
 
 
 def _keys() -> Iterator[Diagnosis]:
-    names = sorted(KEY_VARIABLES.values())
+    names = sorted({*KEY_VARIABLES.values()})
     found = [name for name in names if os.environ.get(name)]
     value = f"set: {', '.join(found) or 'none'}; unset: {len(names) - len(found)} of {len(names)} known ones"
     yield Diagnosis("provider keys", bool(found), value, "export OPENAI_API_KEY=… (only `mode: real` needs one)")

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from tracebench_core.engine.mistakes import Mistakes
-from tracebench_core.engine.providers import settle_providers
+from tracebench_core.engine.providers import refuse_unknown, settle_providers
 from tracebench_core.engine.salts import salt_name, settle_salts
 from tracebench_core.engine.settings import known_names, resolve_options, resolve_settings
 from tracebench_core.engine.starts import read_start
@@ -111,6 +111,7 @@ def make_plan(
     """
     _refuse_twice("seed", config.seeds)
     config = settle_providers(config, host)
+    refuse_unknown(config, host)
     mistakes = mistakes or Mistakes()
     with mistakes.at("tasks"):
         if not config.tasks:

@@ -11,12 +11,12 @@ from tracebench_core.engine.mistakes import Mistakes
 from tracebench_core.engine.plan import Plan
 from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.ids import did_you_mean
-from tracebench_core.llm.models import missing_key, resolve_models
+from tracebench_core.llm.models import missing_key, resolve_models, unmet_needs
 from tracebench_core.llm.prices import unpriced_models
 from tracebench_core.llm.routing import INSTALL, lacks_litellm
 from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import Catalog, PluginHost
-from tracebench_core.specs import RunConfig
+from tracebench_core.specs import LLMConfig, RunConfig
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.planned import iter_jobs, kinds_of
 
@@ -44,6 +44,8 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
                 )
             missing = missing_key(llm, mode=config.mode, environ=environ)
             if missing is None:
+                if config.mode == "real":
+                    refuse_unmet(llm, environ=environ)
                 continue
             raise MissingRequirementError(
                 f"Mode `real` needs `{missing.variable}` for provider `{missing.provider}`, and it is not set.",
@@ -52,6 +54,17 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
         refuse_unpriced(plan, environ=environ)
         refuse_unrecorded(plan)
     refuse_unprotected(plan)
+
+
+def refuse_unmet(llm: LLMConfig, *, environ: Mapping[str, str]) -> None:
+    """Raise MissingRequirementError for what a provider needs beside a key: an address, a region, a project, a version."""
+    for identity, need in unmet_needs(llm, environ=environ):
+        names = " or ".join(f"`{name}`" for name in need.variables[:MOST_SHOWN])
+        field = f", or `{need.field}: …` beside the model" if need.field else ""
+        raise MissingRequirementError(
+            f"Provider `{identity.provider}` of model `{identity.model}` needs {names}, and it is not set.",
+            hint=f"export {need.variables[0]}=…{field}",
+        )
 
 
 def refuse_unrecorded(plan: Plan) -> None:

@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.engine.demand import demand
-from tracebench_core.errors import MissingRequirementError
+from tracebench_core.errors import ConfigError, MissingRequirementError
+from tracebench_core.ids import did_you_mean
 from tracebench_core.llm.models import PREFIXES, every_model, resolve_models
+from tracebench_core.llm.needs import OTHERWISE
 from tracebench_core.llm.variants import llm_configs, name_of
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import LLMConfig, LLMVariant, ModelConfig, ModelIdentity, ProviderSpec, RunConfig
@@ -48,6 +50,28 @@ def served(identities: Iterable[ModelIdentity], host: PluginHost) -> dict[ModelI
     """Return the models that a plugin serves: of no known provider, and without an address."""
     open_ones = dict.fromkeys(i for i in identities if i.provider not in PREFIXES and i.base_url is None)
     return {i: spec for i in open_ones if (spec := find_provider(host, i.provider)) is not None}
+
+
+def refuse_unknown(config: RunConfig, host: PluginHost) -> None:
+    """See that every model's provider is one that litellm knows, one that a plugin offers, or a server at an address.
+
+    Raises:
+        ConfigError: naming the nearest provider.
+    """
+    if config.mode != "real":
+        return
+    offered = host.catalog().components["provider"]
+    for llm in llm_configs(config).values():
+        for role, _, identity in every_model(resolve_models(llm, mode="real", environ=os.environ)):
+            if identity.provider in PREFIXES or identity.provider in offered or identity.base_url is not None:
+                continue
+            near = OTHERWISE.get(identity.provider)
+            words = f" Did you mean `{near}`?" if near else did_you_mean(identity.provider, [*PREFIXES, *offered])
+            raise ConfigError(
+                f"`{identity.provider}` of `{identity.provider}/{identity.model}` (role `{role}`) is no provider that is known.{words}",
+                hint="write a provider of litellm's or of a plugin before the model's name, or `base_url` beside it for a server that"
+                " speaks OpenAI's API",
+            )
 
 
 def find_provider(host: PluginHost, name: str) -> ProviderSpec | None:

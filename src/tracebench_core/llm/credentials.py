@@ -5,31 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from tracebench_core.specs import LLMConfig
+from tracebench_core.llm.needs import NEEDS, key_of
+from tracebench_core.specs import LLMConfig, RoleConfig
 
-KEY_VARIABLES: dict[str, str] = {
-    "ai21": "AI21_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "azure": "AZURE_API_KEY",
-    "cerebras": "CEREBRAS_API_KEY",
-    "cohere": "COHERE_API_KEY",
-    "deepinfra": "DEEPINFRA_API_KEY",
-    "deepseek": "DEEPSEEK_API_KEY",
-    "fireworks_ai": "FIREWORKS_API_KEY",
-    "gemini": "GEMINI_API_KEY",
-    "groq": "GROQ_API_KEY",
-    "huggingface": "HUGGINGFACE_API_KEY",
-    "mistral": "MISTRAL_API_KEY",
-    "moonshot": "MOONSHOT_API_KEY",
-    "openai": "OPENAI_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "perplexity": "PERPLEXITYAI_API_KEY",
-    "replicate": "REPLICATE_API_KEY",
-    "sambanova": "SAMBANOVA_API_KEY",
-    "together_ai": "TOGETHERAI_API_KEY",
-    "xai": "XAI_API_KEY",
-}
+KEY_VARIABLES: dict[str, str] = {name: key for name in NEEDS if (key := key_of(name)) is not None}
 """By provider, the variable its key is conventionally kept in. A provider that is not here asks for no key of ours."""
+_KEYS = frozenset(KEY_VARIABLES.values())
 
 SECRET_SUFFIXES = ("_API_KEY", "_API_TOKEN", "_AUTH_TOKEN", "_ACCESS_KEY", "_SECRET_KEY", "_CLIENT_SECRET", "_AD_TOKEN")
 SHORTEST_SECRET = 8
@@ -52,8 +33,10 @@ def provider_environ() -> dict[str, str]:
 
 def is_secret(name: str, *llms: LLMConfig) -> bool:
     """Tell whether the variable `name` may hold a provider's key: by its suffix, or because a config names it."""
-    named = {config.api_key_env for llm in llms for config in (llm, *llm.roles.values())}
-    return name in named or name.upper().endswith(SECRET_SUFFIXES)
+    configs = [config for llm in llms for config in (llm, *llm.roles.values())]
+    configs += [model for config in configs if isinstance(config, RoleConfig) for model in config.models.values()]
+    named = {config.api_key_env for config in configs} | {v for c in configs for v in c.extra_headers.values()}
+    return name in named or name in _KEYS or name.upper().endswith(SECRET_SUFFIXES)
 
 
 def secret_environ(environ: Mapping[str, str], *llms: LLMConfig) -> dict[str, str]:

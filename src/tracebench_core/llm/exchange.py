@@ -114,6 +114,8 @@ class Reply:
     metered: Metered | None = None
     total: int | None = None
     """What a provider counted that tells prompt and completion together, and no more."""
+    left_out: tuple[str, ...] = ()
+    """What was asked for and not sent, as the model does not take it."""
 
     @property
     def text(self) -> str:

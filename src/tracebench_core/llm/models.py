@@ -8,6 +8,7 @@ from typing import NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from tracebench_core.llm.credentials import KEY_VARIABLES
+from tracebench_core.llm.needs import NEEDS, Need, unmet
 from tracebench_core.specs import LLMConfig, Mode, ModelConfig, ModelIdentity, Role
 
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -26,10 +27,8 @@ FAMILIES = (
     ("command", "cohere"),
 )
 """Providers told by the start of a bare model name; every other bare name is taken for an OpenAI model."""
-KEYLESS = frozenset({"ollama", "ollama_chat", "lm_studio", "hosted_vllm", "vllm", "llamafile", "stub"})
-PREFIXES = (
-    frozenset(KEY_VARIABLES) | KEYLESS | {"bedrock", "vertex_ai", "azure_ai", "databricks", "watsonx", "sagemaker"}
-)
+PREFIXES = frozenset(NEEDS) | {"stub"}
+"""Providers that may stand before a model's name. Any other prefix is a plugin's provider, or a mistake: never OpenAI."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0"})  # noqa: S104 - compared with, never bound to
 
 
@@ -107,12 +106,29 @@ def missing_key(llm: LLMConfig, *, mode: Mode, environ: Mapping[str, str]) -> Mi
         return None
     needed: dict[tuple[str, str], list[Role]] = {}
     for role, name, identity in every_model(resolve_models(llm, mode=mode, environ=environ)):
-        variable = key_variable(model_config(llm, role, name), identity)
-        if variable and not environ.get(variable):
+        config = model_config(llm, role, name)
+        variable = key_variable(config, identity)
+        if variable and not any(environ.get(v) for v in _may_hold(variable, config, identity)):
             needed.setdefault((variable, identity.provider), []).append(role)
     for (variable, provider), roles in needed.items():
         return MissingKey(variable, provider, tuple(roles))
     return None
+
+
+def unmet_needs(llm: LLMConfig, *, environ: Mapping[str, str]) -> Iterator[tuple[ModelIdentity, Need]]:
+    """Yield what real mode needs and has not, beside keys of one piece, which `missing_key` tells."""
+    told = set()
+    for role, name, identity in every_model(resolve_models(llm, mode="real", environ=environ)):
+        for need in unmet(model_config(llm, role, name), identity, environ):
+            if need.variables[0] != KEY_VARIABLES.get(identity.provider) and (identity.provider, need) not in told:
+                told.add((identity.provider, need))
+                yield identity, need
+
+
+def _may_hold(variable: str, config: ModelConfig, identity: ModelIdentity) -> list[str]:
+    """Return the variables that may hold a key: the one that the config names, or all that the provider is known to look for."""
+    needs = [] if config.api_key_env else NEEDS.get(identity.provider, [])
+    return next((variables for variables in needs if variable in variables), [variable])
 
 
 def key_variable(config: ModelConfig, identity: ModelIdentity) -> str | None:
@@ -159,7 +175,8 @@ def _resolve(config: ModelConfig, environ: Mapping[str, str]) -> ModelIdentity:
     if slash and prefix == provider:
         model = rest
     elif provider is None:
-        provider, model = (prefix, rest) if slash and prefix in PREFIXES else (_family(model, config, environ), model)
+        is_named = bool(slash) and (prefix in PREFIXES or (config.base_url is None and not config.api_key_env))
+        provider, model = (prefix, rest) if is_named else (_family(model, config), model)
     base_url = config.base_url
     if base_url is None and provider == "openai":
         base_url = environ.get("OPENAI_API_BASE") or environ.get("OPENAI_BASE_URL") or None
@@ -172,10 +189,8 @@ def _default_provider(config: ModelConfig, environ: Mapping[str, str]) -> str:
     return "openrouter" if environ.get("OPENROUTER_API_KEY") else "openai"
 
 
-def _family(model: str, config: ModelConfig, environ: Mapping[str, str]) -> str:
+def _family(model: str, config: ModelConfig) -> str:
     """Return the provider of a name without a provider's prefix; behind a URL of one's own, everything speaks OpenAI's API."""
-    if config.base_url:
+    if config.base_url or "/" in model:
         return "openai"
-    if "/" in model:
-        return _default_provider(config, environ)
     return next((provider for start, provider in FAMILIES if model.startswith(start)), "openai")

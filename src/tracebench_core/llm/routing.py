@@ -22,7 +22,14 @@ def direct_address(identity: ModelIdentity) -> str | None:
     if identity.provider in PREFIXES and identity.provider not in SPEAKING:
         return None
     url = (identity.base_url or (OPENROUTER if identity.provider == "openrouter" else "")).rstrip("/")
+    if url and lacks_path(url):
+        url += "/v1"
     return url if url.endswith("/v1") and urlsplit(url).hostname != OPENAI_HOST else None
+
+
+def lacks_path(url: str) -> bool:
+    """Tell an address of a server alone: what speaks OpenAI's API does so at its `/v1`."""
+    return not urlsplit(url).path.strip("/")
 
 
 def lacks_litellm(llm: LLMConfig, *, mode: Mode, environ: Mapping[str, str]) -> str | None:

@@ -141,6 +141,20 @@ class ModelConfig(Spec):
     """Of every call that asks for none itself."""
     max_tokens: int | None = Field(default=None, gt=0)
     """Of one completion; where none is set and tokens or USD are capped, 4096."""
+    api_version: str | None = None
+    """Of the provider's API, where it has several, as Azure has."""
+    region: str | None = None
+    """Of a cloud: AWS's region, Vertex AI's location."""
+    project: str | None = None
+    """Of a cloud: Vertex AI's or watsonx's project."""
+    extra_headers: dict[str, str] = {}
+    """Headers of every request, each with the *name* of the variable that holds its value."""
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    """Of every call that asks for none itself."""
+    seed: int | None = None
+    """Of every call that asks for none itself; not every model heeds it."""
+    reasoning_effort: str | None = None
+    """Of every call that asks for none itself, such as `low`; not every model heeds it."""
     extra_body: dict[str, JsonValue] = {}
     """Fields that every request carries besides, such as `top_k: 20`."""
 
@@ -152,6 +166,14 @@ class ModelConfig(Spec):
             instead = "; set `max_tokens` beside it" if taken[0] in OF_LENGTH else ""
             raise ValueError(f"`{taken[0]}` is the gateway's to write{instead}")
         return fields
+
+    @field_validator("extra_headers")
+    @classmethod
+    def _names_variables(cls, headers: dict[str, str]) -> dict[str, str]:
+        for header, name in headers.items():
+            if not _VARIABLE.fullmatch(name) or _KEY_LIKE.fullmatch(name):
+                raise ValueError(f"`{header}` must be the name of a variable that holds the header's value")
+        return headers
 
     @field_validator("api_key_env")
     @classmethod

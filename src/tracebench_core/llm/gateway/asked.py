@@ -140,8 +140,9 @@ def with_defaults(given: dict[str, Any], model: Model, *, claims: Claims, llm: L
     """Return the sampling with what the config says where the caller says nothing."""
     config = model_config(llm, claims.role, model.name)
     sampling = dict(given)
-    if config.temperature is not None:
-        sampling.setdefault("temperature", config.temperature)
+    for name in ("temperature", "top_p", "seed", "reasoning_effort"):
+        if (value := getattr(config, name)) is not None:
+            sampling.setdefault(name, value)
     if config.max_tokens is not None and "max_completion_tokens" not in sampling:
         sampling.setdefault("max_tokens", config.max_tokens)
     if config.extra_body:

@@ -330,8 +330,8 @@ class Service:
             marks["limit"] = request.limit
         if request.occurrence:
             marks["occurrence"] = request.occurrence
-        if request.left_out:
-            marks["left_out"] = list(request.left_out)
+        if left_out := request.left_out + (outcome.left_out if isinstance(outcome, Reply) else ()):
+            marks["left_out"] = list(left_out)
         taken = metered.tokens.prompt + metered.tokens.completion
         if request.reserved is not None and taken > request.reserved and not metered.reused:
             marks["overshoot"] = taken - request.reserved

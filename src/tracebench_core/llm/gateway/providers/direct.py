@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply, Tokens
 from tracebench_core.llm.gateway.providers.bodies import PATHS, counted, reply_of
 from tracebench_core.llm.gateway.providers.failures import LONGEST_MESSAGE, retry_after_seconds
-from tracebench_core.llm.gateway.providers.keys import provider_key
+from tracebench_core.llm.gateway.providers.keys import provider_headers, provider_key
 from tracebench_core.llm.gateway.providers.pieces import StreamedMessage
 from tracebench_core.llm.gateway.providers.usage import read_usage
 from tracebench_core.llm.gateway.weight import body_of, serialise, with_messages
@@ -68,6 +68,7 @@ class DirectProvider:
     def _post(self, url: str, request: ChatRequest, *, stream: bool) -> Any:  # aiohttp's own context manager
         key = provider_key(self._llm, request, variants=self._variants, environ=self._environ)
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        headers |= provider_headers(self._llm, request, variants=self._variants, environ=self._environ)
         session = self._session(is_local=urlsplit(url).hostname in LOOPBACK)
         body = body_of(request.identity.model, request.messages, request.sent(), kind=request.kind, stream=stream)
         content = with_messages(body, request.raw) if request.raw else serialise(body)

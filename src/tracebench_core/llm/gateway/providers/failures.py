@@ -20,6 +20,8 @@ KINDS = (
 """By class name, bases included, so that litellm need not be imported to tell."""
 MALFORMED_SIGNS = ("Empty or invalid response", "Expecting value", "Expecting ',' delimiter", "Unterminated string")
 """litellm raises server errors for answers that it could not read, too."""
+CUT_SIGNS = ("Expecting ',' delimiter", "Unterminated string")
+"""Of these, what tells of JSON that began well: a model's answer, which is charged."""
 REFUSED_SIGNS = ("Connection error", "Cannot connect", "Server disconnected", "Connection reset")
 """And for connections that were refused or dropped."""
 LONGEST_MESSAGE = 2_000
@@ -30,7 +32,9 @@ def as_provider_error(error: Exception, *, base_url: str | None = None) -> Provi
     status = getattr(error, "status_code", None)
     where = f"at `{base_url}`: " if base_url else ""
     text = f"{where}{type(error).__name__}: {error}"[:LONGEST_MESSAGE]
-    return ProviderError(text, kind=_kind(error), status_code=status, retry_after=_retry_after(error))
+    kind = _kind(error)
+    served = "" if kind == "malformed" and any(sign in str(error) for sign in CUT_SIGNS) else None
+    return ProviderError(text, kind=kind, status_code=status, retry_after=_retry_after(error), served=served)
 
 
 def _kind(error: Exception) -> str:

@@ -12,6 +12,14 @@ NO_KEY = "none"
 """Sent to servers that ask for no key: client libraries insist on one."""
 
 
+def provider_headers(
+    llm: LLMConfig, request: ChatRequest, *, variants: Mapping[str, LLMConfig], environ: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the headers that the config adds."""
+    config = model_config(variants.get(request.variant, llm), request.role, request.name)
+    return {header: environ[name] for header, name in config.extra_headers.items() if name in environ}
+
+
 def provider_key(
     llm: LLMConfig, request: ChatRequest, *, variants: Mapping[str, LLMConfig], environ: Mapping[str, str]
 ) -> str | None:

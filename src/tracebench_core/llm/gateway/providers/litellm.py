@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply
+from tracebench_core.llm.gateway.fields import SAMPLING
 from tracebench_core.llm.gateway.providers.bodies import counted
 from tracebench_core.llm.gateway.providers.failures import as_provider_error
-from tracebench_core.llm.gateway.providers.keys import provider_key
+from tracebench_core.llm.gateway.providers.keys import provider_headers, provider_key
 from tracebench_core.llm.gateway.providers.pieces import StreamedMessage, kept_message
 from tracebench_core.llm.gateway.providers.usage import read_usage
+from tracebench_core.llm.models import model_config
 from tracebench_core.llm.routing import INSTALL
 from tracebench_core.specs import LLMConfig
 
@@ -37,9 +40,8 @@ class LiteLLMProvider:
         await self._import()
         try:
             async with asyncio.timeout(self._llm.timeout):
-                if on_delta is None:
-                    return self._reply(await self._complete(request))
-                return await self._stream(request, on_delta)
+                answering = self._stream(request, on_delta) if on_delta else self._whole(request)
+                return replace(await answering, left_out=self._dropped(request))
         except TimeoutError as err:
             raise ProviderError(f"no answer within {self._llm.timeout:g} s", kind="timeout") from err
         except ProviderError:
@@ -58,9 +60,29 @@ class LiteLLMProvider:
             max_retries=0,
             timeout=self._llm.timeout,
             drop_params=True,
+            **self._reach(request),
             **request.sent(),
             **options,
         )
+
+    def _dropped(self, request: ChatRequest) -> tuple[str, ...]:
+        """Return what litellm leaves out of a request, as the model does not take it."""
+        identity = request.identity
+        taken = self._litellm.get_supported_openai_params(model=identity.model, custom_llm_provider=identity.provider)
+        return tuple(sorted(name for name in request.sent() if name in SAMPLING and taken and name not in taken))
+
+    def _reach(self, request: ChatRequest) -> dict[str, Any]:
+        """Return how the config says that a provider is reached, under the names that litellm knows."""
+        config = model_config(self._variants.get(request.variant, self._llm), request.role, request.name)
+        provider = request.identity.provider
+        told: dict[str, Any] = {"api_version": config.api_version}
+        told[f"{'vertex_location' if provider.startswith('vertex') else 'aws_region_name'}"] = config.region
+        told[f"{'vertex_project' if provider.startswith('vertex') else 'project_id'}"] = config.project
+        told["extra_headers"] = provider_headers(self._llm, request, variants=self._variants, environ=self._environ)
+        return {name: value for name, value in told.items() if value}
+
+    async def _whole(self, request: ChatRequest) -> Reply:
+        return self._reply(await self._complete(request))
 
     async def _stream(self, request: ChatRequest, on_delta: OnDelta) -> Reply:
         stream = await self._complete(request, stream=True, stream_options={"include_usage": True})
