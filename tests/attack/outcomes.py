@@ -188,7 +188,7 @@ OUTCOMES = (
     Outcome(
         "computing the test instances from their public seed",
         "203 bins where 211 are honest",
-        "drawn from secrets that are published at the end",
+        "drawn from secrets, published at the end; in-process trainers and programs with `files: host` can read them still",
         f"{SECRECY}::test_runs_of_a_folder_share_salts_that_only_their_owner_reads",
     ),
     Outcome(

@@ -12,6 +12,7 @@ from typer.core import TyperGroup, TyperOption
 
 from tracebench_core.api.console import output
 from tracebench_core.cli import (
+    attack,
     calibrate,
     compare,
     config,
@@ -94,7 +95,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 MODULES = (
-    listing, validate, plan, evaluate, calibrate, run, replay, control, runs, show, compare, report, recap, regrade, export, config, fsck,
+    listing, validate, plan, evaluate, calibrate, attack,
+    run, replay, control, runs, show, compare, report, recap, regrade, export, config, fsck,
     doctor, pythons, init,
 )  # fmt: skip
 for _module in MODULES:

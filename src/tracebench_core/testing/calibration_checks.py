@@ -96,12 +96,12 @@ def check_forgeries(plugin: PluginUnderTest) -> Found:
             continue
         best = max((figure for figure in gold if isinstance(figure, float)), default=spec.score_bounds.maximum)
         for line in told:
-            if words := _believed(line, best):
+            if words := believed(line, best):
                 yield Finding("TB314", words, id_)
                 break
 
 
-def _believed(line: Mapping[str, Any], best: float | None) -> str:
+def believed(line: Mapping[str, Any], best: float | None) -> str:
     """Return what a forgery got that it may not get; nothing where it is not believed."""
     if "error" in line:
         return str(line["error"])

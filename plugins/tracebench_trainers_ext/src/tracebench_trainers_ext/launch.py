@@ -25,6 +25,7 @@ ADAPTERS = Path(__file__).with_name("foreign")
 GRACE = 1.0
 """Seconds that a library may go on after a cap turned it away; with the looks at the gateway, it is gone within two."""
 REPORT = "ended.json"
+LONGEST_REPORT = 1 << 20
 
 
 class ForeignTrainer:
@@ -133,7 +134,11 @@ def _named(argv: Sequence[str]) -> Iterator[Path]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        report = json.loads(path.read_text())
+        fd = os.open(
+            path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        )  # the program may have put a link or a pipe there
+        with os.fdopen(fd) as file:
+            report = json.loads(file.read(LONGEST_REPORT))
     except (OSError, ValueError):
         return {}
     return report if isinstance(report, dict) else {}

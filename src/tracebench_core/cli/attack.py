@@ -1,0 +1,47 @@
+"""`attack`: try forgeries on the tasks of a suite, and say how many they withstood."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from tracebench_core.api.console import output
+from tracebench_core.api.console.options import AsJson, Root
+
+FELL = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(attack)
+
+
+def attack(
+    names: Annotated[list[str], typer.Argument(metavar="TASK|SUITE|PLUGIN", help="What to attack.")],
+    *,
+    root: Root = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try forged candidates on tasks that run code: the kit's, and the cases that their authors know. Exits 1 when one is believed."""
+    from tracebench_core.api import open_host
+    from tracebench_core.testing.attacking import attack_tasks
+
+    found = []
+    for attacked in attack_tasks(open_host(root=root), names):
+        found.append(attacked)
+        if as_json:
+            continue
+        output.line(output.safe(f"{attacked.task}  withstood {attacked.withstood} forgeries"))
+        for words in attacked.believed:
+            output.line(output.safe(f"    FAIL  {words}"))
+        if attacked.skipped:
+            output.line(output.safe(f"    not tried: {attacked.skipped}"))
+    total, fell = sum(one.withstood for one in found), sum(len(one.believed) for one in found)
+    if as_json:
+        output.document("attack", withstood=total, believed=fell, tasks=[asdict(one) for one in found])
+    else:
+        output.note(f"withstood {total} forgeries, believed {fell}")
+    if fell:
+        raise typer.Exit(FELL)
