@@ -74,8 +74,8 @@ def verify(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute a report's tables from the runs and say whether they agree."""
-    from tracebench_core.analysis.report.html import DATA, MAIN, render_main, report_data
+    """Recompute a report's tables and charts from the runs and say whether they agree."""
+    from tracebench_core.analysis.report.html import DATA, MAIN, check_charts, render_main, report_data
 
     try:
         text = file.read_text(encoding="utf-8")
@@ -97,10 +97,18 @@ def verify(
     main = MAIN.search(text)
     if main is None or main[0] != render_main(runs, recomputed):
         differing.append("the tables as shown")
+    try:
+        drawn, unchecked = check_charts(text, runs, recomputed)
+        differing += [f"chart `{name}`" for name in drawn]
+    except MissingRequirementError:
+        unchecked = ["all, for `altair` is not installed"]
     if as_json:
-        output.document("verification", agrees=not differing, differing=differing)
+        output.document("verification", agrees=not differing, differing=differing, charts_not_checked=unchecked)
     elif not differing:
-        output.line(f"{file}: its tables agree with {', '.join(r.run_id for r in runs)}.")
+        told_of = "tables and charts" if not unchecked else "tables"
+        output.line(f"{file}: its {told_of} agree with {', '.join(r.run_id for r in runs)}.")
+        if unchecked:
+            output.line(f"Charts not checked: {', '.join(unchecked)}.")
     if differing:
         raise TraceBenchError(f"`{file}` does not agree with the runs in: {', '.join(differing)}.")
 

@@ -61,6 +61,11 @@ def test_a_report_agrees_with_its_runs_until_either_is_changed(html: tuple[Path,
     with pytest.raises(TraceBenchError, match=r"in: pairs\.$"):
         command.verify(file, [str(run)])
 
+    assert text.count('"score":0.') > 3
+    file.write_text(text.replace('"score":0.', '"score":0.9'))
+    with pytest.raises(TraceBenchError, match="chart `leaderboard`"):
+        command.verify(file, [str(run)])
+
     file.write_text(text)
     result = next(run.glob("jobs/*/results.json"))
     data = json.loads(result.read_text())

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from tracebench_core.analysis.document import comparison_data
-from tracebench_core.analysis.report.figures import figures
+from tracebench_core.analysis.report.figures import Figure, figures
 from tracebench_core.analysis.report.sections import Section, sections
 from tracebench_core.analysis.report.viewed import Drawn, views_html
 from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
@@ -23,6 +23,7 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-sr
 """No address may be asked for anything; Vega compiles its expressions, hence `unsafe-eval`."""
 MAIN = re.compile(r"<main>.*?</main>", re.DOTALL)
 DATA = re.compile(r'<script type="application/json" id="comparison">(.*?)</script>', re.DOTALL)
+CHARTS = re.compile(r'<script type="application/json" id="charts">(.*?)</script>', re.DOTALL)
 STYLE = """
 body{font:15px/1.5 system-ui,'DejaVu Sans',sans-serif;margin:0 auto;max-width:1100px;padding:1.5em;color:#222;background:#fff}
 h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}.note{color:#555;font-size:.9em}
@@ -49,7 +50,7 @@ def render_html(
         MissingRequirementError: when the chart libraries are not installed.
     """
     drawn = figures(runs, comparison)
-    charts = {name: json.loads(figure.chart.to_json(validate=False)) for name, figure in drawn.items()}
+    charts = _specs(drawn)
     shown = "".join(
         f'<figure><figcaption>{html.escape(figure.caption)}</figcaption><div id="{name}"></div></figure>'
         for name, figure in drawn.items()
@@ -66,6 +67,26 @@ def render_html(
         f'<script type="application/json" id="charts">{_embedded(charts | more)}</script>\n'
         f"<script>{_vega()}</script>\n<script>{DRAW}</script>\n</body></html>\n"
     )
+
+
+def check_charts(text: str, runs: Sequence[Run], comparison: Comparison) -> tuple[list[str], list[str]]:
+    """Return which charts of a report differ from those drawn anew, and which cannot be drawn here: those of plugins' views.
+
+    Raises:
+        MissingRequirementError: when the chart library is not installed, so that none can.
+    """
+    found = CHARTS.search(text)
+    try:
+        told = json.loads(found[1]) if found else {}
+    except ValueError:
+        told = {}
+    anew = json.loads(canonical_json(_specs(figures(runs, comparison))))
+    differing = [name for name in anew if told.get(name) != anew[name]]
+    return differing, [name for name in told if name not in anew]
+
+
+def _specs(drawn: Mapping[str, Figure]) -> dict[str, Any]:
+    return {name: json.loads(figure.chart.to_json(validate=False)) for name, figure in drawn.items()}
 
 
 def report_data(comparison: Comparison, *, options: Mapping[str, Any]) -> dict[str, Any]:
