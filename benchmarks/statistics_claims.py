@@ -10,20 +10,26 @@ from __future__ import annotations
 
 import argparse
 import math
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, islice
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracebench_core.analysis.bootstrap import bootstrap_interval, bootstrap_t_interval, iqm_interval
+from tracebench_core.analysis.comparison import compare_runs
 from tracebench_core.analysis.differences import Scores, compare_scores
+from tracebench_core.analysis.gates import Gate, is_met
 from tracebench_core.analysis.intervals import Interval
 from tracebench_core.analysis.multiplicity import holm
 from tracebench_core.analysis.resolution import paired_seeds_to_resolve, smallest_paired_difference
 from tracebench_core.analysis.sequential import STRETCH, Looks, decide, plan_looks
+from tracebench_core.analysis.verdicts import Comparison
+from tracebench_core.errors import UsageError
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float64]]
 
@@ -140,6 +146,35 @@ def unequal(simulations: int) -> None:
     print(f"\ntasks x seeds; {simulations} simulations a cell\n")
 
 
+def runs(simulations: int) -> None:
+    """Print how often a gate is met between equal trainers by the whole path: run directories of the store's own writer, then `compare`."""
+    from tests.unit.analysis.runs import make_run  # noqa: PLC0415 - needs the checkout on the path
+
+    rows = []
+    for name, tasks, seeds in (
+        ("normal", 1, 5), ("normal", 10, 3), ("Cauchy", 3, 5), ("shares of 5", 3, 3), ("lognormal", 3, 10), ("stuck", 1, 10),
+    ):  # fmt: skip
+        rng, met = np.random.default_rng(9), 0
+        for one, other in tables(SHAPES[name][0], rng, (simulations, tasks, seeds)):
+            with tempfile.TemporaryDirectory() as folder:
+                both = {"A": one, "B": other}
+                run = make_run(
+                    Path(folder) / "r", lambda e, t, s, both=both: both[e][t][s], tasks=[*one], seeds=range(seeds)
+                )
+                found = compare_runs([run])
+                met += any(_is_met(gate, found) for gate in (Gate("A", "B"), Gate("B", "A")))
+        rows.append((name, f"{tasks} x {seeds}", f"{met / simulations:.4f}", f"{upper_limit(met, simulations):.4f}"))
+    show(("scores", "tasks x seeds", "gates met", "upper 99 % limit"), rows)
+    print(f"\n{simulations} runs a row\n")
+
+
+def _is_met(gate: Gate, found: Comparison) -> bool:
+    try:
+        return is_met(gate, found)
+    except UsageError:  # refused: the tasks disagree
+        return False
+
+
 def _alarm(one: Scores, other: Scores, plan: Looks) -> bool:
     for n in range(plan.first, plan.most + 1):
         found = compare_scores(_first(one, n), _first(other, n))
@@ -252,6 +287,7 @@ TABLES = {
     "looks": looks,
     "family": family,
     "unequal": unequal,
+    "runs": runs,
     "coverage": coverage,
     "adaptive": adaptive,
 }
