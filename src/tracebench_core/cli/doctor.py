@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tracebench_core.api.console import output
 from tracebench_core.api.console.options import AsJson, Overrides, Root
 
+if TYPE_CHECKING:
+    from tracebench_core.plugins import PluginHost
+    from tracebench_core.specs import RunConfig
+
 MISSING = 3
+LONGEST_WORDS = 300
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +37,12 @@ def doctor(
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="Check what this config needs.")
     ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", help="With --config: ask each role's model once, as a run will; this costs a call each."
+        ),
+    ] = False,
     root: Root = None,
     override: Overrides = None,
     as_json: AsJson = False,
@@ -46,6 +57,9 @@ def doctor(
 
     settings = load_config(config, overrides=override or ()) if config is not None else None
     host = open_host(root=root, plugins=settings.plugins if settings else None)
+    if live:
+        _ask_live(settings, host, as_json=as_json)
+        return
     rows = diagnose(settings, host=host)
     lacking = [row for row in rows if row.needed and not row.ok]
     if as_json:
@@ -59,6 +73,29 @@ def doctor(
                 output.line(output.safe(f"      {'':<{width}}  {row.hint}"))
     if lacking:
         output.note(f"Missing: {', '.join(row.name for row in lacking)}.")
+        raise typer.Exit(MISSING)
+
+
+def _ask_live(config: RunConfig | None, host: PluginHost, *, as_json: bool) -> None:
+    """Print what came of one call of each role."""
+    from tracebench_core.api.live import ask_live
+    from tracebench_core.errors import UsageError
+
+    if config is None:
+        raise UsageError("`--live` asks the models of a config.", hint="trace-bench doctor --live --config FILE")
+    found = list(ask_live(config, host))
+    if as_json:
+        output.document("doctor-live", ok=all(asked.ok for asked in found), calls=[asdict(asked) for asked in found])
+    for asked in found if not as_json else ():
+        cost = "price unknown" if asked.usd is None else f"{asked.usd:.6g} USD"
+        dropped = f", left out: {', '.join(asked.left_out)}" if asked.left_out else ""
+        output.line(
+            output.safe(
+                f"{'ok  ' if asked.ok else 'FAIL'}  {asked.role}: {asked.model}, {asked.seconds:.2f} s, {cost}{dropped}"
+            )
+        )
+        output.line(output.safe(f"      {asked.words[:LONGEST_WORDS]}"))
+    if not all(asked.ok for asked in found):
         raise typer.Exit(MISSING)
 
 

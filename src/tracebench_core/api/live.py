@@ -1,0 +1,68 @@
+"""One short call of each role's model, with the fields that a run sends: what was refused or left out, its time and its cost."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracebench_core.engine.providers import refuse_unknown, settle_providers
+from tracebench_core.errors import BudgetExhausted, ModelError
+from tracebench_core.llm.client import GatewayClient
+from tracebench_core.llm.gateway.ledger import read_ledger
+from tracebench_core.llm.gateway_process import start_gateway
+from tracebench_core.llm.models import names_of, resolve_models
+from tracebench_core.llm.variants import llm_configs
+from tracebench_core.plugins import PluginHost
+from tracebench_core.specs import Budget, RunConfig
+
+PROMPT = [{"role": "user", "content": "Say ok."}]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of one call."""
+
+    role: str
+    model: str
+    ok: bool
+    words: str
+    """What was answered, or why nothing was."""
+    seconds: float
+    usd: float | None
+    """None where nobody told the price."""
+    left_out: tuple[str, ...]
+    """Fields that the model does not take."""
+
+
+def ask_live(config: RunConfig, host: PluginHost) -> Iterator[Asked]:
+    """Ask the model of every role once, in each of the config's variants; costs what these calls cost.
+
+    Raises:
+        ConfigError: for a provider that nobody knows.
+    """
+    config = settle_providers(config, host)
+    refuse_unknown(config, host)
+    for variant, llm in llm_configs(config).items():
+        models = resolve_models(llm, mode=config.mode, environ=os.environ, replay_from=config.replay_from)
+        once = llm.model_copy(update={"max_retries": 0, "cache": "off", "record": False})
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            start_gateway(once, mode=config.mode, run_dir=Path(folder), run_budget=Budget()) as gateway,
+        ):
+            for role in models:
+                client = GatewayClient(gateway.register(role, budget=Budget(), seed=0, models=models))
+                words, ok = "", True
+                try:
+                    words = client.complete(PROMPT, role=role)[0].text
+                except (ModelError, BudgetExhausted) as error:
+                    words, ok = str(error), False
+                client.close()
+                lines = read_ledger(Path(folder) / "llm/ledger.jsonl")
+                line = next((line for line in lines if line["job_id"] == role and line["kind"] == "llm_call"), {})
+                name = next(iter(names_of(models[role])))
+                told = f"{variant}: {name}" if variant else name
+                left_out = tuple(line.get("left_out", ()))
+                yield Asked(role, told, ok, words, line.get("seconds", 0.0), line.get("usd"), left_out)
