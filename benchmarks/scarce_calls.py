@@ -30,7 +30,7 @@ from tracebench_fields.task import FieldOptions, FieldTask
 REFERENCE = "BestOfN"
 TESTED = ("Minibatch", "SequentialSearch", "AggregatedUpdate", "GEPA-Base", "GEPA-UCB", "GEPA-Beam")
 """Those that have both variants."""
-OTHERS = ("BasicSearch", "UCBSearch", "Anneal")
+OTHERS = ("Adaptive", "BasicSearch", "UCBSearch", "Anneal")
 FIELDS = ("prompt", "agents")
 IMPROVES, HARMS = 0.35, 0.45
 

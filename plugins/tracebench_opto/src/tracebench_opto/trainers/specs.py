@@ -83,6 +83,12 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         aliases=COMMON | {"max_depth": "num_steps"},
     ),
     _spec(
+        "Adaptive",
+        "adaptive",
+        "Chooses by what is scarce and by what has paid off here",
+        citation="AdaEvolve: Adaptive LLM-driven evolution, arXiv 2602.20133",
+    ),
+    _spec(
         "UCBSearch",
         "ucb_search",
         "Candidates as arms of a bandit, for noisy scores",
