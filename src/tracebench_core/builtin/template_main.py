@@ -14,6 +14,7 @@ from tracebench_core.engine.execution import run_order
 from tracebench_core.engine.local.executor import read_setting
 from tracebench_core.engine.local.template import Template, build_models, preload, split_off
 from tracebench_core.engine.wire import Wire
+from tracebench_core.store.environment import runtime
 
 
 def prepare() -> None:
@@ -35,6 +36,7 @@ def main() -> None:
         host.load(name)
     preload(setting.preload)
     prepare()
+    runtime()  # here once, rather than in every job
     mine, other = (training, scoring) if split_off() else (scoring, training)
     other.close()
     Template(mine, lambda order: run_order(order, host)).serve()

@@ -136,6 +136,9 @@ def program() -> None:
         leave(code_of(err))
 
 
+INTERRUPTED = 130
+
+
 def main() -> None:
     """Run the command line of this process and exit with its code."""
     arguments = sys.argv[1:]
@@ -148,6 +151,9 @@ def main() -> None:
             app(args=[a for a in options if a != "--debug"] + arguments[len(options) :])
         finally:
             output.flush()
+    except KeyboardInterrupt:
+        output.note("interrupted")
+        raise SystemExit(INTERRUPTED) from None
     except TraceBenchError as err:
         if debug:
             traceback.print_exc()

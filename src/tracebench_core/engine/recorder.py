@@ -54,6 +54,7 @@ from tracebench_core.specs.events import (
     SuiteRecord,
     TrainingEnded,
 )
+from tracebench_core.store.environment import runtime
 from tracebench_core.store.measured import digest_of
 
 Write = Callable[[Event], object]
@@ -126,6 +127,7 @@ class Recorder:
                 aggregate=task.aggregate,
                 reads_budget=reads_budget,
                 self_reported=task.self_reported,
+                runtime=runtime(),
                 calibration=calibration,
             )
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -22,7 +24,7 @@ from tracebench_core.plugins.discovery import core_version
 from tracebench_core.specs import PUBLIC, RunConfig, TaskSpec, TrainerSpec
 from tracebench_core.store import sharing
 from tracebench_core.store.disk import disk_errors_explained
-from tracebench_core.store.environment import GitState, read_git
+from tracebench_core.store.environment import GitState, changed_since, read_git
 from tracebench_core.store.journal import Journal
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
@@ -30,8 +32,11 @@ from tracebench_core.store.manifest import read_head, write_manifest
 from tracebench_core.store.meta import read_config, write_config, write_environment
 from tracebench_core.store.mirror import declare_meta
 from tracebench_core.store.planned import kinds_of, read_jobs
+from tracebench_core.store.regular import read_whole
 from tracebench_core.store.salts import read_salts, write_salts
 from tracebench_core.store.trust import Trust, read_trust
+
+log = logging.getLogger(__name__)
 
 NOT_IN_HASH = {
     "run_id",
@@ -111,7 +116,17 @@ def reopen_run_dir(path: Path) -> Reopened:
     trust = read_trust(layout)
     for file in (layout.manifest, layout.config_snapshot, layout.salts):
         trust.demand_meta(layout, file)
+    for words in changed_since(_environment(layout)):
+        log.warning("since the run began: %s; its jobs say which of them ran with what (`runtime`)", words)
     return Reopened(layout, read_config(layout), Path(head["root"]) if head.get("root") else None, trust)
+
+
+def _environment(layout: RunLayout) -> Mapping[str, Any]:
+    try:
+        env = json.loads(read_whole(layout.env))
+    except (OSError, ValueError):
+        return {}
+    return env if isinstance(env, dict) else {}
 
 
 def glance_at_config(path: Path) -> RunConfig:

@@ -139,7 +139,8 @@ class Runtime(Spec):
     python: str
     """Implementation and version, such as `CPython 3.12.1`."""
     packages: str
-    """16 hex digits of the SHA-256 of the names and versions of all installed packages; `meta/env*.json` of this digest lists them."""
+    """16 hex digits of the SHA-256 of the names and versions of all installed packages: jobs with other packages have another.
+    `meta/env.json` lists those with which the run began."""
 
 
 class RaisedCount(Raised):

@@ -371,6 +371,8 @@ class RunConfig(Spec):
     @field_validator("runs_dir", "replay_from")
     @classmethod
     def _at_home(cls, path: str | None) -> str | None:
+        if path is not None and "\0" in path:
+            raise ValueError("a path holds no NUL character")
         return path if path is None else os.path.expanduser(path)  # noqa: PTH111 - a text, as it stays in the config
 
     @model_validator(mode="after")

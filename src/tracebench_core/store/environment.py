@@ -10,9 +10,13 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+
+from tracebench_core.ids import canonical_json, content_hash
+from tracebench_core.specs import Runtime
 
 PLAIN_VARIABLES = (
     "CONDA_DEFAULT_ENV", "CUDA_VISIBLE_DEVICES", "HF_DATASETS_OFFLINE", "HF_HUB_OFFLINE", "LANG", "LC_ALL",
@@ -27,6 +31,8 @@ SECRET_VARIABLES = (
 )  # fmt: skip
 _INSTALLED = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)\.(?:dist|egg)-info")
 _GIT_PATIENCE = 10.0
+_DIGITS = 16
+_SHOWN = 5
 
 
 def read_environment(*, secrets: Iterable[str] = ()) -> dict[str, Any]:
@@ -48,6 +54,30 @@ def read_environment(*, secrets: Iterable[str] = ()) -> dict[str, Any]:
         "packages": dict(sorted(installed_packages(sys.path))),
         "variables": _variables(os.environ, given=set(secrets)),
     }
+
+
+@lru_cache
+def runtime() -> Runtime:
+    """Return what jobs of this process run with."""
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return Runtime(python=python, packages=packages_digest(dict(installed_packages(sys.path))))
+
+
+def packages_digest(packages: Mapping[str, str]) -> str:
+    """Return what stands for a set of packages with their versions."""
+    return content_hash(canonical_json(dict(sorted(packages.items()))))[:_DIGITS]
+
+
+def changed_since(env: Mapping[str, Any]) -> list[str]:
+    """Return in words what differs here from the interpreter and packages that an `env.json` tells of."""
+    then, now = env.get("packages") or {}, dict(installed_packages(sys.path))
+    python = (env.get("python") or {}).get("version")
+    words = (
+        [] if python in {None, platform.python_version()} else [f"Python {python} is now {platform.python_version()}"]
+    )
+    names = sorted(name for name in {*then, *now} if then and then.get(name) != now.get(name))
+    words += [f"{name} {then.get(name, '-')} is now {now.get(name, '-')}" for name in names[:_SHOWN]]
+    return words + ([f"{len(names) - _SHOWN} more packages"] if len(names) > _SHOWN else [])
 
 
 def installed_packages(folders: Iterable[str]) -> Iterator[tuple[str, str]]:

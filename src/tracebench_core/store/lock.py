@@ -99,6 +99,8 @@ def holder_of(layout: RunLayout) -> int | None:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return _holder(fd)
+    except OSError:  # a file system without locks: no runner can hold it
+        return None
     finally:
         os.close(fd)
     return None
@@ -109,6 +111,11 @@ def _try_lock(fd: int) -> bool:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as err:
+        raise RunDirError(
+            f"The file system that holds the run cannot lock files ({err.strerror}), so that two processes could work on one run.",
+            hint="trace-bench run … --runs-dir DIR    (a folder on a local disk)",
+        ) from err
     return True
 
 
