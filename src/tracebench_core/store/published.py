@@ -73,6 +73,7 @@ class JournalLine(TypedDict):
 
     In a chained journal `prev` begins the SHA-256 of the whole line before, and `mac` the HMAC-SHA-256 of the line up to it, keyed;
     `chained` begins a chain under a new key, told by `key`, the beginning of its SHA-256.
+    No version writes chains yet: the fields are absent.
     """
 
     __pydantic_config__ = _CLOSED  # type: ignore[misc]
