@@ -67,7 +67,8 @@ def compare_runs(
     entrants = ordered(normalised, pairs, table)
     if baseline is None:
         met = in_order(met, entrants)
-        pairs = [*_judged(met, None, _looks(most_seeds, len(chosen)), margin)]
+        found = {(p.one, p.other): p for p in pairs} | {(p.other, p.one): p.turned() for p in pairs}
+        pairs = [found[pair] for pair in met if pair in found]
     whole = [name for name in entrants if not lacks(normalised[name], table)]
     raw = {name: outcomes.scores(name, normalised=False) for name in entrants}
     ranks = _ranks(whole, normalised, table)
