@@ -3,7 +3,7 @@
 Every number comes from the functions that `trace-bench compare` uses, on scores drawn from seven shapes: `normal`; `heavy` (Student's t
 with 3 degrees of freedom); `Cauchy`; `lognormal` (most runs end low, a few high); `shares` of 5 and of 20 test examples, so many ties;
 `stuck` (one run in ten does not improve at all). Both trainers of a comparison draw from the same shape, but in `unequal`; `adaptive`
-adds a difference.
+and `equivalent` add a difference.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from tracebench_core.analysis.verdicts import Comparison
 from tracebench_core.errors import UsageError
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float64]]
+Lower = Callable[[np.random.Generator, tuple[int, ...], float], NDArray[np.float64]]
+"""Draws scores of a trainer that is so many times the margin below the other."""
 
 SHAPES: dict[str, tuple[Draw, float]] = {
     "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
@@ -45,6 +47,7 @@ SHAPES: dict[str, tuple[Draw, float]] = {
 """How scores are drawn, and their mean (of Cauchy's, which has none, the middle)."""
 SEEDS, TASKS = (2, 3, 4, 5, 10), (1, 3, 10)
 LOOKED = ((1, 15), (3, 10), (5, 10))
+EQUIVALENCE_SEEDS = (3, 5, 10, 20)
 UNITS = {str(task): 1.0 for task in range(10)}
 """Every task counts in its own units."""
 UNEQUAL: tuple[tuple[str, Draw, float], ...] = (
@@ -144,6 +147,50 @@ def unequal(simulations: int) -> None:
         rows.append((name, *rates))
     show(("a constant against", "1 x 5", "1 x 10", "1 x 20", "5 x 5", "5 x 10"), rows)
     print(f"\ntasks x seeds; {simulations} simulations a cell\n")
+
+
+def equivalent(simulations: int) -> None:
+    """Print how often trainers are called equivalent: wrongly, as far apart as the margin, and rightly, being equal."""
+    rows = []
+    for name, draw, tasks, margin, spans in _margins():
+        rng, rates = np.random.default_rng(10), []
+        for apart in (1.0, 0.0):
+            for seeds in EQUIVALENCE_SEEDS:
+                found = 0
+                for one, other in zip(
+                    draw(rng, (simulations, tasks, seeds), apart).tolist(),
+                    draw(rng, (simulations, tasks, seeds), 0.0).tolist(),
+                    strict=True,
+                ):
+                    told = compare_scores(by_task(one), by_task(other), spans=spans)
+                    assert told is not None
+                    chance = told.contrast.equivalence(margin)
+                    found += chance is not None and chance < 0.05
+                rates.append(f"{found / simulations:.3f}")
+        rows.append((name, tasks, margin, *rates))
+    wrong = [f"{seeds} seeds, at the margin" for seeds in EQUIVALENCE_SEEDS]
+    show(("scores", "tasks", "margin", *wrong, *(f"{seeds}, equal" for seeds in EQUIVALENCE_SEEDS)), rows)
+    print(f"\n{simulations} simulations a cell\n")
+
+
+def _margins() -> Iterator[tuple[str, Lower, int, float, Mapping[str, float]]]:
+    """Yield name, how scores are drawn, tasks, margin, and the fixed scales, none where differences are standardised."""
+
+    def shifted(draw: Draw, by: float) -> Lower:
+        return lambda rng, shape, times: draw(rng, shape) - times * by
+
+    def shares(of: int, high: float, by: float) -> Lower:
+        return lambda rng, shape, times: rng.binomial(of, high - times * by, size=shape) / of
+
+    for tasks in (1, 5):
+        for name, margin in (("normal", 1.0), ("heavy", 1.0), ("Cauchy", 1.0), ("lognormal", 1.0), ("stuck", 0.2)):
+            yield name, shifted(SHAPES[name][0], margin), tasks, margin, UNITS
+        yield "shares of 5", shares(5, 0.7, 0.2), tasks, 0.2, UNITS
+        yield "shares of 20", shares(20, 0.8, 0.1), tasks, 0.1, UNITS
+        yield "shares of 20, near 1", shares(20, 0.99, 0.02), tasks, 0.02, UNITS
+    size = 0.5 / math.sqrt(1 - 0.5**2)
+    for name, deviation in (("normal", 1.0), ("lognormal", math.sqrt((math.e - 1) * math.e))):
+        yield f"{name}, standardised", shifted(SHAPES[name][0], size * deviation * math.sqrt(2)), 5, 0.5, {}
 
 
 def runs(simulations: int) -> None:
@@ -287,6 +334,7 @@ TABLES = {
     "looks": looks,
     "family": family,
     "unequal": unequal,
+    "equivalent": equivalent,
     "runs": runs,
     "coverage": coverage,
     "adaptive": adaptive,

@@ -43,6 +43,10 @@ def test_a_run_is_compared_in_words_tables_csv_and_json_and_gates_decide(cli: Cl
     assert json.loads(missed.stdout)["gates_missed"] == ["NoOp > RandomSearch"]
     assert "Gate not met: NoOp > RandomSearch." in missed.stderr
 
+    wide = ("compare", run, "--margin", "3", "--gate", "NoOp ~ RandomSearch", "--json")
+    assert json.loads(cli(*wide).stdout)["margin"] == 3.0
+    assert cli(*wide).returncode == 0
+
     cut = json.loads(cli("compare", run, "--at", "5", "--json").stdout)
     assert cut["cut"] == {"evaluations": 5}
     assert max(entry["use"]["evaluations"] for entry in cut["leaderboard"]) <= 5
@@ -56,6 +60,8 @@ def test_a_wrong_word_is_refused_without_a_traceback(cli: Cli, run: str) -> None
         ([run, "--baseline", "Nop"], "NoOp"),
         ([run, "--most-seeds", "1"], "--most-seeds"),
         ([run, "--axis", "evals"], "evals"),
+        ([run, "--margin", "nan"], "above 0"),
+        ([run, "--gate", "NoOp ~ RandomSearch"], "--margin 0.02"),
     ):
         done = cli("compare", *arguments)
 

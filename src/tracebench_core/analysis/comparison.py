@@ -40,12 +40,15 @@ def compare_runs(
     """Compare all entrants of some runs, or each with a baseline: an entrant, or one of the runs.
 
     Jobs are cut at the smallest common budget (see `budgets`), or at `at` on `axis`. With `most_seeds` the pairs are judged as a
-    sequential design that ends there (see `sequential`), `margin` being the difference that counts as none.
+    sequential design that ends there (see `sequential`). `margin` is the difference that counts as none, on the scale of the pairs.
     `find` tells how a task makes one score of many.
 
     Raises:
-        UsageError: when the runs cannot be pooled, only demonstrate their tasks, hold no job that ended, or the baseline is none of them.
+        UsageError: when the runs cannot be pooled, only demonstrate their tasks, hold no job that ended, the baseline is none of them, or
+            the margin is no size.
     """
+    if margin is not None and not 0 < margin < math.inf:
+        raise UsageError(f"`--margin {margin:g}`: a margin is a finite number above 0.", hint="--margin 0.02")
     refuse_demonstrations(runs)
     findings = pooling_findings(runs, axis=axis)
     refuse_unpoolable(findings)
@@ -88,6 +91,7 @@ def compare_runs(
         ranked=tuple(whole),
         floor=noise_floor({name: normalised[name] for name in entrants}),
         changes=tuple(_changes(chosen, outcomes)) if baseline is not None else (),
+        margin=margin,
     )
 
 
@@ -136,7 +140,7 @@ def _tasks(
     by_task = {task: [*_verdicts(met, task, None, None)] for task in outcomes.tasks}
     adjusted = iter(holm([p.adjusted for verdicts in by_task.values() for p in verdicts]))
     for task, verdicts in by_task.items():
-        judged = tuple(_with_adjusted(verdict, next(adjusted)) for verdict in verdicts)
+        judged = tuple(replace(verdict, adjusted=next(adjusted)) for verdict in verdicts)
         here = [o for o in outcomes.outcomes if o.task == task]
         bounds = outcomes.bounds.get(task, Bounds())
         standings = [
@@ -157,7 +161,7 @@ def _tasks(
 def _verdicts(
     met: Mapping[Pair, Two], task: str | None, looks: Looks | None, margin: float | None
 ) -> Iterator[PairVerdict]:
-    """Yield each pair that met, on one task or on all; `adjusted` holds the probability as it is."""
+    """Yield each pair that met, on one task or on all; `adjusted` and `equivalence` hold the probabilities as they are."""
     alpha = ALPHA / max(1, len(met))
     for (one, other), two in met.items():
         difference = two.difference(task)
@@ -174,6 +178,7 @@ def _verdicts(
             resolution,
             decision,
             against=_against(difference),
+            equivalence=difference.contrast.equivalence(margin) if margin is not None and looks is None else None,
         )
 
 
@@ -194,12 +199,9 @@ def _judged(
     met: Mapping[Pair, Two], task: str | None, looks: Looks | None, margin: float | None
 ) -> Iterator[PairVerdict]:
     found = [*_verdicts(met, task, looks, margin)]
-    for verdict, probability in zip(found, holm([v.adjusted for v in found]), strict=True):
-        yield _with_adjusted(verdict, probability)
-
-
-def _with_adjusted(verdict: PairVerdict, probability: float | None) -> PairVerdict:
-    return replace(verdict, adjusted=probability)
+    alike = holm([v.equivalence for v in found])
+    for verdict, apart, within in zip(found, holm([v.adjusted for v in found]), alike, strict=True):
+        yield replace(verdict, adjusted=apart, equivalence=within)
 
 
 def _standing(entrant: str, strata: Sequence[Sequence[float]], outcomes: Sequence[Outcome], bounds: Bounds) -> Standing:

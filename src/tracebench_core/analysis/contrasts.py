@@ -126,6 +126,20 @@ class Contrast:
             return min(1.0, 2 / math.prod(t.dealings for t in apart)) if one_sided else 1.0
         return 2 * (1 - cdf(abs(self.estimate) / error, df=self.freedom))
 
+    def equivalence(self, margin: float) -> float | None:
+        """Return the probability of a mean this far inside `margin` between entrants that are at least so far apart; None without a spread.
+
+        The larger of two one-sided t tests (Schuirmann, 1987, J. Pharmacokin. Biopharm. 15:657). A task whose pairs all differ alike has
+        no error that could be told: were its median elsewhere, its scores would fall on this side of it by a sign test, 2^(-n).
+        """
+        error, inside = self.error, margin - abs(self.estimate)
+        if error is None:
+            return None
+        alike = max((1 / t.dealings for t in self.tasks if not t.variance), default=0.0)
+        if error == 0:
+            return min(1.0, alike) if inside > 0 else 1.0
+        return max(alike, 1 - cdf(inside / error, df=self.freedom))
+
     def turned(self) -> Contrast:
         """Return the other minus the one."""
         return replace(self, tasks=tuple(t.turned() for t in self.tasks))

@@ -28,6 +28,7 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
         "failures_count_as": comparison.policy,
         "cut": None if comparison.cut is None else comparison.cut.model_dump(exclude_none=True),
         "baseline": comparison.baseline,
+        "margin": comparison.margin,
         "leaderboard": [
             {
                 **_standing(summary.standing, None if summary.lacks else position),
@@ -107,6 +108,7 @@ def _pair(pair: PairVerdict) -> dict[str, Any]:
         "other_tasks": _interval(difference.elsewhere),
         "probability": difference.probability,
         "holm": pair.adjusted,
+        "equivalence": pair.equivalence,
         "improvement": pair.improvement,
         "scale": difference.scale,
         "pairs": difference.paired,

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from tracebench_core.analysis.budgets import unequal_uses
 from tracebench_core.analysis.settling import more_seeds, open_pair, settling
-from tracebench_core.analysis.verdicts import Comparison, PairVerdict
+from tracebench_core.analysis.verdicts import ALPHA, Comparison, PairVerdict
 from tracebench_core.specs import Axis
 from tracebench_core.store.reader import Run
 
@@ -46,9 +46,11 @@ def verdict_sentence(comparison: Comparison) -> str:
         parts.append(f"{leader} is better than {beaten[0]} {margin}, {where}")
     elif beaten == [*met]:
         parts.append(f"{leader} is better than each of the others, ahead of {nearest} {margin}, {where}")
+    elif alike == [*met]:
+        parts.append(f"No difference that matters between {_list([leader, *alike])}: {_within(comparison)}, {where}")
     elif beaten or alike or beaten_by:
         told = [f"better than {_list(beaten)}"] if beaten else []
-        told += [f"equivalent to {_list(alike)}"] if alike else []
+        told += [f"equivalent to {_list(alike)} ({_within(comparison)})"] if alike else []
         told += [f"worse than {_list(beaten_by)}"] if beaten_by else []
         rest = f"; against {_list(open_)} it is not resolved" if open_ else ""
         parts.append(f"{leader} is {_list(told)}{rest}, {where}")
@@ -90,7 +92,7 @@ def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
         )
     said += [_stuck_sentence(name, *counts) for name, counts in _stuck(comparison).items()]
     said += unequal_use(comparison, axis)
-    said += [*_apart(comparison), *_unpaired(comparison), *_scales(comparison)]
+    said += [*_apart(comparison), *_unpaired(comparison), *_scales(comparison), *_small(comparison)]
     if any(task.variance is None for pair in comparison.pairs for task in pair.difference.tasks):
         said.append("A task with one seed has no measured spread: no difference is claimed on it.")
     return said
@@ -138,6 +140,22 @@ def _scales(comparison: Comparison) -> Iterator[str]:
         yield f"{pair.one} and {pair.other}: the tasks disagree; on {_list(list(pair.against))} the difference is clear the other way."
 
 
+def _small(comparison: Comparison) -> Iterator[str]:
+    """Yield the pairs that are resolved and nevertheless within the margin."""
+    resolved = [p for p in comparison.pairs if p.verdict in {"better", "worse"}]
+    small = [p for p in resolved if _is_small(p, comparison.margin)]
+    for pair in small[:SHOWN]:
+        yield f"{pair.one} and {pair.other}: the difference is real, and smaller than what matters ({_within(comparison)})."
+    if len(small) > SHOWN:
+        yield f"{len(small) - SHOWN} more pairs differ by less than what matters."
+
+
+def _is_small(pair: PairVerdict, margin: float | None) -> bool:
+    if pair.decision is not None:
+        return margin is not None and pair.decision.interval.lies_within(margin)
+    return pair.equivalence is not None and pair.equivalence < ALPHA
+
+
 def _stuck(comparison: Comparison) -> dict[str, tuple[int, int]]:
     """Return by entrant how many of its jobs stayed at the initial score, out of how many, where most of them did better."""
     found = {}
@@ -170,8 +188,11 @@ def unequal_use(comparison: Comparison, axis: Axis = "evaluations") -> list[str]
 def _against_baseline(comparison: Comparison) -> str:
     if not comparison.pairs:
         return f"Nothing to compare: nobody has a task in common with {comparison.baseline}."
-    by_verdict = {v: [p.one for p in comparison.pairs if p.verdict == v] for v in ("better", "worse")}
-    parts = [f"{_list(names)} {'is' if len(names) == 1 else 'are'} {v}" for v, names in by_verdict.items() if names]
+    by_verdict = {v: [p.one for p in comparison.pairs if p.verdict == v] for v in ("better", "worse", "equivalent")}
+    words = {"better": "better", "worse": "worse", "equivalent": f"equivalent ({_within(comparison)})"}
+    parts = [
+        f"{_list(names)} {'is' if len(names) == 1 else 'are'} {words[v]}" for v, names in by_verdict.items() if names
+    ]
     rest = [p.one for p in comparison.pairs if p.verdict not in by_verdict]
     parts += [f"{_list(rest)} {'is' if len(rest) == 1 else 'are'} not resolved"] if rest else []
     return f"Against {comparison.baseline}: {'; '.join(parts) or 'nothing to compare'}, {_where(comparison.pairs)}."
@@ -216,6 +237,10 @@ def _where(pairs: Sequence[PairVerdict]) -> str:
 def _count(numbers: Sequence[int], what: str) -> str:
     low, high = numbers[0], numbers[-1]
     return f"{low}-{high} {what}s" if low != high else f"{low} {what}{'' if low == 1 else 's'}"
+
+
+def _within(comparison: Comparison) -> str:
+    return f"within ±{comparison.margin:g}"
 
 
 def _amount(pair: PairVerdict) -> str:

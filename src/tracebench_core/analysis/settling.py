@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracebench_core.analysis.outcomes import ENDED
-from tracebench_core.analysis.verdicts import Comparison, PairVerdict
+from tracebench_core.analysis.verdicts import DECIDED, Comparison, PairVerdict
 from tracebench_core.store.reader import Run
 
-DECIDED = frozenset({"better", "worse", "equivalent"})
 _WORKERS = re.compile(r"^max_workers: (\d+)$", re.MULTILINE)
 MOST_TYPED = 200
 """Seeds above which no command is typed out: who wants so many will write a config."""

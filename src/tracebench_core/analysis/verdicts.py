@@ -18,6 +18,8 @@ from tracebench_core.analysis.sequential import Decision, Verdict
 from tracebench_core.specs import Budget, ProposalCounts
 
 ALPHA = 0.05
+DECIDED = frozenset({"better", "worse", "equivalent"})
+"""Verdicts that ask for no more seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +53,30 @@ class PairVerdict:
     """What a sequential design says, where one was asked for."""
     against: tuple[str, ...] = ()
     """Of several tasks, those on which the lower of the two is ahead beyond doubt (5 %, uncorrected)."""
+    equivalence: float | None = None
+    """The probability of two one-sided tests within the margin, after Holm's correction over all pairs; None where no margin was given."""
 
     @property
     def verdict(self) -> str:
-        """`better`, `worse`, `not resolved`; of a sequential design also `equivalent` and `open`."""
+        """`better`, `worse`, `not resolved`; within a margin also `equivalent`; of a sequential design also `open`.
+
+        A difference can be real and within the margin. `better` and `worse` win: they say more, and how much stands beside them.
+        Whose tasks clearly disagree is never `equivalent`: that they cancel out in the mean is no reason to take either.
+        """
         if self.decision is not None:
-            return self.decision.verdict
-        if self.adjusted is None or self.adjusted >= ALPHA:
-            return "not resolved"
-        return "better" if self.difference.interval.estimate > 0 else "worse"
+            found = self.decision.verdict
+            return "not resolved" if found == "equivalent" and self.against else found
+        if self.adjusted is not None and self.adjusted < ALPHA:
+            return "better" if self.difference.interval.estimate > 0 else "worse"
+        alike = self.equivalence is not None and self.equivalence < ALPHA and not self.against
+        return "equivalent" if alike else "not resolved"
 
     def turned(self) -> PairVerdict:
         """Return the verdict on the other against the one."""
         chance = None if self.improvement is None else 1 - self.improvement
         return PairVerdict(
             self.other, self.one, self.difference.turned(), self.adjusted, chance, self.resolution, _turned(self.decision),
-            against=self.against,
+            against=self.against, equivalence=self.equivalence,
         )  # fmt: skip
 
 
@@ -150,6 +160,8 @@ class Comparison:
     """The entrants that have every task, in the order of `ranks`."""
     floor: NoiseFloor
     changes: tuple[Change, ...]
+    margin: float | None = None
+    """The difference that counts as none, on the pairs' scale; None where none was given."""
 
     def pair(self, one: str, other: str) -> PairVerdict | None:
         """Return the verdict on two entrants, turned round where it was computed the other way; None where they never met."""

@@ -59,11 +59,16 @@ def compare(
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option(metavar="D", min=0, help="With `--most-seeds`: a normalised difference that counts as none."),
+        typer.Option(
+            metavar="D", help="A difference that counts as none, on the scale of the pairs: the verdict `equivalent`."
+        ),
     ] = None,
     gate: Annotated[
         list[str] | None,
-        typer.Option(metavar='"A > B"', help="Exit with 4 unless A is resolved better than B. May be repeated."),
+        typer.Option(
+            metavar='"A > B"',
+            help="Exit with 4 unless A is resolved better than B; `A ~ B`: within --margin of B. May be repeated.",
+        ),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the standings as CSV.")] = False,
     columns: Columns = None,

@@ -47,12 +47,13 @@ def report(
     axis: Annotated[AxisName, typer.Option(help="As of `compare`.")] = "evaluations",
     at: Annotated[float | None, typer.Option(metavar="N", min=0, help="As of `compare`.")] = None,
     failures: Annotated[Literal["initial", "worst", "exclude"], typer.Option(help="As of `compare`.")] = "initial",
+    margin: Annotated[float | None, typer.Option(metavar="D", help="As of `compare`.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a comparison of runs to one file; HTML opens from disk, offline."""
     if out.suffix not in FORMATS:
         raise UsageError(f"`{out}` has no ending that says what to write.", hint=f"one of: {', '.join(FORMATS)}")
-    options = {"baseline": baseline, "axis": axis, "at": at, "policy": failures}
+    options = {"baseline": baseline, "axis": axis, "at": at, "policy": failures, "margin": margin}
     runs = _load(names, runs_dir)
     content = _render(out.suffix, runs, _compared(runs, options), options)
     try:
@@ -81,7 +82,8 @@ def verify(
         text = file.read_text(encoding="utf-8")
         found = DATA.search(text)
         told = json.loads(found[1]) if found else None
-        options = {name: told["options"][name] for name in ("baseline", "axis", "at", "policy")} if told else None
+        asked = {"margin": None} | told["options"] if told else {}
+        options = {name: asked[name] for name in ("baseline", "axis", "at", "policy", "margin")} if told else None
     except (OSError, ValueError, TypeError, KeyError) as err:
         raise UsageError(
             f"`{file}` cannot be read as a report: {err}.", hint="trace-bench report RUN -o report.html"

@@ -213,6 +213,59 @@ def test_an_unknown_baseline_is_refused_with_a_guess(tmp_path: Path) -> None:
         compare_runs([run], baseline="Alhpa")
 
 
+def test_within_a_margin_there_is_no_difference_that_matters(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", noisy(0.0, spread=0.01), tasks=["s:x"], seeds=range(8))
+    plain, wide, narrow = (compare_runs([run], margin=margin) for margin in (None, 0.05, 0.001))
+
+    assert [found.pairs[0].verdict for found in (plain, wide, narrow)] == ["not resolved", "equivalent", "not resolved"]
+    assert verdict_sentence(wide) == "No difference that matters between B and A: within ±0.05, on 1 task with 8 seeds."
+    told = comparison_data(wide)
+    assert (told["margin"], told["pairs"][0]["verdict"]) == (0.05, "equivalent")
+    assert told["pairs"][0]["equivalence"] < 0.05
+    assert comparison_data(plain)["pairs"][0]["equivalence"] is None
+    assert next_step(wide) is None
+    assert "A is equivalent (within ±0.05)" in verdict_sentence(compare_runs([run], margin=0.05, baseline="B"))
+
+
+def test_a_difference_that_is_real_and_within_the_margin_is_better_and_said_to_be_small(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", noisy(0.02, spread=0.002), tasks=["s:x"], seeds=range(8))
+    found = compare_runs([run], margin=0.05)
+
+    assert found.pairs[0].verdict == "better"
+    assert any("real, and smaller than what matters (within ±0.05)" in remark for remark in remarks(found))
+    assert is_met(parse_gate("A > B"), found)
+    assert is_met(parse_gate("A ~ B"), found)
+    assert not is_met(parse_gate("A ~ B"), compare_runs([run], margin=0.001))
+    with pytest.raises(UsageError, match="within what"):
+        is_met(parse_gate("A ~ B"), compare_runs([run]))
+
+
+def test_equivalence_is_corrected_for_all_pairs_and_a_gate_is_not(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", lambda *_: 0.5, trainers=[f"T{i}" for i in range(6)], tasks=["s:x"], seeds=range(5))
+    found = compare_runs([run], margin=0.1)
+
+    assert {pair.verdict for pair in found.pairs} == {"not resolved"}, "five equal pairs are 1/32, times fifteen"
+    assert is_met(parse_gate("T0 ~ T1"), found)
+
+
+def test_tasks_that_cancel_out_are_not_equivalent(tmp_path: Path) -> None:
+    def score(trainer: str, task: str, seed: int) -> float:
+        ahead = (trainer == "A") == (task == "s:x")
+        return (0.9 if ahead else 0.1) + random.Random(f"{trainer} {task} {seed}").gauss(0, 0.001)
+
+    run = make_run(tmp_path / "r", score, seeds=range(10))
+    for looks in (None, 12):
+        found = compare_runs([run], margin=0.5, most_seeds=looks)
+        assert found.pairs[0].against
+        assert found.pairs[0].verdict == "not resolved"
+
+
+@pytest.mark.parametrize("margin", [0.0, -0.1, float("nan"), float("inf")])
+def test_a_margin_that_is_no_size_is_refused(tmp_path: Path, margin: float) -> None:
+    with pytest.raises(UsageError, match="above 0"):
+        compare_runs([make_run(tmp_path / "r", noisy(0.0))], margin=margin)
+
+
 def test_a_gate_is_met_by_what_is_resolved_alone(tmp_path: Path) -> None:
     clear = compare_runs([make_run(tmp_path / "clear", noisy(0.5))])
     unclear = compare_runs([make_run(tmp_path / "unclear", noisy(0.01))])

@@ -54,6 +54,59 @@ def test_seeds_of_which_some_are_shared_are_between_the_two() -> None:
     assert probability(one, other) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("mean", [0.0, 0.4, -0.9])
+def test_equivalence_is_the_larger_of_two_one_sided_tests(mean: float) -> None:
+    """As `statsmodels.stats.weightstats.ttost_paired` and `ttost_ind` take it: the larger of scipy's two one-sided probabilities."""
+    stats = pytest.importorskip("scipy.stats", reason="scipy is the oracle of this test")
+    one, other = draw(1, 9, mean=mean), draw(2, 9)
+    apart = [one[s] - other[s] for s in one]
+    found = contrast([contrast_task("t", one, other)], {})
+    assert found is not None
+    for margin in (0.1, 0.6, 2.0):
+        above = stats.ttest_1samp(apart, -margin, alternative="greater").pvalue
+        below = stats.ttest_1samp(apart, margin, alternative="less").pvalue
+        assert found.equivalence(margin) == pytest.approx(max(above, below), rel=1e-9, abs=1e-15)
+        assert (found.equivalence(margin) < 0.05) == found.interval(confidence=0.9).lies_within(margin)
+
+
+def test_equivalence_of_seeds_that_nobody_shares_and_over_tasks_agrees_with_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats", reason="scipy is the oracle of this test")
+    np = pytest.importorskip("numpy", reason="numpy writes it out")
+    one, other = draw(1, 10), draw(2, 10, start=10)
+    alone = contrast([contrast_task("t", one, other)], {})
+    tasks = [(draw(s, 6), draw(s + 10, 6)) for s in range(4)]
+    several = contrast([contrast_task(str(i), *two) for i, two in enumerate(tasks)], {str(i): 1.0 for i in range(4)})
+    assert alone is not None
+    assert several is not None
+    sides = [
+        stats.ttest_ind([v + shift for v in one.values()], [*other.values()], equal_var=False, alternative=way)
+        for shift, way in ((1.5, "greater"), (-1.5, "less"))
+    ]
+    assert alone.equivalence(1.5) == pytest.approx(max(stats.t.sf(abs(s.statistic), math.floor(s.df)) for s in sides))
+    apart = [np.array([a[s] - b[s] for s in a]) for a, b in tasks]
+    parts = [d.var(ddof=1) / 6 for d in apart]
+    freedom = math.floor(sum(parts) ** 2 / sum(v * v / 5 for v in parts))
+    mean, error = np.mean([d.mean() for d in apart]), math.sqrt(sum(parts)) / 4
+    assert several.equivalence(1.0) == pytest.approx(stats.t.sf((1.0 - abs(mean)) / error, freedom), rel=1e-9)
+
+
+def test_pairs_that_are_all_alike_are_a_sign_test_and_no_certainty() -> None:
+    def alike(n: int, by: float = 0.0) -> float | None:
+        found = contrast([contrast_task("t", dict.fromkeys(range(n), 0.5 + by), dict.fromkeys(range(n), 0.5))], {})
+        assert found is not None
+        return found.equivalence(0.1)
+
+    assert alike(1) is None
+    assert alike(2) == 1 / 4
+    assert alike(5) == 1 / 32
+    assert alike(5, by=0.2) == 1
+    steady = contrast_task("t", dict.fromkeys(range(2), 0.5), dict.fromkeys(range(2), 0.5))
+    varying = contrast_task("u", {s: 0.01 * s for s in range(9)}, {s: 0.01 * (s % 2) + 0.01 * s for s in range(9)})
+    both = contrast([steady, varying], {"t": 1.0, "u": 1.0})
+    assert both is not None
+    assert both.equivalence(0.1) == 1 / 4, "a task that was seen twice says no more than that, whatever the others say"
+
+
 def test_disjoint_seeds_that_differ_clearly_are_told_apart() -> None:
     assert probability(draw(1, 10, mean=9.0), draw(2, 10, start=10)) < 1e-6
     assert probability(dict.fromkeys(range(5), 0.9), dict.fromkeys(range(5, 10), 0.5)) == pytest.approx(2 / 252)

@@ -46,6 +46,20 @@ def test_a_report_asks_for_nothing_and_runs_no_text_of_a_run(html: tuple[Path, P
     assert "<img src=x" not in text
 
 
+def test_a_report_remembers_its_margin(tmp_path: Path) -> None:
+    pytest.importorskip("altair", reason="altair draws the charts (extra `report`)")
+    pytest.importorskip("vl_convert", reason="vl_convert holds the script that draws (extra `report`)")
+    run = make_run(tmp_path / "r", noisy(0.0, spread=0.01), tasks=["s:x"], seeds=range(8))
+    file = tmp_path / "report.html"
+    command.report([str(run.layout.path)], out=file, margin=0.05)
+
+    assert "No difference that matters between" in file.read_text()
+    command.verify(file, [str(run.layout.path)])
+    file.write_text(file.read_text().replace('"margin":0.05', '"margin":0.001'))
+    with pytest.raises(TraceBenchError, match="does not agree"):
+        command.verify(file, [str(run.layout.path)])
+
+
 def test_a_report_agrees_with_its_runs_until_either_is_changed(html: tuple[Path, Path]) -> None:
     run, file = html
     command.verify(file, [str(run)])
