@@ -2,8 +2,8 @@
 
     python benchmarks/llm4ad_published.py [--slow] [--only bin_packing] > table.md
 
-The rows are `configs/published/llm4ad.yaml`; the programs beside it are written from their papers' descriptions. Exits 1 when a figure
-disagrees.
+The rows are `llm4ad.yaml` of `tracebench_llm4ad.published`; the programs beside it are written from their papers' descriptions. Exits 1
+when a figure disagrees.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -22,8 +21,7 @@ from pydantic import BaseModel, ConfigDict
 from tracebench_core import api
 from tracebench_core.specs import Split
 from tracebench_llm4ad.baselines import load_baseline
-
-FOLDER = Path(__file__).resolve().parent.parent / "configs" / "published"
+from tracebench_llm4ad.published import published_program
 
 
 class Row(BaseModel):
@@ -45,6 +43,7 @@ class Row(BaseModel):
     at_least: bool = False
     source: str
     slow: bool = False
+    calibrates: bool = False
 
     @property
     def name(self) -> str:
@@ -53,7 +52,7 @@ class Row(BaseModel):
 
     def source_text(self) -> str:
         """Return the program."""
-        return (FOLDER / self.program).read_text(encoding="utf-8") if self.program else load_baseline(self.name)
+        return published_program(self.program) if self.program else load_baseline(self.name)
 
     def agrees(self, ours: float) -> bool:
         """Say whether a figure agrees with the published one."""
@@ -79,9 +78,9 @@ class Row(BaseModel):
         return self.metric if self.optimum is None else f"{self.metric}, % above the optimum"
 
 
-def read_rows(path: Path = FOLDER / "llm4ad.yaml") -> list[Row]:
+def read_rows() -> list[Row]:
     """Return the rows of the file."""
-    return [Row(**row) for row in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    return [Row(**row) for row in yaml.safe_load(published_program("llm4ad.yaml"))]
 
 
 def print_table(rows: Sequence[Row], *, show: Callable[[str], None]) -> bool:

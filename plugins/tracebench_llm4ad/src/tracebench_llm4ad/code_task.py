@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar, get_args
 from pydantic import JsonValue
 
 from tracebench_core.contracts import Context, EvaluationFailed, Guide
-from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
+from tracebench_core.specs import Calibration, Example, Feedback, Limits, Parameter, Split, Values
 from tracebench_llm4ad.anchoring import Anchors, keep, key_of, recall
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.drawings.view import RECORD
@@ -126,6 +126,12 @@ class CodeTask:
             if failure.feedback.status == "timeout":
                 self._hung = (code, example.id)
             raise
+
+    def calibrations(self) -> Iterator[Calibration]:
+        """Yield cases whose outcome is known."""
+        from tracebench_llm4ad.calibrations import cases  # noqa: PLC0415 - only who calibrates needs every program
+
+        return cases(self)
 
     def anchors(self, case: Case) -> Anchors:
         """Return what a case's values are measured against; computed once, by trusted code in this process or an earlier one."""

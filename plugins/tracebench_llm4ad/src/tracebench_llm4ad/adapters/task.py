@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tracebench_core.contracts import Context, EvaluationFailed, Guide
 from tracebench_core.errors import UsageError
-from tracebench_core.specs import Example, Feedback, Limits, Parameter, Split, Values
+from tracebench_core.specs import Calibration, Example, Feedback, Limits, Parameter, Split, Values
 from tracebench_llm4ad.adapters.catalog import place_of_evaluation
 from tracebench_llm4ad.adapters.describing import describe
 from tracebench_llm4ad.adapters.known import CORRECTED, MENDED_PROGRAMS, RENAMED, VECTORS, WRITTEN_BACK
@@ -21,6 +21,7 @@ from tracebench_llm4ad.adapters.tree import Found
 from tracebench_llm4ad.cobench.folder import data_folder
 from tracebench_llm4ad.cobench.independent import IndependentSet
 from tracebench_llm4ad.code_task import NUMPY_PRELUDE, PARAMETER, seeding, signature_of
+from tracebench_llm4ad.forgeries import LARGE, forged_cases
 from tracebench_llm4ad.heuristic import explain
 from tracebench_llm4ad.seclusion import SECLUSION, seclude
 
@@ -110,6 +111,10 @@ class ForeignTask:
             PluginError: when the foreign modules cannot be loaded; it says what they raised.
         """
         return cls(found, ForeignOptions(**options))
+
+    def calibrations(self) -> Iterator[Calibration]:
+        """Yield forgeries of the starting program; nothing else is known of a task of others."""
+        return forged_cases(self.facts["program"], entry=self.facts["entry"], claim=LARGE, answers_dictionary=True)
 
     def close(self) -> None:
         """End the evaluator's processes."""

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-route: list = []
+routes: dict = {}
+"""By instance: calls for several of them may alternate."""
 
 
 def planned(distance: np.ndarray) -> list:
@@ -23,6 +24,8 @@ def select_next_node(
     current_node: int, destination_node: int, unvisited_nodes: np.ndarray, distance_matrix: np.ndarray
 ) -> int:
     """Return the next city."""
-    if len(unvisited_nodes) == len(distance_matrix) - 1:
-        route[:] = planned(distance_matrix)
+    instance = np.asarray(distance_matrix).tobytes()
+    if instance not in routes:
+        routes[instance] = planned(distance_matrix)
+    route = routes[instance]
     return route[route.index(current_node) + 1]
