@@ -19,9 +19,7 @@ from tracebench_fields.field import Case, Field
 from tracebench_fields.model import LOST, Script, quality_of
 from tracebench_fields.task import FieldOptions, FieldTask
 
-EVERY = [
-    (family, size, deception) for family in FAMILIES for size in ("small", "medium") for deception in (0.0, 0.5, 1.0)
-]
+EVERY = [(family, size, deception) for family in FAMILIES for size, deception in (("small", 0.0), ("medium", 1.0))]
 
 
 class Here:
