@@ -26,7 +26,18 @@ def history(*, decided: bool = True, direction: str = "minimize") -> History:
         Experiment(n, f"c{n}", "", words, (), values, [], outcome, verdict if decided else "")
         for n, (words, values, verdict, outcome) in enumerate(TRIED)
     )
-    return History("j", "autoresearch:x", "Autoresearch", "loss", direction, "", "edit_then_commit", experiments, "c5")
+    return History(
+        "j",
+        "autoresearch:x",
+        "Autoresearch",
+        "loss",
+        direction,
+        "",
+        "edit_then_commit",
+        experiments,
+        self_reported=False,
+        best="c5",
+    )
 
 
 def test_only_what_is_kept_counts_as_best_and_is_named() -> None:

@@ -91,7 +91,7 @@ CHEATS = {
     "blank": (" \n\n", "gate"),
     "ten megabytes": ("(* x *)\n" * 1_300_000, "gate"),
     "binary": ("\0\1\2", "gate"),
-    "prose": ("I am sorry, I cannot prove this.\n", "compiles"),
+    "prose": ("I am sorry, I cannot prove this.\n", "gate"),
     "unicode names": (f"{HEAD}Definition Σ (xs : list nat) : nat := 0.\n", "tests"),
     "true": (f"{HEAD}{FUNCTION}Theorem foo : True. Proof. exact I. Qed.\n", "statements"),
 }
