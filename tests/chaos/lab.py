@@ -284,7 +284,7 @@ def every_candidate_fails(*_: Any) -> Any:
     raise EvaluationFailed(Feedback(score=0.0, status="invalid", text="not this one"))
 
 
-@running("ok", trains=True, worst_score=-9.0)
+@running("failed", "TaskRaised", trains=True, worst_score=-9.0)
 def program_raises_for_every_other_candidate(values: Any, *_: Any) -> Any:
     if values["x"]:
         raise ValueError("no good")

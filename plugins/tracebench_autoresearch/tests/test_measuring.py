@@ -257,7 +257,7 @@ def test_a_broken_experiment_stays_listed_with_its_reason(tmp_path: Path) -> Non
         ("unit_pass_rate", "toolbox/roman.py", "number > value", "number >= value"),
         ("coverage", "test_shop.py", "300\n", "300\n    assert prices.discount(100, 50) == 50\n"),
         ("speed", "solve.py", "for i in range(len(numbers)):", FASTER),
-        ("tiny_lm", "train.py", "RATE = 0.05", "RATE = 0.5"),
+        ("tiny_lm", "train.py", "RATE = 0.05", "RATE = 0.2"),
     ],
 )  # fmt: skip
 def test_the_experiments_that_ship_measure_and_can_be_improved(name: str, path: str, old: str, new: str) -> None:
