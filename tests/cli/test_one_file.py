@@ -44,3 +44,10 @@ def test_settings_of_a_file_are_listed_and_checked(cli: Cli, tmp_path: Path) -> 
 
     assert refused.returncode == 2
     assert "has no setting `stps`. Did you mean `steps`?" in refused.stderr
+
+
+def test_a_task_of_a_file_is_shown_with_where_it_was_calibrated(cli: Cli, tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "my_task.py", tmp_path)
+    shown = cli("list-tasks", "./my_task.py:task")
+    assert shown.returncode == 0, shown.stderr
+    assert "never calibrated" in shown.stdout

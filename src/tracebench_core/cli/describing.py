@@ -22,7 +22,7 @@ def task_document(task_id: str, spec: TaskSpec, host: PluginHost) -> dict[str, A
     from tracebench_core.plugins import Catalog
 
     facts = {"id": task_id, **spec.model_dump(mode="json", exclude=_HIDDEN - {"source"})}
-    facts["calibrated"] = standing(host, task_id, spec, {}).words
+    facts["calibrated"] = standing(host, host.id_in_file(task_id) or task_id, spec, {}).words
     return {
         **facts,
         "unavailable": Catalog.availability(spec) or None,
