@@ -170,7 +170,11 @@ def test_keywords_reach_the_foreign_constructor(bench: Path, evaluate: Evaluate)
 @pytest.mark.parametrize(
     ("program", "status", "words"),
     [
-        ("def choose(numbers, used):\n    return 0\n", "invalid", "no score"),
+        (
+            "def choose(numbers, used):\n    return 0\n",
+            "invalid",
+            "rule of the evaluator: `used[place]` in `evaluate_program`",
+        ),
         ("def choose(numbers, used):\n    return 99\n", "error", "IndexError"),
         ("def choose(numbers, used):\n    raise ValueError('mine')\n", "error", "mine"),
         ("def choose(numbers, used):\n    while True: pass\n", "timeout", "time"),

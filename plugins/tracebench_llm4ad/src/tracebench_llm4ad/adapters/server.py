@@ -125,7 +125,13 @@ def _evaluate(foreign: Foreign, request: Mapping[str, Any], door: Door, *, paren
             if answers is None
             else Repeated(answers, written_back=written_back)
         )
-        report = foreign.evaluate(foreign.facts["program"], function, seed=request["seed"], repeats=request["repeats"])
+        report = foreign.evaluate(
+            foreign.facts["program"],
+            function,
+            seed=request["seed"],
+            repeats=request["repeats"],
+            written_back=written_back,
+        )
     except (EOFError, BrokenPipeError):
         os._exit(0)
     except CodecError as err:

@@ -177,6 +177,7 @@ class ForeignTask:
             "prelude": self.prelude + seeding(context.seed, numpy=True),
             "seed": context.seed % 2**31,
             "repeats": self.repeats,
+            "written_back": self._written_back,
         }
         return evaluate_together(self.found, order, sandbox=context.sandbox, seconds=self.seconds + MARGIN)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import graphs, results, shims
+from . import graphs, rejection, results, shims
 
 Order = Mapping[str, Any]
 """`layout` (`bench` or `llm4ad`), `root`, `folder`, `module` (dotted), `class`, `kwargs`, `data` (folder of CO-Bench, or None),
@@ -24,8 +24,9 @@ TEXT_SUFFIXES = {"", ".txt", ".col", ".tsp", ".dat"}
 class Foreign:
     """A loaded task."""
 
-    def __init__(self, owner: Any, facts: dict[str, Any]) -> None:
+    def __init__(self, owner: Any, facts: dict[str, Any], *, folder: str) -> None:
         self._owner = owner
+        self.folder = folder
         self.facts = facts
         """`program`, `entry`, `header`, `timeout`, `description`, `kind` (`evaluator` or `guide`)."""
 
@@ -43,9 +44,37 @@ class Foreign:
 
         self._owner.load_data = reading
 
-    def evaluate(self, program: str, function: Callable[..., Any], *, seed: int, repeats: int) -> results.Report:
-        """Evaluate a program `repeats` times, each with a seed of its own, and average."""
-        return results.average([self._once(program, function, seed=seed + k) for k in range(repeats)])
+    def evaluate(
+        self,
+        program: str,
+        function: Callable[..., Any],
+        *,
+        seed: int,
+        repeats: int,
+        written_back: int | None = None,
+        explained: bool = True,
+    ) -> results.Report:
+        """Evaluate a program `repeats` times, each with a seed of its own, and average; of a program that is rejected say by which rule.
+
+        `written_back` is the position of the argument, a list, that the function changes and the evaluator looks at.
+        """
+        reports = []
+        for k in range(repeats):
+            noted = rejection.Noted(function, written_back=written_back)
+            reports.append(self._once(program, noted, seed=seed + k))
+            if explained and "refused" in reports[-1]:
+                rule = self._rule(program, noted, seed=seed + k)
+                reports[-1]["refused"] += f" The rule of the evaluator: {rule}." if rule else ""
+                break
+        return results.average(reports)
+
+    def _rule(self, program: str, noted: rejection.Noted, *, seed: int) -> str:
+        """Return the rule by which the evaluator rejects the noted answers; empty where it cannot be seen."""
+        watcher = rejection.Rejection(self.folder)
+        try:
+            return watcher.watch(lambda: self._once(program, noted.again(), seed=seed)).rstrip(".")
+        except Exception:  # noqa: BLE001 - an explanation that fails costs nothing but itself
+            return ""
 
     def _once(self, program: str, function: Callable[..., Any], *, seed: int) -> results.Report:
         random.seed(seed)
@@ -92,8 +121,9 @@ def _load_bench(order: Order) -> Foreign:
     facts["query"] = str((data.get("inputs") or [""])[0])
     if isinstance(guide, shims.EvaluatorGuide):
         timeout = guide.timeout or getattr(guide.evaluator, "timeout_seconds", None)
-        return Foreign(guide.evaluator, facts | {"kind": "evaluator", "timeout": timeout, "description": ""})
-    return Foreign(guide, facts | {"kind": "guide", "timeout": None, "description": ""})
+        facts |= {"kind": "evaluator", "timeout": timeout, "description": ""}
+        return Foreign(guide.evaluator, facts, folder=str(folder))
+    return Foreign(guide, facts | {"kind": "guide", "timeout": None, "description": ""}, folder=str(folder))
 
 
 def _load_llm4ad(order: Order) -> Foreign:
@@ -119,6 +149,7 @@ def _load_llm4ad(order: Order) -> Foreign:
             "timeout": getattr(evaluator, "timeout_seconds", None),
             "description": str(getattr(evaluator, "task_description", "") or ""),
         },
+        folder=str(folder),
     )
 
 

@@ -33,7 +33,13 @@ def main() -> None:
         if not callable(function):
             answer = {"refused": f"The code defines no function `{foreign.facts['entry']}`."}
         else:
-            answer = foreign.evaluate(program, function, seed=order["seed"], repeats=order["repeats"])
+            answer = foreign.evaluate(
+                program,
+                function,
+                seed=order["seed"],
+                repeats=order["repeats"],
+                written_back=order["written_back"],
+            )
     except BaseException as err:  # noqa: BLE001 - as above
         frames = traceback.extract_tb(err.__traceback__)
         own = [f"line {f.lineno} of the program, in {f.name}" for f in frames if f.filename == "<candidate>"][-1:]
