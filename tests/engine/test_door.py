@@ -176,6 +176,9 @@ def test_models_are_behind_the_same_door(program: Any) -> None:
 import json, urllib.request
 door = problem.endpoint("optimizer")
 assert (door.base_url, door.api_key, door.model) == tuple(os.environ[n] for n in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "TRACEBENCH_MODEL"))
+bare = {door.base_url.removesuffix("/v1")}
+assert {os.environ["ANTHROPIC_BASE_URL"], os.environ["GOOGLE_GEMINI_BASE_URL"]} == bare
+assert {os.environ["ANTHROPIC_API_KEY"], os.environ["GEMINI_API_KEY"]} == {door.api_key}
 while True:
     body = json.dumps({"model": door.model, "messages": [{"role": "user", "content": "hi"}]}).encode()
     headers = {"Authorization": "Bearer " + door.api_key}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.llm.scripted import Scripted
 from tests.llm.tap import Tap, check_answered
 
 from tracebench_core.llm.client import GatewayClient
@@ -75,6 +76,21 @@ def open_door(tmp_path: Path) -> Iterator[Open]:
     for tap, ledger, attempt in taps:
         lines = read_ledger(ledger) if ledger.exists() else ()
         check_answered(tap, [line for line in lines if line["attempt"] == attempt])
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    """Run a server to script."""
+    with Scripted({}) as server:
+        yield server
+
+
+@pytest.fixture
+def door(open_door: Open, server: Scripted) -> Door:
+    """Open a gateway before it."""
+    return open_door(
+        mode="real", base_url=server.base_url, prices={"fake": {"prompt": 1, "completion": 2, "cached": 0.5}}
+    )
 
 
 def say(text: str) -> list[dict[str, str]]:

@@ -123,7 +123,8 @@ class _Talk:
         if self._answers.get_status_code() < 200:
             return
         calls = self._asked.pop(0) if self._asked else 0
-        whole = not self._is_stream or any(end in self._body for end in ENDS)
+        is_pieces = self._is_stream or self._body.startswith(b"[")  # Gemini's streams may be one array
+        whole = not is_pieces or any(end in self._body for end in ENDS)
         if self._answers.get_status_code() < 300 and whole:
             self._tap.answered += calls
 
@@ -155,7 +156,8 @@ def _calls(body: bytes, path: str) -> int:
         data = json.loads(body)
         prompts = data.get("prompt") if path.endswith("/completions") and "/chat" not in path else None
         texts = len(prompts) if isinstance(prompts, list) and not all(isinstance(p, int) for p in prompts) else 1
-        return int(data.get("n") or 1) * texts
+        candidates = (data.get("generationConfig") or {}).get("candidateCount")
+        return int(data.get("n") or candidates or 1) * texts
     return 1
 
 

@@ -32,6 +32,7 @@ WIRES: dict[str, dict[str, Any]] = {
     "/v1/messages": {"messages": say("{}"), "max_tokens": 8},
     "/v1/completions": {"prompt": "{}"},
     "/v1/embeddings": {"input": "{}"},
+    "/v1beta/models/stub:generateContent": {"contents": [{"parts": [{"text": "{}"}]}]},
 }
 
 

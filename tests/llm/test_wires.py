@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import openai
@@ -34,21 +33,6 @@ def anthropic_for(endpoint: Endpoint) -> Any:
     anthropic = pytest.importorskip("anthropic", reason="the extra client `anthropic` is not installed")
     base_url = endpoint.base_url.removesuffix("/v1")
     return anthropic.Anthropic(base_url=base_url, api_key=endpoint.api_key.get_secret_value(), max_retries=0)
-
-
-@pytest.fixture
-def server() -> Iterator[Scripted]:
-    """Run a server to script."""
-    with Scripted({}) as server:
-        yield server
-
-
-@pytest.fixture
-def door(open_door: Open, server: Scripted) -> Door:
-    """Open a gateway before it."""
-    return open_door(
-        mode="real", base_url=server.base_url, prices={"fake": {"prompt": 1, "completion": 2, "cached": 0.5}}
-    )
 
 
 def test_responses_field_by_field_and_streamed(door: Door, server: Scripted) -> None:

@@ -143,15 +143,20 @@ class _Watch:
 
 
 def model_variables(problem: Problem) -> dict[str, str]:
-    """Return the variables by which OpenAI's SDK, litellm and most frameworks find their server."""
+    """Return the variables by which the SDKs of OpenAI, Anthropic and Google, litellm and most frameworks find their server."""
     try:
         door = problem.endpoint("optimizer")
     except ModelError:
         return {}
+    key, bare = door.api_key.get_secret_value(), door.base_url.removesuffix("/v1")
     return {
         "OPENAI_BASE_URL": door.base_url,
         "OPENAI_API_BASE": door.base_url,
-        "OPENAI_API_KEY": door.api_key.get_secret_value(),
+        "OPENAI_API_KEY": key,
+        "ANTHROPIC_BASE_URL": bare,
+        "ANTHROPIC_API_KEY": key,
+        "GOOGLE_GEMINI_BASE_URL": bare,
+        "GEMINI_API_KEY": key,
         "TRACEBENCH_MODEL": door.model,
     }
 

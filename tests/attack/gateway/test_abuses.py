@@ -46,10 +46,13 @@ PATHS = [
     "/v1/completions",
     "/v1/embeddings",
     "/v1/messages/count_tokens",
+    "/v1beta/models/stub:generateContent",
+    "/v1beta/models/stub:streamGenerateContent",
 ]
 FIELDS = ["messages", "model", "n", "stream", "stream_options", "temperature", "max_tokens", "max_completion_tokens", "stop",
           "seed", "tools", "tool_choice", "logit_bias", "response_format", "top_k", "extra_body", "user", "prompt", "input",
-          "system", "instructions", "dimensions", "suffix", "echo", "thinking", "stop_sequences", "x"]  # fmt: skip
+          "system", "instructions", "dimensions", "suffix", "echo", "thinking", "stop_sequences", "systemInstruction",
+          "safetySettings", "x"]  # fmt: skip
 MESSAGES = st.lists(
     st.fixed_dictionaries(
         {"role": st.sampled_from(["user", "assistant", "system", "tool"])},
@@ -57,8 +60,31 @@ MESSAGES = st.lists(
     ),
     max_size=3,
 )
+PARTS = [
+    "text",
+    "thought",
+    "inlineData",
+    "inline_data",
+    "functionCall",
+    "functionResponse",
+    "fileData",
+    "mediaResolution",
+]
+CONTENTS = st.lists(
+    st.fixed_dictionaries(
+        {"parts": st.lists(st.fixed_dictionaries({}, optional=dict.fromkeys(PARTS, JSON)), min_size=1, max_size=2)},
+        optional={"role": st.sampled_from(["user", "model"])},
+    ),
+    max_size=2,
+)
+GENERATION = ["topK", "maxOutputTokens", "candidateCount", "responseMimeType", "responseSchema", "responseModalities", "thinkingConfig",
+              "stopSequences", "logprobs"]  # fmt: skip
+CALLING = st.fixed_dictionaries({}, optional={"functionCallingConfig": JSON, "x": JSON})
 REQUESTS = st.fixed_dictionaries(
-    {}, optional=dict.fromkeys(FIELDS, JSON) | {"messages": MESSAGES | JSON, "n": st.integers(-1, 3)}
+    {},
+    optional=dict.fromkeys(FIELDS, JSON)
+    | {"messages": MESSAGES | JSON, "n": st.integers(-1, 3), "contents": CONTENTS | JSON, "toolConfig": CALLING | JSON}
+    | {"generationConfig": st.fixed_dictionaries({}, optional=dict.fromkeys(GENERATION, JSON)) | JSON},
 )
 
 

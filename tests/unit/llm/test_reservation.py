@@ -22,12 +22,15 @@ CLAIMS = Claims(
     model=ModelIdentity(provider="openai", model="m"), variant="", recorded="", is_engine=False,
 )  # fmt: skip
 SAY = [{"role": "user", "content": "hi"}]
+GEMINI = "/v1beta/models/{model:path}:{method}"
 BARE: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {"messages": SAY},
     "/v1/responses": {"input": SAY},
     "/v1/messages": {"messages": SAY, "max_tokens": 9},
     "/v1/completions": {"prompt": "hi"},
     "/v1/embeddings": {"input": "hi"},
+    GEMINI: {"contents": [{"parts": [{"text": "hi"}]}]},
+    GEMINI.replace("v1beta", "v1"): {"contents": [{"parts": [{"text": "hi"}]}]},
 }
 SHAPES: list[Any] = [
     "x", {"x": "x"}, ["x"], [{"x": "x"}], {"type": "function", "function": {"name": "x"}},
@@ -37,7 +40,9 @@ SHAPES: list[Any] = [
     [{"type": "input_audio", "input_audio": {"data": "", "x": "x"}}], [{"type": "tool_use", "id": "1", "name": "x", "input": {"x": "x"}}],
     [{"type": "tool_result", "tool_use_id": "x", "content": "x"}], {"effort": "x"},
     {"format": {"type": "json_schema", "schema": {"x": "x"}}},
-    {"type": "tool", "name": "x"}, {"verbosity": "x"}, [1],
+    {"type": "tool", "name": "x"}, {"verbosity": "x"}, [1], {"parts": [{"text": "x"}]}, [{"parts": [{"text": "x"}]}],
+    [{"functionDeclarations": [{"name": "f", "description": "x"}]}], {"responseJsonSchema": {"x": "x"}}, {"stopSequences": ["x"]},
+    {"functionCallingConfig": {"mode": "x"}},
 ]  # fmt: skip
 """Values that one field or another takes; each has an `x` that grows."""
 OWN = (
@@ -52,7 +57,25 @@ OWN = (
     "suffix",
     "metadata",
     "include",
+    "contents",
+    "systemInstruction",
+    "generationConfig",
+    "toolConfig",
+    "safetySettings",
+    "cachedContent",
 )
+PARTS: list[Any] = [
+    {"text": "x"}, {"text": "x", "thought": True}, {"text": "", "thoughtSignature": "x"},
+    {"inlineData": {"mimeType": "image/png", "data": "x"}}, {"inlineData": {"mimeType": "image/x", "data": "", "displayName": "x"}},
+    {"inlineData": {"mimeType": "audio/wav", "data": "x"}}, {"fileData": {"fileUri": "x"}},
+    {"functionCall": {"name": "x", "args": {}}}, {"functionCall": {"name": "f", "args": {"x": "x"}}},
+    {"functionCall": {"name": "f", "id": "x"}}, {"functionResponse": {"id": "x", "response": {}}},
+    {"functionResponse": {"id": "1", "response": {"a": "x"}}}, {"functionResponse": {"id": "1", "name": "x"}},
+    {"functionResponse": {"id": "1", "parts": [{"x": "x"}]}}, {"functionResponse": {"id": "1", "scheduling": "x"}},
+    {"text": "a", "mediaResolution": {"level": "x"}}, {"executableCode": {"code": "x"}}, {"anything": "x"},
+]  # fmt: skip
+SAID = ("temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "seed", "presencePenalty", "responseMimeType", "responseSchema",
+        "responseJsonSchema", "responseModalities", "thinkingConfig", "logprobs", "speechConfig", "candidateCount", "anything")  # fmt: skip
 MESSAGE_KEYS = ("content", "name", "tool_calls", "tool_call_id", "refusal", "reasoning_content", "function_call", "role", "anything",
                 "audio", "cache_control", "type", "output", "arguments", "call_id")  # fmt: skip
 
@@ -113,6 +136,41 @@ def test_a_message_that_grows_lets_what_is_set_aside_grow(path: str) -> None:
                 continue
             assert after.prompt - before.prompt >= N // 3 - 1, (path, name, shape)
             assert after.most - before.most >= N - 8, (path, name, shape)
+
+
+def test_contents_and_settings_of_google_s_wire_that_grow_let_what_is_set_aside_grow() -> None:
+    said, system = BARE[GEMINI], {"systemInstruction": {"parts": [{"text": "x"}]}}
+    declared = {
+        "name": "x",
+        "description": "x",
+        "parameters": {"type": "OBJECT", "properties": {"a": {"description": "x"}}},
+    }
+    shapes = [{"contents": [{"parts": [part]}]} for part in PARTS]
+    shapes += [said | {"generationConfig": {name: shape}} for name in SAID for shape in SHAPES]
+    shapes += [
+        said | {"generationConfig": {"thinkingConfig": {"thinkingLevel": "x"}}},
+        said | system,
+        said | {"tools": [{"x": {"x": "x"}}]},
+    ]
+    shapes += [
+        said | {"tools": [{"functionDeclarations": [{"name": "f"} | {key: value}]}]} for key, value in declared.items()
+    ]
+    seen = 0
+    for small in shapes:
+        large = grown(small)
+        before, after = demand(GEMINI, small), demand(GEMINI, large)
+        if before is None or after is None or not reaches(GEMINI, large):
+            assert before is None or after is None or before == after, small
+            continue
+        seen += 1
+        if "image/png" in str(small):  # a picture takes what pictures take, and at worst its bytes
+            assert (after.prompt, after.most >= N) == (before.prompt, True)
+        elif "audio/wav" in str(small):
+            assert (after.prompt > before.prompt, after.most >= N) == (True, True)
+        else:
+            assert after.prompt - before.prompt >= N // 3 - 1, small
+            assert after.most - before.most >= N - 8, small
+    assert seen >= 20
 
 
 def test_eight_pictures_that_call_themselves_texts_are_pictures() -> None:

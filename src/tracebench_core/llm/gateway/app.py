@@ -24,6 +24,7 @@ from tracebench_core.llm.gateway.service import Service
 from tracebench_core.llm.gateway.wire.bare import CompletionsWire, EmbeddingsWire
 from tracebench_core.llm.gateway.wire.base import Wire
 from tracebench_core.llm.gateway.wire.chat import ChatWire
+from tracebench_core.llm.gateway.wire.gemini import GeminiWire
 from tracebench_core.llm.gateway.wire.messages import MessagesWire, chat_messages
 from tracebench_core.llm.gateway.wire.responses import ResponsesWire
 from tracebench_core.llm.models import names_of
@@ -32,12 +33,15 @@ from tracebench_core.llm.tokens import Claims, verify
 Handler = Callable[[Request], Awaitable[Response]]
 CHAT = ChatWire()
 MESSAGES = MessagesWire()
+GEMINI = GeminiWire()
 WIRES: dict[str, Wire] = {
     "/v1/chat/completions": CHAT,
     "/v1/responses": ResponsesWire(),
     "/v1/messages": MESSAGES,
     "/v1/completions": CompletionsWire(),
     "/v1/embeddings": EmbeddingsWire(),
+    "/v1beta/models/{model:path}:{method}": GEMINI,
+    "/v1/models/{model:path}:{method}": GEMINI,
 }
 LONGEST_NUMBER = 12
 """Digits of a call's number."""
@@ -241,14 +245,16 @@ def _with_ledger(response: JSONResponse, engine: _Engine) -> Response:
 
 async def _no_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    offered = ", ".join([*WIRES, "/v1/models"])
+    offered = ", ".join([*WIRES, "/v1/models"]).replace(":path", "")
     words = f"the gateway does not answer {request.method} {request.url.path[:200]}; it offers {offered}"
     return respond(CHAT, rejected(words, status=status))
 
 
 def _key(request: Request) -> str:
-    """Return the key of a request: as OpenAI's clients send it, or as Anthropic's do."""
-    return request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+    """Return the key of a request: as Anthropic's clients send it, as OpenAI's do, or as Google's, who may also put it into the address."""
+    headers = request.headers
+    bearer = headers.get("authorization", "").removeprefix("Bearer ")
+    return headers.get("x-api-key") or bearer or headers.get("x-goog-api-key") or request.query_params.get("key", "")
 
 
 def _standing(caller: Caller, after: int) -> dict[str, Any]:

@@ -76,7 +76,9 @@ async def _read(request: Request, wire: Wire, service: Service, caller: Caller, 
         await make_room(min(int(declared), LARGEST_BODY))
     body = await read_body(request, make_room)
     place = read_place(request.headers.get(HEADER, ""))
-    wanted = Wanted(wire, caller.claims, service.settings.llm_of(caller.claims.variant), place)
+    path, alt = request.path_params, request.query_params.get("alt", "json")
+    address = {"alt": alt, **path} if path else {}
+    wanted = Wanted(wire, caller.claims, service.settings.llm_of(caller.claims.variant), place, address)
     return await service.reader.read(wanted, body) if held else understand(wanted, parse_object(body))
 
 
@@ -180,8 +182,8 @@ async def _streamed(turn: _Turn, wire: Wire, holds: ExitStack) -> Response:
     first = await queue.get()
     if isinstance(first, Exception):
         raise first
-    events = _events(first, queue, wire.stream(turn.asked), feeding)
-    return StreamingResponse(events, media_type="text/event-stream")
+    writer = wire.stream(turn.asked)
+    return StreamingResponse(_events(first, queue, writer, feeding), media_type=writer.media_type)
 
 
 async def _feed(turn: _Turn, queue: asyncio.Queue[Queued]) -> None:

@@ -101,6 +101,8 @@ class Wanted(NamedTuple):
     claims: Claims
     llm: LLMConfig
     place: Place | None
+    address: Mapping[str, str]
+    """Fields that the address tells, as Gemini's tells the model; a body tells them no more."""
 
 
 def understand(wanted: Wanted, data: dict[str, Any]) -> Asked:
@@ -109,7 +111,7 @@ def understand(wanted: Wanted, data: dict[str, Any]) -> Asked:
     Raises:
         BadRequest: naming the field.
     """
-    asked: Asked = wanted.wire.read(data, claims=wanted.claims, llm=wanted.llm)
+    asked: Asked = wanted.wire.read({**data, **wanted.address}, claims=wanted.claims, llm=wanted.llm)
     return replace(asked, place=wanted.place)
 
 

@@ -22,7 +22,7 @@ from tracebench_core.llm.gateway.fields import (
     take_fields,
 )
 from tracebench_core.llm.gateway.reading import BadRequest
-from tracebench_core.llm.gateway.wire.base import Answer, StreamWriter, event, total
+from tracebench_core.llm.gateway.wire.base import EVENTS, Answer, StreamWriter, event, total
 from tracebench_core.llm.gateway.wire.chat import usage_of, wants_usage
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import LLMConfig, Message
@@ -73,6 +73,8 @@ class CompletionsWire:
 
 class CompletionStream:
     """See `StreamWriter`."""
+
+    media_type = EVENTS
 
     def __init__(self, asked: Asked) -> None:
         self._head = _head(asked)

@@ -12,6 +12,8 @@ from tracebench_core.llm.gateway.errors import Failure
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import LLMConfig
 
+EVENTS = "text/event-stream"
+
 
 class Answer(NamedTuple):
     """One call's reply and what it cost."""
@@ -22,6 +24,8 @@ class Answer(NamedTuple):
 
 class StreamWriter(Protocol):
     """Writes one streamed answer; every method returns bytes to send, maybe none."""
+
+    media_type: str
 
     def open(self) -> bytes:
         """Write what stands before the first piece."""

@@ -18,7 +18,7 @@ from tracebench_core.llm.gateway.fields import (
     read_messages,
     take_fields,
 )
-from tracebench_core.llm.gateway.wire.base import Answer, event, total
+from tracebench_core.llm.gateway.wire.base import EVENTS, Answer, event, total
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import LLMConfig
 
@@ -60,6 +60,8 @@ class ChatWire:
 
 class ChatStream:
     """See `StreamWriter`."""
+
+    media_type = EVENTS
 
     def __init__(self, asked: Asked) -> None:
         self._head = _head("chat.completion.chunk", asked)

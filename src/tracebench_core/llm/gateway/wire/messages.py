@@ -11,7 +11,7 @@ from tracebench_core.llm.gateway.asked import Asked, choose_model, with_defaults
 from tracebench_core.llm.gateway.errors import Failure
 from tracebench_core.llm.gateway.fields import is_count, left_out_of, read_flag, read_messages, take_fields
 from tracebench_core.llm.gateway.reading import BadRequest
-from tracebench_core.llm.gateway.wire.base import Answer, event, total
+from tracebench_core.llm.gateway.wire.base import EVENTS, Answer, event, total
 from tracebench_core.llm.gateway.wire.items import input_of, tool_calls_of
 from tracebench_core.llm.gateway.wire.tools import Offered, of_functions, read_custom, refuse_forced
 from tracebench_core.llm.tokens import Claims
@@ -79,6 +79,8 @@ class MessagesWire:
 
 class MessageStream:
     """See `StreamWriter`. One block is open at a time, as Anthropic's clients expect."""
+
+    media_type = EVENTS
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
@@ -159,6 +161,17 @@ def chat_messages(data: Mapping[str, Any]) -> list[Message]:
         else:
             messages.append({"role": message["role"], "content": content})
     return read_messages(messages)
+
+
+def effort_of(budget: Any, name: str) -> str:
+    """Return the effort that a budget of tokens for thought asks for.
+
+    Raises:
+        BadRequest: naming the field, when it is no number of tokens.
+    """
+    if not is_count(budget):
+        raise BadRequest(f"`{name}` must be a whole number above 0")
+    return next((effort for most, effort in EFFORTS if budget < most), "high")
 
 
 def _translated_blocks(role: str, blocks: list[dict[str, Any]], where: str) -> list[Message]:
@@ -246,10 +259,7 @@ def _tool_choice(choice: Mapping[str, Any]) -> Any:
 def _effort(thinking: Any) -> str | None:
     if not isinstance(thinking, dict) or thinking.get("type") != "enabled":
         return None
-    budget: Any = thinking.get("budget_tokens")
-    if not is_count(budget):
-        raise BadRequest("`thinking.budget_tokens` must be a whole number above 0")
-    return next((effort for most, effort in EFFORTS if budget < most), "high")
+    return effort_of(thinking.get("budget_tokens"), "thinking.budget_tokens")
 
 
 def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from tracebench_core.llm.gateway.asked import Asked, choose_model, with_defaults
 from tracebench_core.llm.gateway.errors import Failure, error_body
 from tracebench_core.llm.gateway.fields import LEFT_OUT, left_out_of, read_flag, read_messages, take_fields
 from tracebench_core.llm.gateway.reading import BadRequest
-from tracebench_core.llm.gateway.wire.base import Answer, event, total
+from tracebench_core.llm.gateway.wire.base import EVENTS, Answer, event, total
 from tracebench_core.llm.gateway.wire.items import arguments_of, tool_calls_of
 from tracebench_core.llm.gateway.wire.tools import Offered, of_functions, read_functions, refuse_forced
 from tracebench_core.llm.tokens import Claims
@@ -70,6 +70,8 @@ class ResponsesWire:
 
 class ResponseStream:
     """See `StreamWriter`. Items are opened as their first piece comes, and closed with the answer."""
+
+    media_type = EVENTS
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked

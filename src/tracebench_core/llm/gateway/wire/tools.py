@@ -28,7 +28,7 @@ def read_functions(given: Any) -> Offered:
         BadRequest: when they are no list of objects.
     """
     functions, kinds, namespaces = [], set[str](), dict[str, str]()
-    for tool in _objects(given, "tools"):
+    for tool in objects(given, "tools"):
         kind = tool.get("type")
         if kind == "namespace":
             inside = read_functions(tool.get("tools"))
@@ -50,7 +50,7 @@ def read_custom(given: Any) -> Offered:
         BadRequest: when they are no list of objects.
     """
     functions, kinds = [], set[str]()
-    for tool in _objects(given, "tools"):
+    for tool in objects(given, "tools"):
         if tool.get("type", "custom") not in {"custom", None} or "input_schema" not in tool:
             kinds.add(_told(tool.get("type")))
             continue
@@ -78,7 +78,7 @@ def refuse_forced(name: str | None, offered: Offered, *, must_call: bool) -> Non
     ):
         kinds = ", ".join(f"`{kind.removeprefix('tools[].')}`" for kind in offered.left_out)
         raise BadRequest(
-            f"`tool_choice` forces a tool that the gateway cannot offer; it runs no tools of a provider's: {kinds}"
+            f"the request forces a tool that the gateway cannot offer; it runs no tools of a provider's: {kinds}"
         )
 
 
@@ -89,7 +89,12 @@ def of_functions(sampling: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in sampling.items() if k not in {"tools", "tool_choice", "parallel_tool_calls"}}
 
 
-def _objects(given: Any, name: str) -> list[dict[str, Any]]:
+def objects(given: Any, name: str) -> list[dict[str, Any]]:
+    """Return a list of objects, none where nothing is given.
+
+    Raises:
+        BadRequest: naming the field, when it is no such list.
+    """
     if not given:
         return []
     if not isinstance(given, list) or not all(isinstance(tool, dict) for tool in given):

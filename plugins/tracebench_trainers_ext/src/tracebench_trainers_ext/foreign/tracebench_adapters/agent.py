@@ -49,7 +49,7 @@ def hand_over(task, folder):
 
 
 def environ(settings, task):
-    """Return the agent's environment: the gateway on both wires, and no way to the net for what keeps to the usual variables."""
+    """Return the agent's environment: the gateway on every vendor's wire, and no way to the net for what keeps to the usual variables."""
     endpoint = task.endpoint()
     nowhere = "http://127.0.0.1:9"
     return {
@@ -58,6 +58,9 @@ def environ(settings, task):
         "ANTHROPIC_API_KEY": endpoint.api_key,
         "ANTHROPIC_MODEL": endpoint.model,
         "OPENAI_MODEL": endpoint.model,
+        "GOOGLE_GEMINI_BASE_URL": endpoint.base_url.removesuffix("/v1"),
+        "GEMINI_API_KEY": endpoint.api_key,
+        "GEMINI_MODEL": endpoint.model,
         "HTTP_PROXY": nowhere,
         "HTTPS_PROXY": nowhere,
         "NO_PROXY": "127.0.0.1,localhost",
