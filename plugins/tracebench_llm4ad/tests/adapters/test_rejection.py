@@ -60,7 +60,10 @@ def odd_one(numbers):
         if n % 2:
             return False
         return True
-    odd = [n for n in numbers if not even(n)]
+    odd = []
+    for n in numbers:
+        if not even(n):
+            odd.append(n)
     if len(odd) > 1:
         return None
     return 1.0
