@@ -106,6 +106,23 @@ class Contrast:
         half = quantile((1 + confidence) / 2, df=self.freedom) * error if error else 0.0
         return self.within(Interval(estimate, estimate - half, estimate + half, n))
 
+    def elsewhere(self, *, confidence: float = CONFIDENCE) -> Interval:
+        """Return the interval with the tasks as the sample: for other tasks like these. None for one task, or where nothing varies.
+
+        A random-effects mean in which tasks weigh alike: the variance of the tasks' differences holds that between tasks and that of
+        seeds, and Student's t has tasks - 1 degrees of freedom, as Hartung & Knapp (2001, Stat. Med. 20:3875) take it. Few tasks can
+        come out alike by chance, so it is never narrower than the interval for these tasks.
+        """
+        these, k = self.interval(confidence=confidence), len(self.tasks)
+        spread = variance([t.estimate for t in self.tasks]) if k >= LEAST else None
+        if spread is None or (not spread and not self.error):
+            return replace(these, low=None, high=None)
+        half = quantile((1 + confidence) / 2, df=k - 1) * math.sqrt(spread / k)
+        low, high = these.estimate - half, these.estimate + half
+        if these.low is not None and these.high is not None:
+            low, high = min(low, these.low), max(high, these.high)
+        return self.within(replace(these, low=low, high=high))
+
     def within(self, interval: Interval) -> Interval:
         """Return an interval without what no difference can be."""
         return interval if self.reach is None else interval.inside(-self.reach, self.reach)

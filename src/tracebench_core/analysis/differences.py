@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tracebench_core.analysis.contrasts import Contrast, Scale, TaskContrast, contrast, contrast_task
-from tracebench_core.analysis.intervals import CONFIDENCE, Interval, clustered_interval
+from tracebench_core.analysis.intervals import CONFIDENCE, Interval
 from tracebench_core.analysis.rounding import is_rounding, size_of
 
 Scores = Mapping[str, Mapping[int, float]]
@@ -22,7 +22,7 @@ class Difference:
     interval: Interval
     """Of the mean over tasks: for these tasks, other seeds."""
     elsewhere: Interval
-    """The same with tasks as the sample: for other tasks like these."""
+    """The same with tasks as the sample: for other tasks like these. One task tells of no others."""
     probability: float | None
     """Two-sided, of a difference this large between equal trainers; None where there is no spread to judge by."""
     tasks: tuple[TaskContrast, ...]
@@ -70,12 +70,10 @@ def compare_scores(
     found = contrast(tasks, spans or {}, widths=widths)
     if found is None:
         return None
-    interval = found.interval(confidence=confidence)
-    means = clustered_interval([[t.estimate] for t in found.tasks], confidence=confidence)
     return Difference(
         contrast=found,
-        interval=interval,
-        elsewhere=found.within(replace(means, n=interval.n)),
+        interval=found.interval(confidence=confidence),
+        elsewhere=found.elsewhere(confidence=confidence),
         probability=found.probability,
         tasks=tuple(tasks),
     )

@@ -96,13 +96,6 @@ def t_interval(strata: Strata, *, confidence: float = CONFIDENCE) -> Interval:
     return Interval(estimate, estimate - half, estimate + half, n)
 
 
-def clustered_interval(strata: Strata, *, confidence: float = CONFIDENCE) -> Interval:
-    """Return the mean of the strata's means with Student's interval over tasks: what holds for other tasks like these."""
-    means = [math.fsum(s) / len(s) for s in strata]
-    found = t_interval([means], confidence=confidence)
-    return Interval(found.estimate, found.low, found.high, sum(map(len, strata)))
-
-
 def variance(scores: Sequence[float]) -> float:
     """Return the sample variance of two scores or more: exactly 0 where rounding alone holds them apart."""
     if len({*settled(scores, size=size_of(scores))}) == 1:

@@ -172,7 +172,7 @@ def _print_pairs(found: Comparison, columns: Sequence[str] | None) -> None:
                 probability_text(pair.improvement),
                 str(pair.difference.paired),
                 output.number(pair.resolution.smallest if pair.resolution else None),
-                interval_text(pair.difference.elsewhere)[1],
+                "unknown" if pair.difference.elsewhere.low is None else interval_text(pair.difference.elsewhere)[1],
             )
             for pair in found.pairs
         ],

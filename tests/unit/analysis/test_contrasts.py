@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tracebench_core.analysis.contrasts import contrast, contrast_task
+from tracebench_core.analysis.contrasts import Contrast, contrast, contrast_task
 
 
 def draw(seed: int, n: int, *, mean: float = 0.0, start: int = 0) -> dict[int, float]:
@@ -105,6 +105,46 @@ def test_pairs_that_are_all_alike_are_a_sign_test_and_no_certainty() -> None:
     both = contrast([steady, varying], {"t": 1.0, "u": 1.0})
     assert both is not None
     assert both.equivalence(0.1) == 1 / 4, "a task that was seen twice says no more than that, whatever the others say"
+
+
+def over_tasks(*pairs: list[float]) -> Contrast:
+    tasks = [contrast_task(str(t), dict(enumerate(p)), dict.fromkeys(range(len(p)), 0.0)) for t, p in enumerate(pairs)]
+    found = contrast(tasks, {str(t): 1.0 for t in range(len(pairs))})
+    assert found is not None
+    return found
+
+
+def test_other_tasks_are_a_t_interval_over_tasks_where_tasks_differ_more_than_seeds() -> None:
+    stats = pytest.importorskip("scipy.stats", reason="scipy is the oracle of this test")
+    found = over_tasks([0.1, 0.11, 0.12], [0.5, 0.52, 0.51], [0.3, 0.3, 0.31])
+    means = [t.estimate for t in found.tasks]
+    low, high = stats.t.interval(0.95, 2, loc=sum(means) / 3, scale=stats.sem(means))
+
+    assert (found.elsewhere().low, found.elsewhere().high) == pytest.approx((low, high))
+
+
+def test_other_tasks_are_never_surer_than_these() -> None:
+    """Two tasks that come out alike by chance tell of no certainty: their seeds vary."""
+    found = over_tasks([0.0, 0.2, 0.4], [0.4, 0.0, 0.2])
+
+    assert found.tasks[0].estimate == pytest.approx(found.tasks[1].estimate)
+    assert (found.elsewhere().low, found.elsewhere().high) == (found.interval().low, found.interval().high)
+
+
+def test_one_task_and_tasks_without_any_spread_tell_nothing_of_others() -> None:
+    for found in (over_tasks([0.1, 0.2, 0.3]), over_tasks([0.2] * 4, [0.2] * 4), over_tasks([0.0] * 4, [0.0] * 4)):
+        assert (found.elsewhere().low, found.elsewhere().high) == (None, None)
+    assert over_tasks([0.1], [0.3]).elsewhere().low is not None, "one seed each: the tasks' spread is all there is"
+
+
+def test_other_tasks_stay_inside_what_can_be() -> None:
+    tasks = [
+        contrast_task(task, {s: lead + s / 9 for s in range(4)}, dict.fromkeys(range(4), 0.0))
+        for task, lead in (("x", -0.5), ("y", 0.6))
+    ]
+    for found in (contrast(tasks, {}), contrast(tasks, {"x": 1.0, "y": 1.0}, widths={"x": 1.0, "y": 1.0})):
+        assert found is not None
+        assert (found.elsewhere().low, found.elsewhere().high) == (-1.0, 1.0)
 
 
 def test_disjoint_seeds_that_differ_clearly_are_told_apart() -> None:

@@ -70,7 +70,8 @@ def _leaderboard(comparison: Comparison) -> Section:
 def _pairs(comparison: Comparison) -> Section:
     rows = [
         (p.one, p.other, p.verdict, *interval_cells(p.difference.interval), number(p.adjusted), number(p.improvement),
-         number(p.resolution.smallest if p.resolution else None), interval_cells(p.difference.elsewhere)[1])
+         number(p.resolution.smallest if p.resolution else None),
+         "unknown" if p.difference.elsewhere.low is None else interval_cells(p.difference.elsewhere)[1])
         for p in comparison.pairs
     ]  # fmt: skip
     headers = ("one", "other", "verdict", "difference", "95 %", "p (Holm)", "P(better)", "resolves", "other tasks")
