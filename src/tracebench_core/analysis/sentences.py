@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from tracebench_core.analysis.budgets import unequal_uses
+from tracebench_core.analysis.differences import Scores
+from tracebench_core.analysis.intervals import LEAST, variance
 from tracebench_core.analysis.settling import more_seeds, open_pair, settling
 from tracebench_core.analysis.verdicts import ALPHA, Comparison, PairVerdict
 from tracebench_core.specs import Axis
@@ -18,6 +20,8 @@ POLICY = {
     "exclude": "counts for nothing",
 }
 
+CLEAR = 0.001
+"""Against what never varies, a difference at this level is as sure as 5 % elsewhere, for the skewest scores that were simulated."""
 SHOWN = 3
 """Pairs of which a remark is made one by one."""
 
@@ -93,6 +97,7 @@ def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
     said += [_stuck_sentence(name, *counts) for name, counts in _stuck(comparison).items()]
     said += unequal_use(comparison, axis)
     said += [*_apart(comparison), *_unpaired(comparison), *_scales(comparison), *_small(comparison)]
+    said += _against_constants(comparison)
     if any(task.variance is None for pair in comparison.pairs for task in pair.difference.tasks):
         said.append("A task with one seed has no measured spread: no difference is claimed on it.")
     return said
@@ -148,6 +153,43 @@ def _small(comparison: Comparison) -> Iterator[str]:
         yield f"{pair.one} and {pair.other}: the difference is real, and smaller than what matters ({_within(comparison)})."
     if len(small) > SHOWN:
         yield f"{len(small) - SHOWN} more pairs differ by less than what matters."
+
+
+def _against_constants(comparison: Comparison) -> Iterator[str]:
+    """Yield what is resolved, though not clearly, against an entrant that never varies: skewed scores mislead a t interval there.
+
+    It does not ask whether the other's scores look skewed: those that mislead are the samples that do not.
+    """
+    barely = [
+        pair
+        for pair in comparison.pairs
+        if pair.verdict in {"better", "worse"} and (pair.difference.probability or 0.0) >= CLEAR
+    ]
+    raw = {
+        name: comparison.outcomes.scores(name, normalised=False)
+        for name in dict.fromkeys(n for pair in barely for n in (pair.one, pair.other))
+    }
+    found = [(pair, still) for pair in barely if (still := _still(pair, raw)) is not None]
+    for pair, still in found[:SHOWN]:
+        varying = pair.other if still == pair.one else pair.one
+        yield (
+            f"{pair.one} and {pair.other}: {still} never varies where {varying} does. If the scores of {varying} are skewed (rare failures "
+            f"or rare successes), such a verdict is wrong more often than 5 % unless p is below {CLEAR:g}; read the IQM beside it, or add "
+            "seeds."
+        )
+    if len(found) > SHOWN:
+        yield f"{len(found) - SHOWN} more pairs are resolved against who never varies."
+
+
+def _still(pair: PairVerdict, raw: Mapping[str, Scores]) -> str | None:
+    """Return which of two has the same score with every seed of a task on which the other has not."""
+    for part in pair.difference.tasks:
+        sides = [[*raw[name].get(part.task, {}).values()] for name in (pair.one, pair.other)]
+        if all(len(values) >= LEAST for values in sides):
+            varies = [variance(values) > 0 for values in sides]
+            if varies[0] != varies[1]:
+                return pair.other if varies[0] else pair.one
+    return None
 
 
 def _is_small(pair: PairVerdict, margin: float | None) -> bool:

@@ -266,6 +266,21 @@ def test_a_margin_that_is_no_size_is_refused(tmp_path: Path, margin: float) -> N
         compare_runs([make_run(tmp_path / "r", noisy(0.0))], margin=margin)
 
 
+def test_what_is_barely_resolved_against_a_constant_is_said_to_be_less_sure(tmp_path: Path) -> None:
+    def against(name: str, still: float, scores: list[float], other: float = 0.0) -> list[str]:
+        def score(trainer: str, task: str, seed: int) -> float:
+            return scores[seed] if trainer == "A" else still + other * seed
+
+        found = compare_runs([make_run(tmp_path / name, score, tasks=["s:x"], seeds=range(len(scores)))])
+        return [remark for remark in remarks(found) if "never varies" in remark]
+
+    skewed = [0.2, 0.25, 0.3, 0.22, 0.4]
+    assert against("barely", 0.4, skewed)[0].startswith("B and A: B never varies where A does.")
+    assert not against("clearly", 5.0, skewed), "so far apart, skewness does not matter"
+    assert not against("open", 0.3, skewed), "what is not resolved misleads nobody"
+    assert not against("both", 0.4, skewed, other=0.001)
+
+
 def test_a_gate_is_met_by_what_is_resolved_alone(tmp_path: Path) -> None:
     clear = compare_runs([make_run(tmp_path / "clear", noisy(0.5))])
     unclear = compare_runs([make_run(tmp_path / "unclear", noisy(0.01))])
