@@ -99,13 +99,23 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
     if as_json:
         jobs = [result.model_dump(mode="json", exclude={"steps"}) for result in results]
         folder = str(run.layout.path)
-        output.document("run", run_id=run.run_id, run_dir=folder, counts=counts, spent=run.spent(), jobs=jobs)
+        output.document(
+            "run",
+            run_id=run.run_id,
+            run_dir=folder,
+            counts=counts,
+            spent=run.spent(),
+            left_out=run.left_out(),
+            jobs=jobs,
+        )
         return
     output.note(f"{run.run_id}: {', '.join(f'{n} {status}' for status, n in counts.items()) or 'no job'}")
     standings.leaderboard(run, columns=columns)
     output.table(COLUMNS, [_row(result) for result in results], columns=columns, least=LEAST)
     if told := spent_text(run.spent()):
         output.note(f"Spent:  {output.safe(told)}")
+    if told := left_out_text(run.left_out()):
+        output.note(f"Left out of requests:  {output.safe(told)}")
     if results:
         output.note(f"One of them:  {output.command('show', run.layout.job(results[0].job_id).path)}")
     if counts.get("not_run") and (holder := holder_of(run.layout)) is not None:
@@ -150,6 +160,11 @@ def spent_text(spent: dict[str, Any] | None) -> str:
     )
 
 
+def left_out_text(fields: dict[str, int]) -> str:
+    """Return in words which fields of how many requests did not reach the model; nothing where all did."""
+    return ", ".join(f"{name} ({count} {'call' if count == 1 else 'calls'})" for name, count in fields.items())
+
+
 def _amounts(used: dict[str, Any]) -> str:
     tokens = used["prompt_tokens"] + used["completion_tokens"]
     share = f" ({used['estimated_tokens'] / tokens:.0%} estimated)" if used["estimated_tokens"] else ""
@@ -167,6 +182,7 @@ def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
             spec=spec.model_dump(mode="json"),
             result=result.model_dump(mode="json"),
             spent=run.spent(spec.job_id),
+            left_out=run.left_out(spec.job_id),
             best=best.model_dump(mode="json") if best else None,
         )
         return
@@ -185,6 +201,7 @@ def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
         "evaluated": by_status(result),
         "raised": raised(result),
         "spent": spent_text(run.spent(spec.job_id)),
+        "left out": left_out_text(run.left_out(spec.job_id)),
         "calibrated": result.calibration or "",
         "by itself": f"self-reported by the candidates: {', '.join(result.self_reported)}"
         if result.self_reported

@@ -144,7 +144,7 @@ class ModelConfig(Spec):
     api_version: str | None = None
     """Of the provider's API, where it has several, as Azure has."""
     region: str | None = None
-    """Of a cloud: AWS's region, Vertex AI's location."""
+    """Of a cloud: AWS's and OCI's region, Vertex AI's location."""
     project: str | None = None
     """Of a cloud: Vertex AI's or watsonx's project."""
     extra_headers: dict[str, str] = {}

@@ -143,6 +143,10 @@ class Run:
         """Return what all attempts at a job, or at all jobs, spent: `total`, and `by` role and model; None where no ledger tells."""
         return spent_of(self.ledger, job_ids=None if job_id is None else {job_id})
 
+    def left_out(self, job_id: str | None = None) -> dict[str, int]:
+        """Return the fields that callers or the config asked for and that did not reach the model, each with the number of such calls."""
+        return self.ledger.left_out(None if job_id is None else {job_id})
+
     @cached_property
     def trust(self) -> Trust:
         """What the journals of the run vouch for."""

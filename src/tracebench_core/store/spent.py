@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ class LedgerReader:
         self._path = path
         self._offset = 0
         self._jobs: dict[str, dict[Payer, Usage]] = {}
+        self._left_out: dict[str, Counter[str]] = {}
         self._is_there = False
 
     def read(self) -> None:
@@ -45,14 +47,23 @@ class LedgerReader:
         self._is_there = True
         lines = data[: data.rfind(b"\n") + 1]
         self._offset += len(lines)
-        for job_id, call in _paid_calls(lines.splitlines()):
+        for job_id, call, left_out in _paid_calls(lines.splitlines()):
             payers = self._jobs.setdefault(job_id, {})
             payer = Payer(call.role, call.model)
             payers[payer] = payers.get(payer, Usage()) + usage_of(call)
+            self._left_out.setdefault(job_id, Counter()).update(set(left_out))
 
     def of(self, job_id: str) -> Usage | None:
         """Return what a job's attempts spent together; None of a run without a ledger, of which nothing is known."""
         return sum(self._jobs.get(job_id, {}).values(), Usage()) if self._is_there else None
+
+    def left_out(self, job_ids: Collection[str] | None = None) -> dict[str, int]:
+        """Return the fields of requests that did not reach the model, each with the number of calls that had it, most frequent first."""
+        found = Counter[str]()
+        for job_id, fields in self._left_out.items():
+            if job_ids is None or job_id in job_ids:
+                found += fields
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     def by_payer(self, job_ids: Collection[str] | None = None) -> dict[Payer, Usage] | None:
         """Return what was spent by role and model, of some jobs or of all; None without a ledger."""
@@ -75,13 +86,14 @@ def spent_of(ledger: LedgerReader, *, job_ids: Collection[str] | None = None) ->
     return {"total": sum(payers.values(), Usage()).model_dump(mode="json"), "by": by}
 
 
-def _paid_calls(lines: Collection[bytes]) -> Iterator[tuple[str, LLMCall]]:
+def _paid_calls(lines: Collection[bytes]) -> Iterator[tuple[str, LLMCall, list[str]]]:
     for line in lines:
         if _MARK not in line:
             continue
         try:
             entry = json.loads(line)
             if not entry.get("reused"):
-                yield str(entry["job_id"]), LLMCall.model_validate({k: entry[k] for k in _FIELDS & entry.keys()})
-        except (ValueError, KeyError, AttributeError, ValidationError):  # a line that a crash tore
+                call = LLMCall.model_validate({k: entry[k] for k in _FIELDS & entry.keys()})
+                yield str(entry["job_id"]), call, [str(name) for name in entry.get("left_out") or ()]
+        except (ValueError, KeyError, TypeError, AttributeError, ValidationError):  # a line that a crash tore
             continue

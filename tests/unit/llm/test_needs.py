@@ -12,10 +12,11 @@ from tracebench_core.config import parse_config
 from tracebench_core.engine.preflight import refuse_unmet
 from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.llm.credentials import KEY_VARIABLES, is_secret
+from tracebench_core.llm.gateway.providers.litellm import REGIONS
 from tracebench_core.llm.models import missing_key, resolve_models
-from tracebench_core.llm.needs import NEEDS
+from tracebench_core.llm.needs import NEEDS, unmet
 from tracebench_core.llm.routing import direct_address
-from tracebench_core.specs import LLMConfig, ModelIdentity
+from tracebench_core.specs import LLMConfig, ModelConfig, ModelIdentity
 
 OPENAI = {"OPENAI_API_KEY": "sk-0123456789"}
 
@@ -24,6 +25,17 @@ OPENAI = {"OPENAI_API_KEY": "sk-0123456789"}
 def test_every_provider_resolves_to_itself(provider: str) -> None:
     models = resolve_models(LLMConfig(model=f"{provider}/some/model"), mode="real", environ=OPENAI)
     assert set(models.values()) == {ModelIdentity(provider=provider, model="some/model")}
+
+
+@pytest.mark.parametrize("provider", sorted(NEEDS))
+def test_a_region_reaches_every_provider_that_needs_one(provider: str) -> None:
+    """The hint offers `region` to those that take AWS's, and to those whose name for it is known."""
+    needed = [
+        need.variables[0]
+        for need in unmet(ModelConfig(), ModelIdentity(provider=provider, model="m"), {})
+        if need.field == "region"
+    ]
+    assert all(variable.startswith("AWS_") for variable in needed) or provider in REGIONS
 
 
 def test_the_list_is_litellms() -> None:
@@ -59,6 +71,8 @@ def test_an_unknown_provider_is_an_error_with_the_nearest_name(
         ({"model": "bedrock/x"}, {}, "AWS_ACCESS_KEY_ID"),
         ({"model": "bedrock/x"}, {"AWS_PROFILE": "me"}, "AWS_REGION_NAME"),
         ({"model": "bedrock/x", "region": "eu-west-1"}, {"AWS_PROFILE": "me"}, None),
+        ({"model": "oci/x"}, {"OCI_USER": "u", "OCI_FINGERPRINT": "f", "OCI_TENANCY": "t", "OCI_KEY": "k"}, "OCI_REGION"),
+        ({"model": "oci/x", "region": "r"}, {"OCI_USER": "u", "OCI_FINGERPRINT": "f", "OCI_TENANCY": "t", "OCI_KEY": "k"}, None),
         ({"model": "vertex_ai/x", "region": "europe-west1"}, {}, "VERTEXAI_PROJECT"),
         ({"model": "vertex_ai/x", "region": "europe-west1", "project": "mine"}, {}, None),
         ({"model": "azure/deployed"}, {"AZURE_API_KEY": "k"}, "AZURE_API_BASE"),

@@ -50,6 +50,25 @@ def test_all_attempts_are_added_up_by_role_and_model(tmp_path):
     assert spent_of(ledger, job_ids={"b"})["total"]["usd"] == 0.5
 
 
+def test_what_did_not_reach_a_model_is_counted_by_calls_and_shown(tmp_path):
+    config = parse_config({"mode": "stub", "run_id": "r", "runs_dir": str(tmp_path), "tasks": ["internal:multi_param"]})
+    run = load_run(api.run(config, stream=io.StringIO()).run_dir)
+    job = next(iter(run.results))
+    shown = CliRunner().invoke(app, ["show", str(run.layout.path)]).output
+    assert ("Left out" in shown, run.left_out()) == (False, {})
+
+    with run.layout.ledger.open("ab") as file:
+        file.write(call(job, left_out=["top_k", "seed"]) + call(job, left_out=["seed"]) + call("b", left_out=["seed"]))
+        file.write(call(job, left_out=["seed"], reused=True))
+    run = load_run(run.layout.path)
+    assert (list(run.left_out(job).items()), run.left_out()["seed"]) == ([("seed", 2), ("top_k", 1)], 3)
+    words = [CliRunner().invoke(app, ["show", str(at)]).output for at in (run.layout.path, run.layout.job(job).path)]
+    assert "Left out of requests:  seed (3 calls), top_k (1 call)" in words[0]
+    assert "left out:   seed (2 calls), top_k (1 call)" in words[1]
+    told = json.loads(CliRunner().invoke(app, ["show", str(run.layout.path), "--json"]).stdout)
+    assert told["left_out"] == {"seed": 3, "top_k": 1}
+
+
 def test_a_run_whose_job_was_done_twice_tells_both_everywhere(tmp_path):
     config = parse_config(
         {

@@ -19,6 +19,9 @@ from tracebench_core.llm.models import model_config
 from tracebench_core.llm.routing import INSTALL
 from tracebench_core.specs import LLMConfig
 
+REGIONS = {"oci": "oci_region", "vertex_ai": "vertex_location", "vertex_ai_beta": "vertex_location"}
+"""By provider, what litellm calls its region; any other's is AWS's."""
+
 
 class LiteLLMProvider:
     """Asks through `litellm.acompletion`, one attempt a call."""
@@ -75,8 +78,10 @@ class LiteLLMProvider:
         """Return how the config says that a provider is reached, under the names that litellm knows."""
         config = model_config(self._variants.get(request.variant, self._llm), request.role, request.name)
         provider = request.identity.provider
-        told: dict[str, Any] = {"api_version": config.api_version}
-        told[f"{'vertex_location' if provider.startswith('vertex') else 'aws_region_name'}"] = config.region
+        told: dict[str, Any] = {
+            "api_version": config.api_version,
+            REGIONS.get(provider, "aws_region_name"): config.region,
+        }
         told[f"{'vertex_project' if provider.startswith('vertex') else 'project_id'}"] = config.project
         told["extra_headers"] = provider_headers(self._llm, request, variants=self._variants, environ=self._environ)
         return {name: value for name, value in told.items() if value}
