@@ -52,7 +52,7 @@ ATTACKS = {
     "opens the engine's code": "open({host!r} + '/code/engine.py', 'r+'); print('open')",
     "plants a file at home": "open(os.path.expanduser('~/planted'), 'w'); print('planted')",
     "plants a file in the system": "open('/usr/planted', 'w'); print('planted')",
-    "lists the host's temporary files": "print([n for n in os.listdir('/tmp') if n not in {host!r}])",
+    "lists the host's temporary files": "print([n for n in os.listdir('/tmp') if n not in {shown!r}])",
     "writes the kernel's settings": "open('/proc/sys/kernel/core_pattern', 'w'); print('open')",
     "uncovers what is hidden": "libc.unshare(0x10020000); print(libc.umount2({host!r}.encode() + b'/run', 2), libc.umount2(b'/usr', 2), "
     "libc.mount(None, b'/usr', None, 0x1020, None))",
@@ -63,6 +63,8 @@ ATTACKS = {
     "opens a disk": "print([n for n in os.listdir('/dev') if n not in {devices!r}])",
     "speaks to a socket of the host": "s = socket.socket(socket.AF_UNIX); s.connect({host!r} + '/agent'); print('reached')",
 }  # fmt: skip
+SHOWN = {Path(p).parts[2] for p in (*sys.path, sys.prefix, sys.base_prefix) if p.startswith("/tmp/")}
+"""What lies among the host's temporary files and is shown all the same: the way to an interpreter that was installed there."""
 DEVICES = ["null", "zero", "full", "random", "urandom", "tty", "fd", "stdin", "stdout", "stderr", "ptmx", "shm", "pts"]
 NOTHING = {"", "[]", "-1 -1 -1", "-1"}
 
@@ -71,7 +73,7 @@ NOTHING = {"", "[]", "-1 -1 -1", "-1"}
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_on_the_hosts_files_finds_nothing(host: Path, name: str) -> None:
     before = {path: path.read_text() for path in host.rglob("*") if path.is_file()}
-    attack = ATTACKS[name].format(host=str(host), devices=DEVICES)
+    attack = ATTACKS[name].format(host=str(host), devices=DEVICES, shown=[*SHOWN, *host.parts[2:3]])
     with socket.socket(socket.AF_UNIX) as agent:
         agent.bind(str(host / "agent"))
         agent.listen()

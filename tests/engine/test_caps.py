@@ -84,7 +84,10 @@ def real(server: FakeOpenAI, runs: Path, **fields: Any) -> dict[str, Any]:
 def test_a_runs_cap_stops_the_run_in_the_middle_of_a_job(tmp_path: Path, cap: dict[str, float]) -> None:
     with FakeOpenAI(reply=lambda _: REPLY, delay=0.05) as server:
         priced = {"model": "fake", "base_url": server.base_url, "prices": {"fake": {"prompt": 1, "completion": 1}}}
-        config = real(server, tmp_path, run_budget=cap, seeds=list(range(8)), max_workers=2, llm=priced)
+        long = [
+            {"id": "SequentialRefine", "params": {"num_steps": 500}}
+        ]  # no job is over by itself when the cap is reached
+        config = real(server, tmp_path, run_budget=cap, seeds=list(range(8)), max_workers=2, llm=priced, trainers=long)
         summary = api.run(parse_config(config), stream=io.StringIO())
         served = len(server.log.served)
     (axis,) = cap
