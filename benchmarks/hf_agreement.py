@@ -1,7 +1,7 @@
 """Compare what the suite's scorers, the authors' scripts and lm-evaluation-harness say of 2,000 replies with the truth.
 
-    python -m venv /tmp/peers && /tmp/peers/bin/pip install lm_eval jieba fuzzywuzzy rouge
-    python benchmarks/hf_agreement.py --peers /tmp/peers/bin/python --authors <folder> [--forms]
+    python -m venv peers && peers/bin/pip install lm_eval jieba fuzzywuzzy rouge
+    python benchmarks/hf_agreement.py --peers peers/bin/python --authors <folder> [--forms]
 
 `hf_replies.jsonl` holds 648 replies of SmolLM2-135M-Instruct to the sample rows, labelled by hand before any scorer saw them; the others
 give the sample rows' answers, or wrong ones, in the forms of `tracebench_hfqa.forms`, whose truth is known by construction. The folder

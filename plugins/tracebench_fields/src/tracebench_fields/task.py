@@ -91,7 +91,6 @@ class FieldTask:
         source = "by construction: the optimum is drawn first, or found by trying all"
         if "test" not in self.splits:
             return ()
-        initial = Calibration(name="initial", kind="forged", values={}, split="test", other="optimum", source=source)
         if self._family.name == "conflict":  # no position serves all examples, so the best does not score 1
             return (Calibration(name="optimum", kind="order", values=self.field.optimum, other="start", split="test", source=source),
                     Calibration(name="start", kind="forged", values={}, split="test", other="optimum"))  # fmt: skip
@@ -104,7 +103,7 @@ class FieldTask:
             abs_tol=1e-9,
             source=source,
         )
-        return (optimum, initial, *_forged(self._family.name))
+        return (optimum, *_forged(self._family.name))
 
     def _examples(self, split: Split, size: int) -> Sequence[Example]:
         rng = self._drawing.rng(split)
