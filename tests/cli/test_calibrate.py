@@ -50,6 +50,13 @@ CASES = {
     ],
     "steady": [case("one", "known", expected=1.0), case("two", "same", other="one", rel_tol=0.1, repeats=2)],
     "unsteady": [case("one", "known", expected=1.0), case("two", "same", text="slow", other="one", rel_tol=0.1, repeats=2)],
+    "ladder": [
+        case("low", "anchor", text="a"),
+        case("high", "order", text="abc", other="low"),
+        case("lower", "order", text="", other="low"),
+        case("broken", "anchor", text="bad"),
+        case("above", "order", text="abc", other="broken"),
+    ],
     "elsewhere": [case("away", "known", expected=1.0)],
     "lost": [case("a", "known", expected=1.0, examples=("c",))],
     "none": [],
@@ -86,7 +93,7 @@ class Length:
     def guide(self, example, output, context):
         return Feedback(score=output, text="so")
 
-right, wrong, timed, steady, unsteady, elsewhere, lost, none, scaled = ((lambda n: lambda **o: Length(n, **o))(n) for n in CASES)
+right, wrong, timed, steady, unsteady, ladder, elsewhere, lost, none, scaled = ((lambda n: lambda **o: Length(n, **o))(n) for n in CASES)
 
 @hookimpl
 def tracebench_suite(): return SuiteSpec(title="Mine")
@@ -136,6 +143,19 @@ def test_a_task_that_measures_wrongly_is_found_out(cli: Cli, mine: Mapping[str, 
         "[FAIL] mine:wrong longer (order): expected above `best`, 4, seen 3",
         "[FAIL] mine:wrong cheat (forged): expected at most 4, seen 99: Example `a`: 99, and an honest candidate has 4.",
         "[FAIL] mine:wrong fine (refused): expected refused, seen 2: Example `a` was measured.",
+    ]
+
+
+def test_an_anchor_is_honest_whatever_it_scores_and_others_stand_above_it(cli: Cli, mine: Mapping[str, str]) -> None:
+    shown = cli("calibrate", "mine:ladder", env=mine)
+
+    assert shown.returncode == 1
+    assert shown.stdout.splitlines() == [
+        "[OK] mine:ladder low (anchor): expected a figure, seen 1",
+        "[OK] mine:ladder high (order): expected above `low`, 1, seen 3",
+        "[FAIL] mine:ladder lower (order): expected above `low`, 1, seen 0",
+        "[FAIL] mine:ladder broken (anchor): expected a figure, seen no figure: Example `a`: invalid: that is bad",
+        "[SKIP] mine:ladder above (order): expected `broken`, seen none: `broken` has no figure to compare with.",
     ]
 
 
@@ -189,6 +209,7 @@ def test_a_suite_is_calibrated_whole_and_what_was_seen_is_kept(
         "mine:timed",
         "mine:steady",
         "mine:unsteady",
+        "mine:ladder",
         "mine:elsewhere",
         "mine:lost",
         "mine:none",

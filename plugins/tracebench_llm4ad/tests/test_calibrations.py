@@ -12,11 +12,13 @@ import yaml
 from tracebench_core.engine.calibration.measuring import calibrate
 from tracebench_core.plugins import PluginHost, discover
 from tracebench_core.specs import CaseVerdict
+from tracebench_llm4ad.calibrations import RUNG
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.cobench import folder
 from tracebench_llm4ad.cobench.assignment import Assignment
 from tracebench_llm4ad.cobench.problem import Case
 from tracebench_llm4ad.constructive.knapsack import KnapsackEvaluator
+from tracebench_llm4ad.constructive.tsp import TspEvaluator
 from tracebench_llm4ad.evaluator import Verdict
 from tracebench_llm4ad.forgeries import CLAIM, FORGERIES
 from tracebench_llm4ad.ladders import START, ladder_of, program_of
@@ -75,6 +77,23 @@ def test_a_judge_that_believes_the_answers_total_fails_its_calibration(monkeypat
     (lie,) = CLAIM
     assert found[lie].result == "failed"
     assert found["the optimum"].result == "failed"
+
+
+def test_a_ladder_stands_on_an_honest_anchor_and_is_climbed_by_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = verdicts("optimization/tsp_construct", n_train=1, problem_size=20, n_instance=2)
+    assert {kind: v.result for v in found.values() if (kind := v.kind) in {"anchor", "order"}} == {
+        "anchor": "passed", "order": "passed",
+    }  # fmt: skip
+    assert [v.case for v in found.values() if v.kind == "anchor"] == ["farthest city"]
+
+    judge = TspEvaluator.judge
+
+    def turned(self: TspEvaluator, instance: Any, solution: Any) -> Verdict:
+        return Verdict(1 / judge(self, instance, solution).value)
+
+    monkeypatch.setattr(TspEvaluator, "judge", turned)
+    found = verdicts("optimization/tsp_construct", n_train=1, problem_size=20, n_instance=2)
+    assert found[RUNG].result == "failed"
 
 
 def test_a_judge_that_counts_half_fails_its_calibration(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from tracebench_core.specs.base import Ref, Spec, Split, Values
 
-CalibrationKind = Literal["gold", "known", "order", "ratio", "same", "form", "forged", "refused"]
+CalibrationKind = Literal["gold", "known", "anchor", "order", "ratio", "same", "form", "forged", "refused"]
 
 
 class Calibration(Spec):
@@ -18,6 +18,7 @@ class Calibration(Spec):
     |---|---|
     | `gold` | every example scores `expected`, the best there is |
     | `known` | the case scores `expected` |
+    | `anchor` | every example is scored; how high is not known beforehand, and other cases are compared with it |
     | `order` | the case scores higher than `other` |
     | `ratio` | the case scores `factor` times what `other` scores |
     | `same` | the case scores what `other` scores |
@@ -71,6 +72,9 @@ class Calibration(Spec):
             lacking = ["expected` or `other"]
         if lacking:
             raise ValueError(f"case `{self.name}` of kind `{self.kind}` needs `{lacking[0]}`")
+        if self.kind == "anchor" and (self.expected is not None or self.other):
+            given = "other" if self.other else "expected"
+            raise ValueError(f"case `{self.name}`: an `anchor` is what others are compared with and has no `{given}`")
         if self.factor is not None and self.kind != "ratio":
             raise ValueError(f"case `{self.name}`: `factor` belongs to kind `ratio`")
         if self.other == self.name:

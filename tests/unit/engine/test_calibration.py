@@ -102,6 +102,8 @@ def test_cases_that_do_not_fit_together_are_refused(offered: Any, words: str, mo
         ({"kind": "form"}, "needs `expected` or `other`"),
         ({"kind": "same", "other": "a"}, "with itself"),
         ({"kind": "same", "other": "b", "factor": 2}, "belongs to kind `ratio`"),
+        ({"kind": "anchor", "expected": 1}, "has no `expected`"),
+        ({"kind": "anchor", "other": "b"}, "has no `other`"),
         ({"kind": "golden", "expected": 1}, "Input should be"),
     ],
 )
@@ -167,7 +169,7 @@ def test_there_is_no_negative_zero_and_no_bound_the_wrong_way_round() -> None:
         Bounds(minimum=1.0, maximum=0.0)
 
 
-def test_refusals_and_forgeries_that_gain_nothing_are_no_calibration() -> None:
+def test_refusals_anchors_and_forgeries_that_gain_nothing_are_no_calibration() -> None:
     def place(*results: tuple[CalibrationKind, str]) -> tuple[str, str]:
         verdicts = tuple(
             CaseVerdict.model_validate({"case": k, "kind": k, "result": r, "expected": "", "seen": ""})
@@ -190,4 +192,6 @@ def test_refusals_and_forgeries_that_gain_nothing_are_no_calibration() -> None:
     assert place(("forged", "passed"), ("refused", "passed"), ("gold", "skipped")) == (
         "never", "never calibrated: no figure that is known was measured",
     )  # fmt: skip
+    assert place(("anchor", "passed"), ("forged", "passed"))[0] == "never"
+    assert place(("anchor", "passed"), ("order", "passed"))[0] == "here"
     assert place(("gold", "passed"), ("forged", "failed"))[0] == "never"

@@ -92,8 +92,10 @@ class FieldTask:
         if "test" not in self.splits:
             return ()
         if self._family.name == "conflict":  # no position serves all examples, so the best does not score 1
-            return (Calibration(name="optimum", kind="order", values=self.field.optimum, other="start", split="test", source=source),
-                    Calibration(name="start", kind="forged", values={}, split="test", other="optimum"))  # fmt: skip
+            best = Calibration(
+                name="optimum", kind="order", values=self.field.optimum, other="start", split="test", source=source
+            )
+            return (best, Calibration(name="start", kind="anchor", split="test"))
         optimum = Calibration(
             name="optimum",
             kind="gold",

@@ -22,6 +22,7 @@ from tracebench_llm4ad.optima import optimal_program
 from tracebench_llm4ad.published import published_program
 
 OPTIMUM = "the optimum"
+RUNG = f"{START} as a rung"
 
 
 def cases(task: CodeTask) -> Iterator[Calibration]:
@@ -88,15 +89,15 @@ def _optimal(name: str, task: CodeTask) -> Iterator[Calibration]:
 
 
 def _ladder(name: str) -> Iterator[Calibration]:
-    """Yield a case for each rung; the lowest has none below it, so that it is the one that may not pass the next."""
+    """Yield a case for each rung, above the one before it; the lowest has none below."""
     rungs = ladder_of(name)
     if rungs and rungs[0] != START:
         lowest = candidate(program_of(name, rungs[0]))
-        yield Calibration(name=rungs[0], kind="forged", values=lowest, other=rungs[1])
+        yield Calibration(name=rungs[0], kind="anchor", values=lowest)
     for worse, better in pairwise(rungs):
-        if better != START:
-            values = candidate(program_of(name, better))
-            yield Calibration(name=better, kind="order", values=values, other=worse)
+        is_start = better == START  # which is a case already, of a figure that is known
+        values = {} if is_start else candidate(program_of(name, better))
+        yield Calibration(name=RUNG if is_start else better, kind="order", values=values, other=worse)
 
 
 def _published(name: str) -> Iterator[Calibration]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from tracebench_core.engine.calibration.machine import Machine, judge_of, this_machine
-from tracebench_core.engine.calibration.verdicts import DISHONEST
+from tracebench_core.engine.calibration.verdicts import UNTOLD
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Calibrated, CalibrationKind, CaseVerdict, Judge, Spec, TaskSpec
@@ -59,7 +59,7 @@ class Standing(NamedTuple):
 
     def _known(self) -> bool:
         verdicts = () if self.entry is None else self.entry.verdicts
-        return any(v.result == "passed" and v.kind not in DISHONEST for v in verdicts)
+        return any(v.result == "passed" and v.kind not in UNTOLD for v in verdicts)
 
     @property
     def words(self) -> str:

@@ -11,6 +11,8 @@ from typing import Literal
 from tracebench_core.specs import Calibration, CalibrationKind, CaseVerdict, Feedback
 
 DISHONEST: frozenset[CalibrationKind] = frozenset({"forged", "refused"})
+UNTOLD: frozenset[CalibrationKind] = DISHONEST | {"anchor"}
+"""Kinds that say nothing of a figure, so that they come out right also where a task measures wrongly."""
 SHORT = 200
 """Characters of a feedback that a verdict repeats."""
 Result = Literal["passed", "failed", "noisy", "skipped"]
@@ -155,18 +157,20 @@ def _every(case: Calibration, mine: Seen, other: Seen | None) -> CaseVerdict:
 def _whole(case: Calibration, mine: Seen, other: Seen | None) -> CaseVerdict:
     """Judge a case by the figure of its batch."""
     figure = mine.figure
-    if figure is None:
+    if figure is None or (case.kind == "anchor" and mine.failed):
         id_, feedback = next(iter(mine.failed.items()), ("", None))
         words = (
             "It has no figure." if feedback is None else f"Example `{id_}`: {feedback.status}: {feedback.text[:SHORT]}"
         )
         return _told(case, "failed", _wanted_words(case, None), "no figure", words)
+    if case.kind == "anchor":
+        return _told(case, "passed", _wanted_words(case, None), _with_noise(figure, mine.noise))
     base = other.figure if other is not None else None
     target = case.expected if isinstance(case.expected, float) else (base or 0.0) * (case.factor or 1.0)
     allowed = _tolerance(case, target)
     noise = max(mine.noise, other.noise * (case.factor or 1.0) if other is not None else 0.0)
     expected = _wanted_words(case, target)
-    seen = f"{figure:.6g}" + (f" ± {noise:.2g}" if noise else "")
+    seen = _with_noise(figure, noise)
     misses: Callable[[float], bool] = (
         (lambda more: figure <= target + allowed - more) if case.kind == "order" else (lambda more: abs(figure - target) > allowed + more)
     )  # fmt: skip
@@ -184,6 +188,8 @@ def _wanted_words(case: Calibration, target: float | None) -> str:
     shown = "" if target is None else f"{target:.6g}"
     within = f" ± {_tolerance(case, target):.2g}" if target is not None and _tolerance(case, target) else ""
     match case.kind:
+        case "anchor":
+            return "a figure"
         case "order":
             return f"above `{case.other}`, {shown}{within}".rstrip(", ")
         case "ratio":
@@ -191,6 +197,10 @@ def _wanted_words(case: Calibration, target: float | None) -> str:
         case "same":
             return f"as `{case.other}`, {shown}{within}".rstrip(", ")
     return f"{shown}{within}"
+
+
+def _with_noise(figure: float, noise: float) -> str:
+    return f"{figure:.6g}" + (f" ± {noise:.2g}" if noise else "")
 
 
 def _expected(case: Calibration, example: str, fallback: float | None) -> float | None:
