@@ -36,6 +36,12 @@ class Outcome(NamedTuple):
 
 OUTCOMES = (
     Outcome(
+        "another user, or an agent of theirs, that reads the salts in a run with `share`",
+        "`meta/salts.json`, `mirror.zip`, `summary.json`: the instances of all runs of the folder",
+        "its owner's alone, told nowhere else",
+        f"{SECRECY}::test_no_file_that_others_may_read_holds_a_salt_whatever_is_shared",
+    ),
+    Outcome(
         "a coding agent that reads the salts of its run",
         "the test instances, computed and solved at home",
         "they are not there",

@@ -86,7 +86,7 @@ class CrashingFileSystem(FileSystem):
         self._open: dict[int, FileNode] = {}
         self._crashed = False
 
-    def open(self, path: Path, flags: int) -> int:
+    def open(self, path: Path, flags: int, *, private: bool = False) -> int:
         if not flags & os.O_CREAT:
             fd = super().open(path, flags)
             self._open[fd] = self._node(path)
@@ -94,7 +94,7 @@ class CrashingFileSystem(FileSystem):
         opened: list[int] = []
 
         def do() -> None:
-            opened.append(FileSystem.open(self, path, flags))
+            opened.append(FileSystem.open(self, path, flags, private=private))
             node = self._folder(path.parent).live.setdefault(path.name, FileNode())
             assert isinstance(node, FileNode)
             if flags & os.O_TRUNC:

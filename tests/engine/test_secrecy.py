@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,12 @@ import pytest
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
+from tracebench_core.engine.doctor import Diagnosis, diagnose
 from tracebench_core.errors import ConfigError, RunDirError
 from tracebench_core.specs import JobResult, Salts
-from tracebench_core.store.salts import SHARED_FILE
+from tracebench_core.store.fsck import check_run, repair_run
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.salts import SHARED_FILE, secrets_of
 
 VAULT = """
 import json, os, re
@@ -147,6 +152,105 @@ def test_runs_of_a_folder_share_salts_that_only_their_owner_reads(vault: Vault, 
     assert (first.score_test, first.score_val_best) != (third.score_test, third.score_val_best)
     assert first.job_id == second.job_id != third.job_id
     assert first.flags == {}
+
+
+DIGITS = "00112233445566778899aabbccddeeff"
+
+
+@pytest.mark.parametrize("share", ["private", "group", "world"])
+@pytest.mark.parametrize("salt", [None, "NEW", DIGITS])
+def test_no_file_that_others_may_read_holds_a_salt_whatever_is_shared(
+    vault: Vault, tmp_path: Path, share: str, salt: str | None
+) -> None:
+    summary, _ = vault("NoOp", share=share, salt=salt)
+
+    salts = Salts.model_validate_json((summary.run_dir / "meta/salts.json").read_bytes())
+    words = [salts.test.encode(), salts.validation.encode(), DIGITS.encode()]
+    files = [path for path in (tmp_path / "runs").rglob("*") if path.is_file()]
+    telling = [path for path in files if any(word in unpacked(path) for word in words)]
+    assert {"salts.json", "mirror.zip"} <= {path.name for path in telling}
+    assert {path.name: path.stat().st_mode & 0o077 for path in telling} == {path.name: 0 for path in telling}
+    assert ("salts" in json.loads((summary.run_dir / "summary.json").read_text())) is (share == "private")
+
+
+def unpacked(path: Path) -> bytes:
+    if path.suffix != ".zip":
+        return path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        return b"".join(map(archive.read, archive.namelist()))
+
+
+@pytest.mark.parametrize("mend", ["repair", "resume", "extend"])
+def test_a_run_that_an_earlier_version_shared_with_its_salts_is_told_of_and_closed(
+    vault: Vault, tmp_path: Path, mend: str
+) -> None:
+    summary, _ = vault("NoOp", run_id="r", seeds=[1])
+    layout = RunLayout(summary.run_dir)
+    for path in [layout.path, *layout.path.rglob("*")]:
+        path.chmod(0o2755 if path.is_dir() else 0o644)
+    config = parse_config({"runs_dir": str(tmp_path / "runs")})
+
+    def told() -> Diagnosis:
+        return next(row for row in diagnose(config) if row.name == "private")
+
+    assert "meta/salts.json` can be read by everybody" in told().value
+    assert "mirror.zip` can be read by everybody" in told().value
+    assert "summary.json` can be read by everybody" in told().value
+    assert told().hint == f"chmod 600 {layout.salts} {layout.mirror}"
+    if mend == "repair":
+        for path in (layout.salts, layout.mirror):
+            path.chmod(0o600)
+        assert told().hint == f"trace-bench fsck {layout.path} --repair"
+        layout.salts.chmod(0o644)
+        layout.mirror.chmod(0o644)
+        repair_run(layout.path)
+    elif mend == "resume":
+        api.resume(layout.path, stream=io.StringIO())
+    else:
+        vault("NoOp", run_id="r", seeds=[1, 2], share="world", extend=True)
+    assert [path.stat().st_mode & 0o777 for path in (layout.salts, layout.mirror)] == [0o600, 0o600]
+    assert layout.results_csv.stat().st_mode & 0o777 == 0o644
+    assert "salts" not in json.loads(layout.summary.read_text())
+    assert "the salts" not in told().value
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_reads_a_shared_run_without_its_salts(vault: Vault, tmp_path: Path) -> None:
+    summary, result = vault("NoOp", share="world", salt=DIGITS)
+    for folder in [tmp_path, *tmp_path.parents]:
+        if folder.stat().st_uid == 0 and folder != Path("/"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+
+    def look() -> dict[str, object]:
+        run = api.load_run(summary.run_dir)
+        return {
+            "scores": [one.score_test for one in run.results.values()],
+            "findings": [f.message for f in check_run(summary.run_dir)],
+            "open": [str(p) for p in secrets_of(run.layout) if os.access(p, os.R_OK)],
+        }
+
+    assert as_nobody(look) == {"scores": [result.score_test], "findings": [], "open": []}
+
+
+def as_nobody(look: Callable[[], object]) -> object:
+    """What another user of the machine is told; forked, as that one may not be able to read this interpreter."""
+    ear, mouth = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+            os.write(mouth, json.dumps(look()).encode())
+        except BaseException as error:  # noqa: BLE001 - told to the test
+            os.write(mouth, json.dumps(repr(error)).encode())
+        finally:
+            os._exit(0)
+    os.close(mouth)
+    with os.fdopen(ear, "rb") as told:
+        words = told.read()
+    os.waitpid(child, 0)
+    return json.loads(words)
 
 
 def test_hashes_stand_in_the_manifest_and_the_values_in_the_summary_once_the_run_is_over(vault: Vault) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import shlex
 import shutil
 import socket
 import sys
@@ -20,7 +21,7 @@ from packaging.requirements import Requirement as Dependency
 from tracebench_core import temporary
 from tracebench_core.engine.providers import served, settle_providers
 from tracebench_core.engine.pythons import list_pythons
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import RunDirError, TraceBenchError
 from tracebench_core.llm.credentials import KEY_VARIABLES
 from tracebench_core.llm.models import every_model, key_variable, model_config, resolve_models
 from tracebench_core.llm.variants import llm_configs
@@ -30,7 +31,9 @@ from tracebench_core.sandbox import isolation
 from tracebench_core.sandbox.folders import remove
 from tracebench_core.specs import Requirement, RunConfig
 from tracebench_core.store import sharing
-from tracebench_core.store.salts import SHARED_FILE
+from tracebench_core.store.layout import RunLayout
+from tracebench_core.store.regular import read_whole
+from tracebench_core.store.salts import SHARED_FILE, read_salts, secrets_of
 
 PYTHON_FLOOR = (3, 11)
 FREE_BYTES = 1 << 30
@@ -116,14 +119,30 @@ def _privacy(config: RunConfig | None) -> Iterator[Diagnosis]:
     except OSError:
         return
     shared = {path: who for path in runs if (who := sharing.readers(path))}
-    salts = folder / SHARED_FILE
-    told = sharing.readers(salts) if salts.exists() else ""
+    secrets = [folder / SHARED_FILE, *(file for path in shared for file in secrets_of(RunLayout(path)))]
+    open_ = [path for path in secrets if path.exists() and sharing.readers(path)]
+    told = [path for path in shared if _publishes(RunLayout(path), folder)]
     words = [f"{len(runs) - len(shared)} of {len(runs)} runs are yours alone"]
     words += [f"`{path.name}` can be read by {READERS[who]}" for path, who in [*shared.items()][:MOST_NAMED]]
     words += [f"{len(shared) - MOST_NAMED} more can be read by others"] if len(shared) > MOST_NAMED else []
-    words += [f"the salts of test instances can be read by {READERS[told]}"] if told else []
-    hint = f"chmod 600 {salts}" if told else f"chmod -R go-rwx,g-s {next(iter(shared), folder)}"
-    yield Diagnosis("private", not shared and not told, "; ".join(words), hint)
+    for path in [*open_, *(RunLayout(run).summary for run in told)][:MOST_NAMED]:
+        others = READERS[sharing.readers(path) or "world"]
+        words.append(f"the salts of test instances in `{path.relative_to(folder)}` can be read by {others}")
+    if open_:
+        hint = f"chmod 600 {shlex.join(map(str, open_))}"
+    elif told:
+        hint = f"trace-bench fsck {told[0]} --repair"
+    else:
+        hint = f"chmod -R go-rwx,g-s {next(iter(shared), folder)}"
+    yield Diagnosis("private", not shared and not open_, "; ".join(words), hint)
+
+
+def _publishes(layout: RunLayout, folder: Path) -> bool:
+    """Say whether the summary of a run that others may read tells the salts that further runs of the folder are drawn from."""
+    with suppress(OSError, RunDirError):
+        drawn = read_salts(folder / SHARED_FILE)
+        return drawn is not None and drawn.test.encode() in read_whole(layout.summary)
+    return False
 
 
 def _leftovers() -> Diagnosis:

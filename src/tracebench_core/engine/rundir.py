@@ -33,7 +33,7 @@ from tracebench_core.store.meta import read_config, write_config, write_environm
 from tracebench_core.store.mirror import declare_meta
 from tracebench_core.store.planned import kinds_of, read_jobs
 from tracebench_core.store.regular import read_whole
-from tracebench_core.store.salts import read_salts, write_salts
+from tracebench_core.store.salts import close_secrets, read_salts, write_salts
 from tracebench_core.store.trust import Trust, read_trust
 
 log = logging.getLogger(__name__)
@@ -76,6 +76,7 @@ def open_run_dir(
     with disk_errors_explained(layout), RunLock(layout):
         config = plan.config.model_copy(update={"run_id": layout.run_id})
         exists = layout.manifest.exists() or layout.mirror.exists()
+        close_secrets(layout)
         jobs = continued_jobs(layout, plan, config_hash=config_hash, extend=extend) if exists else plan.jobs
         if not exists or len(jobs) > len(read_jobs(layout)) or read_head(layout).get("config_hash") != config_hash:
             write_config(layout, config)
@@ -114,6 +115,7 @@ def reopen_run_dir(path: Path) -> Reopened:
         raise RunDirError(f"Run directory `{path}` does not exist.", hint="trace-bench runs")
     head = read_head(layout)
     trust = read_trust(layout)
+    close_secrets(layout)
     for file in (layout.manifest, layout.config_snapshot, layout.salts):
         trust.demand_meta(layout, file)
     for words in changed_since(_environment(layout)):

@@ -25,6 +25,7 @@ from tracebench_core.store.older import is_told_by
 from tracebench_core.store.reduce import Reducer
 from tracebench_core.store.regular import IrregularFileError, open_regular, read_whole
 from tracebench_core.store.results import sealed_bytes
+from tracebench_core.store.sharing import is_withheld
 from tracebench_core.store.states import stale_states
 from tracebench_core.store.tables import expected_tables
 from tracebench_core.store.trust import Trust
@@ -242,6 +243,8 @@ def check_journals(layout: RunLayout, *, trust: Trust) -> Iterator[Finding]:
 def check_meta(layout: RunLayout, *, trust: Trust) -> Iterator[Finding]:
     """Compare what says what the run is with the journal and with its second copies."""
     for path, file in layout.described().items():
+        if is_withheld(file):
+            continue
         has_copy = mirrored(layout, path, trust=trust) is not None
         if trust.holds_meta(layout, path) and (file.is_file() or not has_copy):
             continue

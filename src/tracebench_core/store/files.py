@@ -27,8 +27,8 @@ _numbers = count()
 class FileSystem:
     """The primitive operations. Subclassed only by tests that crash at one of them."""
 
-    def open(self, path: Path, flags: int) -> int:
-        return sharing.open_file(path, flags)
+    def open(self, path: Path, flags: int, *, private: bool = False) -> int:
+        return sharing.open_file(path, flags, private=private)
 
     def write(self, fd: int, data: bytes) -> int:
         return os.write(fd, data)
@@ -122,16 +122,23 @@ def make_new_dir(path: Path) -> bool:
     return True
 
 
-def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False, sync_name: bool = True) -> None:
+def write_whole(
+    path: Path,
+    data: bytes | Iterable[bytes],
+    *,
+    durable: bool = False,
+    sync_name: bool = True,
+    private: bool = False,
+) -> None:
     """Put `data` under `path`, whole or not at all; chunks of an iterable are written as they come.
 
     The bytes go to a temporary name in the same folder, which is then renamed. With `durable` the file is flushed to disk before the
     rename and the folder after it, so that the file survives a power cut once this returns; without `sync_name` the caller flushes
-    the folder, once for several files.
+    the folder, once for several files. With `private` its owner alone reads it, whoever else may read the folder.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}{TEMPORARY_SUFFIX}")
     try:
-        fd = _system.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        fd = _system.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, private=private)
         try:
             for chunk in (data,) if isinstance(data, bytes) else data:
                 _write_all(fd, chunk)

@@ -27,6 +27,7 @@ from tracebench_core.store.planned import read_jobs
 from tracebench_core.store.recovery import mend_states
 from tracebench_core.store.regular import read_whole
 from tracebench_core.store.results import write_result
+from tracebench_core.store.salts import close_secrets
 from tracebench_core.store.seal import seal_of
 from tracebench_core.store.tables import expected_tables
 from tracebench_core.store.trust import Trust, read_trust
@@ -73,6 +74,7 @@ def repair_run(run_dir: Path) -> list[Finding]:
     with RunLock(layout):
         for path in checks.leftovers(layout):
             files.remove(path)
+        close_secrets(layout)
         _restore_meta(layout, trust)
         _mend(layout.control)
         with Journal(layout) as journal:

@@ -19,6 +19,7 @@ from tracebench_core.store import files, witness
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.regular import read_whole
 from tracebench_core.store.seal import Seal, seal_of
+from tracebench_core.store.sharing import is_withheld
 from tracebench_core.store.trust import Trust
 
 _CHUNK = 1 << 17
@@ -78,13 +79,13 @@ def changed_keeps(layout: RunLayout, *, trust: Trust) -> Iterator[IndexedFile]:
 
 
 def iter_files(layout: RunLayout) -> Iterator[IndexedFile]:
-    """Yield the files of a run as they are now, by path."""
+    """Yield the files of a run as they are now, by path; without those that whoever looks may not read."""
     above = len(os.path.join(layout.path, ""))  # noqa: PTH118 - as are the paths
     for path in _walk(layout):
         try:
             size, digest = _measure(path)
-        except FileNotFoundError:
-            continue  # a job that is still going on replaced it
+        except (FileNotFoundError, PermissionError):
+            continue  # a job that is still going on replaced it, or it is its owner's alone in a run that others may read
         yield IndexedFile(path[above:], size, digest)
 
 
@@ -139,8 +140,8 @@ def is_index_known(layout: RunLayout, *, trust: Trust) -> bool:
 
 
 def differences(layout: RunLayout, listed: Iterable[IndexedFile]) -> Mapping[str, str]:
-    """Return in which way every path differs from the index: `is gone`, `is not listed`, `has changed`."""
-    before = {entry.path: entry for entry in listed}
+    """Return in which way every path differs from the index: `is gone`, `is not listed`, `has changed`; what may not be read does not."""
+    before = {entry.path: entry for entry in listed if not is_withheld(layout.path / entry.path)}
     now = {entry.path: entry for entry in iter_files(layout)}
     return {
         path: "is gone" if path not in now else "is not listed" if path not in before else "has changed"

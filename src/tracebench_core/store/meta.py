@@ -17,6 +17,7 @@ from tracebench_core.store.environment import GitState, read_environment
 from tracebench_core.store.inert import inert
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.regular import read_whole
+from tracebench_core.store.salts import gives_away
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SEEDS = re.compile(rb"^seeds:\n((?:- (?:0|[1-9][0-9]*)\n){100,})", re.MULTILINE)
@@ -27,7 +28,9 @@ def write_config(layout: RunLayout, config: RunConfig) -> None:
     """Write the resolved config. It names the variables that hold keys; keys themselves have no place in a config."""
     files.make_dir(layout.meta)
     text: str = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-    files.write_whole(layout.config_snapshot, text.encode("utf-8", "backslashreplace"), durable=True)
+    content = text.encode("utf-8", "backslashreplace")
+    private = gives_away(layout, layout.config_snapshot, content)
+    files.write_whole(layout.config_snapshot, content, durable=True, private=private)
 
 
 def read_config(layout: RunLayout) -> RunConfig:

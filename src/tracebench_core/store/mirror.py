@@ -13,7 +13,9 @@ from tracebench_core.store import files
 from tracebench_core.store.journal import Journal
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.regular import open_regular, read_whole
+from tracebench_core.store.salts import gives_away
 from tracebench_core.store.seal import seal_of
+from tracebench_core.store.sharing import is_withheld
 from tracebench_core.store.trust import Trust
 
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
@@ -28,11 +30,14 @@ def declare_meta(layout: RunLayout, journal: Journal) -> None:
 def write_mirror(layout: RunLayout) -> None:
     """Write the mirror from the files that are there; the same files make the same mirror."""
     buffer = io.BytesIO()
+    private = False
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as mirror:
         for path, file in layout.described().items():
             if file.is_file():
-                mirror.writestr(zipfile.ZipInfo(path, _NO_DATE), read_whole(file), zipfile.ZIP_DEFLATED)
-    files.write_whole(layout.mirror, buffer.getvalue(), durable=True)
+                content = read_whole(file)
+                private = private or gives_away(layout, file, content)
+                mirror.writestr(zipfile.ZipInfo(path, _NO_DATE), content, zipfile.ZIP_DEFLATED)
+    files.write_whole(layout.mirror, buffer.getvalue(), durable=True, private=private)
 
 
 def mirrored(layout: RunLayout, path: str, *, trust: Trust) -> bytes | None:
@@ -47,8 +52,9 @@ def mirrored(layout: RunLayout, path: str, *, trust: Trust) -> bytes | None:
 
 
 def is_mirror_true(layout: RunLayout, *, trust: Trust) -> bool:
-    """Say whether the mirror holds what `meta/` holds; of a run that never had one, nothing is missing."""
-    if not trust.meta:
+    """Say whether the mirror holds what `meta/` holds; of a run that never had one, nothing is missing, and of
+    one that its owner alone reads, nothing is known."""
+    if not trust.meta or is_withheld(layout.mirror):
         return True
     return all(
         mirrored(layout, path, trust=trust) == read_whole(file)
@@ -68,4 +74,4 @@ def restore(layout: RunLayout, path: str, *, trust: Trust) -> None:
         raise RunDirError(f"`{layout.mirror}` holds no sound copy of `{path}`")
     target: Path = layout.path / path
     files.make_dir(target.parent)
-    files.write_whole(target, data, durable=True)
+    files.write_whole(target, data, durable=True, private=gives_away(layout, target, data))

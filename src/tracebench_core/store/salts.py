@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,13 +11,13 @@ from pydantic import ValidationError
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import Salts
-from tracebench_core.store import files
+from tracebench_core.store import files, sharing
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.regular import read_whole
-from tracebench_core.store.sharing import PRIVATE_FILE, readers
 
 SHARED_FILE = ".salts.json"
 """In `runs_dir`, readable by its owner alone."""
+_GIVEN = re.compile(rb"^salt: *['\"]?[0-9a-f]{32,}", re.MULTILINE)
 
 
 def read_salts(path: Path) -> Salts | None:
@@ -46,13 +47,12 @@ def shared_salts(runs_dir: Path, *, draw: bool) -> Salts | None:
     path = runs_dir / SHARED_FILE
     found = read_salts(path)
     if found is not None or not draw:
-        _close(path)
+        sharing.close(path)
         return found
     drawn = path.with_name(f"{SHARED_FILE}.{os.getpid()}")
     try:
         files.make_dir(runs_dir)
-        files.write_whole(drawn, _as_bytes(Salts.draw()), durable=True)
-        drawn.chmod(PRIVATE_FILE)  # also where the folder is shared
+        files.write_whole(drawn, _as_bytes(Salts.draw()), durable=True, private=True)
         try:
             os.link(drawn, path)
         except FileExistsError:
@@ -66,17 +66,31 @@ def shared_salts(runs_dir: Path, *, draw: bool) -> Salts | None:
     return read_salts(path)
 
 
-def _close(path: Path) -> None:
-    """Make salts that others may read, in a shared folder of an earlier version, their owner's alone."""
-    with suppress(OSError):  # none, or somebody else's
-        if readers(path):
-            path.chmod(PRIVATE_FILE)
-
-
 def write_salts(layout: RunLayout, salts: Salts) -> None:
     """Give a run its own copy, which resuming, extending and replaying it take."""
     files.make_dir(layout.meta)
-    files.write_whole(layout.salts, _as_bytes(salts), durable=True)
+    files.write_whole(layout.salts, _as_bytes(salts), durable=True, private=True)
+
+
+def gives_away(layout: RunLayout, file: Path, content: bytes) -> bool:
+    """Say whether a file of `meta/` gives salts away: those that were drawn, or the digits that a config has them follow from."""
+    return file == layout.salts or (file == layout.config_snapshot and _GIVEN.search(content) is not None)
+
+
+def secrets_of(layout: RunLayout) -> list[Path]:
+    """Return the files of a run that give its salts away."""
+    found = []
+    for file in layout.described().values():
+        with suppress(OSError):
+            if gives_away(layout, file, read_whole(file)):
+                found.append(file)
+    return [*found, layout.mirror] if found else []
+
+
+def close_secrets(layout: RunLayout) -> None:
+    """Make what gives a run's salts away its owner's alone, where a hand or an earlier version shared it."""
+    for path in secrets_of(layout):
+        sharing.close(path)
 
 
 def _as_bytes(salts: Salts) -> bytes:

@@ -19,9 +19,9 @@ _FOLDERS: dict[Share, int] = {"private": 0o700, "group": 0o750, "world": 0o755}
 _READABLE, _LISTABLE = 0o044, 0o055
 
 
-def open_file(path: Path | str, flags: int) -> int:
-    """Open a file; one that is made is as readable as its folder, where that is shared, and private anywhere else."""
-    shared = _bits(Path(path).parent) & _READABLE if flags & os.O_CREAT else 0
+def open_file(path: Path | str, flags: int, *, private: bool = False) -> int:
+    """Open a file; one that is made is as readable as its folder, where that is shared and it is not to be private, and private else."""
+    shared = _bits(Path(path).parent) & _READABLE if flags & os.O_CREAT and not private else 0
     fd = os.open(path, flags, PRIVATE_FILE | shared)
     if shared:
         with suppress(PermissionError):  # somebody else's
@@ -51,6 +51,18 @@ def readers(path: Path) -> Literal["", "group", "world"]:
     """Return who besides its owner may read a file or list a folder, were it let through the folders above."""
     mode = path.lstat().st_mode
     return "world" if mode & stat.S_IROTH else "group" if mode & stat.S_IRGRP else ""
+
+
+def is_withheld(path: Path) -> bool:
+    """Say whether a file is there and is not for the eyes of whoever asks."""
+    return path.exists() and not os.access(path, os.R_OK)
+
+
+def close(path: Path) -> None:
+    """Make a file its owner's alone; what is not there, no file, or somebody else's stays as it is."""
+    with suppress(OSError):
+        if stat.S_ISREG(path.lstat().st_mode) and readers(path):
+            path.chmod(PRIVATE_FILE)
 
 
 def _bits(folder: Path) -> int:

@@ -39,7 +39,7 @@ def summary_bytes(
 ) -> bytes:
     """Return `summary.json`; of `jobs` planned those without a row are `not_run`.
 
-    `usage` is of the attempts that count, `spent` of all, by role and model: null where no ledger tells. `salts` are published once the
+    `usage` is of the attempts that count, `spent` of all, by role and model: null where no ledger tells. `salts` are told once the
     run is over and no job is left to run.
     """
     counts = dict.fromkeys(STATUSES, 0)

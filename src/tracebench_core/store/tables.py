@@ -21,6 +21,7 @@ from tracebench_core.store.regular import read_whole
 from tracebench_core.store.results import read_result
 from tracebench_core.store.rows import COLUMNS, GroupKey, Row, group_of, make_row
 from tracebench_core.store.salts import read_salts
+from tracebench_core.store.sharing import readers
 from tracebench_core.store.spent import LedgerReader, spent_of
 from tracebench_core.store.summary import RunEnd, summary_bytes
 from tracebench_core.store.trust import Trust
@@ -101,7 +102,7 @@ class TableWriter:
                 jobs=len(self._jobs),
                 end=end,
                 spent=spent_of(self._ledger),
-                salts=read_salts(layout.salts),
+                salts=None if readers(layout.path) else read_salts(layout.salts),
             ),
         }
 
