@@ -33,6 +33,8 @@ class Rolls:
             raise EvaluationFailed(Feedback(score=0.0, status="invalid", text=outcome.error))
         return outcome.value
     def guide(self, example, output, context):
+        context.record("roll", {"score": float(output)})
+        (context.artifacts / "roll.txt").write_text(str(output))
         return Feedback(score=float(output), text="so")
 
 class Asks(Rolls):
@@ -61,8 +63,35 @@ def jobs(cli: Cli, plugin_path: Install, tmp_path: Path) -> dict[str, dict[str, 
     for file in (tmp_path / "runs" / "r" / "jobs").glob("*/results.json"):
         result = json.loads(file.read_text())
         events = [json.loads(line) for line in (file.parent / "events.jsonl").read_text().splitlines()]
-        found[result["task_id"]] = result | {"events": events}
+        kept = sorted(path.parent.name for path in file.parent.glob("artifacts/mine/*/roll.txt"))
+        found[result["task_id"]] = result | {"events": events, "kept": kept}
     return found
+
+
+@pytest.mark.parametrize("task", ["mine:dice", "mine:seeded", "mine:asks"])
+def test_what_a_suite_keeps_is_kept_of_the_first_measurement_alone(jobs: dict[str, dict[str, Any]], task: str) -> None:
+    events = jobs[task]["events"]
+    scored = next(i for i, event in enumerate(events) if event["kind"] == "data")
+    records = [(e["candidate"], e["example"]) for e in events[scored:] if e["kind"] == "record"]
+
+    assert sorted(records) == [("c0", "a"), ("c0", "b"), ("c0", "t")]
+    assert [name for name in jobs[task]["kept"] if "scoring" in name] == [
+        "scoring-c0-a",
+        "scoring-c0-b",
+        "scoring-c0-t",
+    ]
+
+
+def test_a_comparison_tells_the_spread_and_counts_the_mean(jobs: dict[str, dict[str, Any]], cli: Cli) -> None:
+    found = json.loads(cli("compare", "r", "--json").stdout)
+
+    dice = jobs["mine:dice"]
+    low, high = min(dice["score_test_repeats"]), max(dice["score_test_repeats"])
+    (told,) = [words for words in found["remarks"] if "again from the same inputs" in words]
+    assert told.startswith("mine:dice: in 1 of 1 jobs the winner scores otherwise")
+    assert f"{low:.6g} to {high:.6g} in 5 measurements, of NoOp, seed" in told
+    (standing,) = next(task for task in found["tasks"] if task["task"] == "mine:dice")["standings"]
+    assert standing["mean"]["estimate"] == pytest.approx(sum(dice["score_test_repeats"]) / 5)
 
 
 def test_a_random_winner_is_told_with_its_spread_and_no_other_is(jobs: dict[str, dict[str, Any]]) -> None:

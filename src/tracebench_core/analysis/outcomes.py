@@ -48,6 +48,8 @@ class Outcome:
     error: str
     proposals: ProposalCounts
     """What became of what the model was asked to propose."""
+    times: tuple[float, ...] = ()
+    """Of a score that is the mean of several measurements from the same inputs, each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,11 @@ class _Job:
         if self.recap is not None:
             return _finite(dict(MEASURES)[measure](self.recap))
         return _finite(self.result.score_test if measure == "test" else self.result.score_val_best)
+
+    def times_on(self, measure: Measure) -> tuple[float, ...]:
+        if self.recap is not None:
+            return ()
+        return self.result.score_test_repeats if measure == "test" else self.result.score_val_repeats
 
     def initial_on(self, measure: Measure) -> float | None:
         return _finite(self.result.score_test_initial if measure == "test" else self.result.score_val_initial)
@@ -248,6 +255,7 @@ def _outcome(job: _Job, entrant: str, scale: _Scale, policy: FailurePolicy) -> O
         stop_reason=result.stop_reason,
         error=f"{result.error.type}: {result.error.message}" if result.error else "",
         proposals=result.proposals,
+        times=job.times_on(scale.measure) if score is not None else (),
     )
 
 

@@ -94,6 +94,7 @@ def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
         said.append(
             f"{failed} {'job' if failed == 1 else 'jobs'} ended without a score; each {POLICY[comparison.policy]}."
         )
+    said += _random(comparison)
     said += [_stuck_sentence(name, *counts) for name, counts in _stuck(comparison).items()]
     said += unequal_use(comparison, axis)
     said += [*_apart(comparison), *_unpaired(comparison), *_scales(comparison), *_small(comparison)]
@@ -101,6 +102,20 @@ def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
     if any(task.variance is None for pair in comparison.pairs for task in pair.difference.tasks):
         said.append("A task with one seed has no measured spread: no difference is claimed on it.")
     return said
+
+
+def _random(comparison: Comparison) -> Iterator[str]:
+    """Yield the tasks on which winners score otherwise when they are measured again from the same inputs, with the widest spread."""
+    for task in comparison.tasks:
+        own = [o for o in comparison.outcomes.outcomes if o.task == task.task]
+        random = [o for o in own if o.times and min(o.times) != max(o.times)]
+        if random:
+            widest = max(random, key=lambda o: max(o.times) - min(o.times))
+            yield (
+                f"{task.task}: in {len(random)} of {len(own)} jobs the winner scores otherwise when it is measured again from the same "
+                f"inputs; the mean counts. The widest spread is {min(widest.times):.6g} to {max(widest.times):.6g} in "
+                f"{len(widest.times)} measurements, of {widest.entrant}, seed {widest.seed}."
+            )
 
 
 def _apart(comparison: Comparison) -> Iterator[str]:

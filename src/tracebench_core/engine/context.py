@@ -21,6 +21,7 @@ from tracebench_core.llm.access import Phase
 from tracebench_core.specs import Completion, Endpoint, Message, Role
 
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+REPEATED = "repeated"
 LONGEST_NAME = 80
 """Characters of a folder's name that come from an id."""
 
@@ -83,6 +84,7 @@ class EvaluationContext:
         "_closers",
         "_due",
         "_example",
+        "_keeps",
         "_name",
         "_phase",
         "_seed",
@@ -103,8 +105,11 @@ class EvaluationContext:
         phase: Phase,
         seconds: float | None = None,
         check: Callable[[], None] | None = None,
+        keeps: bool = True,
     ) -> None:
         """`name` tells this evaluation from all others of the job; `seconds` is what it may take.
+
+        Without `keeps` it only repeats a measurement of which everything is kept already: its records and artifacts are nobody's.
 
         Both names and seeds cost more than a small evaluation, so they are made for who asks.
         """
@@ -116,6 +121,7 @@ class EvaluationContext:
         self._name = name
         self._phase = phase
         self._check = check
+        self._keeps = keeps
         self._due = None if seconds is None else time.monotonic() + seconds
         self.gate = Gate()
         """Through it goes whatever this evaluation asks of the engine; those of a batch share one."""
@@ -144,6 +150,8 @@ class EvaluationContext:
     @property
     def artifacts(self) -> Path:
         """Folder that is kept."""
+        if not self._keeps:
+            return self._folder("artifacts", self._shared.workdir / REPEATED, keep=False)
         return self._folder("artifacts", self._shared.artifacts, keep=True)
 
     @property
@@ -187,7 +195,8 @@ class EvaluationContext:
     def record(self, name: str, data: Mapping[str, JsonValue]) -> None:
         """Keep an event of the suite's own."""
         with self.gate.passed():
-            self._shared.record(name, data, self.candidate, self._example)
+            if self._keeps:
+                self._shared.record(name, data, self.candidate, self._example)
 
     def close(self) -> None:
         """Release environments and remove the working folder."""

@@ -1,4 +1,4 @@
-"""Measure a winner again from the same inputs: what differs then is the candidate's own chance, or the clock's."""
+"""Measure who leads again from the same inputs: what differs then is the candidate's own chance, or the clock's."""
 
 from __future__ import annotations
 

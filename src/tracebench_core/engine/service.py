@@ -113,7 +113,8 @@ class EvaluationService:
     ) -> list[Result]:
         """Begin to measure a candidate on examples; with one worker each is measured when it is asked for.
 
-        With `repeat` what was measured before is measured again, and with `same_seed` by the seed of the first time.
+        With `repeat` what was measured before is measured again, and with `same_seed` by the seed of the first time: what a suite keeps
+        of an evaluation, its records and artifacts, is then kept of the first time alone.
         """
         if why := breach(self._task.parameters, candidate.values):
             return [_Ready(self._refused(example, split, why)) for example, split in examples]
@@ -249,6 +250,7 @@ class EvaluationService:
             phase=work.phase,
             seconds=self._spec.evaluation_timeout,
             check=self._check if work.phase == "training" else None,
+            keeps=work.repeat == work.seeded_as,
         )
 
     def _judged(self, work: Work, found: Feedback | Failure, *, started: float, asked: bool) -> ExampleResult:

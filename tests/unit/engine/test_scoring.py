@@ -1,0 +1,95 @@
+"""The winner is whoever leads when it was measured again: nobody wins by one lucky measurement."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.engine.context import Shared
+from tracebench_core.engine.heard import Heard
+from tracebench_core.engine.models import NoModels
+from tracebench_core.engine.recorder import Recorder
+from tracebench_core.engine.repeats import Repeats
+from tracebench_core.engine.scoring import Scorer
+from tracebench_core.engine.service import EvaluationService
+from tracebench_core.specs import Candidate, Example, Feedback, Parameter, TaskSpec
+from tracebench_core.specs.events import Event, Flagged, Scored
+
+DRAWS = {"start": [1.0], "steady": [5.0], "good": [6.0, 6.5, 5.5, 6.0, 6.0], "lucky": [9.0, 0.0, 1.0, 0.0, 0.0]}
+"""What a candidate scores, the first time and later; the last again and again."""
+IDS = {"start": "c0", "steady": "c1", "lucky": "c2", "good": "c3"}
+
+
+def choose(*names: str, timed: bool = False) -> tuple[str, list[Event]]:
+    """Return who wins of some finalists, by name, and what was recorded."""
+    met: dict[str, int] = defaultdict(int)
+
+    def draw(values: Any, _example: Example, _context: Any) -> float:
+        name = values["x"]
+        met[name] += 1
+        return DRAWS[name][min(met[name], len(DRAWS[name])) - 1]
+
+    task = SimpleTask([Parameter(name="x", initial="start")], "Up.", draw, lambda _e, o, _c: Feedback(score=o))
+    heard = Heard(NoModels())
+    shared = Shared(heard, None, workdir=Path("work"), artifacts=Path("artifacts"))  # type: ignore[arg-type]  # none asks
+    spec = TaskSpec(name="t", loader="t:t", title="t", timed=timed)
+    candidates = {name: Candidate(id=IDS[name], values={"x": name}) for name in names}
+    service = EvaluationService(task, task.guide, shared, spec=spec, initial=candidates["start"], seed=0)
+    events: list[Event] = []
+    scorer = Scorer(
+        service=service,
+        validation=(Example(id="v"),),
+        split="validation",
+        test=(),
+        models=heard,
+        recorder=Recorder(events.append),
+        worst_score=None,
+        repeats=Repeats(service, heard, timed=timed),
+    )
+    finalists = [candidates[name] for name in names]
+    best = scorer.choose(finalists, final=finalists[0])
+    return next(name for name in names if IDS[name] == best.id), events
+
+
+def scored(events: list[Event]) -> dict[str, Scored]:
+    return {event.candidate: event for event in events if isinstance(event, Scored)}
+
+
+def test_a_lucky_measurement_wins_nothing() -> None:
+    winner, events = choose("lucky", "steady", "start")
+
+    found = scored(events)
+    assert winner == "steady"
+    assert (found["c2"].score, len(found["c2"].repeats)) == (2.0, 5)
+    assert found["c1"].repeats == (5.0, 5.0)
+    assert found["c0"].repeats == ()  # it never led
+    assert found["c1"].score == max(event.score or 0.0 for event in found.values())
+    assert not [event for event in events if isinstance(event, Flagged)]  # the winner is not random
+
+
+def test_a_random_winner_is_told_with_its_mean_and_spread() -> None:
+    winner, events = choose("good", "steady", "start")
+
+    assert winner == "good"
+    assert (scored(events)["c3"].score, scored(events)["c3"].repeats) == (6.0, (6.0, 6.5, 5.5, 6.0, 6.0))
+    (flag,) = [event for event in events if isinstance(event, Flagged)]
+    assert "5.5 to 6.5 in 5 measurements" in flag.reason
+
+
+@pytest.mark.parametrize("names", [("start", "steady"), ("steady", "start")])
+def test_who_comes_out_as_before_is_measured_twice_and_nobody_else_again(names: tuple[str, ...]) -> None:
+    winner, events = choose(*names)
+
+    assert winner == "steady"
+    assert {id_: event.repeats for id_, event in scored(events).items()} == {"c0": (), "c1": (5.0, 5.0)}
+
+
+def test_of_a_timed_task_each_leader_is_measured_twice() -> None:
+    winner, events = choose("lucky", "steady", "start", timed=True)
+
+    assert winner == "steady"
+    assert scored(events)["c2"].repeats == (9.0, 0.0)
