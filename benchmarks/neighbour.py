@@ -2,8 +2,9 @@
 
     python benchmarks/neighbour.py
 
-The provider and the sender of the large bodies are processes of their own. The baseline is measured before and after, and the larger is
-taken.
+The sender of the large bodies and two providers are processes of their own: one provider answers the neighbour, the other the sender, since
+a provider that counts 31 MB of words keeps everybody waiting who asks it.
+Calls alone and calls beside are measured in turns, `--rounds` of each, and the ratio is that of all of them together.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -86,57 +88,74 @@ def peak(pid: int) -> float:
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
+@contextmanager
+def provider(delay: float) -> Iterator[LLMConfig]:
+    """Run a provider, and yield how it is reached."""
+    command = [sys.executable, "-m", "tracebench_core.testing.fake_openai", "--delay", str(delay)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield LLMConfig(provider="openai", model="fake", base_url=process.stdout.readline().strip())
+    finally:
+        process.kill()
+        process.wait()
+
+
+def measure(kind: str, *, delay: float, rounds: int) -> str:
+    """Return the row of one kind of body."""
+    alone: list[float] = []
+    beside: list[float] = []
+    with ExitStack() as stack:
+        llm, others = (stack.enter_context(provider(delay)) for _ in range(2))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        gateway = stack.enter_context(
+            start_gateway(
+                llm, variants={"rival": others}, mode="real", run_dir=Path(folder), run_budget=Budget(), environ={}
+            )
+        )
+        job, rival = (
+            gateway.register(
+                name, budget=Budget(), seed=1, models=resolve_models(own, mode="real", environ={}), variant=variant
+            )
+            for name, own, variant in (("job", llm, ""), ("rival", others, "rival"))
+        )
+        keys = [access.keys["agent"]["training"] for access in (job, rival)]
+        calls(job.base_url, keys[0])
+        for _ in range(rounds):
+            alone += calls(job.base_url, keys[0])
+            command = [sys.executable, __file__, "--send", kind, rival.base_url, keys[1]]
+            sender = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert sender.stdin is not None
+            assert sender.stdout is not None
+            sender.stdout.readline()
+            sender.stdin.write("\n")
+            sender.stdin.flush()
+            beside += calls(job.base_url, keys[0])
+            statuses = sender.communicate()[0].strip()
+        memory = peak(gateway.pid)
+    ratio = p95(beside) / p95(alone)
+    return (
+        f"{kind:<22}{statuses:<18}{p95(alone) * 1e3:>7.1f} ms{p95(beside) * 1e3:>11.1f} ms{ratio:>8.2f}"
+        f"{max(beside) * 1e3:>7.0f} ms{memory:>7.0f} MB"
+    )
+
+
 def main() -> None:
     """Print one row per kind of body."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--delay", type=float, default=0.02, help="seconds that an answer of the provider takes")
+    parser.add_argument("--rounds", type=int, default=5, help="how often calls alone and calls beside take turns")
+    parser.add_argument("--kind", choices=BODIES, help="one kind of body alone")
     parser.add_argument("--send", nargs=3, metavar=("KIND", "URL", "KEY"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.send:
         send(*options.send)
         return
-    provider = subprocess.Popen(
-        [sys.executable, "-m", "tracebench_core.testing.fake_openai", "--delay", str(options.delay)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert provider.stdout is not None
-    llm = LLMConfig(provider="openai", model="fake", base_url=provider.stdout.readline().strip())
     print(
         f"{'three bodies of 31 MB':<22}{'answered':<16}{'p95 alone':>12}{'beside them':>14}{'ratio':>8}{'longest':>10}{'gateway':>10}"
     )
-    try:
-        for kind in BODIES:
-            with (
-                tempfile.TemporaryDirectory() as folder,
-                start_gateway(llm, mode="real", run_dir=Path(folder), run_budget=Budget(), environ={}) as gateway,
-            ):
-                models = resolve_models(llm, mode="real", environ={})
-                rival, job = (
-                    gateway.register(name, budget=Budget(), seed=1, models=models) for name in ("rival", "job")
-                )
-                keys = [access.keys["agent"]["training"] for access in (rival, job)]
-                calls(job.base_url, keys[1])
-                before = p95(calls(job.base_url, keys[1]))
-                sender = subprocess.Popen(
-                    [sys.executable, __file__, "--send", kind, rival.base_url, keys[0]],
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                )  # fmt: skip
-                assert sender.stdin is not None
-                assert sender.stdout is not None
-                sender.stdout.readline()
-                sender.stdin.write("\n")
-                sender.stdin.flush()
-                beside = calls(job.base_url, keys[1])
-                statuses = sender.communicate()[0].strip()
-                alone = max(before, p95(calls(job.base_url, keys[1])))
-                memory = peak(gateway._process.pid)  # noqa: SLF001
-                print(
-                    f"{kind:<22}{statuses:<16}{alone * 1e3:>9.1f} ms{p95(beside) * 1e3:>11.1f} ms{p95(beside) / alone:>8.2f}"
-                    f"{beside[-1] * 1e3:>7.0f} ms{memory:>7.0f} MB"
-                )
-    finally:
-        provider.kill()
-        provider.wait()
+    for kind in [options.kind] if options.kind else BODIES:
+        print(measure(kind, delay=options.delay, rounds=options.rounds), flush=True)
 
 
 if __name__ == "__main__":

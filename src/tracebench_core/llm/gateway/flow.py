@@ -74,12 +74,14 @@ async def _read(request: Request, wire: Wire, service: Service, caller: Caller, 
     declared = request.headers.get("content-length", "")
     if declared.isascii() and declared.isdigit() and len(declared) < LONGEST_LENGTH:
         await make_room(min(int(declared), LARGEST_BODY))
-    body = await read_body(request, make_room)
+    pieces = await read_body(request, make_room)
     place = read_place(request.headers.get(HEADER, ""))
     path, alt = request.path_params, request.query_params.get("alt", "json")
     address = {"alt": alt, **path} if path else {}
     wanted = Wanted(wire, caller.claims, service.settings.llm_of(caller.claims.variant), place, address)
-    return await service.reader.read(wanted, body) if held else understand(wanted, parse_object(body))
+    if held:
+        return await service.reader.read(wanted, pieces)
+    return understand(wanted, parse_object(b"".join(pieces)))
 
 
 def respond(wire: Wire, failure: Failure) -> JSONResponse:

@@ -124,15 +124,15 @@ class Reader:
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
 
-    async def read(self, wanted: Wanted, body: bytes) -> Asked:
-        """Return what a body asks for.
+    async def read(self, wanted: Wanted, pieces: list[bytes]) -> Asked:
+        """Return what a body asks for; its pieces are dropped as they are handed over.
 
         Raises:
             BadRequest: as `understand` and `parse_object` do.
         """
         async with self._turn:
             try:
-                outcome = await self._exchange(pickle.dumps(wanted), body)
+                outcome = await self._exchange(pickle.dumps(wanted), pieces)
             except (OSError, EOFError, asyncio.IncompleteReadError) as err:
                 self._end()
                 raise BadRequest("the request is too large to be read") from err
@@ -144,16 +144,16 @@ class Reader:
         message, status = outcome
         raise BadRequest(message, status=status)
 
-    async def _exchange(self, wanted: bytes, body: bytes) -> Any:
+    async def _exchange(self, wanted: bytes, pieces: list[bytes]) -> Any:
         process = self._process
         if process is None or process.returncode is not None:
             process = self._process = await self._start()
         assert process.stdin is not None  # noqa: S101 - both are pipes
         assert process.stdout is not None  # noqa: S101
-        process.stdin.write(FRAME.pack(len(wanted), len(body)) + wanted)
-        view = memoryview(body)
-        for at in range(0, len(body), STEP):
-            process.stdin.write(view[at : at + STEP])
+        process.stdin.write(FRAME.pack(len(wanted), sum(map(len, pieces))) + wanted)
+        pieces.reverse()
+        while pieces:
+            process.stdin.write(pieces.pop())
             await process.stdin.drain()
         size, _ = FRAME.unpack(await process.stdout.readexactly(FRAME.size))
         answer = bytearray()

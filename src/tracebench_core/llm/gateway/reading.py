@@ -33,7 +33,7 @@ async def read_object(request: Request) -> dict[str, Any]:
     Raises:
         BadRequest: with the status 400, 408 or 413.
     """
-    return parse_object(await read_body(request))
+    return parse_object(b"".join(await read_body(request)))
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
@@ -56,8 +56,8 @@ def parse_object(body: bytes) -> dict[str, Any]:
     return data
 
 
-async def read_body(request: Request, before: Callable[[int], Awaitable[None]] | None = None) -> bytes:
-    """Return a request's body; `before` is awaited with the size so far before more of it is read.
+async def read_body(request: Request, before: Callable[[int], Awaitable[None]] | None = None) -> list[bytes]:
+    """Return a request's body in the pieces that it came in: joining 31 MB takes as long as some calls. `before` is awaited with the size so far before more of it is read.
 
     Raises:
         BadRequest: with the status 400, 408 or 413.
@@ -80,7 +80,7 @@ async def read_body(request: Request, before: Callable[[int], Awaitable[None]] |
         raise BadRequest(f"the request did not arrive within {BODY_SECONDS:g} s", status=408) from None
     except ClientDisconnect:
         raise BadRequest("the caller hung up before the request was whole") from None
-    return b"".join(pieces)
+    return pieces
 
 
 def _refuse_constant(name: str) -> NoReturn:
