@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +25,12 @@ os.environ.pop(
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the mark `heavy(group)`."""
+    if "XDG_STATE_HOME" not in os.environ:  # what tests keep is no business of the user's
+        folder = tempfile.mkdtemp(prefix="tests-state-")
+        os.environ["XDG_STATE_HOME"] = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    if "TRACEBENCH_HEAVY" not in os.environ:  # nor are the interpreters that the user prepared one of theirs
+        os.environ.setdefault("TRACEBENCH_PYTHONS", str(Path(os.environ["XDG_STATE_HOME"], "no-pythons")))
     config.addinivalue_line("markers", "heavy(group): runs only where TRACEBENCH_HEAVY names the group, or `all`")
 
 

@@ -257,3 +257,20 @@ def test_without_namespaces_it_is_refused_unless_less_is_asked_for(tmp_path: Pat
     else:
         assert (status, cages["Command"]["files"]) == ("ok", "host"), error
         assert "cannot be kept to a folder here" in cages["Command"]["reason"]
+
+
+@needs_namespaces
+def test_the_keys_of_journals_are_hidden_below_a_folder_that_may_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program's own run draws its key there before the program starts."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    looks = f"import glob; print('seen:', len(glob.glob({str(tmp_path)!r} + '/state/**', recursive=True)))"
+    settings = {"argv": [sys.executable, "-c", looks], "files": "folder", "readable": [str(tmp_path / "state")]}
+    config = {"tasks": ["internal:numeric_param"], "runs_dir": str(tmp_path / "runs"), "budget": {"evaluations": 2}}
+    trainer = {"id": "Command", "params_variants": [settings]}
+    run = api.run(parse_config({**config, "trainers": [trainer]}), stream=io.StringIO()).run_dir
+    assert [*(tmp_path / "state/trace-bench/journals").glob("*.key")]
+    (log,) = run.glob("jobs/*/stdout.log")
+    seen = next(line for line in log.read_text().splitlines() if line.startswith("seen:"))
+    assert int(seen.removeprefix("seen:")) <= 2  # the folder, and the empty one in it

@@ -10,6 +10,8 @@ from tracebench_core.store.reader import Run, load_run
 from tracebench_core.store.regular import open_regular, read_whole
 from tracebench_core.store.results import read_result
 from tracebench_core.store.states import candidate_scores
+from tracebench_core.store.verifying import chain_of, chain_words, verify_run
+from tracebench_core.store.verifying import told as findings_told
 
 __all__ = [
     "BlobStore",
@@ -19,6 +21,9 @@ __all__ = [
     "Run",
     "RunLayout",
     "candidate_scores",
+    "chain_of",
+    "chain_words",
+    "findings_told",
     "iter_job_lines",
     "iter_lines",
     "live_runs",
@@ -28,4 +33,5 @@ __all__ = [
     "read_result",
     "read_whole",
     "tell",
+    "verify_run",
 ]

@@ -33,6 +33,7 @@ from tracebench_core.cli import (
     runs,
     show,
     validate,
+    verify,
 )
 from tracebench_core.cli.announced import announce, announce_plugin
 from tracebench_core.cli.keyless import begin
@@ -96,7 +97,7 @@ app = typer.Typer(
 )
 MODULES = (
     listing, validate, plan, evaluate, calibrate, attack,
-    run, replay, control, runs, show, compare, report, recap, regrade, export, config, fsck,
+    run, replay, control, runs, show, compare, report, verify, recap, regrade, export, config, fsck,
     doctor, pythons, init,
 )  # fmt: skip
 for _module in MODULES:

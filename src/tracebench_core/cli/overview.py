@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tracebench_core.analysis.pooling import DEMONSTRATOR, is_demonstration
 from tracebench_core.api.console import output
+from tracebench_core.api.records import chain_of, chain_words
 from tracebench_core.store.lock import holder_of
 from tracebench_core.store.overview import read_overview
 
@@ -31,6 +32,7 @@ def show_overview(run: Run) -> None:
         )
     else:
         output.table(COLUMNS, [_row(line) for line in found.board], least=LEAST)
+    output.note(f"Head:  {chain_words(chain_of(run.layout.path, trust=run.trust))}")
     output.note(f"Every job, with flags:  {output.command('show', run.layout.path, '--all')}")
     output.note(f"Who is better, at one budget:  {output.command('compare', run.layout.path)}")
     if not found.counts.get("not_run"):

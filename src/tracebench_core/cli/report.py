@@ -1,4 +1,4 @@
-"""`report` and `verify`: a comparison as a file to hand on, and whether such a file tells the truth."""
+"""`report`: a comparison as a file to hand on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tracebench_core.api.console import output
 from tracebench_core.api.console.locate import find_run
 from tracebench_core.api.console.options import AsJson, RunsDir
 from tracebench_core.cli.compare import AxisName
-from tracebench_core.errors import MissingRequirementError, OutputError, TraceBenchError, UsageError
+from tracebench_core.errors import MissingRequirementError, OutputError, UsageError
 
 if TYPE_CHECKING:
     from tracebench_core.analysis.verdicts import Comparison
@@ -25,9 +25,8 @@ RunNames = Annotated[list[str], typer.Argument(metavar="RUN…", help="Runs: dir
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
+    """Add the command."""
     app.command()(report)
-    app.command()(verify)
 
 
 def report(
@@ -54,8 +53,8 @@ def report(
     if out.suffix not in FORMATS:
         raise UsageError(f"`{out}` has no ending that says what to write.", hint=f"one of: {', '.join(FORMATS)}")
     options = {"baseline": baseline, "axis": axis, "at": at, "policy": failures, "margin": margin}
-    runs = _load(names, runs_dir)
-    content = _render(out.suffix, runs, _compared(runs, options), options)
+    runs = load_runs(names, runs_dir)
+    content = _render(out.suffix, runs, compared(runs, options), options)
     try:
         out.write_bytes(content)
     except OSError as err:
@@ -68,60 +67,15 @@ def report(
         output.line(str(out))
 
 
-def verify(
-    file: Annotated[Path, typer.Argument(metavar="REPORT", help="A report as HTML.")],
-    names: RunNames,
-    *,
-    runs_dir: RunsDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Recompute a report's tables and charts from the runs and say whether they agree."""
-    from tracebench_core.analysis.report.html import DATA, MAIN, check_charts, render_main, report_data
-
-    try:
-        text = file.read_text(encoding="utf-8")
-        found = DATA.search(text)
-        told = json.loads(found[1]) if found else None
-        asked = {"margin": None} | told["options"] if told else {}
-        options = {name: asked[name] for name in ("baseline", "axis", "at", "policy", "margin")} if told else None
-    except (OSError, ValueError, TypeError, KeyError) as err:
-        raise UsageError(
-            f"`{file}` cannot be read as a report: {err}.", hint="trace-bench report RUN -o report.html"
-        ) from err
-    if told is None or options is None:
-        raise UsageError(
-            f"`{file}` is no report: it holds no comparison.", hint="trace-bench report RUN -o report.html"
-        )
-    runs = _load(names, runs_dir)
-    recomputed = _compared(runs, options)
-    expected = json.loads(json.dumps(report_data(recomputed, options=options)))
-    differing = [*_differing(told.get("comparison"), expected["comparison"])]
-    main = MAIN.search(text)
-    if main is None or main[0] != render_main(runs, recomputed):
-        differing.append("the tables as shown")
-    try:
-        drawn, unchecked = check_charts(text, runs, recomputed)
-        differing += [f"chart `{name}`" for name in drawn]
-    except MissingRequirementError:
-        unchecked = ["all, for `altair` is not installed"]
-    if as_json:
-        output.document("verification", agrees=not differing, differing=differing, charts_not_checked=unchecked)
-    elif not differing:
-        told_of = "tables and charts" if not unchecked else "tables"
-        output.line(f"{file}: its {told_of} agree with {', '.join(r.run_id for r in runs)}.")
-        if unchecked:
-            output.line(f"Charts not checked: {', '.join(unchecked)}.")
-    if differing:
-        raise TraceBenchError(f"`{file}` does not agree with the runs in: {', '.join(differing)}.")
-
-
-def _load(names: list[str], runs_dir: str | None) -> list[Run]:
+def load_runs(names: list[str], runs_dir: str | None) -> list[Run]:
+    """Open runs by their names, each once."""
     from tracebench_core.store.reader import load_run
 
     return [load_run(find_run(name, runs_dir=runs_dir)) for name in dict.fromkeys(names)]
 
 
-def _compared(runs: list[Run], options: dict[str, Any]) -> Comparison:
+def compared(runs: list[Run], options: dict[str, Any]) -> Comparison:
+    """Compare runs as a report does."""
     from tracebench_core.analysis.comparison import compare_runs
     from tracebench_core.builtin.hosting import find_aggregate
 
@@ -166,9 +120,3 @@ def _parquet(rows: list[dict[str, Any]]) -> bytes:
     sink = io.BytesIO()
     parquet.write_table(pa.Table.from_pylist(rows), sink)
     return sink.getvalue()
-
-
-def _differing(told: Any, expected: dict[str, Any]) -> list[str]:
-    if not isinstance(told, dict):
-        return ["everything"]
-    return [name for name in expected if told.get(name) != expected[name]]

@@ -180,6 +180,8 @@ def reporter_name(*, as_json: bool) -> str:
 
 def finish(summary: RunSummary, *, as_json: bool) -> None:
     """Print where everything is and the command to go on with; exit with the run's code."""
+    from tracebench_core.api.records import chain_of, chain_words
+
     run_dir = Path(summary.run_dir)
     if not as_json:
         files = {
@@ -197,6 +199,7 @@ def finish(summary: RunSummary, *, as_json: bool) -> None:
         for name, path in files.items():
             if path.exists():
                 output.line(f"{name}: {path}")
+        output.line(f"Head: {chain_words(chain_of(run_dir))}")
         _verdict(run_dir)
     output.note(next_command(summary))
     raise typer.Exit(summary.exit_code)

@@ -92,10 +92,12 @@ def is_large(run: Run) -> bool:
 
 
 def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None:
+    from tracebench_core.api.records import chain_of, chain_words
     from tracebench_core.store.lock import holder_of
 
     results = list(run.results.values())
     counts = dict(Counter(result.status for result in results))
+    chain = chain_of(run.layout.path, trust=run.trust)
     if as_json:
         jobs = [result.model_dump(mode="json", exclude={"steps"}) for result in results]
         folder = str(run.layout.path)
@@ -106,6 +108,9 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
             counts=counts,
             spent=run.spent(),
             left_out=run.left_out(),
+            head=chain.head if chain is not None else None,
+            chained=chain is not None,
+            key_lost=bool(chain is not None and chain.lost_keys),
             jobs=jobs,
         )
         return
@@ -116,6 +121,7 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
         output.note(f"Spent:  {output.safe(told)}")
     if told := left_out_text(run.left_out()):
         output.note(f"Left out of requests:  {output.safe(told)}")
+    output.note(f"Head:  {chain_words(chain)}")
     if results:
         output.note(f"One of them:  {output.command('show', run.layout.job(results[0].job_id).path)}")
     if counts.get("not_run") and (holder := holder_of(run.layout)) is not None:

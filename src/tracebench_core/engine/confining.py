@@ -10,6 +10,7 @@ from typing import Literal
 from tracebench_core.engine.control_registry import control_folder
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import Cage, JobOrder, ProgramsConfig
+from tracebench_core.store.journal_keys import state_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,11 @@ class JobConfinement:
 
     @property
     def hidden(self) -> tuple[Path, ...]:
-        """Where runs lie, and where those under way can be told things."""
+        """Where runs lie, where the keys of their journals do, and where those under way can be told things."""
         try:
-            return (*self.runs, control_folder())
+            return (*self.runs, state_folder(), control_folder())
         except RunDirError:  # then no run can be told anything
-            return self.runs
+            return (*self.runs, state_folder())
 
 
 def confinement_of(order: JobOrder, told: Callable[[str, Cage], None]) -> JobConfinement:

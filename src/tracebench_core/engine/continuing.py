@@ -18,6 +18,7 @@ from tracebench_core.store.manifest import read_head
 from tracebench_core.store.meta import read_config
 from tracebench_core.store.planned import changed_kinds, ids_of, read_jobs
 from tracebench_core.store.trust import read_trust
+from tracebench_core.store.witness import demand_journal
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: b
     trust = read_trust(layout)
     for file in (layout.manifest, layout.config_snapshot, layout.salts):
         trust.demand_meta(layout, file)
+    demand_journal(layout, trust=trust)
     stored = read_jobs(layout)
     known = {*stored.ids()}
     changes = list(_changes(read_config(layout).model_dump(mode="json"), plan.config.model_dump(mode="json")))

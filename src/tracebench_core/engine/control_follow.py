@@ -12,7 +12,7 @@ from typing import Any
 from tracebench_core.contracts import Reporter
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobSpec
-from tracebench_core.store.journal_lines import parsed
+from tracebench_core.store.journal_form import parsed
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import holder_of
 from tracebench_core.store.planned import iter_jobs

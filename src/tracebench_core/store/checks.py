@@ -36,6 +36,9 @@ Code = Literal[
 ]  # fmt: skip
 Way = Literal["repair", "resume", "accept", "nothing"]
 
+_NAMED = 5
+"""Lines of a journal that one finding names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -223,6 +226,8 @@ def check_journals(layout: RunLayout, *, trust: Trust) -> Iterator[Finding]:
     """Look for damage in the logs of the run, and for lines that a crash tore."""
     for damage in trust.damage:
         words = f"{damage.lines} of its lines were changed, or are missing, doubled or out of place"
+        named = list(dict.fromkeys(damage.words))
+        words += f": {'; '.join(named[:_NAMED])}{'; …' if len(named) > _NAMED else ''}" if named else ""
         yield Finding("damaged", damage.path, words, "accept")
     for loss in witness.losses(layout, trust=trust):
         code: Code = "damaged" if (layout.path / loss.path).exists() else "lost"

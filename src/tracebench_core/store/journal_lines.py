@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -11,7 +10,20 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
 from tracebench_core.specs import JobStatus
-from tracebench_core.store.journal import EndRecord, has_sum, is_sound, number_of, sum_of
+from tracebench_core.store.journal import EndRecord
+from tracebench_core.store.journal_form import (
+    MAC_DIGITS,
+    START,
+    digest_before_sum,
+    digest_of,
+    has_sum,
+    is_keyed_by,
+    is_sound,
+    number_of,
+    parsed,
+    prev_of,
+)
+from tracebench_core.store.journal_keys import Key, Seen, find_key
 from tracebench_core.store.regular import open_regular
 from tracebench_core.store.seal import Seal
 
@@ -19,7 +31,8 @@ STATUSES: Mapping[str, JobStatus] = MappingProxyType({status: status for status 
 _FINISHED = re.compile(
     r'\{"n":(0|[1-9][0-9]*),"t":"([0-9T:.Z-]+)","kind":"job_finished","job":"([0-9A-Za-z]+)",'
     rf'"status":"({"|".join(STATUSES)})","digest":"([0-9a-f]*)"'
-    r'(?:,"events":\[(0|[1-9][0-9]*),"([0-9a-f]{64})"\])?,"sum":"([0-9a-f]{16})"\}\n'
+    r'(?:,"events":\[(0|[1-9][0-9]*),"([0-9a-f]{64})"\])?'
+    rf'(?:,"prev":"([0-9a-f]{{{len(START)}}})","mac":"[0-9a-f]{{{MAC_DIGITS}}}")?,"sum":"([0-9a-f]{{16}})"\}}\n'
 )
 """An end record as `Journal` writes it, of which a run may have 100,000; one that looks otherwise is read as JSON."""
 _AFTER = len(',"sum":"0123456789abcdef"}\n')
@@ -36,10 +49,26 @@ class TimedEnd(NamedTuple):
 
 
 class JournalReader:
-    """Iterate over it once; then `damage` and `torn` say what else there is. One line is held at a time."""
+    """Iterate over it once; then `damage` and `torn` say what else there is. One line is held at a time.
 
-    def __init__(self, path: Path) -> None:
+    It ends early, with `is_broken`, where a line does not follow the one before it, or was not written with the journal's key: what it
+    yielded is then to be forgotten, and the lines are to be sifted.
+    """
+
+    def __init__(self, path: Path, *, seen: Seen | None = None) -> None:
+        """`seen` says with which keys the journal was written, where that is known."""
         self._path = path
+        self._keys_seen = None if seen is None else seen.keys
+        self.is_broken = False
+        self.is_chained: bool | None = None
+        """Whether its lines are chained; None while there is none."""
+        self.n = -1
+        self.head = START
+        """Digest of its last line."""
+        self.lost_keys: list[str] = []
+        """Ids of keys that are not here."""
+        self._key: Key | None = None
+        self._last = b""
         self.damage = 0
         """Complete lines that were changed, or are missing, doubled or out of place."""
         self.torn = 0
@@ -56,17 +85,43 @@ class JournalReader:
         raw = b"\n"
         for raw in self._raw_lines():
             if not self._unsound and (found := match(raw.decode("latin-1"))) is not None:
-                digits, at, job, status, digest, size, sha256, told = found.groups()
+                digits, at, job, status, digest, size, sha256, prev, told = found.groups()
                 number = int(digits)
-                if number == self._expected and sum_of(raw[:-_AFTER]) == told:
+                if number == self._expected and (own := digest_before_sum(raw[:-_AFTER])).startswith(told):
                     self._expected = number + 1
                     seen.add(number)
+                    self._follow(raw, number, prev, own)
+                    if self.is_broken:
+                        return
                     seal = None if size is None else Seal(int(size), sha256)
                     yield TimedEnd(at, EndRecord(job, STATUSES[status], digest, seal))
                     continue
             if line := raw.removesuffix(b"\n"):
                 yield from self._read(line)
+            if self.is_broken:
+                return
+        self._check_key()
         self._end(is_torn=not raw.endswith(b"\n"))
+
+    def _follow(self, line: bytes, number: int, prev: str | None, digest: str) -> None:
+        """Take the next sound line of the chain."""
+        if self.is_chained is None:
+            self.is_chained = prev is not None
+        if prev != (self.head if self.is_chained else None):
+            self.is_broken = True
+        self._last, self.n, self.head = line, number, digest
+
+    def _begin(self, id_: str) -> None:
+        """Go on with another key, of which nobody else may have begun the chain."""
+        self._key = find_key(id_)
+        if self._key is None:
+            self.lost_keys.append(id_)
+            self.is_broken |= self._keys_seen is not None and id_ not in self._keys_seen
+
+    def _check_key(self) -> None:
+        """Say whether the last line was written with the key: by its chain that speaks for all lines before."""
+        if self.is_chained and self._key is not None:
+            self.is_broken |= not is_keyed_by(self._last.removesuffix(b"\n"), self._key.secret)
 
     def _raw_lines(self) -> Iterator[bytes]:
         with suppress(FileNotFoundError), open_regular(self._path, buffering=_BUFFER) as journal:
@@ -92,6 +147,13 @@ class JournalReader:
             self.damage += self._unsound if self._unsound > 1 and self._expected is not None else 0
         else:
             self.damage += 1
+        prev = prev_of(line)
+        if prev is not None and record.get("kind") == "chained":
+            self._check_key()
+            self._begin(str(record.get("key")))
+        self._follow(line, number, prev, digest_of(line))
+        if self.is_broken:
+            return
         self._expected = max(number, wanted - 1) + 1
         self._unsound = 0
         if number not in self._seen:
@@ -109,13 +171,3 @@ class JournalReader:
             self.torn += 1
         else:
             self.damage += self._unsound
-
-
-def parsed(line: bytes) -> Iterator[Mapping[str, Any]]:
-    """Yield the record that a line is, whether or not it vouches for itself; nothing where it is none."""
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return
-    if isinstance(record, dict):
-        yield record

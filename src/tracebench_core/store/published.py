@@ -71,9 +71,9 @@ class FilesIndex(TypedDict):
 class JournalLine(TypedDict):
     """One record; `n` counts from 0 without a gap, and `sum` begins the SHA-256 of the line without it.
 
-    In a chained journal `prev` begins the SHA-256 of the whole line before, and `mac` the HMAC-SHA-256 of the line up to it, keyed;
-    `chained` begins a chain under a new key, told by `key`, the beginning of its SHA-256.
-    No version writes chains yet: the fields are absent.
+    In a chained journal `prev` is the SHA-256 of the line before, without its `sum` and with its closing brace, and `mac` begins the
+    HMAC-SHA-256 of the line up to it; `chained` begins a chain, over the head of the one before, and tells its `key` by the beginning of
+    the key's SHA-256. Journals of older versions have neither, and a run that was begun without a chain goes on without.
     """
 
     __pydantic_config__ = _CLOSED  # type: ignore[misc]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,9 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobStatus
 from tracebench_core.store import files
 from tracebench_core.store.journal import EndRecord, TrainedRecord
+from tracebench_core.store.journal_keys import last_seen
 from tracebench_core.store.journal_lines import STATUSES, JournalReader, TimedEnd
+from tracebench_core.store.journal_sifted import Sifted, sift
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.seal import Seal, seal_of
 
@@ -22,6 +25,19 @@ class JournalDamage(NamedTuple):
     path: str
     lines: int
     """Complete lines that were changed, or are missing, doubled or out of place."""
+    words: tuple[str, ...] = ()
+    """Which, where the chain tells."""
+
+
+class ChainEnd(NamedTuple):
+    """How far the chain of a journal has come."""
+
+    n: int
+    """Number of its last line."""
+    head: str
+    """Digest of that line, which speaks for all lines before it."""
+    lost_keys: tuple[str, ...] = ()
+    """Ids of the keys that are not here, so that lines could be changed and chained anew."""
 
 
 @dataclass(slots=True)
@@ -48,6 +64,8 @@ class Trust:
     """Of the index of files."""
     begun_since: set[str] = field(default_factory=set)
     """Jobs that were begun since the index was written."""
+    chains: dict[str, ChainEnd] = field(default_factory=dict)
+    """By journal; of one that is not chained there is none."""
     damage: list[JournalDamage] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
     """Journals with a line that a crash cut short."""
@@ -115,26 +133,39 @@ def read_trust(run_dir: Path | RunLayout, *, known: Trust | None = None) -> Trus
     layout = run_dir if isinstance(run_dir, RunLayout) else RunLayout(run_dir)
     if known is not None and known.stamps == _stamps(layout):
         return known
-    trust = Trust(stamps=_stamps(layout))
+    stamps = _stamps(layout)
+    sifted: dict[str, Sifted] = {}
+    while (broken := _read(layout, trust := Trust(stamps=stamps), sifted)) is not None:
+        sifted[broken.name] = sift(broken, seen=last_seen(layout, broken.name))
+    return trust
+
+
+def _read(layout: RunLayout, trust: Trust, sifted: Mapping[str, Sifted]) -> Path | None:
+    """Take in every journal; return the first of those that are not sifted yet and have to be."""
     latest: dict[str, str] = {}
     for path in layout.journals():
         name = path.relative_to(layout.path).as_posix()
-        reader = JournalReader(path)
+        found = sifted.get(name)
+        reader = JournalReader(path, seen=last_seen(layout, name))
         ends_here: set[str] = set()
-        for record in reader:
-            try:
-                if isinstance(record, TimedEnd):
-                    _take_end(trust, record, latest=latest, ends_here=ends_here)
-                elif record["kind"] != "job_finished":
+        for record in reader if found is None else found.records:
+            with suppress(TypeError, KeyError, ValueError, AttributeError):
+                if isinstance(record, TimedEnd) or record["kind"] == "job_finished":
+                    _take_end(trust, _end_of(record), latest=latest, ends_here=ends_here)
+                else:
                     _take(trust, record)
-                elif (end := _end_of(record)) is not None:
-                    _take_end(trust, end, latest=latest, ends_here=ends_here)
-            except (TypeError, KeyError, ValueError, AttributeError):
-                continue
-        trust.torn += [name] * reader.torn
-        if reader.damage and not _is_accepted(trust, path, name):
-            trust.damage.append(JournalDamage(name, reader.damage))
-    return trust
+        if reader.is_broken:
+            return path
+        damage = JournalDamage(name, reader.damage)
+        if found is not None:
+            damage = JournalDamage(name, len(found.faults), tuple(found.faults))
+        trust.torn += [name] * (reader.torn if found is None else found.torn)
+        if damage.lines and not _is_accepted(trust, path, name):
+            trust.damage.append(damage)
+        if found is not None or reader.is_chained:
+            told = found if found is not None else reader
+            trust.chains[name] = ChainEnd(told.n, told.head, tuple(told.lost_keys))
+    return None
 
 
 def end_records(run_dir: Path | RunLayout) -> dict[str, EndRecord]:
@@ -198,10 +229,13 @@ def _seals(record: Mapping[str, Any]) -> dict[str, Seal]:
     return {path: seal for path, data in record["files"].items() if (seal := Seal.from_json(data)) is not None}
 
 
-def _end_of(record: Mapping[str, Any]) -> TimedEnd | None:
+def _end_of(record: TimedEnd | Mapping[str, Any]) -> TimedEnd:
+    """Return an end record as it was read; raises as what is none does."""
+    if isinstance(record, TimedEnd):
+        return record
     job, status = record["job"], record["status"]
     if status not in STATUSES or not isinstance(job, str):
-        return None
+        raise ValueError(status)
     return TimedEnd(record["t"], EndRecord(job, status, str(record["digest"]), Seal.from_json(record.get("events"))))
 
 

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.store import files
-from tracebench_core.store.journal import last_sound_line, sum_at
+from tracebench_core.store.journal_chain import is_borne_out, last_sound_line
+from tracebench_core.store.journal_form import sum_at
+from tracebench_core.store.journal_keys import last_seen
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.regular import read_whole
 from tracebench_core.store.seal import Seal, seal_of
@@ -43,11 +45,16 @@ def losses(layout: RunLayout, *, trust: Trust) -> Iterator[Loss]:
             layout.journal("main").name, "it is gone, or says nothing of how the run began; nothing vouches for the run"
         )
         return
-    for name, told in _told(layout).items():
-        if not _is_borne_out(layout, name, told):
+    told = _told(layout)
+    for name in sorted({*told, *(path.name for path in layout.journals())}):
+        if name in told and not _is_borne_out(layout, name, told[name]):
             yield Loss(
-                name, f"it lacks its line {told.get('n')}, which the index of files knows: it was cut, or replaced"
+                name,
+                f"it lacks its line {told[name].get('n')}, which the index of files knows: it was cut, or replaced",
             )
+        elif (seen := last_seen(layout, name)) is not None and not is_borne_out(layout.path / name, seen.n, seen.head):
+            words = f"it lacks its line {seen.n} as it was when the run was last closed here: it was cut, replaced or put back"
+            yield Loss(name, words)
 
 
 def is_lost(layout: RunLayout, *, trust: Trust) -> bool:

@@ -20,6 +20,7 @@ from tracebench_core.config import parse_config
 from tracebench_core.engine.control_registry import entry_path
 from tracebench_core.errors import UsageError
 from tracebench_core.sandbox import open_sandbox
+from tracebench_core.store.journal_keys import draw_key, key_file
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.reader import load_run
 from tracebench_core.store.salts import SHARED_FILE, shared_salts
@@ -72,6 +73,7 @@ def _host(place: Path) -> Iterator[list[Any]]:
     rival.path.mkdir(parents=True)
     rival.results.write_text("{}", encoding="ascii")
     shared_salts(runs, draw=True)
+    key = key_file(draw_key().id)
     mine = place / "a-file"
     mine.write_text("mine", encoding="ascii")
     mine.chmod(0o600)
@@ -86,6 +88,7 @@ def _host(place: Path) -> Iterator[list[Any]]:
                 ["read", "a file of yours", str(mine)],
                 ["read", "a rival's result", str(rival.results)],
                 ["read", "the salts of test instances", str(runs / SHARED_FILE)],
+                ["read", "the keys of journals", str(key)],
                 ["read", "the environment of another process", f"/proc/{sleeper.pid}/environ"],
                 ["write", "its own folder", "."],
                 ["write", "a file of yours", str(mine)],
@@ -99,6 +102,7 @@ def _host(place: Path) -> Iterator[list[Any]]:
             ]
         finally:
             sleeper.communicate()
+            key.unlink(missing_ok=True)
 
 
 def _in_a_run(participant: Participant, place: Path, targets: Sequence[Any]) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from tracebench_core.engine.calibration.verdicts import UNTOLD
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Calibrated, CalibrationKind, CaseVerdict, Judge, Spec, TaskSpec
+from tracebench_core.store.journal_keys import state_folder
 
 TIMED_KINDS: tuple[CalibrationKind, ...] = ("ratio", "same")
 """What has to pass on a machine before a timed task is scored on it."""
@@ -138,10 +138,8 @@ def why_refused(verdicts: Iterable[CaseVerdict]) -> str:
 
 
 def _file(task_id: str, options: Mapping[str, Any]) -> Path:
-    given = os.environ.get("XDG_STATE_HOME", "")
-    state = given if os.path.isabs(given) else os.path.expanduser("~/.local/state")  # noqa: PTH111, PTH117 - `~` stays where there is no home
     name = content_hash(canonical_json([task_id, dict(options)]))[:32]
-    return Path(state) / "trace-bench" / "calibrations" / f"{name}.json"
+    return state_folder() / "calibrations" / f"{name}.json"
 
 
 def _read(file: Path) -> list[Entry]:
