@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from tracebench_core.contracts import Sandbox
 from tracebench_kernelbench.calibrations import PARAMETER, of_c, of_module, of_numba
 from tracebench_kernelbench.judging import judge
 from tracebench_kernelbench.modules.backends import BACKENDS
+from tracebench_kernelbench.modules.loops import UntranslatableError, loops_of
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
 
+QUICKLY = {"jacobi", "attention_causal", "gelu_chain", "histogram"}
+"""What every kind of line in the plain kernels is in: copies, pointers that move, functions of their own, and integers."""
 PLAIN = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.tanh(x)\n"
 
 
@@ -21,6 +27,42 @@ def test_work_done_over_again_is_right_in_c(name: str, sandbox: Sandbox, quick: 
 
         assert verdict.compiled, (case.name, verdict.text)
         assert verdict.correct == (case.kind not in {"refused"}) or case.kind == "forged", (case.name, verdict.text)
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICKLY else pytest.param(name, marks=pytest.mark.heavy("kernels")) for name in PROBLEMS]
+)
+def test_the_plain_kernel_in_c_is_one_for_numba(name: str) -> None:
+    problem, made = PROBLEMS[name], dict[str, Any]()
+    exec(next(of_numba(problem)).values[PARAMETER], made)  # type: ignore[index, call-overload]
+    output = np.full(problem.output.shape, np.nan if problem.output.kind == "f" else -1, problem.output.dtype)
+    made["kernel"](*problem.draw(7), output)
+
+    want = problem.expected(7)
+    assert np.all(np.abs(output.reshape(-1) - want) <= problem.atol + problem.rtol * np.abs(want))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (int i = 9; i > 0; i--) out[i] = x[i];", "while (1) out[0] = x[0];", "if (x[0] > 0) out[0] = 1; else out[0] = 2;",
+        "for (int i = 0; i < 9; i += 2) out[i] = x[i];", "out[0] = sinf(x[0]);", "out[0] = y;", "double z = x[0]; out[0] = z;",
+        "out[0] = 7 / 2;", "out[0] = 7 % 2;", "*out = x[0];", "out = x;", "for (int i = 0, j = 0; j < 9; i++) out[j] = x[j];",
+    ],
+)  # fmt: skip
+def test_c_that_is_not_understood_is_refused_and_not_guessed_at(body: str) -> None:
+    with pytest.raises(UntranslatableError):
+        loops_of(f"void kernel(const float* x, float* out) {{ {body} }}")
+
+
+def test_every_task_of_our_own_is_compared_with_multiples_of_its_work() -> None:
+    for problem in PROBLEMS.values():
+        for cases in (list(of_c(problem)), list(of_numba(problem))):
+            named = {case.name: case for case in cases}
+            assert [(named[name].kind, named[name].factor) for name in ("times-2", "times-5", "times-10")] == [
+                ("ratio", 1 / 2), ("ratio", 1 / 5), ("ratio", 1 / 10),
+            ]  # fmt: skip
+            assert named["itself"].kind == "same"
 
 
 def test_each_way_to_write_a_kernel_has_its_cases() -> None:
@@ -36,4 +78,3 @@ def test_each_way_to_write_a_kernel_has_its_cases() -> None:
         assert "refused" in kinds
         for case in cases:
             compile(str(case.values[PARAMETER]), case.name, "exec") if way != "c" else None  # type: ignore[index]
-    assert list(of_numba(PROBLEMS["spmv"])) == []

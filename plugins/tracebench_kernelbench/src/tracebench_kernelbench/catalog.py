@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracebench_core.specs import Requirement, TaskSizes, TaskSpec
+from tracebench_core.specs import Requirement, TaskSizes, TaskSpec, TaskVersion
 
 OWN: dict[str, dict[str, str]] = {
     "dense": {
@@ -75,6 +75,7 @@ def listed() -> Iterator[TaskSpec]:
 def _spec(name: str, title: str, family: str) -> TaskSpec:
     return TaskSpec(
         timed=True,
+        version=TaskVersion(comparability=2),
         name=f"own/{name}",
         loader=f"tracebench_kernelbench.loading:{name}",
         title=title,

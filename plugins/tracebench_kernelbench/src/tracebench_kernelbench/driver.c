@@ -173,15 +173,21 @@ static void *reserve(size_t size) {
   return found;
 }
 
+/* Both workers find the same things at the same addresses: where a library lies beside its data alone can be worth a quarter of its time.
+   The region comes to the lower of both places, the other worker's is gone, and nothing is put where a region lay. */
+static char *settle_in(char *mine, char *other) {
+  char *low = mine < other ? mine : other, *high = mine < other ? other : mine;
+  if (mine != low && mremap(mine, region_size, region_size, MREMAP_MAYMOVE | MREMAP_FIXED, low) != low) _exit(4);
+  if (mmap(high, region_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != high) _exit(4);
+  return low;
+}
+
 static Worker start(const char *name, const char *library, char *mine, char *other) {
   int go[2], done[2];
   if (pipe2(go, O_CLOEXEC) || pipe2(done, O_CLOEXEC)) _exit(4);
   pid_t pid = fork();
   if (pid < 0) _exit(4);
-  if (pid == 0) {
-    munmap(other, region_size);
-    work(library, mine, go[0], done[1]);
-  }
+  if (pid == 0) work(library, settle_in(mine, other), go[0], done[1]);
   close(go[0]);
   close(done[1]);
   Worker worker = {pid, go[1], done[0], mine, 0, 0, name};

@@ -57,7 +57,7 @@ class Backend:
 
 INSTALL = {
     "torch": 'pip install "tracebench-kernelbench[torch]"',
-    "numba": 'pip install "tracebench-kernelbench[numba]"',
+    **dict.fromkeys(("numba", "pycparser"), 'pip install "tracebench-kernelbench[numba]"'),
     "triton": 'pip install "tracebench-kernelbench[triton]"',
     "ninja": 'pip install "tracebench-kernelbench[cpp]"',
     "g++": "sudo apt-get install g++",

@@ -21,7 +21,7 @@ _SHARED: dict[str, Any] = {
     "sizes": TaskSizes(train=1, test=1),
     "concurrency": 1,
     "timed": True,
-    "version": TaskVersion(comparability=2),
+    "version": TaskVersion(comparability=3),
     "citation": catalog.CITATION,
 }
 
@@ -37,7 +37,7 @@ def list_numba() -> Iterator[TaskSpec]:
                 groups=("numba", f"numba/{family}"),
                 tags=("kernel", "numba", family),
                 options="tracebench_kernelbench.options:Effort",
-                requires=(_requires("numba"), *catalog.COMPILERS),
+                requires=(_requires("numba"), _requires("pycparser"), *catalog.COMPILERS),
                 preload=("numpy",),
                 sandbox=("numpy", *NUMBA.modules, *NUMBA.besides),
                 **_SHARED,

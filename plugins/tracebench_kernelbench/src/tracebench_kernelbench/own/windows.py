@@ -42,11 +42,11 @@ void kernel(const float* x, const float* w, float* out) {
     Problem(
         name="conv1d_dilated",
         title="Convolution along time, 16 channels to 16, 3 taps 4 apart",
-        inputs=(Array("x", (16, 264)), Array("w", (16, 16, 3))),
-        output=Array("out", (16, 256)),
+        inputs=(Array("x", (16, 520)), Array("w", (16, 16, 3))),
+        output=Array("out", (16, 512)),
         reference=lambda x, w: np.einsum("cti,oci->ot", view(x, 9, axis=1)[:, :, ::4], w, optimize=True),
-        flops=2 * 16 * 16 * 3 * 256,
-        source="""enum { C = 16, O = 16, T = 264, TAPS = 3, STEP = 4, OUT = 256 };
+        flops=2 * 16 * 16 * 3 * 512,
+        source="""enum { C = 16, O = 16, T = 520, TAPS = 3, STEP = 4, OUT = 512 };
 
 void kernel(const float* x, const float* w, float* out) {
   for (int o = 0; o < O; o++)
