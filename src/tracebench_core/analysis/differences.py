@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracebench_core.analysis.contrasts import Contrast, Scale, TaskContrast, contrast, contrast_task
 from tracebench_core.analysis.intervals import CONFIDENCE, Interval
-from tracebench_core.analysis.rounding import is_rounding, size_of
+from tracebench_core.analysis.rounding import rounding_of, size_of
 
 Scores = Mapping[str, Mapping[int, float]]
 """By task, then by seed."""
@@ -88,6 +89,7 @@ def probability_of_improvement(one: Scores, other: Scores) -> float | None:
 
 
 def _wins(one: Sequence[float], other: Sequence[float]) -> float:
-    size = size_of([*one, *other])
-    wins = sum(0.5 if is_rounding(a - b, size=size) else float(a > b) for a in one for b in other)
-    return wins / (len(one) * len(other))
+    """Return the share of pairs that the first wins, equals half; sorted first, so that no pair is looked at by itself."""
+    reach, below = rounding_of(size_of([*one, *other])), sorted(other)
+    wins = sum(bisect_left(below, score - reach) + bisect_right(below, score + reach) for score in one)
+    return wins / (2 * len(one) * len(other))

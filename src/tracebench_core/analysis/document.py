@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from tracebench_core.analysis.floor import Resolution
 from tracebench_core.analysis.intervals import Interval
 from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
 from tracebench_core.analysis.verdicts import Comparison, PairVerdict, Standing
@@ -113,7 +114,7 @@ def _pair(pair: PairVerdict) -> dict[str, Any]:
         "scale": difference.scale,
         "pairs": difference.paired,
         "unpaired": difference.unpaired,
-        "resolution": None if pair.resolution is None else asdict(pair.resolution),
+        "resolution": None if pair.resolution is None else _flat(pair.resolution),
         "tasks": [part.task for part in difference.tasks],
         "tasks_against": list(pair.against),
         "more_seeds": None if pair.decision is None else pair.decision.more,
@@ -121,4 +122,9 @@ def _pair(pair: PairVerdict) -> dict[str, Any]:
 
 
 def _interval(interval: Interval | None) -> dict[str, Any] | None:
-    return None if interval is None else asdict(interval)
+    return None if interval is None else _flat(interval)
+
+
+def _flat(value: Interval | Resolution) -> dict[str, Any]:
+    """Return the fields of what holds numbers alone: there are three of them to a pair, and nothing in them to copy."""
+    return {name: getattr(value, name) for name in value.__slots__}

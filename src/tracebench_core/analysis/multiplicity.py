@@ -10,6 +10,8 @@ from statistics import NormalDist
 
 _NORMAL = NormalDist()
 _STEPS = 400
+_LOW = -8.0
+_STEP = -2 * _LOW / _STEPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +83,19 @@ def studentised_range(p: float, *, groups: int) -> float:
 
 def _range_cdf(width: float, groups: int) -> float:
     """Return P(range <= width): k times the integral of phi(z) (Phi(z + width) - Phi(z))^(k - 1), by Simpson's rule."""
-    low, high = -8.0, 8.0
-    h = (high - low) / _STEPS
+    cdf = _NORMAL.cdf
     total = 0.0
-    for i in range(_STEPS + 1):
-        z = low + i * h
-        weight = 1 if i in {0, _STEPS} else 4 if i % 2 else 2
-        total += weight * _NORMAL.pdf(z) * (_NORMAL.cdf(z + width) - _NORMAL.cdf(z)) ** (groups - 1)
-    return groups * total * h / 3
+    for z, weighted, below in _points():
+        total += weighted * (cdf(z + width) - below) ** (groups - 1)
+    return groups * total * _STEP / 3
+
+
+@lru_cache(maxsize=1)
+def _points() -> tuple[tuple[float, float, float], ...]:
+    """Return where the integral is taken: z, its weight times phi(z), and Phi(z)."""
+    weights = (1, *(4 if i % 2 else 2 for i in range(1, _STEPS)), 1)
+    places = [_LOW + i * _STEP for i in range(_STEPS + 1)]
+    return tuple((z, weight * _NORMAL.pdf(z), _NORMAL.cdf(z)) for z, weight in zip(places, weights, strict=True))
 
 
 def chi_squared_tail(x: float, *, df: int) -> float:

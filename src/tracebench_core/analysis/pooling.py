@@ -101,7 +101,7 @@ def _of_tasks(runs: Sequence[Run]) -> Iterator[Finding]:
 def _of_data(runs: Sequence[Run]) -> Iterator[Finding]:
     """Compare what the jobs of a task found in its splits; runs of before this was told say nothing of it."""
     found: dict[tuple[str, str], dict[str, set[tuple[Split, SplitData]]]] = {}
-    for run in runs:
+    for run in runs if len(runs) > 1 else ():
         for job in run.planned:
             result = run.results[job.job_id]
             if result.data or result.status == "ok":

@@ -10,7 +10,6 @@ from typing import Literal
 from tracebench_core.analysis.whatif import Recap, Reprice, recap_job
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import did_you_mean
-from tracebench_core.llm.prices import PriceTable
 from tracebench_core.specs import Budget, JobSpec, ModelIdentity, Price
 from tracebench_core.specs.events import LLMCall
 from tracebench_core.store.ranking import FindAggregate, mean_alone
@@ -107,6 +106,8 @@ def _ranked(groups: Mapping[GroupKey, Sequence[Recap]]) -> list[Standing]:
 
 
 def _repricer(job: JobSpec, prices: Mapping[str, Price]) -> Reprice:
+    from tracebench_core.llm.prices import PriceTable  # noqa: PLC0415 - reading a run asks no price
+
     table = PriceTable(prices)
 
     def reprice(call: LLMCall) -> float | None:

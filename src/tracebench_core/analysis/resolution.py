@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from tracebench_core.analysis.intervals import variance
 from tracebench_core.store.student import quantile
@@ -45,7 +46,8 @@ def seeds_to_resolve(difference: float, *, alpha: float = ALPHA, power: float = 
     Raises:
         ValueError: when the difference is not positive.
     """
-    return _fewest(difference, lambda seeds: smallest_difference(seeds, alpha=alpha, power=power))
+    guess = _expected(difference, 2.0, 2.0, alpha, power)
+    return _fewest(difference, lambda seeds: smallest_difference(seeds, alpha=alpha, power=power), guess)
 
 
 def pooled_spread(groups: Iterable[Sequence[float]]) -> Spread | None:
@@ -84,23 +86,39 @@ def paired_seeds_to_resolve(
     Raises:
         ValueError: when the difference is not positive.
     """
-    return _fewest(difference, lambda seeds: smallest_paired_difference(seeds, tasks=tasks, alpha=alpha, power=power))
+    guess = _expected(difference, 1 / tasks, tasks, alpha, power)
+    return _fewest(
+        difference, lambda seeds: smallest_paired_difference(seeds, tasks=tasks, alpha=alpha, power=power), guess
+    )
 
 
-def _fewest(difference: float, resolved_by: Callable[[int], float | None]) -> int | None:
-    """Return the fewest seeds at which what they resolve is no larger than the difference; it shrinks with every seed."""
+def _expected(difference: float, spread: float, freedom: float, alpha: float, power: float) -> float:
+    """Return about how many seeds resolve a difference: by normal quantiles, and the first term of Student's expansion around them.
+
+    `spread` is the variance of the estimate and `freedom` the degrees of freedom that a seed adds.
+    """
     if difference <= 0:
         raise ValueError(f"a difference to resolve is positive, not {difference}")
+    quantiles = [NormalDist().inv_cdf(1 - alpha / 2), NormalDist().inv_cdf(power)]
+    width = math.fsum(quantiles)
+    return (width / difference) ** 2 * spread + math.fsum(z**3 + z for z in quantiles) / (2 * width * freedom)
+
+
+def _fewest(difference: float, resolved_by: Callable[[int], float | None], guess: float) -> int | None:
+    """Return the fewest seeds at which what they resolve is no larger than the difference; it shrinks with every seed."""
 
     def is_enough(seeds: int) -> bool:
         found = resolved_by(seeds)
         return found is not None and found <= difference
 
-    low, high = FEWEST - 1, FEWEST
+    low, step = max(FEWEST, min(math.ceil(guess), MOST_SEEDS)) - 1, 1
+    high = low + 1
     while not is_enough(high):
-        low, high = high, 2 * high
-        if high > MOST_SEEDS:
+        if high == MOST_SEEDS:
             return None
+        low, high, step = high, min(high + step, MOST_SEEDS), 2 * step
+    while low >= FEWEST and is_enough(low):
+        low, high, step = max(FEWEST - 1, low - step), low, 2 * step
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)

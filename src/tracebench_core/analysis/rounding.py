@@ -19,7 +19,12 @@ def size_of(values: Iterable[float]) -> float:
 
 def is_rounding(difference: float, *, size: float) -> bool:
     """Tell whether a difference of numbers of this size is no more than rounding leaves."""
-    return abs(difference) <= ROUNDING * size
+    return abs(difference) <= rounding_of(size)
+
+
+def rounding_of(size: float) -> float:
+    """Return the largest difference of numbers of this size that is rounding."""
+    return ROUNDING * size
 
 
 def settled(values: Sequence[float], *, size: float) -> tuple[float, ...]:

@@ -63,3 +63,15 @@ def test_the_probability_of_improvement_agrees_with_rliable_and_counts_ties_half
 
 def test_the_probability_of_improvement_of_equals_is_a_half() -> None:
     assert probability_of_improvement(A, A) == pytest.approx(0.5)
+
+
+def test_the_probability_of_improvement_is_what_looking_at_each_pair_gives_rounding_included() -> None:
+    rng = random.Random(5)
+    for _ in range(200):
+        one = [rng.choice([0.1 + 0.2, 0.3, 0.7 - 0.4, rng.random()]) for _ in range(rng.randint(1, 12))]
+        other = [rng.choice([0.3, 0.3 + 1e-7, rng.random()]) for _ in range(rng.randint(1, 12))]
+        wins = [0.5 if abs(a - b) < 1e-9 * max(*one, *other) else float(a > b) for a in one for b in other]
+
+        found = probability_of_improvement({"x": dict(enumerate(one))}, {"x": dict(enumerate(other))})
+
+        assert found == pytest.approx(sum(wins) / len(wins), abs=1e-12)

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracebench_core.analysis.resolution import pooled_spread, seeds_to_resolve, smallest_difference
+from tracebench_core.analysis.resolution import (
+    MOST_SEEDS,
+    paired_seeds_to_resolve,
+    pooled_spread,
+    seeds_to_resolve,
+    smallest_difference,
+    smallest_paired_difference,
+)
 
 
 @pytest.mark.parametrize(("difference", "seeds"), [(0.2, 394), (0.5, 64), (0.8, 26), (1.0, 17)])
@@ -36,6 +43,27 @@ def test_the_seeds_for_half_do_resolve_half_and_one_fewer_does_not(seeds: int) -
     assert enough is not None
     assert enough <= smallest / 2
     assert one_fewer is None or one_fewer > smallest / 2
+
+
+@given(
+    difference=st.floats(0.001, 100),
+    tasks=st.integers(1, 12),
+    alpha=st.sampled_from([0.05, 0.05 / 45, 0.01, 0.3]),
+    power=st.sampled_from([0.2, 0.5, 0.8, 0.95]),
+)
+def test_as_many_seeds_as_are_told_resolve_a_difference_and_one_fewer_does_not(
+    difference: float, tasks: int, alpha: float, power: float
+) -> None:
+    found = paired_seeds_to_resolve(difference, tasks=tasks, alpha=alpha, power=power)
+
+    def least(seeds: int) -> float:
+        return smallest_paired_difference(seeds, tasks=tasks, alpha=alpha, power=power) or math.inf
+
+    if found is None:
+        assert least(MOST_SEEDS) > difference
+    else:
+        assert least(found) <= difference
+        assert found == 2 or least(found - 1) > difference
 
 
 def test_the_wished_power_is_what_a_t_test_has() -> None:
