@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Literal
 
-from tracebench_core.engine.calibration.measuring import calibrate as calibrate_task
 from tracebench_core.engine.calibration.record import Standing, keep, standing
-from tracebench_core.errors import MissingRequirementError, TraceBenchError, UsageError
+from tracebench_core.engine.trial import Cases, Trials
+from tracebench_core.errors import UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
-from tracebench_core.specs import CalibrationKind, CaseVerdict, TaskSpec
+from tracebench_core.specs import CalibrationKind, CaseVerdict, PluginsConfig, TaskSpec
 
-__all__ = ["Calibrated", "Standing", "calibrate", "chosen_tasks", "standing"]
+__all__ = ["Calibrated", "Standing", "calibrate", "chosen_tasks", "recall", "standing"]
+
+SECONDS = 900.0
+"""How long the cases of one task may take, unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +28,9 @@ class Calibrated:
 
     task: str
     verdicts: tuple[CaseVerdict, ...] = ()
-    state: Literal["measured", "without", "skipped", "failed"] = "measured"
-    """`without`: it offers no case; `skipped`: it cannot be measured here; `failed`: it or its cases are broken."""
+    state: Literal["measured", "without", "skipped", "failed", "unknown"] = "measured"
+    """`without`: it offers no case; `skipped`: it cannot be measured here; `failed`: it or its cases are broken; `unknown`: it was not
+    measured on this machine yet, or by another judge."""
     why: str = ""
     kept: bool = True
     """Whether what was seen could be written down."""
@@ -35,18 +41,53 @@ def calibrate(
     names: Sequence[str] = (),
     *,
     kinds: Collection[CalibrationKind] = (),
+    root: Path | None = None,
     seed: int = 0,
+    seconds: float = SECONDS,
+    timed: bool = True,
     tell: Callable[[str, str], None] = lambda _task, _case: None,
 ) -> Iterator[Calibrated]:
     """Yield what comes of each task's cases, of some kinds or all; `names` are tasks, groups, suites or plugins, without any all tasks.
 
-    `tell` hears task and case before a case is measured.
+    They are measured in a process of their own, so that a task which ends it or hangs costs itself alone; one may take `seconds`. What was
+    seen is kept before it is yielded. Without `timed` the tasks whose score is a time are not measured. `root` is where the host's local
+    tasks are, and `tell` hears task and case before a case is measured.
+
+    Raises:
+        UsageError: when a name means nothing that is offered.
+    """
+    trials = Trials(root=root, plugins=PluginsConfig(), seconds=seconds)
+    try:
+        for task_id, spec in chosen_tasks(host, names).items():
+            if reason := Catalog.availability(spec):
+                yield Calibrated(task_id, state="skipped", why=reason)
+            elif spec.timed and not timed:
+                yield Calibrated(task_id, state="skipped", why="its score is a time, and such tasks were left out")
+            else:
+                found = trials.calibrate(task_id, {}, kinds=kinds, seed=seed, tell=partial(tell, task_id))
+                yield _kept(host, task_id, spec, found, whole=not kinds)
+    finally:
+        trials.close()
+
+
+def recall(
+    host: PluginHost, names: Sequence[str] = (), *, kinds: Collection[CalibrationKind] = ()
+) -> Iterator[Calibrated]:
+    """Yield what this machine saw last of each task's cases, by the judge that is installed now; nothing is measured.
 
     Raises:
         UsageError: when a name means nothing that is offered.
     """
     for task_id, spec in chosen_tasks(host, names).items():
-        yield _calibrated(host, task_id, spec, kinds=kinds, seed=seed, tell=tell)
+        found = standing(host, task_id, spec, {})
+        verdicts = () if found.entry is None else found.entry.verdicts
+        chosen = tuple(verdict for verdict in verdicts if not kinds or verdict.kind in kinds)
+        if found.entry is not None and found.place == "here":
+            yield Calibrated(task_id, chosen, state="measured" if chosen else "without")
+        elif reason := Catalog.availability(spec):
+            yield Calibrated(task_id, state="skipped", why=reason)
+        else:
+            yield Calibrated(task_id, state="unknown", why="it was not measured here by the judge that is installed")
 
 
 def chosen_tasks(host: PluginHost, names: Sequence[str]) -> dict[str, TaskSpec]:
@@ -71,25 +112,9 @@ def _meant(host: PluginHost, name: str, suites: Collection[str]) -> list[str]:
         raise UsageError(f"There is no task, suite or plugin `{name}`.{near}", hint=err.hint) from err
 
 
-def _calibrated(
-    host: PluginHost,
-    task_id: str,
-    spec: TaskSpec,
-    *,
-    kinds: Collection[CalibrationKind],
-    seed: int,
-    tell: Callable[[str, str], None],
-) -> Calibrated:
-    if reason := Catalog.availability(spec):
-        return Calibrated(task_id, state="skipped", why=reason)
-    try:
-        verdicts = calibrate_task(host, task_id, kinds=kinds, seed=seed, tell=lambda case: tell(task_id, case))
-    except MissingRequirementError as err:
-        return Calibrated(task_id, state="skipped", why=f"{err} {err.hint}".strip())
-    except TraceBenchError as err:
-        return Calibrated(task_id, state="failed", why=str(err))
-    except Exception as err:  # noqa: BLE001 - whatever a suite raises is what its user must see
-        return Calibrated(task_id, state="failed", why=f"{type(err).__name__}: {err}")
-    if not verdicts:
-        return Calibrated(task_id, state="without")
-    return Calibrated(task_id, tuple(verdicts), kept=keep(host, task_id, spec, {}, verdicts))
+def _kept(host: PluginHost, task_id: str, spec: TaskSpec, found: Cases, *, whole: bool) -> Calibrated:
+    """Keep what was seen; that a task offers no case is known where all kinds were asked for."""
+    if found.state != "measured":
+        return Calibrated(task_id, state=found.state, why=found.why)
+    kept = keep(host, task_id, spec, {}, found.verdicts) if found.verdicts or whole else True
+    return Calibrated(task_id, found.verdicts, state="measured" if found.verdicts else "without", kept=kept)

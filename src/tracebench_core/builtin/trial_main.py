@@ -10,9 +10,9 @@ from typing import Any
 
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.engine.calibration.measuring import calibrate
-from tracebench_core.engine.trial import try_task
+from tracebench_core.engine.trial import Cases, try_task
 from tracebench_core.engine.wire import Wire
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import PluginsConfig
 
@@ -29,20 +29,30 @@ def main() -> None:
     host = open_host(root=root, plugins=PluginsConfig.model_validate(first["plugins"]))
     while (asked := wire.receive_one()) is not None:
         if "kinds" in asked:
-            wire.send({"verdicts": _verdicts(host, asked)})
+            wire.send(_calibrated(host, asked, wire)._asdict())
         else:
             check = try_task(host, asked["task"], asked["options"], trainable=asked["trainable"])
             wire.send({"check": list(check)})
 
 
-def _verdicts(host: PluginHost, asked: Mapping[str, Any]) -> list[dict[str, Any]] | str:
+def _calibrated(host: PluginHost, asked: Mapping[str, Any], wire: Wire) -> Cases:
+    """Return what came of a task's cases, the verdicts as data."""
     try:
-        found = calibrate(host, asked["task"], eval_kwargs=asked["options"], kinds=asked["kinds"])
+        found = calibrate(
+            host,
+            asked["task"],
+            eval_kwargs=asked["options"],
+            kinds=asked["kinds"],
+            seed=asked["seed"],
+            tell=lambda case: wire.send({"case": case}),
+        )
+    except MissingRequirementError as err:
+        return Cases("skipped", why=f"{err} {err.hint}".strip())
     except TraceBenchError as err:
-        return f"{err} {err.hint}".strip()
-    except Exception as err:  # noqa: BLE001 - whatever a suite raises is why its cases have no verdict
-        return f"{type(err).__name__}: {err}"
-    return [verdict.model_dump(mode="json") for verdict in found]
+        return Cases("failed", why=f"{err} {err.hint}".strip())
+    except (Exception, SystemExit) as err:  # noqa: BLE001 - whatever a suite raises is why its cases have no verdict
+        return Cases("failed", why=f"{type(err).__name__}: {err}")
+    return Cases("measured", tuple(verdict.model_dump(mode="json") for verdict in found))  # type: ignore[arg-type]  # for the wire
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def attack(
     from tracebench_core.testing.attacking import attack_tasks
 
     found = []
-    for attacked in attack_tasks(open_host(root=root), names):
+    for attacked in attack_tasks(open_host(root=root), names, root=root):
         found.append(attacked)
         if as_json:
             continue

@@ -36,6 +36,14 @@ def calibrate(
     kind: Annotated[
         list[str] | None, typer.Option("--kind", metavar="KIND", help="Only cases of this kind; may be given again.")
     ] = None,
+    no_timed: Annotated[
+        bool, typer.Option("--no-timed", help="Leave out tasks whose score is a time, which a busy machine spoils.")
+    ] = False,
+    kept: Annotated[bool, typer.Option("--kept", help="Measure nothing: what this machine saw last.")] = False,
+    table: Annotated[bool, typer.Option("--table", help="Print a Markdown table for each suite.")] = False,
+    task_timeout: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="How long the cases of one task may take.")
+    ] = 900.0,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the evaluations.")] = 0,
     root: Root = None,
     as_json: AsJson = False,
@@ -43,21 +51,77 @@ def calibrate(
     """Measure cases of known outcome: does a task measure rightly here? Prints a line for each; exits 1 when one does not pass."""
     from tracebench_core.api import open_host
     from tracebench_core.api.calibrating import calibrate as measure
+    from tracebench_core.api.calibrating import recall
 
-    kinds = _kinds(kind or [])
+    kinds, host = _kinds(kind or []), open_host(root=root)
+    if kept:
+        found = recall(host, names or (), kinds=kinds)
+    else:
+        found = measure(
+            host,
+            names or (),
+            kinds=kinds,
+            root=root,
+            seed=seed,
+            seconds=task_timeout,
+            timed=not no_timed,
+            tell=_tell,
+        )
     done: list[Calibrated] = []
-    for task in measure(open_host(root=root), names or (), kinds=kinds, seed=seed, tell=_tell):
-        done.append(task)
-        if not as_json:
-            _print(task)
+    try:
+        for task in found:
+            done.append(task)
+            if not (as_json or table):
+                _print(task)
+    except KeyboardInterrupt:
+        if done and not as_json:
+            _sum_up(done, as_table=table)
+            tasks = "1 task" if len(done) == 1 else f"{len(done)} tasks"
+            output.note(f"What {tasks} came to is kept; the others were not measured.")
+        raise
     counts = Counter(row["result"] for task in done for row in _rows(task))
     bad = counts["failed"] + counts["noisy"]
     if as_json:
-        without = [task.task for task in done if task.state == "without"]
-        output.document("calibration", ok=not bad, cases=[r for t in done for r in _rows(t)], without_cases=without)
+        _document(done, ok=not bad)
+    else:
+        _sum_up(done, as_table=table)
     _conclude(done, counts)
     if bad:
         raise typer.Exit(FAILED)
+
+
+def _document(done: Sequence[Calibrated], *, ok: bool) -> None:
+    from tracebench_core.api.calibration_tables import SUMMARY, by_suite, summary_row
+
+    output.document(
+        "calibration",
+        ok=ok,
+        cases=[row for task in done for row in _rows(task)],
+        without_cases=[task.task for task in done if task.state == "without"],
+        suites=[
+            {
+                name.replace(" ", "_"): int(cell) if name != "suite" else cell
+                for name, cell in zip(SUMMARY, row, strict=True)
+            }
+            for suite, tasks in by_suite(done).items()
+            for row in [summary_row(suite, tasks)]
+        ],
+    )
+
+
+def _sum_up(done: Sequence[Calibrated], *, as_table: bool) -> None:
+    """Print a table of kinds for each suite, or a line for each of several."""
+    from tracebench_core.api.calibration_tables import SUMMARY, by_suite, kinds_table, summary_row
+
+    suites = by_suite(done)
+    if as_table:
+        for suite, tasks in suites.items():
+            output.line(
+                output.safe(f"## {suite}\n\n{kinds_table(tasks)}" if len(suites) > 1 else kinds_table(tasks).rstrip())
+            )
+    elif len(suites) > 1:
+        output.line("")
+        output.table(SUMMARY, [summary_row(suite, tasks) for suite, tasks in suites.items()])
 
 
 def _kinds(written: list[str]) -> list[Any]:
@@ -80,8 +144,9 @@ def _tell(task: str, case: str) -> None:
 
 
 def _rows(task: Calibrated) -> list[dict[str, Any]]:
-    if task.state in {"skipped", "failed"}:
-        return [{"task": task.task, "case": None, "result": task.state, "why": task.why}]
+    if task.state in {"skipped", "failed", "unknown"}:
+        result = "failed" if task.state == "failed" else "skipped"
+        return [{"task": task.task, "case": None, "result": result, "why": task.why}]
     return [{"task": task.task, **verdict.model_dump(mode="json")} for verdict in task.verdicts]
 
 

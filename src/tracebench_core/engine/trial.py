@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -18,7 +18,7 @@ from tracebench_core.engine.opening import open_task
 from tracebench_core.engine.wire import Wire
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import PluginHost
-from tracebench_core.specs import PluginsConfig
+from tracebench_core.specs import CaseVerdict, PluginsConfig
 
 TRIAL_SECONDS = 120.0
 """How long one task may take, unless told otherwise."""
@@ -30,6 +30,15 @@ class Check(NamedTuple):
     level: Literal["OK", "SKIP", "WARN", "FAIL", "EXPECTED"]
     subject: str
     message: str = ""
+
+
+class Cases(NamedTuple):
+    """What came of a task's cases of known outcome."""
+
+    state: Literal["measured", "skipped", "failed"]
+    """`skipped`: they cannot be measured here; `failed`: the task or its cases are broken."""
+    verdicts: tuple[CaseVerdict, ...] = ()
+    why: str = ""
 
 
 class Trials:
@@ -49,23 +58,31 @@ class Trials:
         return Check(*told["check"])
 
     def calibrate(
-        self, task_id: str, options: Mapping[str, Any], *, kinds: Sequence[str]
-    ) -> list[dict[str, Any]] | str:
-        """Return the verdicts on a task's cases of some kinds, as data, or why there are none."""
-        told = self._ask({"task": task_id, "options": dict(options), "kinds": [*kinds]})
+        self,
+        task_id: str,
+        options: Mapping[str, Any],
+        *,
+        kinds: Iterable[str],
+        seed: int = 0,
+        tell: Callable[[str], None] = lambda _case: None,
+    ) -> Cases:
+        """Return the verdicts on a task's cases of some kinds, or of all; `tell` hears the name of each before it is measured."""
+        asked = {"task": task_id, "options": dict(options), "kinds": [*kinds], "seed": seed}
+        told = self._ask(asked, tell)
         if isinstance(told, str):
-            return told or f"its cases take longer than {self._seconds:g} s"
-        verdicts: list[dict[str, Any]] | str = told["verdicts"]
-        return verdicts
+            return Cases("failed", why=told or f"its cases take longer than {self._seconds:g} s")
+        return Cases(told["state"], tuple(map(CaseVerdict.model_validate, told["verdicts"])), told["why"])
 
-    def _ask(self, message: dict[str, Any]) -> dict[str, Any] | str:
+    def _ask(self, message: dict[str, Any], tell: Callable[[str], None] = lambda _case: None) -> dict[str, Any] | str:
         """Return the process's answer, or how it ended in its place; nothing when it is only too slow."""
         process, wire = self._open()
         wire.send(message)
         due = time.monotonic() + self._seconds
         while not wire.closed and (left := due - time.monotonic()) > 0:
-            if answers := wire.receive(timeout=left):
-                return answers[0]
+            for answer in wire.receive(timeout=left):
+                if "case" not in answer:
+                    return answer
+                tell(answer["case"])
         died = wire.closed
         self.close()
         return f"the process that tried it ended with exit code {process.returncode}" if died else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tracebench_core.api.calibrating import calibrate, chosen_tasks
 from tracebench_core.engine.calibration.cases import cases_of
@@ -27,8 +28,8 @@ class Attacked:
     """Why some or all could not be tried."""
 
 
-def attack_tasks(host: PluginHost, names: Sequence[str]) -> Iterator[Attacked]:
-    """Yield what becomes of every attack on each of the tasks that names mean.
+def attack_tasks(host: PluginHost, names: Sequence[str], *, root: Path | None = None) -> Iterator[Attacked]:
+    """Yield what becomes of every attack on each of the tasks that names mean; `root` is where the host's local tasks are.
 
     Raises:
         UsageError: when a name means nothing that is offered.
@@ -40,7 +41,7 @@ def attack_tasks(host: PluginHost, names: Sequence[str]) -> Iterator[Attacked]:
         fell: list[str] = []
         why: list[str] = []
         withstood = 0
-        for found in calibrate(host, [task_id], kinds=("forged", "refused")):
+        for found in calibrate(host, [task_id], kinds=("forged", "refused"), root=root):
             why += [found.why] if found.why else []
             why += [
                 f"`{verdict.case}`: {verdict.why}"

@@ -14,7 +14,7 @@ from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.trial import Trials
 from tracebench_core.ids import canonical_json
 from tracebench_core.plugins import Catalog, PluginHost
-from tracebench_core.specs import Calibrated, CaseVerdict, JobSpec, Judge, TaskSpec
+from tracebench_core.specs import Calibrated, JobSpec, Judge, TaskSpec
 from tracebench_core.store.planned import kinds_of
 
 log = logging.getLogger(__name__)
@@ -73,12 +73,11 @@ class Instruments:
         """Measure the cases that decide whether a timed task may be scored here; return why they could not be measured."""
         log.warning("%s is timed: calibrating it, once on this machine", task_id)
         told = trials.calibrate(task_id, options, kinds=TIMED_KINDS)
-        if isinstance(told, str):
-            return f"it could not be calibrated: {told}"
-        verdicts = [CaseVerdict.model_validate(verdict) for verdict in told]
-        if not keep(self._host, task_id, spec, options, verdicts):
+        if told.state != "measured":
+            return f"it could not be calibrated: {told.why}"
+        if not keep(self._host, task_id, spec, options, told.verdicts):
             log.warning(
                 "what was seen of %s cannot be kept: `$XDG_STATE_HOME/trace-bench` cannot be written to", task_id
             )
-            return why_refused(verdicts)
+            return why_refused(told.verdicts)
         return ""
