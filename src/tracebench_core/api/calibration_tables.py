@@ -29,7 +29,7 @@ def by_suite(tasks: Sequence[Calibrated]) -> dict[str, list[Calibrated]]:
 
 def summary_row(suite: str, tasks: Sequence[Calibrated]) -> tuple[str, ...]:
     """Return a suite's line: its tasks, its cases by result, and the tasks that have no verdict, by why."""
-    results = Counter(verdict.result for task in tasks for verdict in task.verdicts)
+    results: Counter[str] = Counter(verdict.result for task in tasks for verdict in task.verdicts)
     states = Counter(task.state for task in tasks)
     counts = [*(results[result] for result in RESULTS), states["without"], states["skipped"] + states["unknown"]]
     return (suite, str(len(tasks)), *map(str, counts), str(states["failed"]))
@@ -46,7 +46,7 @@ def _rows(tasks: Sequence[Calibrated]) -> Iterator[tuple[str, ...]]:
     for kind in get_args(CalibrationKind):
         cases = [(task.task, verdict) for task in tasks for verdict in task.verdicts if verdict.kind == kind]
         if cases:
-            counts = Counter(verdict.result for _, verdict in cases)
+            counts: Counter[str] = Counter(verdict.result for _, verdict in cases)
             told = ", ".join(f"{counts[result]} {result}" for result in RESULTS if counts[result])
             yield f"`{kind}`", str(len({id_ for id_, _ in cases})), str(len(cases)), told, _told(*_worst(cases))
     groups = {WITHOUT: ("without",), NOT_MEASURED: ("skipped", "unknown"), BROKEN: ("failed",)}

@@ -29,14 +29,16 @@ def main() -> None:
     host = open_host(root=root, plugins=PluginsConfig.model_validate(first["plugins"]))
     while (asked := wire.receive_one()) is not None:
         if "kinds" in asked:
-            wire.send(_calibrated(host, asked, wire)._asdict())
+            found = _calibrated(host, asked, wire)
+            verdicts = [verdict.model_dump(mode="json") for verdict in found.verdicts]
+            wire.send({"state": found.state, "verdicts": verdicts, "why": found.why})
         else:
             check = try_task(host, asked["task"], asked["options"], trainable=asked["trainable"])
             wire.send({"check": list(check)})
 
 
 def _calibrated(host: PluginHost, asked: Mapping[str, Any], wire: Wire) -> Cases:
-    """Return what came of a task's cases, the verdicts as data."""
+    """Return what came of a task's cases."""
     try:
         found = calibrate(
             host,
@@ -52,7 +54,7 @@ def _calibrated(host: PluginHost, asked: Mapping[str, Any], wire: Wire) -> Cases
         return Cases("failed", why=f"{err} {err.hint}".strip())
     except (Exception, SystemExit) as err:  # noqa: BLE001 - whatever a suite raises is why its cases have no verdict
         return Cases("failed", why=f"{type(err).__name__}: {err}")
-    return Cases("measured", tuple(verdict.model_dump(mode="json") for verdict in found))  # type: ignore[arg-type]  # for the wire
+    return Cases("measured", tuple(found))
 
 
 if __name__ == "__main__":
