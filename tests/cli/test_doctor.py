@@ -17,6 +17,20 @@ def rows(done: CompletedProcess[str]) -> dict[str, dict[str, object]]:
     return {row["name"]: row for row in json.loads(done.stdout)["checks"]}
 
 
+QUIET = """
+from tracebench_core.hookspecs import hookimpl
+from pydantic import BaseModel
+from tracebench_core.specs import TaskSpec
+
+class Options(BaseModel):
+    agent: str = "chatty"
+
+@hookimpl
+def tracebench_tasks():
+    return [TaskSpec(name="ask", title="Ask", loader="quiet:Ask", uses_model=True, modelless={"agent": ("nop",)}, options="quiet:Options")]
+"""
+
+
 def test_without_a_config_nothing_but_the_machine_is_needed(cli: Cli) -> None:
     done = cli("doctor", "--json", env=CORE_ONLY)
 
@@ -81,13 +95,33 @@ def test_what_is_there_is_ok(cli: Cli, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
         (tmp_path / "c.yaml").write_text(
-            f"mode: real\ntasks: [internal:all]\ntrainers: [NoOp]\nllm: {{base_url: '{url}', api_key_env: MY_KEY}}\n"
+            f"mode: real\ntasks: [internal:all]\ntrainers: [BestOfN]\nllm: {{base_url: '{url}', api_key_env: MY_KEY}}\n"
         )
 
         done = cli("doctor", "--config", "c.yaml", "--json", env={**CORE_ONLY, "MY_KEY": "k"})
 
     assert done.returncode == 0, done.stdout
     assert rows(done)[f"endpoint {url}"]["value"] == "takes connections"
+
+
+def test_no_key_is_asked_for_where_no_model_is_asked(cli: Cli, plugin_path: Install, tmp_path: Path) -> None:
+    """Task `ask` asks a model unless its option `agent` says otherwise, as agents without a model do."""
+    env = plugin_path("quiet", QUIET, group="tracebench", entry="quiet", target="quiet")
+    (tmp_path / "c.yaml").write_text("""mode: real
+llm: {provider: openai, model: gpt-x}
+trainers: [NoOp]
+tasks: [{id: "quiet:ask", eval_kwargs: {agent: nop}}]
+""")
+    (tmp_path / "d.yaml").write_text(
+        (tmp_path / "c.yaml").read_text(encoding="utf-8").replace("nop", "chatty"), encoding="utf-8"
+    )
+    without = {name: value for name, value in env.items() if name != "OPENAI_API_KEY"}
+
+    quiet, chatty = (rows(cli("doctor", "--config", name, "--json", env=without)) for name in ("c.yaml", "d.yaml"))
+
+    assert "key OPENAI_API_KEY" not in quiet
+    assert quiet["models"]["value"] == "no task and no trainer of this config asks one"
+    assert chatty["key OPENAI_API_KEY"]["ok"] is False
 
 
 def test_a_broken_plugin_is_told(cli: Cli, plugin_path: Install) -> None:

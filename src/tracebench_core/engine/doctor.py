@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from packaging.requirements import Requirement as Dependency
 
 from tracebench_core import temporary
+from tracebench_core.engine.plan import make_plan
 from tracebench_core.engine.providers import served, settle_providers
 from tracebench_core.engine.pythons import list_pythons
 from tracebench_core.errors import RunDirError, TraceBenchError
@@ -62,8 +63,12 @@ def diagnose(config: RunConfig | None = None, *, host: PluginHost | None = None)
     if host is not None:
         rows += [*_plugins(host), *_pythons(host), *_commands(host)]
     if config is not None and host is not None:
-        settled = settle_providers(config, host)
-        rows += [*_models(settled), *_served(settled, host), *_selection(config, host)]
+        if _asks_models(config, host):
+            settled = settle_providers(config, host)
+            rows += [*_models(settled), *_served(settled, host)]
+        else:
+            rows.append(Diagnosis("models", ok=True, value="no task and no trainer of this config asks one"))
+        rows += _selection(config, host)
     elif config is not None:
         rows += [*_models(config)]
     return rows
@@ -246,6 +251,14 @@ def _commands(host: PluginHost) -> Iterator[Diagnosis]:
         missing = unmet_requirement((requirement,)) is not None
         value = f"{'not found' if missing else shutil.which(requirement.name) or 'not needed'}, for {', '.join(sorted(plugins))}"
         yield Diagnosis(f"command {Path(requirement.name).name}", not missing, value, requirement.hint)
+
+
+def _asks_models(config: RunConfig, host: PluginHost) -> bool:
+    """Say whether a job of a config asks a model; of one that cannot be expanded, which is told elsewhere, that one might."""
+    try:
+        return make_plan(config, host, environ=os.environ).asks_models
+    except TraceBenchError:
+        return True
 
 
 def _models(config: RunConfig) -> Iterator[Diagnosis]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tracebench_kernelbench.problem import Array, Problem
 
-_ROWS, _MOST = 4096, 65
+_ROWS, _MOST = 8192, 65
 
 
 def _spmv(start: np.ndarray, column: np.ndarray, value: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -33,7 +33,7 @@ PROBLEMS = (
         output=Array("out", (_ROWS,)),
         reference=_spmv,
         flops=2 * _ROWS * _MOST / 2,
-        source="""enum { ROWS = 4096 };
+        source="""enum { ROWS = 8192 };
 
 void kernel(const int* start, const int* column, const float* value, const float* x, float* out) {
   for (int i = 0; i < ROWS; i++) {
