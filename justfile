@@ -60,6 +60,10 @@ notebooks *names:
 broken-configs:
     {{bin}}/python benchmarks/broken_configs.py
 
+# write the tables of calibrations that this machine saw into the pages of the suites
+calibrations *suites:
+    {{bin}}/python docs/register/calibrations.py "$@"
+
 # write the register of plugins
 register:
     {{bin}}/python docs/register/render.py

@@ -131,5 +131,5 @@ def test_nothing_that_was_seen_is_lost_when_it_is_interrupted(rude: Mapping[str,
     assert process.returncode == 130
     assert "What 1 task came to is kept; the others were not measured." in err
     assert "internal" not in out
-    (kept,) = (tmp_path / "state" / "trace-bench" / "calibrations").iterdir()
+    (kept,) = list((tmp_path / "state" / "trace-bench" / "calibrations").iterdir())
     assert json.loads(kept.read_text())[0]["task"] == "rude:fine"
