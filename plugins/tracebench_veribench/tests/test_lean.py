@@ -16,8 +16,10 @@ from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.sandbox import LocalSandbox
 from tracebench_veribench.attacks.corpus import LEAN_PROGRAM, LEAN_REFERENCE, Attack, lean_attacks
+from tracebench_veribench.discovery import catalog
 from tracebench_veribench.discovery.rows import build_problem
 from tracebench_veribench.discovery.verina import read_problem
+from tracebench_veribench.lean.calibrations import families
 from tracebench_veribench.lean.declarations import find_counterparts
 from tracebench_veribench.lean.environment import LeanEnvironment
 from tracebench_veribench.lean.gate import find_violations
@@ -25,6 +27,7 @@ from tracebench_veribench.lean.problem import LeanProblem
 from tracebench_veribench.lean.questions import write_questions
 from tracebench_veribench.lean.statements import find_theorems, is_trivial
 from tracebench_veribench.lean.verifying import verify
+from tracebench_veribench.replies import extract_file
 
 REFERENCE = "def double (n : Nat) : Nat := n + n\n\ntheorem double_add (n : Nat) : double n = n + n := by\n  rfl\n"
 PROBLEM = LeanProblem(
@@ -357,3 +360,20 @@ def test_the_open_regions_of_a_given_file_hold_no_premises(region: str, lie: str
     assert verify(problem, answer, lean).status == "invalid"
     assert problem.reference.count("sorry") == 2
     assert "SECRET" not in problem.reference
+
+
+@pytest.mark.parametrize("kind", ["file/", ""])
+def test_what_a_problem_of_verina_is_calibrated_by_is_refused_without_a_lean(tmp_path: Path, kind: str) -> None:
+    make_verina(tmp_path)
+    catalog.configure({"root": tmp_path})
+    problem = catalog.find_problems().problems["verina_basic_7"]
+    task: Any = None
+    cases = list(families(f"{kind}verina_basic_7", task))
+
+    for case in cases:
+        answer = case.values["file"] if kind else extract_file(case.replies[""], "lean")  # type: ignore[index]
+        feedback = verify(problem, str(answer), Held(None, {})).feedback()  # type: ignore[arg-type]
+        assert feedback.status == "invalid", case.name
+        assert case.words in feedback.text, (case.name, feedback.text)
+    assert {case.kind for case in cases} == {"refused"}
+    assert len(cases) >= 9

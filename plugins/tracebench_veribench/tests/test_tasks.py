@@ -158,5 +158,5 @@ def test_in_lean_only_a_problem_with_a_proven_reference_shows_that_a_real_lean_w
 
     assert kinds("insertion_sort") == ["gold", "forged", "forged", "forged", "forged"]
     assert kinds("file/insertion_sort") == ["gold", "known", "order", "forged", "forged", "forged", "forged"]
-    assert kinds("file/verina_basic_7") == []
+    assert {*kinds("file/verina_basic_7")} == {"refused"}
     catalog.configure({})

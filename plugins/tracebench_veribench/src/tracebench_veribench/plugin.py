@@ -72,6 +72,8 @@ def _specs(number: int, name: str, problem: LeanProblem) -> tuple[TaskSpec, Task
         if problem.theorems
         else " The source states no theorems: whatever the file proves counts, if it says anything."
     )
+    if problem.skeleton:
+        coverage += " No proof of it is published: what must be refused is all that it can be calibrated by."
     shared: dict[str, Any] = {
         "description": f"From {problem.source}.{coverage}",
         "version": TaskVersion(comparability=2),

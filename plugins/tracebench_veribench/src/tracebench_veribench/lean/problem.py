@@ -77,8 +77,12 @@ def fill(skeleton: str, answer: str) -> str | None:
 def unfinished(skeleton: str) -> str:
     """Return the skeleton with `sorry` for code and proof: a file that compiles, and says what is to be stated."""
     parts = {name: "sorry" if name in {"code", "proof"} else "" for name in FILLED}
-    marked = "\n".join(f"{_START}{name}\n  {part}\n{_END}{name}" for name, part in parts.items())
-    return fill(skeleton, marked) or skeleton
+    return fill(skeleton, answering({name: f"  {part}" for name, part in parts.items()})) or skeleton
+
+
+def answering(regions: Mapping[str, str]) -> str:
+    """Return an answer that fills these regions."""
+    return "\n".join(f"{_START}{name}\n{text}\n{_END}{name}" for name, text in regions.items())
 
 
 def closes_its_regions(answer: str) -> bool:
