@@ -262,3 +262,26 @@ def test_a_timed_task_is_calibrated_first_and_not_scored_where_that_does_not_pas
     assert "[OK] mine:right: calibrated here on" in checked.stdout
     assert "[FAIL] mine:unsteady: its calibration did not pass" in checked.stdout
     assert "calibrated here on" in cli("list-tasks", "mine:steady", env=mine).stdout
+
+
+def test_a_timed_task_without_a_known_figure_is_not_scored_and_one_with_nothing_to_time_is_calibrated_by_all_its_cases(
+    cli: Cli, plugin_path: Install, tmp_path: Path
+) -> None:
+    more = '"untold": [], "interpreted": [case("one", "gold", expected=1.0)],'
+    suite = SUITE.replace('"none": [],', f'"none": [],{more}').replace(
+        "none, scaled =", "none, untold, interpreted, scaled ="
+    )
+    suite = suite.replace("TIMED = {", 'TIMED = {"untold", "interpreted", ')
+    env = {"TRACEBENCH_PLUGINS": "mine", "XDG_STATE_HOME": str(tmp_path / "state")}
+    env |= plugin_path("mine", suite, group="tracebench", entry="mine", target="mine")
+    (tmp_path / "c.yaml").write_text(
+        'run_id: r\ntasks: ["mine:untold", "mine:interpreted"]\ntrainers: [NoOp]\n', encoding="utf-8"
+    )
+
+    done = cli("run", "--config", "c.yaml", env=env)
+
+    shown = json.loads(cli("show", "runs/r", "--json", env=env).stdout)["jobs"]
+    jobs = {job["task_id"]: job for job in shown}
+    assert (jobs["mine:interpreted"]["status"], jobs["mine:interpreted"]["calibration"]) == ("ok", "here"), done.stderr
+    assert (jobs["mine:untold"]["status"], jobs["mine:untold"]["calibration"]) == ("skipped", "never")
+    assert "never calibrated: it offers no case" in jobs["mine:untold"]["stop_reason"]

@@ -63,16 +63,21 @@ class Instruments:
             if found.place != "here":
                 refusal = self._calibrate(task_id, spec, options, trials)
                 found = standing(self._host, task_id, spec, options)
-            refusal = refusal or refusal_of(found)
+            refusal = refusal or refusal_of(found) or (found.words if found.calibrated == "never" else "")
             if refusal and self._plan.config.uncalibrated == "score":
                 log.warning("%s is scored although %s", task_id, refusal)
                 refusal = ""
         return Instrument(judge_of(self._host, task_id, spec), found.calibrated, refusal)
 
     def _calibrate(self, task_id: str, spec: TaskSpec, options: Mapping[str, Any], trials: Trials) -> str:
-        """Measure the cases that decide whether a timed task may be scored here; return why they could not be measured."""
+        """Measure the cases that decide whether a timed task may be scored here; return why they could not be measured.
+
+        Where its options leave nothing to be timed, as an interpreter does, all of its cases are measured.
+        """
         log.warning("%s is timed: calibrating it, once on this machine", task_id)
         told = trials.calibrate(task_id, options, kinds=TIMED_KINDS)
+        if told.state == "measured" and not told.verdicts:
+            told = trials.calibrate(task_id, options, kinds=())
         if told.state != "measured":
             return f"it could not be calibrated: {told.why}"
         if not keep(self._host, task_id, spec, options, told.verdicts):
