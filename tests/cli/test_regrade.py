@@ -27,14 +27,21 @@ class Near:
 
 class Asks(Near):
     def run(self, values, example, context):
-        return float(len(context.complete([{"role": "user", "content": "?"}])[0].text) * 0)
+        said = context.complete([{"role": "user", "content": ASKED + example.id}], temperature=0.5)[0].text
+        return float(values["x"]) + len(said)
+
+class Opens(Near):
+    def run(self, values, example, context):
+        return float(values["x"]) + len(context.endpoint().model)
 
 SCALE = 1.0
+ASKED = "Say something of "
 @hookimpl
 def tracebench_tasks():
     version = TaskVersion(comparability=1)
     near = TaskSpec(name="near", loader="mine:Near", title="near", version=version)
-    return [near, TaskSpec(name="asks", loader="mine:Asks", title="asks", uses_model=True)]
+    asking = [TaskSpec(name=n.lower(), loader=f"mine:{n}", title=n, uses_model=True) for n in ("Asks", "Opens")]
+    return [near, *asking]
 """
 CONFIG = """
 tasks: ['mine:near', 'mine:asks']
@@ -110,8 +117,39 @@ def test_one_judge_makes_runs_of_two_versions_comparable(cli: Cli, env: Mapping[
 def test_what_cannot_be_scored_again_says_why(cli: Cli, env: Mapping[str, str]) -> None:
     asks = cli("regrade", "first", "--task", "mine:asks", env=env)
     assert asks.returncode == 1
-    assert "trace-bench replay RUN" in asks.stdout
+    assert "it asks a model, whose answers are needed" in asks.stdout
+    assert "was not recorded" in asks.stdout
     assert "4 of 4 jobs could not be scored again; their scores stay as they were." in asks.stderr
 
     unknown = cli("regrade", "first", "--task", "mine:neer", env=env)
     assert (unknown.returncode, "Did you mean `mine:near`?" in unknown.stderr) == (2, True)
+
+
+RECORDED = ["-o", "tasks=[mine:asks, mine:opens]", "-o", "llm.record=true", "-o", "run_id=kept"]
+
+
+def test_a_task_that_asks_a_model_is_scored_again_with_the_answers_that_were_recorded(
+    cli: Cli, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    module = tmp_path / "site" / "mine.py"
+    assert cli("run", "--config", "c.yaml", *RECORDED, env=env).returncode == 0
+    module.write_text(module.read_text().replace("SCALE = 0.5", "SCALE = 0.25"))
+
+    told = json.loads(cli("regrade", "kept", "--task", "mine:asks", "--json", env=env).stdout)["jobs"]
+    assert len(told) == 4
+    for job in told:
+        result = json.loads((tmp_path / "runs/kept/jobs" / job["job_id"] / "results.json").read_text())
+        scored = {(event["what"], event["split"]): event["score"] for event in job["scored"]}
+        assert result["score_test"] < 0  # a model said more than three letters
+        assert scored["best", "train"] == pytest.approx(result["score_val_best"] / 2)
+        assert scored["best", "test"] == pytest.approx(result["score_test"] / 2)
+    assert cli("fsck", "kept", env=env).returncode == 0
+
+    module.write_text(module.read_text().replace("Say something", "Say nothing"))
+    otherwise = cli("regrade", "kept", "--task", "mine:asks", env=env)
+    assert otherwise.returncode == 1
+    assert "asks a model what it was not asked when the run was scored" in otherwise.stdout
+
+    opens = cli("regrade", "kept", "--task", "mine:opens", env=env)
+    assert opens.returncode == 1
+    assert "through an address, whose calls cannot be told apart again" in opens.stdout

@@ -15,11 +15,12 @@ from tracebench_core.engine.job import JobContext
 from tracebench_core.engine.models import NoModels
 from tracebench_core.engine.opening import load_aggregate
 from tracebench_core.engine.plan import Plan
+from tracebench_core.engine.recorded import Recorded
 from tracebench_core.engine.recorder import Recorder
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import RunDirError, TraceBenchError
 from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_core.specs import JobOrder, JobSpec, TaskSpec
-from tracebench_core.specs.events import DataKnown, Event, Flagged, Scored
+from tracebench_core.specs.events import DataKnown, Event, Flagged, LLMCall, Scored
 from tracebench_core.specs.regrade import Regrade
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.eventlog import read_events
@@ -49,10 +50,9 @@ def why_not(spec: TaskSpec) -> str:
     """Return why the candidates of a task cannot be scored again here; nothing where they can."""
     if reason := Catalog.availability(spec):
         return reason
-    if spec.uses_model:
-        return "it asks a model: `trace-bench replay RUN` measures again with the answers that were recorded"
     if spec.environments:
-        return "it stands on environments: run it again"
+        named = ", ".join(f"`{name}`" for name in spec.environments)
+        return f"it is measured in environments ({named}), whose state at the time is not kept: only a new run can measure it"
     return ""
 
 
@@ -76,12 +76,19 @@ def _scored_again(
         evaluation_retries=plan.config.evaluation_retries,
     )
     own = layout.job(job.job_id)
-    trained = takewhile(lambda e: not isinstance(e, Scored | DataKnown), read_events(own).events)
+    known = read_events(own).events
+    models: NoModels = NoModels()
+    if spec.uses_model:
+        try:
+            models = Recorded(layout.path, job.job_id, [e for e in known if isinstance(e, LLMCall)])
+        except RunDirError as err:
+            return (), {}, f"it asks a model, whose answers are needed: {err}"
+    trained = takewhile(lambda e: not isinstance(e, Scored | DataKnown), known)
     so_far = JobSoFar(trained, find=lambda _name: load_aggregate(host, spec))
     with temporary.scratch_folder() as folder:
         context = JobContext(
             host=host,
-            models=NoModels(),
+            models=models,
             recorder=recorder,
             sandbox=sandbox,
             workdir=folder / "work",
@@ -95,5 +102,7 @@ def _scored_again(
             return (), {}, f"{type(err).__name__}: {err}"
         finally:
             sandbox.close()
+    if isinstance(models, Recorded) and models.missed:
+        return (), {}, models.missed
     flags = {event.name: event.reason for event in events if isinstance(event, Flagged)}
     return tuple(event for event in events if isinstance(event, Scored)), flags, ""
