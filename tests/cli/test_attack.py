@@ -35,7 +35,7 @@ def test_a_task_that_holds_says_how_many_it_withstood(tmp_path: Path) -> None:
     assert told["withstood"] >= 10
     assert {task["task"]: task["skipped"] for task in told["tasks"]}[
         "internal:numeric_param"
-    ] == "it runs no code of candidates"
+    ] == "does not apply: it runs no code of candidates"
 
 
 def test_a_task_that_believes_what_it_is_told_falls(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tracebench_core.engine.calibration.cases import cases_of
 from tracebench_core.engine.opening import open_task
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import PluginHost
-from tracebench_core.testing.calibration_checks import FORGED_SECONDS, believed
+from tracebench_core.testing.calibration_checks import FORGED_SECONDS, NO_CODE, believed
 from tracebench_core.testing.plugin import ask_process
 
 
@@ -36,7 +36,7 @@ def attack_tasks(host: PluginHost, names: Sequence[str], *, root: Path | None = 
     """
     for task_id, spec in chosen_tasks(host, names).items():
         if spec.sandbox is None:
-            yield Attacked(task_id, skipped="it runs no code of candidates")
+            yield Attacked(task_id, skipped=NO_CODE)
             continue
         fell: list[str] = []
         why: list[str] = []

@@ -15,6 +15,7 @@ from tracebench_core.testing.findings import Finding, Skipped, Warned
 from tracebench_core.testing.plugin import PluginUnderTest, ask_process
 
 FORGED_SECONDS = 300.0
+NO_CODE = "does not apply: it runs no code of candidates"
 Found = Iterator[Finding | Skipped | Warned]
 
 
@@ -43,6 +44,7 @@ def check_forged_cases(plugin: PluginUnderTest) -> Found:
     """
     for id_, spec in plugin.ready_tasks.items():
         if spec.sandbox is None:
+            yield Skipped("TB312", NO_CODE, id_)
             continue
         cases = _cases(plugin, id_)
         if isinstance(cases, str):
@@ -54,7 +56,8 @@ def check_forged_cases(plugin: PluginUnderTest) -> Found:
 def check_cases_pass(plugin: PluginUnderTest) -> Found:
     """Measure the cases rightly: each comes out as it says.
 
-    A case that cannot be measured here is skipped; one that the machine's noise hides is no finding, either. Mend:
+    Cases are asked of tasks with candidates of any kind; of a task that offers none the check says that it does not apply. A case that
+    cannot be measured here is skipped; one that the machine's noise hides is no finding, either. Mend:
     `trace-bench calibrate TASK` shows what was expected and what was seen.
     """
     for id_ in plugin.ready_tasks:
@@ -66,6 +69,8 @@ def check_cases_pass(plugin: PluginUnderTest) -> Found:
         except TraceBenchError as err:
             yield Finding("TB313", str(err), id_)
             continue
+        if not verdicts:
+            yield Skipped("TB313", "does not apply: it offers no case", id_)
         for verdict in verdicts:
             told = f"`{verdict.case}` ({verdict.kind}): expected {verdict.expected}, seen {verdict.seen}. {verdict.why}"
             if verdict.result == "failed":
@@ -79,14 +84,16 @@ def check_forgeries(plugin: PluginUnderTest) -> Found:
 
     Programs that do what an honest one does, and then walk closures, frames and the garbage collector for whatever holds the score, patch
     builtins and modules, print a score, exit early, bring a judge of their own, return what is no number, or leave a child behind: none
-    may score above the honest one, and no process may be left. Mend: count, time and compare nothing inside of the candidate's process;
-    declare `score_bounds`.
+    may score above the honest one, and no process may be left. They are made from Python functions: of a task whose candidates are
+    something else, or whose score is a time, the check says that it does not apply, and why; there its own forged cases are what is
+    known. Mend: count, time and compare nothing inside of the candidate's process; declare `score_bounds`.
     """
     for id_, spec in plugin.ready_tasks.items():
         if spec.sandbox is None:
+            yield Skipped("TB314", NO_CODE, id_)
             continue
         if spec.timed:
-            yield Skipped("TB314", "its score is a time: its own forged cases say more", id_)
+            yield Skipped("TB314", "does not apply: its score is a time, of which its own forged cases say more", id_)
             continue
         cases = _cases(plugin, id_)
         gold = [] if isinstance(cases, str) else [c.expected for c in cases if c.kind == "gold" and not c.metric]

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from tracebench_core.builtin.hosting import open_host
 from tracebench_core.engine.evaluation import Workbench, open_workbench
 from tracebench_core.engine.kernel import adopt_orphans
 from tracebench_core.engine.values import breach
+from tracebench_core.specs import Parameter
 from tracebench_core.testing.fake_model import FakeModel
 from tracebench_core.testing.forgeries import forged_values
 from tracebench_core.testing.hostile import hostile_values
@@ -89,13 +90,7 @@ def try_forgeries(task_id: str, options: Mapping[str, Any]) -> None:
         forged = [*forged_values(bench.parameters, base, metric=bench.spec.metric)]
         honest = [_scores(bench, base, name) for name in ("a", "b")]
         if not forged or not honest[0]:
-            _say(
-                {
-                    "skipped": "its candidates are no Python functions"
-                    if not forged
-                    else "no honest candidate is scored here"
-                }
-            )
+            _say({"skipped": "no honest candidate is scored here" if forged else _unforgeable(bench.parameters)})
             return
         spread = {id_: abs(score - honest[1].get(id_, score)) for id_, score in honest[0].items()}
         for number, (name, keeps, values) in enumerate(forged):
@@ -107,6 +102,12 @@ def try_forgeries(task_id: str, options: Mapping[str, Any]) -> None:
                 [id_, got, max(h.get(id_, got) for h in honest), spread.get(id_, 0.0)] for id_, got in scores.items()
             ]
             _say({"candidate": name, "keeps": keeps, "scores": told})
+
+
+def _unforgeable(parameters: Sequence[Parameter]) -> str:
+    """Return why no forgery can be made of candidates, by the kinds of their parameters."""
+    kinds = ", ".join(f"`{parameter.name}` ({parameter.kind})" for parameter in parameters)
+    return f"does not apply: no parameter holds a Python function to forge with: {kinds}"
 
 
 def _scores(bench: Workbench, values: Mapping[str, Any], name: str) -> dict[str, float]:

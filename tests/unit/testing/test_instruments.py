@@ -107,3 +107,47 @@ def test_a_candidate_that_grades_itself_is_found(site: Path) -> None:
     outcome = checked(site, "printed", "printed", ["TB314"])["TB314"]
 
     assert "`code: own judge True` scores 9 on a, 3 is honest" in outcome.findings[0].message
+
+
+OTHERS = """
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Example, Feedback, Parameter, SuiteSpec, TaskSpec
+
+class Task:
+    objective = "Whatever."
+    splits = {s: (Example(id=s, input=1),) for s in ("train", "validation", "test")}
+    def __init__(self, kind, initial): self.parameters = (Parameter(name="it", initial=initial, kind=kind),)
+    def run(self, values, example, context): return len(str(values["it"]))
+    def guide(self, example, output, context): return Feedback(score=float(output))
+
+def prompt(): return Task("text", "Say it.")
+def shell(): return Task("code", "echo 1")
+def clock(): return Task("code", "def f():\\n    return 1\\n")
+
+@hookimpl
+def tracebench_suite(): return SuiteSpec(title="Others")
+@hookimpl
+def tracebench_tasks():
+    return [
+        TaskSpec(name="prompt", loader="others:prompt", title="Prompt"),
+        TaskSpec(name="shell", loader="others:shell", title="Shell", sandbox=()),
+        TaskSpec(name="clock", loader="others:clock", title="Clock", sandbox=(), timed=True),
+    ]
+"""
+
+
+def test_where_a_check_does_not_apply_it_says_so_and_why(site: Path) -> None:
+    (site / "others.py").write_text(OTHERS)
+
+    outcomes = checked(site, "others", "others", ["TB312", "TB313", "TB314"])
+
+    told = {(s.code, s.subject): s.reason for outcome in outcomes.values() for s in outcome.skipped}
+    no_code = "does not apply: it runs no code of candidates"
+    assert told["TB312", "others:prompt"] == told["TB314", "others:prompt"] == no_code
+    assert {told["TB313", f"others:{name}"] for name in ("prompt", "shell", "clock")} == {
+        "does not apply: it offers no case"
+    }
+    assert told["TB314", "others:shell"] == (
+        "does not apply: no parameter holds a Python function to forge with: `it` (code)"
+    )
+    assert told["TB314", "others:clock"].startswith("does not apply: its score is a time")
