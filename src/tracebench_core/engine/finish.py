@@ -225,6 +225,8 @@ class Reading:
         result = self._reducer.result()
         write_job_meta(layout, self._job, status=result.status)
         write_result(layout, result, durable=False)
+        if result.status != "unscored":
+            files.remove(layout.scoring)
         return result
 
 

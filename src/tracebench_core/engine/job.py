@@ -31,6 +31,7 @@ from tracebench_core.engine.opening import (
 from tracebench_core.engine.problem import MeteredProblem
 from tracebench_core.engine.recorder import Recorder
 from tracebench_core.engine.reuse import open_reuse
+from tracebench_core.engine.scored_before import open_scored_before
 from tracebench_core.engine.service import EvaluationService
 from tracebench_core.engine.setup import Setup
 from tracebench_core.errors import (
@@ -252,6 +253,7 @@ def open_service(
         check=meter.check if meter is not None else None,
         on_control=control,
         reuse=open_reuse(order) if opened.spec.deterministic and meter is not None else None,
+        before_this=open_scored_before(order, opened.spec) if meter is None else None,
     )
 
 

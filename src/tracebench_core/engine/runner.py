@@ -32,6 +32,7 @@ from tracebench_core.engine.trainings import Trainings
 from tracebench_core.errors import UNWRITABLE, RunDirError
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import Axis, JobOrder, JobResult, JobSpec, JobStatus, Resume
+from tracebench_core.store import files
 from tracebench_core.store.commit import commit
 from tracebench_core.store.disk import disk_errors_explained
 from tracebench_core.store.index import write_files_index
@@ -214,6 +215,7 @@ class Runner:
                     log.warning("job %s is run again: its template or its sandbox server died under it", job.job_id)
                     self._control.ended(job.job_id, finished=False)
                     self._settle_account(job, None)
+                    files.remove(self._layout.job(job.job_id).scoring)  # a death may have passed for a measurement
                     again.append(job)
                 elif trainings.is_scored_again(end):
                     self._control.ended(job.job_id, finished=False)
@@ -259,7 +261,8 @@ class Runner:
             with self._telling:
                 journal.job_started(job.job_id, is_trained=trained is not None)
                 self._reporter.job_started(job)
-            order = around.order(job, trained, relatives=self._relatives.get(job.job_id, ()))
+            secret = journal.secret(f"scoring {job.job_id}")
+            order = around.order(job, trained, relatives=self._relatives.get(job.job_id, ()), secret=secret)
             self._control.started(job.job_id)
             yield order
         if held_back:
@@ -320,7 +323,10 @@ class Runner:
         records = [EndRecord(job.job_id, stored.result.status, stored.digest) for job, stored in finished]
         commit(self._layout, records, journal=journal)
         for job, stored in finished:
-            around.release(job)
+            if (
+                stored.result.status != "unscored"
+            ):  # whose scoring goes on in its account, and has been answered already
+                around.release(job)
             self._take(job, stored.result, tables=tables)
         tables.maybe_write(time.monotonic())
 

@@ -21,6 +21,7 @@ from tracebench_core.engine.bounded import Gate, Overdue, bounded
 from tracebench_core.engine.context import EvaluationContext, Shared, evaluation_name
 from tracebench_core.engine.evaluate import Failure, attempt, classify, overdue, possible, score
 from tracebench_core.engine.reuse import Reuse
+from tracebench_core.engine.scored_before import ScoredBefore, key_of
 from tracebench_core.engine.values import breach
 from tracebench_core.errors import BrokenTaskError
 from tracebench_core.ids import derive_seed
@@ -73,12 +74,14 @@ class EvaluationService:
         check: Callable[[], None] | None = None,
         on_control: Callable[[Candidate, ExampleResult], None] | None = None,
         reuse: Reuse | None = None,
+        before_this: ScoredBefore | None = None,
     ) -> None:
         """`reuse` holds what earlier attempts have measured of a deterministic task; without it none of them is looked at.
 
         `before` is called ahead of each attempt, and `check` when a context asks whether to go on; both may raise.
 
-        `on_control` is told what was measured only to judge a failure.
+        `on_control` is told what was measured only to judge a failure. `before_this` holds what a scoring measured that was cut short,
+        and keeps what this one does.
         """
         self._task = task
         self._guide = guide
@@ -91,6 +94,7 @@ class EvaluationService:
         self._check = check
         self._on_control = on_control
         self._reuse = reuse
+        self._before_this = before_this
         self._batch = getattr(task, "run_batch", None)
         self._met: Counter[tuple[str, str, Phase]] = Counter()
         self._known: dict[tuple[str, str], ExampleResult] = {}
@@ -125,7 +129,7 @@ class EvaluationService:
             number = self._met[key]
             self._met[key] = number + 1
             work = Work(candidate, example, split, phase, number, 0 if same_seed else number)
-            known = None if repeat or phase == "scoring" else self._remembered(work)
+            known = self._scored_before(work) if phase == "scoring" else None if repeat else self._remembered(work)
             if known is None:
                 works.append(work)
                 found.append(None)
@@ -151,6 +155,17 @@ class EvaluationService:
             if known is not None:
                 self._known[work.candidate.id, work.example.id] = known
         return known
+
+    def _scored_before(self, work: Work) -> ExampleResult | None:
+        found = self._before_this.find(self._place(work)) if self._before_this is not None else None
+        if found is not None and work.candidate.id == self._initial.id:
+            self._sound[work.example.id] = True
+        return found
+
+    def _place(self, work: Work) -> str:
+        """Return what stands for an evaluation of scoring."""
+        seed = self._seed_of(work)
+        return key_of(work.candidate, work.example, split=work.split, repeat=work.repeat, seed=seed)
 
     def _key(self, work: Work) -> str:
         """Return what stands for a first evaluation of training on the train split; empty for any other."""
@@ -273,6 +288,8 @@ class EvaluationService:
             seconds=time.perf_counter() - started,
             raised=found.raised if isinstance(found, Failure) else None,
         )
+        if self._before_this is not None and not asked:
+            self._before_this.keep(self._place(work), result)
         if feedback.status != "not_measured":
             if work.candidate.id == self._initial.id:
                 self._sound[work.example.id] = True

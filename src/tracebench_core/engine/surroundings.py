@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
@@ -72,6 +73,9 @@ class Surroundings:
     ) -> None:
         """`reuse`: of a recorded run, jobs that run again go through their finished calls without paying again."""
         self._plan = plan
+        self._own_secret = secrets.token_hex(
+            16
+        )  # where a sandbox dies with the runner, its death may pass for a measurement
         self._reuse = reuse
         self._host = host
         self._layout = layout
@@ -139,8 +143,18 @@ class Surroundings:
             plugins=config.plugins,
         )
 
-    def order(self, job: JobSpec, trained: TrainedRecord | None = None, *, relatives: tuple[str, ...] = ()) -> JobOrder:
-        """Return a job's order, of a training that is over that of its scoring; `relatives` may lend it measurements."""
+    def order(
+        self,
+        job: JobSpec,
+        trained: TrainedRecord | None = None,
+        *,
+        relatives: tuple[str, ...] = (),
+        secret: str = "",
+    ) -> JobOrder:
+        """Return a job's order, of a training that is over that of its scoring; `relatives` may lend it measurements.
+
+        `secret` keys what its scoring keeps for another in its place, with this runner or one that follows it.
+        """
         config = self._plan.config
         access = None
         if self._gateway is not None:
@@ -166,6 +180,7 @@ class Surroundings:
             sealed=Sealed(
                 salts={split: salt for split, salt in salts.items() if split == "test"},
                 keys=access.scoring_keys if access else {},
+                record=f"{secret} {self._own_secret if server else ''}",
             ),
             eval_workers=config.eval_workers,
             sandbox=config.sandbox,

@@ -29,6 +29,8 @@ class Sealed(Spec):
     salts: dict[Split, str] = {}
     keys: dict[Role, str] = {}
     """The gateway's, for the calls of scoring."""
+    record: str = ""
+    """What keys the measurements that a scoring keeps for one in its place."""
 
 
 class JobOrder(Spec):
@@ -40,6 +42,8 @@ class JobOrder(Spec):
     """The job's keys to the gateway; None when the run has no gateway."""
     salts: dict[Split, str] = {}
     """What generated instances are drawn from, of the splits that this process may hold; a split without one is public."""
+    record: str = Field(default="", repr=False)
+    """For `score`: what keys the measurements that it keeps; empty where it keeps none."""
     sealed: Sealed = Field(default=Sealed(), exclude=True, repr=False)
     """Left out of the order's JSON, so that no process that trains is ever given it; `for_scoring` adds it to what scoring is given."""
     eval_workers: int = 1
@@ -100,7 +104,14 @@ class JobOrder(Spec):
             keys = {role: {**access["keys"][role], "scoring": key} for role, key in self.sealed.keys.items()}
             access = {**access, "keys": access["keys"] | keys}
         salts = self.salts | self.sealed.salts
-        changed = {"phase": "score", "ended": ended, "is_anew": is_anew, "access": access, "salts": salts}
+        changed = {
+            "phase": "score",
+            "ended": ended,
+            "is_anew": is_anew,
+            "access": access,
+            "salts": salts,
+            "record": self.sealed.record,
+        }
         return self.model_copy(update=changed)
 
 

@@ -109,6 +109,10 @@ class Journal:
         self._log.sync()
         self._chain.accepted()
 
+    def secret(self, purpose: str) -> str:
+        """Return a secret for one purpose of the run that follows from the journal's key: whoever continues the run has the same."""
+        return self._chain.secret(purpose)
+
     def close(self) -> None:
         """Close the journal. Idempotent."""
         self._log.close()

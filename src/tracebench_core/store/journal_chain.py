@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -39,6 +41,7 @@ class Chain:
     def __init__(self, layout: RunLayout, path: Path) -> None:
         self._layout, self._name = layout, path.name
         seen = last_seen(layout, path.name)
+        self._own_secret = secrets.token_bytes(32)
         self._keys = seen.keys if seen is not None else tuple(_keys_told(path))
         last = _last_sound_lines(path)
         self._key = _present_key(path, self._keys, last)
@@ -76,6 +79,11 @@ class Chain:
         """Go on behind a line."""
         self.next += 1
         self._head = digest_of(line)
+
+    def secret(self, purpose: str) -> str:
+        """Return what follows from the key for one purpose; of a journal without a key it ends with this process."""
+        key = self._key.secret if self._key is not None else self._own_secret
+        return hmac.digest(key, purpose.encode(), "sha256").hex()
 
     def closed(self, *, anew: bool = False) -> None:
         """Keep how far the journal has come. A journal that lost what was known of it is not taken for whole, unless `anew`."""

@@ -49,6 +49,11 @@ class JobLayout:
         return self.path / "results.json"
 
     @property
+    def scoring(self) -> Path:
+        """What a scoring under way has measured."""
+        return self.path / "scoring.jsonl"
+
+    @property
     def stdout(self) -> Path:
         return self.path / "stdout.log"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from tracebench_core.llm.cassette.cache import CallCache
 from tracebench_core.llm.cassette.recorder import Recorder
 from tracebench_core.llm.cassette.reuse import Finished
+from tracebench_core.llm.cassette.scorings import Scorings
 from tracebench_core.llm.exchange import Provider
 from tracebench_core.llm.gateway.ledger import Ledger
 from tracebench_core.llm.gateway.providers.real import RealProvider
@@ -34,6 +35,7 @@ def build_service(settings: GatewaySettings) -> Service:
         recorder=Recorder(folder) if is_recorded else None,
         cache=_cache(settings, folder),
         finished=Finished(folder) if is_recorded and settings.reuse else None,
+        scorings=Scorings(folder) if settings.mode == "real" and settings.reuse and not is_recorded else None,
     )
 
 

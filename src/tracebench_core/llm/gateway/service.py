@@ -16,6 +16,7 @@ from tracebench_core.llm.access import Phase, Refusal
 from tracebench_core.llm.cassette.cache import CallCache
 from tracebench_core.llm.cassette.recorder import Recorder, reply_content
 from tracebench_core.llm.cassette.reuse import Finished
+from tracebench_core.llm.cassette.scorings import Scorings
 from tracebench_core.llm.credentials import redact
 from tracebench_core.llm.exchange import ChatRequest, Metered, OnDelta, Provider, ProviderError, Reply, Tokens
 from tracebench_core.llm.gateway.accounts import Account, Accounts, Grant, refusal_text
@@ -63,6 +64,7 @@ class Service:
         recorder: Recorder | None,
         cache: CallCache | None,
         finished: Finished | None = None,
+        scorings: Scorings | None = None,
     ) -> None:
         self.settings = settings
         self.accounts = Accounts(settings.run_budget, started=settings.started)
@@ -74,6 +76,8 @@ class Service:
         self._recorder = recorder
         self._cache = cache
         self._finished = finished
+        self._scorings = scorings
+        self._shared: dict[tuple[str, str, int], asyncio.Task[tuple[Reply, Metered]]] = {}
         self._secrets = tuple(settings.environ.values())
         self.room, self.reader = Room(), Reader(settings.environ)
         self._provider = WithoutEcho(provider, self._secrets)
@@ -143,6 +147,8 @@ class Service:
         self.ledger.append("release", job_id=job_id, attempt=attempt)
         if self._finished:
             self._finished.forget(job_id)
+        if self._scorings:
+            self._scorings.forget(job_id)
 
     def check_priced(self, claims: Claims, identity: ModelIdentity) -> None:
         """See that a cap in USD can be kept.
@@ -173,10 +179,30 @@ class Service:
     ) -> tuple[Reply, Metered]:
         """Make one admitted call, and file it however it ends, cancellation included.
 
+        One of scoring goes on when its caller goes away: whoever scores in that one's place asks the same, and is given its answer.
+
         Raises:
             ProviderError: with the providers' secrets out of its text.
             Refused: when the job's time ended while the model was asked.
         """
+        if self._scorings is None or claims.phase == "training" or on_delta is not None:
+            return await self._call(account, claims, request, on_delta=on_delta)
+        key = claims.job_id, request.digest, request.occurrence
+        task = self._shared.get(key)
+        if task is None:
+            task = self._shared[key] = asyncio.create_task(self._call(account, claims, request))
+            self.track(account, claims.phase, task)
+            task.add_done_callback(lambda done: self._end_shared(key, done))
+        return await asyncio.shield(task)
+
+    def _end_shared(self, key: tuple[str, str, int], task: asyncio.Task[Any]) -> None:
+        self._shared.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # that nobody waits for it any more is no mistake
+
+    async def _call(
+        self, account: Account, claims: Claims, request: ChatRequest, *, on_delta: OnDelta | None = None
+    ) -> tuple[Reply, Metered]:
         begun = time.monotonic()
         progress = Progress()
         outcome: Reply | ProviderError | None = None
@@ -211,7 +237,7 @@ class Service:
         on_delta: OnDelta | None,
         progress: Progress,
     ) -> tuple[Reply | ProviderError, Metered | None]:
-        earlier = self._finished.reply(request) if self._finished else None
+        earlier = self._earlier(claims, request)
         if earlier is not None and earlier.metered is not None:
             if on_delta is not None:
                 await send_in_pieces(earlier.message, on_delta)
@@ -251,6 +277,12 @@ class Service:
         if self._cache and not (request.is_shortened and result.finish_reason == "length"):
             self._cache.put(request, result)
         return result, replace(metered, retries=metered.retries + answered.retries)
+
+    def _earlier(self, claims: Claims, request: ChatRequest) -> Reply | None:
+        """Return what the job was answered to this request before; None where it was not."""
+        if self._scorings is not None:
+            return self._scorings.reply(request) if claims.phase != "training" else None
+        return self._finished.reply(request) if self._finished else None
 
     async def _ask(self, request: ChatRequest, on_delta: OnDelta | None, progress: Progress) -> Reply:
         progress.is_asked = True
@@ -306,6 +338,8 @@ class Service:
         kept = self._recorder.keep(request, outcome, metered) if self._recorder and not metered.reused else {}
         if self._finished and kept:
             self._finished.add(kept)
+        if self._scorings and claims.phase != "training" and isinstance(outcome, Reply) and not metered.reused:
+            self._scorings.add(request, outcome, metered)
         record = self._record(
             claims,
             request.identity.model,
