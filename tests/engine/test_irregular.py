@@ -15,6 +15,7 @@ from tests.warm import trace_bench
 from tracebench_core import api
 from tracebench_core.config import parse_config
 from tracebench_core.store.fsck import check_run, repair_run
+from tracebench_core.store.regular import IrregularFileError, read_whole
 
 
 def holes(path: Path) -> None:
@@ -78,6 +79,78 @@ def test_no_command_waits_for_it(finished: Path, tmp_path: Path, kind: str, comm
     assert done.returncode in {0, 1, 2}, done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     assert "internal error" not in done.stderr
+
+
+FOLDERS = ("meta", "jobs", "jobs/*", "jobs/*/artifacts")
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_of_a_run_that_is_a_link_is_not_followed(finished: Path, tmp_path: Path, name: str) -> None:
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    if "artifacts" in name:
+        for job in (run / "jobs").iterdir():
+            (job / "artifacts").mkdir(exist_ok=True)
+    folder = sorted(run.glob(name))[0]
+    away = folder.rename(tmp_path / "away")
+    folder.symlink_to(away)
+    (away / "secret.txt").write_text("secret")
+    (places := [place.relative_to(away) for place in away.rglob("*") if place.is_file()]).sort()
+    for place in places if name != "jobs" else places[:-1]:  # the secret is the last, and no place of a run's file
+        with pytest.raises(IrregularFileError, match="is a link"):
+            read_whole(folder / place)
+    assert f"{folder.relative_to(run)}: it is a link" in {f"{f.path}: {f.message}" for f in check_run(run)}
+    for command in ("show", "fsck", "resume"):
+        done = trace_bench(command, str(run), folder=tmp_path, environ=dict(os.environ))
+        assert "internal error" not in done.stderr
+        assert "Traceback" not in done.stderr + done.stdout
+    assert (away / "secret.txt").read_text() == "secret"
+
+
+def test_a_repair_sets_a_link_to_a_job_aside_and_the_job_is_run_again(finished: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    job = sorted((run / "jobs").iterdir())[0]
+    away = job.rename(tmp_path / "away")
+    before = {path: path.read_bytes() for path in away.rglob("*") if path.is_file()}
+    job.symlink_to(away)
+    repair_run(run)
+    assert not job.exists()
+    assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
+    assert not job.is_symlink()
+    assert [finding for finding in check_run(run) if finding.mended_by != "nothing"] == []
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_run_that_is_reached_through_links_is_a_run(finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    shutil.copytree(finished, tmp_path / "real/run")
+    (tmp_path / "runs").symlink_to(tmp_path / "real")
+    (tmp_path / "real/link").symlink_to(tmp_path / "real/run")
+    assert check_run(tmp_path / "runs/link") == []
+    assert api.load_run(tmp_path / "runs/link").results
+
+
+@pytest.mark.parametrize("name", ["attempts/0.1/events.jsonl", "jobs/*/artifacts/large", "llm/blobs/aa/bb"])
+def test_a_hole_that_nobody_can_read_to_its_end_is_told_and_not_hashed(
+    finished: Path, tmp_path: Path, name: str
+) -> None:
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    path = run / name.replace("*", sorted((run / "jobs").iterdir())[0].name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    holes(path)
+    read = _bytes_read()
+    for _ in range(2):
+        told = [finding for finding in check_run(run) if finding.path == path.relative_to(run).as_posix()]
+        assert [(f.code, f.mended_by, "holes" in f.message) for f in told] == [("damaged", "nothing", True)]
+        repair_run(run)
+        assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
+    assert path.stat().st_size == 3 << 30
+    assert _bytes_read() - read < 1 << 30
+
+
+def _bytes_read() -> int:
+    """Return how many bytes this process has read, from wherever."""
+    told = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(told["rchar"])
 
 
 def test_the_list_of_runs_goes_on(finished: Path, tmp_path: Path) -> None:

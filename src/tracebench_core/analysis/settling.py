@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tracebench_core.analysis.outcomes import ENDED
 from tracebench_core.analysis.verdicts import DECIDED, Comparison, PairVerdict
 from tracebench_core.store.reader import Run
+from tracebench_core.store.regular import read_whole
 
 _WORKERS = re.compile(r"^max_workers: (\d+)$", re.MULTILINE)
 MOST_TYPED = 200
@@ -72,7 +73,7 @@ def _workers(runs: Sequence[Run]) -> int:
     told = [1]
     for run in runs:
         try:
-            found = _WORKERS.search(run.layout.config_snapshot.read_text(encoding="utf-8"))
+            found = _WORKERS.search(read_whole(run.layout.config_snapshot).decode())
         except (OSError, ValueError):
             continue
         told += [int(found[1])] if found else []

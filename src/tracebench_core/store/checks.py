@@ -17,13 +17,13 @@ from tracebench_core.store import witness
 from tracebench_core.store.blobs import BlobStore
 from tracebench_core.store.eventlog import EventLog, read_events
 from tracebench_core.store.files import TEMPORARY_SUFFIX, read_lines
-from tracebench_core.store.index import changed_keeps, differences, read_files_index
+from tracebench_core.store.index import changed_keeps, differences, read_files_index, unlisted
 from tracebench_core.store.journal import EndRecord
 from tracebench_core.store.layout import JobLayout, RunLayout
 from tracebench_core.store.mirror import is_mirror_true, mirrored
 from tracebench_core.store.older import is_told_by
 from tracebench_core.store.reduce import Reducer
-from tracebench_core.store.regular import IrregularFileError, open_regular, read_whole
+from tracebench_core.store.regular import IrregularFileError, link_above, open_regular, read_whole
 from tracebench_core.store.results import sealed_bytes
 from tracebench_core.store.sharing import is_withheld
 from tracebench_core.store.states import stale_states
@@ -213,6 +213,7 @@ def check_irregular(layout: RunLayout) -> Iterator[Finding]:
             job.state_history,
         )
     )
+    yield from _check_links(layout)
     for path in chain(of_run, of_jobs):
         try:
             open_regular(path).close()
@@ -220,6 +221,15 @@ def check_irregular(layout: RunLayout) -> Iterator[Finding]:
             yield Finding("damaged", path.relative_to(layout.path).as_posix(), str(err.strerror), "repair")
         except OSError:
             continue  # it is not there, or cannot be read: others say so
+
+
+def _check_links(layout: RunLayout) -> Iterator[Finding]:
+    """Look for folders of the run that are links: what lies behind one is no part of the run."""
+    jobs = (part for job in layout.job_folders() for part in (job.path, job.artifacts, job.blobs))
+    own = (layout.meta, layout.jobs, layout.llm, layout.llm_blobs, layout.attempts)
+    for path in chain(own, jobs):
+        if path.is_symlink() and not link_above(str(path)):
+            yield Finding("damaged", path.relative_to(layout.path).as_posix(), "it is a link", "repair")
 
 
 def check_journals(layout: RunLayout, *, trust: Trust) -> Iterator[Finding]:
@@ -290,6 +300,8 @@ def check_index(layout: RunLayout, *, trust: Trust) -> Iterator[Finding]:
         )
         yield Finding("stale-index", where, words, "repair")
         return
+    for path, words in unlisted(layout):
+        yield Finding("damaged", path, f"{words}: the index of files leaves it out", "nothing")
     kept = {entry.path for entry in changed_keeps(layout, trust=trust)}
     for path, words in differences(layout, listed).items():
         if path in kept and (layout.path / path).exists():

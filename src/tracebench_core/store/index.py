@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tracebench_core.store import files, witness
 from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.regular import read_whole
+from tracebench_core.store.regular import IrregularFileError, open_regular, read_whole
 from tracebench_core.store.seal import Seal, seal_of
 from tracebench_core.store.sharing import is_withheld
 from tracebench_core.store.trust import Trust
@@ -84,8 +84,8 @@ def iter_files(layout: RunLayout) -> Iterator[IndexedFile]:
     for path in _walk(layout):
         try:
             size, digest = _measure(path)
-        except (FileNotFoundError, PermissionError):
-            continue  # a job that is still going on replaced it, or it is its owner's alone in a run that others may read
+        except (FileNotFoundError, PermissionError, IrregularFileError):
+            continue  # a job that is still going on replaced it, or it is its owner's alone, or consists of holes
         yield IndexedFile(path[above:], size, digest)
 
 
@@ -110,8 +110,19 @@ def _below(folder: str, left_out: Collection[str]) -> Iterator[str]:
         if path.endswith("/"):
             if not entry.is_symlink():
                 yield from _below(path, left_out)
-        elif entry.is_file():
+        elif entry.is_file(follow_symlinks=False):
             yield path
+
+
+def unlisted(layout: RunLayout) -> Iterator[tuple[str, str]]:
+    """Yield the files that no index can list, by their paths in the run directory, and why."""
+    for path in _walk(layout):
+        try:
+            open_regular(path).close()
+        except IrregularFileError as err:
+            yield os.path.relpath(path, layout.path), str(err.strerror)
+        except OSError:
+            continue
 
 
 def read_files_index(layout: RunLayout, *, trust: Trust | None = None) -> list[IndexedFile] | None:
@@ -169,11 +180,8 @@ def _batches(entries: Iterable[IndexedFile]) -> Iterator[list[IndexedFile]]:
 def _measure(path: str) -> tuple[int, str]:
     digest = hashlib.sha256()
     size = 0
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        while chunk := os.read(fd, _CHUNK):
+    with open_regular(path, buffering=0) as content:
+        while chunk := content.read(_CHUNK):
             digest.update(chunk)
             size += len(chunk)
-    finally:
-        os.close(fd)
     return size, digest.hexdigest()

@@ -204,10 +204,13 @@ class _Digests:
     def __init__(self, layout: RunLayout) -> None:
         self._path = layout.jobs
         self._folder = -1
+        self._links: frozenset[str] = frozenset()
 
     def __enter__(self) -> _Digests:
         with suppress(OSError):
-            self._folder = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
+            self._folder = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            with os.scandir(self._folder) as entries:
+                self._links = frozenset(entry.name for entry in entries if entry.is_symlink())
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -216,6 +219,8 @@ class _Digests:
 
     def of(self, job_id: str) -> str:
         """Return the digest of a job's result, nothing for one that is missing, larger than most, or cannot be read."""
+        if self._folder < 0 or job_id in self._links:
+            return ""
         try:
             fd = os.open(job_id + "/results.json", FLAGS, dir_fd=self._folder)
             try:
