@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from subprocess import CompletedProcess
+
+import pytest
+from tests.llm.scripted import Scripted
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -122,6 +126,58 @@ tasks: [{id: "quiet:ask", eval_kwargs: {agent: nop}}]
     assert "key OPENAI_API_KEY" not in quiet
     assert quiet["models"]["value"] == "no task and no trainer of this config asks one"
     assert chatty["key OPENAI_API_KEY"]["ok"] is False
+
+
+@pytest.mark.parametrize(
+    ("path", "ok", "words"),
+    [
+        ("/v1", True, "takes connections"),
+        ("", True, "asked at {host}/v1"),
+        ("/there", False, "one does at {host}/there/v1"),
+    ],
+)
+def test_a_server_whose_address_is_not_whole_is_tried_and_told(
+    cli: Cli, tmp_path: Path, path: str, ok: bool, words: str
+) -> None:
+    with Scripted({"object": "list", "data": []}, under=f"{path.removesuffix('/v1')}/v1") as server:
+        host = server.base_url.removesuffix("/v1")
+        (tmp_path / "c.yaml").write_text(
+            f"mode: real\ntasks: [internal:numeric_param]\nllm: {{model: fake, base_url: '{host}{path}'}}\n"
+        )
+        found = rows(cli("doctor", "--config", "c.yaml", "--json", env=CORE_ONLY))[f"endpoint {host}{path}"]
+        checked = cli("validate", "--config", "c.yaml", env=CORE_ONLY)
+    assert found["ok"] is ok
+    assert words.format(host=host) in str(found["value"])
+    assert found["hint"] == ("" if ok else f"base_url: {host}/there/v1")
+    assert (f"[OK] base_url {host}{path}" in checked.stdout) is (path != "/v1")
+
+
+NEEDY = "mode: real\ntasks: [internal:numeric_param]\nllm: {model: azure/deployed}\n"
+
+
+def test_what_a_provider_needs_is_told_by_doctor_and_by_validate_alike(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(NEEDY)
+    looked, checked = (cli(verb, "--config", "c.yaml", env=CORE_ONLY) for verb in ("doctor", "validate"))
+    assert (looked.returncode, checked.returncode) == (3, 0)
+    for words in ("`AZURE_API_KEY` for provider `azure`", "`azure` of model `deployed` needs `AZURE_API_VERSION`"):
+        assert words in looked.stdout
+        assert words in checked.stdout
+    env = {**CORE_ONLY, "AZURE_API_KEY": "k", "AZURE_API_BASE": "https://x", "AZURE_API_VERSION": "2026-01-01"}
+    assert "[WARN]" not in cli("validate", "--config", "c.yaml", env=env).stdout
+    strict = cli("validate", "--config", "c.yaml", "--strict", env=CORE_ONLY)
+    assert strict.returncode == 1
+    assert strict.stdout.count("AZURE_API_VERSION") <= 1
+
+
+def test_litellm_is_asked_too_where_it_is_installed(cli: Cli, tmp_path: Path) -> None:
+    if find_spec("litellm") is None:
+        pytest.skip("the extra `litellm` is not installed")
+    (tmp_path / "c.yaml").write_text(NEEDY.replace("azure/deployed", "bedrock/x, region: r"))
+    half = cli("validate", "--config", "c.yaml", env={**CORE_ONLY, "AWS_ACCESS_KEY_ID": "AKIA"})
+    assert "needs, as litellm says, `AWS_SECRET_ACCESS_KEY`" in half.stdout
+    assert half.returncode == 0
+    for whole in ({"AWS_PROFILE": "me"}, {"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "s"}):
+        assert "[WARN]" not in cli("validate", "--config", "c.yaml", env={**CORE_ONLY, **whole}).stdout
 
 
 def test_a_broken_plugin_is_told(cli: Cli, plugin_path: Install) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.llm.scripted import Scripted, chat
 from typer.testing import CliRunner
 
@@ -35,3 +38,69 @@ def test_each_role_is_asked_once_and_what_came_of_it_is_told(tmp_path: Path) -> 
     assert calls["agent"]["words"] == "ok"
     assert calls["agent"]["usd"] == (11 + 2 * 7) / 1e6
     assert "no such model" in calls["judge"]["words"]
+
+
+USAGE = {"input_tokens": 11, "output_tokens": 7}
+MESSAGES = {
+    "id": "m", "type": "message", "role": "assistant", "model": "c", "content": [{"type": "text", "text": "ok"}],
+    "stop_reason": "end_turn", "usage": USAGE,
+}  # fmt: skip
+GENERATED = {
+    "candidates": [{"content": {"role": "model", "parts": [{"text": "ok"}]}, "finishReason": "STOP", "index": 0}],
+    "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 7, "totalTokenCount": 18},
+}
+OUTPUT = {"type": "message", "id": "m", "role": "assistant", "status": "completed",
+          "content": [{"type": "output_text", "text": "ok", "annotations": []}]}  # fmt: skip
+RESPONSE = {
+    "id": "r", "object": "response", "created_at": 0, "model": "g", "status": "completed", "output": [OUTPUT], "error": None,
+    "incomplete_details": None, "instructions": None, "metadata": {}, "parallel_tool_calls": True, "tools": [], "tool_choice": "auto",
+    "temperature": 1, "top_p": 1, "usage": {**USAGE, "total_tokens": 18},
+}  # fmt: skip
+WIRES = [
+    ("openai/fake", "", chat({"content": "ok"}), "/v1/chat/completions", ()),
+    ("openai/fake", "/other", chat({"content": "ok"}), "/other/chat/completions", ()),
+    ("openai/responses/gpt-4o", "/other", RESPONSE, "/other/responses", ("seed",)),
+    ("anthropic/claude-sonnet-4-5", "", MESSAGES, "/v1/messages", ("seed",)),
+    ("gemini/gemini-2.5-pro", "/v1beta", GENERATED, ":generateContent", ()),
+]
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: f"{wire[0]} {wire[1]}")
+def test_each_wire_of_a_provider_is_asked_with_the_fields_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wire: tuple[str, str, Any, str, tuple[str, ...]]
+) -> None:
+    model, path, answer, asked_at, left_out = wire
+    if (path or not model.startswith("openai")) and find_spec("litellm") is None:
+        pytest.skip("the extra `litellm` is not installed")
+    if "responses" in model and find_spec("mcp") is None:
+        pytest.skip("litellm asks the responses API with the package `mcp` alone")
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, "sk-0123456789")
+    prices = {model.partition("/")[2]: {"prompt": 1, "completion": 2}}
+    refusal = {
+        "error": {"type": "invalid_request_error", "message": "seed must be odd", "code": 400, "status": "INVALID"}
+    }
+    with Scripted(answer) as good, Scripted(refusal, status=400) as bad:
+        base = {server: server.base_url.removesuffix("/v1") + path for server in (good, bad)}
+        fields = {"model": model, "temperature": 0.5, "seed": 3, "max_tokens": 9}
+        llm: dict[str, Any] = {**fields, "base_url": base[good], "prices": prices}
+        llm["roles"] = {"judge": {"base_url": base[bad]}}
+        config = tmp_path / "c.json"
+        config.write_text(json.dumps({"mode": "real", "llm": llm, "tasks": ["internal:numeric_param"]}))
+        done = CliRunner().invoke(app, ["doctor", "--live", "--config", str(config), "--json"])
+        asked, refused = good.asked, bad.asked
+    calls = {call["role"]: call for call in json.loads(done.stdout)["calls"]}
+    assert done.exit_code == 3
+    assert [url.partition("?")[0].endswith(asked_at) for url, _ in asked] == [True, True], calls
+    assert len(refused) == 1
+    agent, judge = calls["agent"], calls["judge"]
+    assert (agent["ok"], agent["words"], judge["ok"]) == (True, "ok", False)
+    assert "seed must be odd" in judge["words"]
+    assert agent["seconds"] > 0 < judge["seconds"]
+    assert agent["usd"] == (11 + 2 * 7) / 1e6
+    assert judge["usd"] == 0
+    assert tuple(agent["left_out"]) == left_out
+    assert agent["address"] == (base[good] if path or not model.startswith("openai") else good.base_url)
+    text = json.dumps([body for _, body in asked])
+    assert ("seed" in text) is not bool(left_out)
+    assert "0.5" in text

@@ -9,9 +9,11 @@ from typing import Any
 
 
 class Scripted:
-    """Answers every POST with `answer`: an object whole, a list of objects as a stream of events."""
+    """Answers every POST with `answer`: an object whole, a list of objects as a stream of events; `under` a path lists its models."""
 
-    def __init__(self, answer: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, answer: Any, *, status: int = 200, headers: dict[str, str] | None = None, under: str = "/v1"
+    ) -> None:
         self.answer = answer
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.headers: list[dict[str, str]] = []
@@ -20,6 +22,11 @@ class Scripted:
         class Handler(BaseHTTPRequestHandler):
             def log_message(self, *_: Any) -> None:
                 pass
+
+            def do_GET(self) -> None:
+                self.send_response(200 if self.path == f"{under}/models" else 404)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

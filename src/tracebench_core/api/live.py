@@ -14,6 +14,7 @@ from tracebench_core.llm.client import GatewayClient
 from tracebench_core.llm.gateway.ledger import read_ledger
 from tracebench_core.llm.gateway_process import start_gateway
 from tracebench_core.llm.models import names_of, resolve_models
+from tracebench_core.llm.routing import direct_address
 from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Budget, RunConfig
@@ -35,6 +36,8 @@ class Asked:
     """None where nobody told the price."""
     left_out: tuple[str, ...]
     """Fields that the model does not take."""
+    address: str | None
+    """Where it was asked; None where the provider's own address is."""
 
 
 def ask_live(config: RunConfig, host: PluginHost) -> Iterator[Asked]:
@@ -62,7 +65,8 @@ def ask_live(config: RunConfig, host: PluginHost) -> Iterator[Asked]:
                 client.close()
                 lines = read_ledger(Path(folder) / "llm/ledger.jsonl")
                 line = next((line for line in lines if line["job_id"] == role and line["kind"] == "llm_call"), {})
-                name = next(iter(names_of(models[role])))
+                name, identity = next(iter(names_of(models[role]).items()))
                 told = f"{variant}: {name}" if variant else name
                 left_out = tuple(line.get("left_out", ()))
-                yield Asked(role, told, ok, words, line.get("seconds", 0.0), line.get("usd"), left_out)
+                address = direct_address(identity) or identity.base_url
+                yield Asked(role, told, ok, words, line.get("seconds", 0.0), line.get("usd"), left_out, address)

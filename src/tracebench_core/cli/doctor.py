@@ -89,11 +89,9 @@ def _ask_live(config: RunConfig | None, host: PluginHost, *, as_json: bool) -> N
     for asked in found if not as_json else ():
         cost = "price unknown" if asked.usd is None else f"{asked.usd:.6g} USD"
         dropped = f", left out: {', '.join(asked.left_out)}" if asked.left_out else ""
-        output.line(
-            output.safe(
-                f"{'ok  ' if asked.ok else 'FAIL'}  {asked.role}: {asked.model}, {asked.seconds:.2f} s, {cost}{dropped}"
-            )
-        )
+        place = f" at {asked.address}" if asked.address else ""
+        mark = "ok  " if asked.ok else "FAIL"
+        output.line(output.safe(f"{mark}  {asked.role}: {asked.model}{place}, {asked.seconds:.2f} s, {cost}{dropped}"))
         output.line(output.safe(f"      {asked.words[:LONGEST_WORDS]}"))
     if not all(asked.ok for asked in found):
         raise typer.Exit(MISSING)

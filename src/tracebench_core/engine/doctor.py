@@ -12,13 +12,18 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPException
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 from packaging.requirements import Requirement as Dependency
 
 from tracebench_core import temporary
+from tracebench_core.engine.lacking import addresses, lacks
 from tracebench_core.engine.plan import make_plan
 from tracebench_core.engine.providers import served, settle_providers
 from tracebench_core.engine.pythons import list_pythons
@@ -272,15 +277,44 @@ def _models(config: RunConfig) -> Iterator[Diagnosis]:
         for role, name, model in every_model(resolve_models(llm, mode=config.mode, environ=os.environ))
     ]
     keys = {key_variable(model_config(llm, role, name), model) for llm, role, name, model in asked}
-    for name in sorted(key for key in keys if key):
-        present = bool(os.environ.get(name))
-        yield Diagnosis(f"key {name}", present, "set" if present else "unset", f"export {name}=…", needed=True)
+    found = [*lacks(config, environ=os.environ)]
+    for name in sorted(key for key in keys if key and os.environ.get(key)):
+        yield Diagnosis(f"key {name}", ok=True, value="set", needed=True)
+    for lack in found:
+        yield Diagnosis(lack.subject, ok=False, value=lack.words, hint=lack.hint, needed=lack.is_sure)
+    told = addresses(config, environ=os.environ)
     for url in sorted({model.base_url for *_, model in asked if model.base_url}):
-        address = urlsplit(url)
-        port = address.port or (80 if address.scheme == "http" else 443)
-        reached = _reachable(address.hostname or "", port)
-        value = "takes connections" if reached else "does not answer"
-        yield Diagnosis(f"endpoint {url}", reached, value, f"curl -sv {url}/models", needed=True)
+        yield try_address(url, told.get(url))
+
+
+def try_address(url: str, asked: str | None) -> Diagnosis:
+    """Look whether a server stands at an address; where it speaks OpenAI's API elsewhere than at a `/v1`, whether that stands below it.
+
+    Args:
+        asked: where a server of OpenAI's API is asked; None for an address with rules of its own.
+    """
+    address = asked or url
+    name, parts = f"endpoint {url}", urlsplit(address)
+    if not _reachable(parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)):
+        return Diagnosis(name, ok=False, value="does not answer", hint=f"curl -sv {address}/models", needed=True)
+    if asked and not asked.endswith("/v1") and _status(f"{asked}/models") == HTTPStatus.NOT_FOUND:
+        below = f"{asked.rstrip('/')}/v1"
+        if _status(f"{below}/models") == HTTPStatus.OK:
+            words = f"no list of models stands here, and one does at {below}"
+            return Diagnosis(name, ok=False, value=words, hint=f"base_url: {below}", needed=True)
+    elsewhere = f", asked at {address}" if address != url.rstrip("/") else ""
+    return Diagnosis(name, ok=True, value=f"takes connections{elsewhere}", needed=True)
+
+
+def _status(url: str) -> int | None:
+    """Return the status that a server answers with; None where none answers over HTTP."""
+    try:
+        with urlopen(Request(url), timeout=ENDPOINT_SECONDS) as answer:  # noqa: S310 - an address of the config
+            return int(answer.status)
+    except HTTPError as error:
+        return error.code
+    except (OSError, ValueError, HTTPException):
+        return None
 
 
 def _served(config: RunConfig, host: PluginHost) -> Iterator[Diagnosis]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tracebench_core.engine.lacking import lack_of
 from tracebench_core.engine.mistakes import Mistakes
 from tracebench_core.engine.plan import Plan
 from tracebench_core.errors import ConfigError, MissingRequirementError
@@ -59,12 +60,8 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
 def refuse_unmet(llm: LLMConfig, *, environ: Mapping[str, str]) -> None:
     """Raise MissingRequirementError for what a provider needs beside a key: an address, a region, a project, a version."""
     for identity, need in unmet_needs(llm, environ=environ):
-        names = " or ".join(f"`{name}`" for name in need.variables[:MOST_SHOWN])
-        field = f", or `{need.field}: …` beside the model" if need.field else ""
-        raise MissingRequirementError(
-            f"Provider `{identity.provider}` of model `{identity.model}` needs {names}, and it is not set.",
-            hint=f"export {need.variables[0]}=…{field}",
-        )
+        lack = lack_of(identity, need)
+        raise MissingRequirementError(lack.words, hint=lack.hint)
 
 
 def refuse_unrecorded(plan: Plan) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tracebench_core.engine.calibration.record import refusal_of, standing
+from tracebench_core.engine.lacking import addresses, lacks
 from tracebench_core.engine.plan import Plan, TaskChoice, choose_tasks, make_plan
 from tracebench_core.engine.preflight import held, note_unknown_names, refuse_unpriced, refuse_unready
 from tracebench_core.engine.reserve import unshared_words
@@ -31,6 +32,7 @@ def validate_config(
     plan = make_plan(config, host, environ=environ)
     if plan.asks_models:
         refuse_unpriced(plan, environ=environ)
+        yield from _of_models(config, environ=environ, strict=trials is not None)
     if warning := unshared_words(config, len(plan.jobs)):
         yield Check("WARN", "run_budget", warning)
     if trials is None:
@@ -86,6 +88,18 @@ def _lacks(plan: Plan, *, environ: Mapping[str, str]) -> Iterator[Check]:
         )
     if held(plan) == "process":
         yield Check("OK", "isolation", "process: candidates of this config would run UNPROTECTED on this machine")
+
+
+def _of_models(config: RunConfig, *, environ: Mapping[str, str], strict: bool) -> Iterator[Check]:
+    """Say what the models lack here, a warning as the run may be meant for another machine, and where a host alone is asked."""
+    for lack in lacks(config, environ=environ):
+        if not (strict and lack.is_sure):  # `_lacks` fails for those
+            yield Check("WARN", lack.subject, f"{lack.words} {lack.hint}")
+    for url, asked in addresses(config, environ=environ).items():
+        if url.rstrip("/") != asked:
+            yield Check("OK", f"base_url {url}", f"names no path: asked at {asked}")
+        elif not url.endswith("/v1"):
+            yield Check("OK", f"base_url {url}", "does not end in `/v1`: asked as it stands, through litellm")
 
 
 def _can_be_made(folder: Path) -> bool:

@@ -102,17 +102,19 @@ def resolve_models(
 
 def missing_key(llm: LLMConfig, *, mode: Mode, environ: Mapping[str, str]) -> MissingKey | None:
     """Return the first key that real mode needs and that is not set, or None. A server on loopback needs none."""
-    if mode != "real":
-        return None
+    return next(missing_keys(llm, environ=environ), None) if mode == "real" else None
+
+
+def missing_keys(llm: LLMConfig, *, environ: Mapping[str, str]) -> Iterator[MissingKey]:
+    """Yield the keys that real mode needs and that are not set."""
     needed: dict[tuple[str, str], list[Role]] = {}
-    for role, name, identity in every_model(resolve_models(llm, mode=mode, environ=environ)):
+    for role, name, identity in every_model(resolve_models(llm, mode="real", environ=environ)):
         config = model_config(llm, role, name)
         variable = key_variable(config, identity)
         if variable and not any(environ.get(v) for v in _may_hold(variable, config, identity)):
             needed.setdefault((variable, identity.provider), []).append(role)
     for (variable, provider), roles in needed.items():
-        return MissingKey(variable, provider, tuple(roles))
-    return None
+        yield MissingKey(variable, provider, tuple(roles))
 
 
 def unmet_needs(llm: LLMConfig, *, environ: Mapping[str, str]) -> Iterator[tuple[ModelIdentity, Need]]:

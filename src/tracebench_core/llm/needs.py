@@ -47,7 +47,7 @@ def key_of(provider: str) -> str | None:
 def unmet(config: ModelConfig, identity: ModelIdentity, environ: Mapping[str, str]) -> Iterator[Need]:
     """Yield what a model's provider needs and has not, in the config, in the environment, or, for AWS, in its files."""
     for variables in NEEDS.get(identity.provider, ()):
-        need = Need(tuple(variables), _field(variables))
+        need = Need(tuple(variables), field_of(variables))
         if any(environ.get(variable) for variable in variables) or _is_told(config, identity, need):
             continue
         if variables[0].startswith("AWS_ACCESS") and _has_aws_files(environ):
@@ -55,7 +55,8 @@ def unmet(config: ModelConfig, identity: ModelIdentity, environ: Mapping[str, st
         yield need
 
 
-def _field(variables: list[str]) -> str | None:
+def field_of(variables: list[str]) -> str | None:
+    """Return the field of a config that tells the same as some variables; None for keys, which stand in no config."""
     if variables[0].endswith(KEY_ENDS):
         return None
     return next((name for name, ends in FIELDS.items() if variables[0].endswith(ends)), None)

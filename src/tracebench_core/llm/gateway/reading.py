@@ -57,7 +57,9 @@ def parse_object(body: bytes) -> dict[str, Any]:
 
 
 async def read_body(request: Request, before: Callable[[int], Awaitable[None]] | None = None) -> list[bytes]:
-    """Return a request's body in the pieces that it came in: joining 31 MB takes as long as some calls. `before` is awaited with the size so far before more of it is read.
+    """Return a request's body in the pieces that it came in; joining 31 MB takes as long as some calls.
+
+    `before` is awaited with the size so far before more of it is read.
 
     Raises:
         BadRequest: with the status 400, 408 or 413.
