@@ -14,14 +14,21 @@ class Committer:
     Flushing takes as long as the disk likes; neither the workers nor the other flushes wait for it.
     """
 
-    def __init__(self, conclude: Callable[[Sequence[JobEnd]], None]) -> None:
+    def __init__(
+        self,
+        conclude: Callable[[Sequence[JobEnd]], None],
+        *,
+        condition: Callable[[], threading.Condition] = threading.Condition,
+        thread: Callable[..., threading.Thread] = threading.Thread,
+    ) -> None:
+        """`condition` and `thread` are what it waits and runs by; who gives others takes the turns by hand."""
         self._conclude = conclude
-        self._changed = threading.Condition()
+        self._changed = condition()
         self._waiting: list[JobEnd] = []
         self._is_busy = False
         self._is_closed = False
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._serve, name="committer", daemon=True)
+        self._thread = thread(target=self._serve, name="committer", daemon=True)
         self._thread.start()
 
     def put(self, end: JobEnd) -> None:
@@ -50,17 +57,27 @@ class Committer:
         with self._changed:
             self._raise()
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether an end was put that nobody concludes yet."""
+        return bool(self._waiting)
+
+    def turn(self) -> bool:
+        """Wait for ends, conclude all that are there, and return whether there may be more."""
+        if not (batch := self._next()):
+            return False
+        try:
+            self._conclude(batch)
+        except BaseException as err:  # noqa: BLE001 - raised again in the thread that schedules
+            self._error = err
+        with self._changed:
+            self._is_busy = False
+            self._changed.notify_all()
+            return self._error is None
+
     def _serve(self) -> None:
-        while batch := self._next():
-            try:
-                self._conclude(batch)
-            except BaseException as err:  # noqa: BLE001 - raised again in the thread that schedules
-                self._error = err
-            with self._changed:
-                self._is_busy = False
-                self._changed.notify_all()
-                if self._error is not None:
-                    return
+        while self.turn():
+            pass
 
     def _next(self) -> list[JobEnd]:
         with self._changed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
+from collections.abc import Callable
 
 from tracebench_core.specs import JobResult, RetriesConfig
 
@@ -14,8 +15,9 @@ log = logging.getLogger(__name__)
 class Retries:
     """Counts the attempts at every job. `wants` is called in one thread, the rest in another, after it has come to rest."""
 
-    def __init__(self, config: RetriesConfig) -> None:
+    def __init__(self, config: RetriesConfig, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
+        self._clock = clock
         self._done: Counter[str] = Counter()
         self._due: dict[str, float] = {}
         self._waiting: list[str] = []
@@ -30,7 +32,7 @@ class Retries:
             return False
         self._done[result.job_id] += 1
         number = self._done[result.job_id]
-        self._due[result.job_id] = time.monotonic() + config.backoff * 2 ** (number - 1)
+        self._due[result.job_id] = self._clock() + config.backoff * 2 ** (number - 1)
         self._waiting.append(result.job_id)
         log.warning(
             "job %s failed (%s) and is run again later, for the %d. of %d times",
@@ -40,7 +42,7 @@ class Retries:
 
     def is_due(self, job_id: str) -> bool:
         """Say whether a job has waited long enough; one that never failed has."""
-        return time.monotonic() >= self._due.get(job_id, 0.0)
+        return self._clock() >= self._due.get(job_id, 0.0)
 
     def take(self) -> list[str]:
         """Return the jobs that are to be run again, and forget them."""

@@ -7,21 +7,19 @@ tells tables and reporter.
 from __future__ import annotations
 
 import logging
-import os
-import resource
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from tracebench_core.contracts import Executor, JobEnd, Reporter
+from tracebench_core.contracts import JobEnd, Reporter
 from tracebench_core.engine.committer import Committer
-from tracebench_core.engine.control import RunControl, open_channel
+from tracebench_core.engine.control import RunControl
 from tracebench_core.engine.control_end import NeverStarted, conclude_cancelled
 from tracebench_core.engine.finish import conclude_broken, conclude_lost
 from tracebench_core.engine.interrupts import terminated_is_interrupted
+from tracebench_core.engine.means import Means, cpu_seconds
 from tracebench_core.engine.modelless import Modelless
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.reserve import Reserve
@@ -29,8 +27,9 @@ from tracebench_core.engine.retries import Retries
 from tracebench_core.engine.reuse import relatives
 from tracebench_core.engine.surroundings import Surroundings
 from tracebench_core.engine.trainings import Trainings
+from tracebench_core.engine.underway import Underway
 from tracebench_core.errors import UNWRITABLE, RunDirError
-from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Axis, JobOrder, JobResult, JobSpec, JobStatus, Resume
 from tracebench_core.store import files
 from tracebench_core.store.commit import commit
@@ -86,12 +85,14 @@ class Runner:
         resume: Resume,
         error_type: str | None = None,
         known: Trust | None = None,
+        means: Means | None = None,
     ) -> None:
         """Prepare.
 
         `error_type` narrows `resume="failed"` to the jobs that failed with this type of error; `known` is what the journals told before
-        the run was locked.
+        the run was locked. `means` are time, threads and processes, where they are not this machine's.
         """
+        self._means = means or Means()
         self._plan = plan
         self._host = host
         self._layout = layout
@@ -106,15 +107,16 @@ class Runner:
         self._stopped_by = ""
         self._overshoot: dict[Axis, float] | None = None
         self._breaks: Counter[str] = Counter()
-        self._retries = Retries(plan.config.retries)
+        self._underway = Underway()
+        self._retries = Retries(plan.config.retries, clock=self._means.clock)
         self._reserve: Reserve | None = None
         self._relatives: Mapping[str, tuple[str, ...]] = {}
         self._telling = threading.Lock()
-        self._started = time.monotonic()
+        self._started = self._means.clock()
 
     def run(self, surroundings: Callable[[], Surroundings]) -> RunSummary:
         """Run what is to be run; `surroundings` opens gateway and sandboxes only when there is something to run."""
-        tables = TableWriter(self._layout, self._plan.jobs)
+        tables = TableWriter(self._layout, self._plan.jobs, clock=self._means.clock)
         with disk_errors_explained(self._layout), Journal(self._layout) as journal:
             todo = self._todo(journal, tables)
             self._reporter.run_started(self._layout.path, len(self._plan.jobs))
@@ -122,7 +124,7 @@ class Runner:
             if todo:
                 self._run_jobs(todo, journal=journal, tables=tables, open_surroundings=surroundings)
             summary = self._summary()
-            end = RunEnd(summary.exit_code, time.monotonic() - self._started, _cpu_seconds(), self._overshoot)
+            end = RunEnd(summary.exit_code, self._means.clock() - self._started, cpu_seconds(), self._overshoot)
             journal.run_ended(**asdict(end))
             tables.finish(end)
             del tables
@@ -167,17 +169,15 @@ class Runner:
         with (
             terminated_is_interrupted(),
             open_surroundings() as around,
-            open_channel(self._layout, self._control, log.warning),
+            self._means.channel(self._layout, self._control, log.warning),
         ):
-            executor: Executor = load_ref(
-                self._host.component("executor", self._plan.config.executor).loader, owner=self._plan.config.executor
-            )()
+            executor = self._means.executor(self._host, self._plan.config.executor)
             self._control.executor = executor
 
             def conclude(ended: Sequence[JobEnd]) -> None:
                 self._conclude(ended, by_id=by_id, around=around, journal=journal, tables=tables)
 
-            committer = Committer(conclude)
+            committer = self._means.committer(conclude)
             known = self._trained if not self._is_wrapped else {}
             trainings = Trainings(self._layout, journal, known)
             if any(axis != "seconds" for axis in self._plan.config.run_budget.caps()):
@@ -204,7 +204,7 @@ class Runner:
         """Hand over jobs as they end; return those that are to be run again, because what they stood on broke."""
         again = []
         try:
-            for end in ends:
+            for end in filter(self._underway.is_news, ends):
                 job = end.order.job
                 broke = end.exit == "lost" or around.is_spoiled(job)
                 if end.exit == "trained":
@@ -264,6 +264,7 @@ class Runner:
             secret = journal.secret(f"scoring {job.job_id}")
             order = around.order(job, trained, relatives=self._relatives.get(job.job_id, ()), secret=secret)
             self._control.started(job.job_id)
+            self._underway.begins(order)
             yield order
         if held_back:
             axis = next(iter(held_back.values()))
@@ -328,7 +329,7 @@ class Runner:
             ):  # whose scoring goes on in its account, and has been answered already
                 around.release(job)
             self._take(job, stored.result, tables=tables)
-        tables.maybe_write(time.monotonic())
+        tables.maybe_write(self._means.clock())
 
     def _broken(self, job: JobSpec, error: Exception) -> StoredResult:
         """Return the result of a job whose own cannot be made; what is wrong with the disk, or the whole run, is raised."""
@@ -393,8 +394,3 @@ def exit_code(counts: Mapping[JobStatus, int], *, stopped_by: str) -> int:
     if any(counts.get(status, 0) for status in UNFINISHED):
         return 1
     return 3 if counts.get("skipped", 0) and counts["skipped"] == sum(counts.values()) else 0
-
-
-def _cpu_seconds() -> float:
-    mine, children = os.times(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return mine.user + mine.system + children.ru_utime + children.ru_stime

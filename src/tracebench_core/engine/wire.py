@@ -23,7 +23,7 @@ class Wire:
         self._messages: list[dict[str, Any]] = []
         self.closed = False
         self.is_hung = False
-        """Whether it counts as gone because it reads nothing any more."""
+        """Whether it counts as gone because it reads nothing any more, or says what is no message."""
 
     def fileno(self) -> int:
         """Return the descriptor, for polling."""
@@ -65,7 +65,18 @@ class Wire:
         self.closed = self.closed or not data
         *lines, rest = (self._buffer + data).split(b"\n")
         self._buffer = bytearray(rest)
-        self._messages += [json.loads(line) for line in lines]
+        for line in lines:
+            self._take(bytes(line))
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        if isinstance(message, dict):
+            self._messages.append(message)
+        else:
+            self.closed = self.is_hung = True
 
     def close(self) -> None:
         """Close this end."""

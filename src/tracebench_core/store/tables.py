@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,8 +39,16 @@ class TableWriter:
     Rows stand in plan order. While the run is under way only jobs that ended have one; `finish` adds the rest as `not_run`.
     """
 
-    def __init__(self, layout: RunLayout, jobs: Sequence[JobSpec], *, trust: Trust | None = None) -> None:
-        """With `trust`, a result that it does not vouch for is refused when it is read."""
+    def __init__(
+        self,
+        layout: RunLayout,
+        jobs: Sequence[JobSpec],
+        *,
+        trust: Trust | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """With `trust`, a result that it does not vouch for is refused when it is read; `clock` says how long writing takes, in seconds."""
+        self._clock = clock
         self._layout = layout
         self._trust = trust
         self._jobs = jobs
@@ -77,12 +85,12 @@ class TableWriter:
         """Rewrite the tables when something changed and it is time; `now` is monotonic, in seconds. Return whether they were written."""
         if not self._is_stale or now < self._next_write:
             return False
-        started = time.perf_counter()
+        started = self._clock()
         self._read(until=started + INTERVAL)
         if not self._is_read:
             return False
         self._write(RunEnd(), durable=False)
-        self._next_write = now + max(INTERVAL, (time.perf_counter() - started) / SHARE)
+        self._next_write = now + max(INTERVAL, (self._clock() - started) / SHARE)
         return True
 
     def render(self, end: RunEnd) -> dict[Path, bytes]:
@@ -118,7 +126,7 @@ class TableWriter:
         self._write(end, durable=True)
 
     def _read(self, until: float = math.inf) -> None:
-        while not self._is_read and time.perf_counter() < until:
+        while not self._is_read and self._clock() < until:
             job, group = next(self._unread, (None, None))
             if job is None or group is None:
                 self._is_read = True

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from tracebench_core.engine.local.outside import HERE, Outside
 from tracebench_core.engine.local.process import TemplateProcess
 from tracebench_core.engine.wire import Wire
 from tracebench_core.errors import TraceBenchError
@@ -37,8 +38,10 @@ class LocalExecutor:
     tells it the run's `ExecutorSetting`.
     """
 
-    def __init__(self, entry: str) -> None:
+    def __init__(self, entry: str, *, outside: Outside = HERE) -> None:
+        """`outside`: how processes are started, heard and killed, where that is not done on this machine."""
         self._entry = entry
+        self._outside = outside
         self._template: TemplateProcess | None = None
         self._cancelled: set[str] = set()
 
@@ -112,7 +115,7 @@ class LocalExecutor:
         return self._template
 
     def _open(self, setting: ExecutorSetting) -> None:
-        self._template = TemplateProcess(self._entry, setting)
+        self._template = TemplateProcess(self._entry, setting, outside=self._outside)
 
     def _close(self) -> None:
         if self._template is not None:

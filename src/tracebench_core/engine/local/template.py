@@ -39,6 +39,7 @@ class Child:
     """One job's process."""
 
     job_id: str
+    number: int
     pid: int
     pidfd: int
     workdir: Path
@@ -129,6 +130,7 @@ class Template:
         limit = message["timeout"]
         child = Child(
             job_id=message["job"],
+            number=message["number"],
             pid=pid,
             pidfd=os.pidfd_open(pid),
             workdir=Path(message["workdir"]),
@@ -182,7 +184,7 @@ class Template:
             sys.stderr.write(f"of job {child.job_id} these processes were killed and do not end: {sorted(left)}\n")
         _remove_folder(child.workdir)
         end, detail = ending(code, asked=child.ended)
-        self._wire.send({"end": child.job_id, "exit": end, "detail": detail})
+        self._wire.send({"end": child.job_id, "number": child.number, "exit": end, "detail": detail})
 
 
 def split_off() -> bool:

@@ -1,0 +1,92 @@
+"""Defences of the runner that a simulation must miss when they are taken back, each as it was before the fault was known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tracebench_core import averages
+from tracebench_core.engine import runner, underway
+from tracebench_core.engine.local import process
+from tracebench_core.engine.trainings import Trainings
+from tracebench_core.store import recovery, witness
+
+
+def any_value(patch: pytest.MonkeyPatch) -> None:
+    """A score near the limits of floats ends the run: sums overflow, and nothing guards the conclusion of a job."""
+
+    def mean(figures: Sequence[float]) -> float:
+        return math.fsum(figures) / len(figures)
+
+    def broken(self: Any, job: Any, error: Exception) -> Any:
+        raise error
+
+    patch.setattr(averages, "mean", mean)
+    patch.setattr(runner.Runner, "_broken", broken)
+
+
+def scoring_again(patch: pytest.MonkeyPatch) -> None:
+    """A scoring that dies leaves its job `ok`, without a score."""
+    conclude = runner.conclude_lost
+
+    def conclude_lost(*given: Any, is_scoring: bool = False, **named: Any) -> Any:
+        return conclude(*given, **named)
+
+    patch.setattr(Trainings, "is_scored_again", lambda self, end: False)
+    patch.setattr(runner, "conclude_lost", conclude_lost)
+
+
+def deadlines(patch: pytest.MonkeyPatch) -> None:
+    """The runner waits for its template for as long as that takes."""
+    patch.setattr(process, "LIFELESS", math.inf)
+    patch.setattr(process, "STARTING", math.inf)
+    patch.setattr(process, "CLOSING", math.inf)
+
+
+def journal_gone(patch: pytest.MonkeyPatch) -> None:
+    """A run whose journal is gone is repaired and resumed from its events, whoever wrote them."""
+    patch.setattr(witness, "is_lost", lambda layout, *, trust: False)
+    patch.setattr(witness, "losses", lambda layout, *, trust: iter(()))
+    for module in _users("speaks_against"):
+        patch.setattr(module, "speaks_against", lambda layout, *, trust: False)
+    for module in _users("vouches_for_events"):
+        patch.setattr(module, "vouches_for_events", lambda layout, *, trust: True)
+
+
+def told_once(patch: pytest.MonkeyPatch) -> None:
+    """An end that is told again is taken for another one."""
+    patch.setattr(underway.Underway, "is_news", lambda self, end: True)
+
+    def hear(self: Any) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = self.wire.receive(timeout=0.0)
+        for message in messages:
+            self._pid = message.get("ready", self._pid)
+        return [message for message in messages if message.get("exit") in process.ENDS and len(str(message["end"])) > 1]
+
+    patch.setattr(process._Line, "hear", hear)
+
+
+def _users(name: str) -> list[Any]:
+    from tracebench_core.store import checks, fsck
+
+    return [module for module in (witness, recovery, checks, fsck) if hasattr(module, name)]
+
+
+MENDS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "any value": any_value,
+    "scoring again": scoring_again,
+    "deadlines": deadlines,
+    "journal gone": journal_gone,
+    "told once": told_once,
+}
+SIGNS = {
+    "any value": "OverflowError",
+    "scoring again": "ok without a score",
+    "deadlines": "never ends",
+    "journal gone": "forged score",
+    "told once": "KeyError",
+}
+"""What is told of the first schedule that misses each."""

@@ -1,0 +1,50 @@
+"""Simulated runs keep the laws of the record through every schedule of faults, and break them where a defence is taken back.
+
+A small part of the schedules runs always; `.ci/run` has ten thousand (`python -m tests.simulation`), `.ci/soak` a million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.simulation.__main__ import memory
+from tests.simulation.mends import MENDS, SIGNS
+from tests.simulation.schedule import Bench
+
+ALWAYS = 60
+MOST = 600
+"""Schedules within which a fault of old is found again."""
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    """Return what the schedules have in common."""
+    with memory() as folder:
+        yield Bench(folder)
+
+
+@pytest.mark.timeout(300)
+def test_whatever_happens_to_a_run_its_record_is_what_it_always_is(bench: Bench) -> None:
+    reports = [bench.try_one(seed) for seed in range(1, ALWAYS + 1)]
+    assert {report.seed: report.wrong for report in reports if report.wrong} == {}
+    assert len(set().union(*(report.met for report in reports))) > 20
+
+
+@pytest.mark.timeout(300)
+def test_a_schedule_is_what_its_seed_says(bench: Bench) -> None:
+    for seed in (3, 4, 5):
+        first, again = bench.try_one(seed), bench.try_one(seed)
+        assert (first.met, first.resumes, first.operations) == (again.met, again.resumes, again.operations)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mend", MENDS)
+def test_a_defence_that_is_taken_back_is_missed(bench: Bench, monkeypatch: pytest.MonkeyPatch, mend: str) -> None:
+    MENDS[mend](monkeypatch)
+    for seed in range(1, MOST):
+        report = bench.try_one(seed)
+        if any(SIGNS[mend] in words for words in report.wrong):
+            print(f"{mend}: found by schedule {seed}: {report.wrong[0][:200]}")
+            return
+    pytest.fail(f"{MOST} schedules do not miss it")
