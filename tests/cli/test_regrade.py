@@ -9,6 +9,9 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from tracebench_core.engine.regrading import why_not
+from tracebench_core.specs import TaskSpec
+
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
 
@@ -123,6 +126,12 @@ def test_what_cannot_be_scored_again_says_why(cli: Cli, env: Mapping[str, str]) 
 
     unknown = cli("regrade", "first", "--task", "mine:neer", env=env)
     assert (unknown.returncode, "Did you mean `mine:near`?" in unknown.stderr) == (2, True)
+
+
+def test_a_task_that_is_measured_in_environments_is_refused_with_the_reason() -> None:
+    words = why_not(TaskSpec(name="t", loader="t:t", title="t", environments=("shop", "till")))
+
+    assert words.startswith("it is measured in environments (`shop`, `till`), whose state at the time is not kept")
 
 
 RECORDED = ["-o", "tasks=[mine:asks, mine:opens]", "-o", "llm.record=true", "-o", "run_id=kept"]
