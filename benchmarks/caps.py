@@ -3,7 +3,8 @@
 Every client asks until something stops it, each on every axis of the budget, against a fake server on this machine. The table says
 what was capped, what was spent by the engine's own count, and by how much the cap was passed: by calls under way, and no more.
 
-With `--crowds`, many threads of one program ask or evaluate at the same time, whole or streamed; the server's own log says what was spent.
+With `--crowds`, many threads of one program ask or evaluate at the same time, whole or streamed, under usual caps and strict ones; the
+server's own log says what was spent. Under a strict cap it bills the most that it may: a token a byte, and an answer as long as its limit.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import argparse
 import io
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -157,31 +159,32 @@ def measure(folder: Path, axis: Axis, *, client: str, trainer: Mapping[str, Any]
         return Row(client, axis, CAPS[axis], result, tuple(server.log.served))
 
 
-def crowds(folder: Path, write: Callable[[str], object]) -> None:
+def crowds(folder: Path, write: Callable[[str], object], *, callers: Sequence[int] = CALLERS) -> None:
     """Write what crowds of callers spend against a cap, by the server's own log and the engine's count."""
-    write(f"{'axis':<13}{'callers':>8}  {'answers':<10}{'cap':>8}{'spent':>12}{'overshoot':>12}{'asked':>8}\n")
+    write(
+        f"{'axis':<13}{'rule':<8}{'callers':>8}  {'answers':<10}{'cap':>8}{'spent':>12}{'overshoot':>12}{'asked':>8}\n"
+    )
     path = folder / "crowd.py"
     path.write_text(CROWD)
-    for axis, cap in CROWD_CAPS.items():
-        for callers in CALLERS:
-            for way in ("whole", "streamed")[: 1 if axis == "evaluations" else 2]:
-                spent = crowd(folder, axis, argv=[sys.executable, str(path), axis, str(callers), way])
-                over = max(0.0, spent - cap)
-                write(
-                    f"{axis:<13}{callers:>8}  {way:<10}{cap:>8g}{spent:>12.6g}{over:>12.3g}{300 // callers * callers:>8}\n"
-                )
+    every = product(CROWD_CAPS.items(), (False, True), callers, ("whole", "streamed"))
+    for (axis, cap), strict, count, way in every:
+        if axis == "evaluations" and way == "streamed":
+            continue
+        spent = crowd(folder, axis, argv=[sys.executable, str(path), axis, str(count), way], strict=strict)
+        amounts = f"{cap:>8g}{spent:>12.6g}{max(0.0, spent - cap):>12.3g}{300 // count * count:>8}"
+        write(f"{axis:<13}{'strict' if strict else 'usual':<8}{count:>8}  {way:<10}{amounts}\n")
 
 
-def crowd(folder: Path, axis: Axis, *, argv: list[str]) -> float:
+def crowd(folder: Path, axis: Axis, *, argv: list[str], strict: bool) -> float:
     """Return what one crowd has spent on its capped axis."""
-    with FakeOpenAI(reply=lambda _: "word " * 60, delay=0.02) as server:
+    with FakeOpenAI(reply=lambda _: "word " * 60, delay=0.02, bills_worst=strict) as server:
         config = {
             "mode": "real",
             "tasks": ["internal:numeric_param"],
             "trainers": [{"id": "Command", "params": {"argv": argv, "grace": 5.0}}],
             "runs_dir": str(folder / "runs"),
             "llm": {"model": "fake", "base_url": server.base_url, "prices": PRICE, "max_tokens": 50},
-            "budget": {axis: CROWD_CAPS[axis]},
+            "budget": {axis: CROWD_CAPS[axis], "strict": strict},
         }
         summary = api.run(parse_config(config), stream=io.StringIO())
         (result,) = api.load_run(summary.run_dir).results.values()
@@ -206,11 +209,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-search", action="store_true", help="leave out the trainer that needs the extra `opto`")
     parser.add_argument("--crowds", action="store_true", help="crowds of callers, in place of kinds of client")
+    parser.add_argument("--callers", type=int, nargs="+", default=CALLERS, help="how many ask at once, with --crowds")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if args.crowds:
-            crowds(folder, sys.stdout.write)
+            crowds(folder, sys.stdout.write, callers=args.callers)
             return
         clients = list(trainers(folder, search=not args.no_search))
         table(

@@ -217,7 +217,7 @@ class Runner:
                     self._settle_account(job, None)
                     files.remove(self._layout.job(job.job_id).scoring)  # a death may have passed for a measurement
                     again.append(job)
-                elif trainings.is_scored_again(end):
+                elif around.spent() is None and trainings.is_scored_again(end):  # else it would be refused again
                     self._control.ended(job.job_id, finished=False)
                     self._settle_account(job, None)
                     again.append(job)

@@ -207,3 +207,18 @@ def test_a_key_of_a_message_that_nobody_knows_is_left_out_and_told_unless_the_co
     assert asked.left_out == ("user", "messages[].prefix")
     named = WIRES["/v1/chat/completions"].read(data, claims=CLAIMS, llm=LLMConfig(extra_body={"prefix": False}))
     assert named.conversations == [data["messages"]]
+
+
+def test_a_field_that_the_config_names_is_a_callers_to_fill_and_is_counted_by_its_bytes() -> None:
+    llm, wire = LLMConfig(extra_body={"house_rule": "short"}), WIRES["/v1/chat/completions"]
+    small, large, inside, plain = (
+        wire.read({"messages": SAY, **more}, claims=CLAIMS, llm=llm)
+        for more in ({"house_rule": "x"}, {"house_rule": "y" * N}, {"extra_body": {"house_rule": "x"}}, {})
+    )
+    assert small.sampling == inside.sampling == {"extra_body": {"house_rule": "x"}}
+    assert plain.sampling == {"extra_body": {"house_rule": "short"}}
+    before, after = (asked.demand(PriceTable({})) for asked in (small, large))
+    assert after.prompt - before.prompt >= N // 3 - 1
+    assert after.most - before.most >= N - 8
+    with pytest.raises(BadRequest, match="`other`"):
+        wire.read({"messages": SAY, "other": 1}, claims=CLAIMS, llm=llm)

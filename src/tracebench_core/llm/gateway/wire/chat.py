@@ -11,6 +11,9 @@ from tracebench_core.llm.exchange import Tokens
 from tracebench_core.llm.gateway.asked import MOST_CHOICES, Asked, choose_model, with_defaults
 from tracebench_core.llm.gateway.errors import Failure, error_body
 from tracebench_core.llm.gateway.fields import (
+    LEFT_OUT,
+    OF_WIRE,
+    PASSED,
     known_keys,
     left_out_of,
     read_choices,
@@ -19,6 +22,7 @@ from tracebench_core.llm.gateway.fields import (
     take_fields,
 )
 from tracebench_core.llm.gateway.wire.base import EVENTS, Answer, event, total
+from tracebench_core.llm.models import model_config
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import LLMConfig
 
@@ -29,7 +33,11 @@ class ChatWire:
     def read(self, data: dict[str, Any], *, claims: Claims, llm: LLMConfig) -> Asked:
         """See `Wire`."""
         model = choose_model(data.get("model"), claims)
-        sampling = with_defaults(take_fields(data), model, claims=claims, llm=llm)
+        named = model_config(llm, claims.role, model.name).extra_body.keys() - PASSED.keys()
+        sampling = with_defaults(take_fields(data, known=LEFT_OUT | OF_WIRE | named), model, claims=claims, llm=llm)
+        given = {**data, **(data.get("extra_body") or {})}
+        if own := {name: given[name] for name in sorted(named & given.keys()) if given[name] is not None}:
+            sampling["extra_body"] |= own
         messages, unknown = known_keys(read_messages(data.get("messages")), named=sampling.get("extra_body", ()))
         return Asked(
             model=model,
