@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -49,7 +50,30 @@ def own_rows(root: Path = ROOT) -> Iterable[str]:
         points = project["entry-points"]
         plugins = ", ".join(f"`{name}`" for name in points.get("tracebench", {}))
         plugins = plugins or ", ".join(f"the command `{name}`" for name in points["tracebench.commands"])
-        yield f"| `{project['name']}` | {plugins} | {project['description']} |\n"
+        told = withstood(project["name"], root / "docs/register/attacks")
+        yield f"| `{project['name']}` | {plugins} | {project['description']}{told} |\n"
+
+
+def withstood(distribution: str, folder: Path) -> str:
+    """Return what the record of an attack on a distribution's tasks says, empty where there is none.
+
+    Raises:
+        ValueError: naming the record, when it is none, or of something else.
+    """
+    file = folder / f"{distribution}.json"
+    if not file.is_file():
+        return ""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        version = found["distributions"][distribution]
+        tried, tasks = [one for one in found["tasks"] if one["withstood"] or one["believed"]], found["tasks"]
+        held, fell = sum(one["withstood"] for one in tasks), sum(len(one["believed"]) for one in tasks)
+    except (ValueError, KeyError, TypeError) as err:
+        raise ValueError(f"attacks/{file.name}: it is no record of `trace-bench attack --json` on it: {err!r}") from err
+    if (found.get("kind"), held, fell) != ("attack", found.get("withstood"), found.get("believed")):
+        raise ValueError(f"attacks/{file.name}: its sums are not those of its tasks")
+    beside = f", believed {fell}" if fell else ""
+    return f" Version {version} withstood {held} forgeries{beside}, on {len(tried)} of {len(tasks)} tasks."
 
 
 def entry(file: Path) -> Mapping[str, Any]:
@@ -91,7 +115,8 @@ def page(folder: Path = HERE, root: Path = ROOT) -> str:
         )
     table = "| distribution | plugin | offers | licence | |\n|---|---|---|---|---|\n" if entries else "None yet.\n"
     rows = (
-        f"| [`{e['distribution']}`]({e['home']}) | `{e['name']}` | {', '.join(e['kinds'])} | {e['licence']} | {e['summary']} |\n"
+        f"| [`{e['distribution']}`]({e['home']}) | `{e['name']}` | {', '.join(e['kinds'])} | {e['licence']} | "
+        f"{e['summary']}{withstood(e['distribution'], folder / 'attacks')} |\n"
         for e in entries
     )
     return HEAD + "".join(own_rows(root)) + OTHERS + table + "".join(rows)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -67,3 +71,42 @@ def test_two_plugins_of_one_name_are_refused(render: ModuleType, tmp_path: Path)
 
     with pytest.raises(ValueError, match="switch each other off"):
         render.page(tmp_path)
+
+
+def record(**changes: object) -> str:
+    tasks = [{"task": "letters:sort", "withstood": 5, "believed": [], "skipped": ""}]
+    tasks.append({"task": "letters:say", "withstood": 0, "believed": [], "skipped": "it runs no code of candidates"})
+    found = {
+        "kind": "attack",
+        "withstood": 5,
+        "believed": 0,
+        "distributions": {"tracebench-letters": "1.2"},
+        "tasks": tasks,
+    }
+    return json.dumps(found | changes)
+
+
+def test_the_record_of_an_attack_is_shown_beside_an_entry(render: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "tracebench-letters.toml").write_text(GOOD)
+    (tmp_path / "attacks").mkdir()
+    file = tmp_path / "attacks" / "tracebench-letters.json"
+    file.write_text(record())
+    shown = "Sort, count and compare letters. Version 1.2 withstood 5 forgeries, on 1 of 2 tasks. |"
+    assert shown in render.page(tmp_path)
+
+    for wrong, words in (
+        (record(withstood=500), "sums"),
+        (record(distributions={"other": "1"}), "no record"),
+        ("{", "no record"),
+    ):
+        file.write_text(wrong)
+        with pytest.raises(ValueError, match=words):
+            render.page(tmp_path)
+
+
+def test_what_attack_writes_is_such_a_record(render: ModuleType, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tracebench_core.cli", "attack", "example_plugin", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=150, cwd=tmp_path)
+    (tmp_path / "tracebench-example.json").write_text(done.stdout)
+    shown = render.withstood("tracebench-example", tmp_path)
+    assert re.fullmatch(r" Version \S+ withstood [1-9]\d+ forgeries, on 1 of 1 tasks.", shown)

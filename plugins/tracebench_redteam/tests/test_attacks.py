@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +15,14 @@ from tracebench_core.api import evaluate_task
 from tracebench_core.api.sandboxes import open_sandbox
 from tracebench_core.contracts import Sandbox
 from tracebench_core.sandbox import isolation, namespaces
-from tracebench_redteam.attacks import ATTACKS, KINDS, SEEN_BY_FOLDER, Attack
-from tracebench_redteam.places import try_attacks
+from tracebench_redteam.attacks import ALONE, ATTACKS, BURNS, FORGES, KINDS, SEEN_BY_FOLDER, TAKES, Attack
+from tracebench_redteam.places import ALL_OFF, try_attacks
 from tracebench_redteam.task import offered
 
 needs_namespaces = pytest.mark.skipif(not namespaces.available(), reason="this host allows no user namespaces")
 needs_sandbox = pytest.mark.skipif(isolation().level == "process", reason="this host has no sandbox for candidates")
+CONTROL = Path(__file__).with_name("control.py")
+HIDE = Path(__file__).parents[3] / "tests/sandbox/hide.py"
 TOOLS = {"by ps": "ps", "by a shell": "bash"}
 
 
@@ -29,14 +35,14 @@ def sandbox() -> Iterator[Sandbox]:
 def of_kind(kind: str) -> list[list[Attack]]:
     """Those that may share a process: all of a kind, but for what fills a process with others."""
     found = [attack for attack in ATTACKS if attack.kind == kind]
-    return [[attack] for attack in found] if kind == "takes more processes" else [found]
+    return [[attack] for attack in found] if kind in ALONE else [found]
 
 
 def test_there_are_as_many_as_are_promised() -> None:
-    assert len(KINDS) == 16
-    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) == 153
-    assert len(ATTACKS) + sum(attack.kind not in SEEN_BY_FOLDER for attack in ATTACKS) == 301
-    assert len(offered()) == 30
+    assert len(KINDS) == 19
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) == 189
+    assert len(ATTACKS) + sum(attack.kind not in SEEN_BY_FOLDER for attack in ATTACKS) == 373
+    assert len(offered()) == 36
 
 
 @needs_namespaces
@@ -67,9 +73,33 @@ def test_each_gains_where_the_one_defence_that_it_is_aimed_at_is_off(kind: str) 
             assert [name for name, gains in gained.items() if not gains] == []
 
 
+@needs_sandbox
+@pytest.mark.timeout(600)
+@pytest.mark.heavy("redteam")
+@pytest.mark.skipif(not HIDE.is_file(), reason="only the repository can take mechanisms of the kernel away")
+@pytest.mark.parametrize("locks", sorted({"-".join(sorted(a.locks)) for a in ATTACKS if a.kind not in SEEN_BY_FOLDER}))
+def test_a_candidate_gains_where_what_it_is_aimed_at_is_off(locks: str) -> None:
+    off = locks.split("-")
+    hidden = [name for name in off if name in {"landlock", "seccomp"}]
+    hide = [sys.executable, str(HIDE), ",".join([*hidden, "namespaces"])] if hidden else []
+    done = subprocess.run(
+        [*hide, sys.executable, str(CONTROL), ",".join(off)], capture_output=True, text=True, check=False, timeout=590
+    )
+    assert done.returncode == 0, done.stderr
+    gained = json.loads(done.stdout)
+    assert gained
+    missing = {a.name for a in ATTACKS if shutil.which(TOOLS.get(a.way, "sh")) is None}
+    assert [name for name, gains in gained.items() if not gains and name not in missing] == []
+
+
 def test_an_attack_cannot_claim_a_gain() -> None:
     boast = Attack("reads a key", "boasts", "print('gained'); return t['key'] + ' True 1.0 ' + t['word']", "files")
     assert try_attacks([boast], sandbox=None, off={"apart"}) == {boast.name: False}
+    for kind in (BURNS, TAKES, FORGES):
+        boast = Attack(
+            kind, "boasts", "return {'score': 1.0, 'mark': t['mark'], 'seconds': 99, 'truth': 1.0}", "limits"
+        )
+        assert try_attacks([boast], sandbox=None, off=ALL_OFF) == {boast.name: False}
 
 
 @needs_namespaces

@@ -26,10 +26,11 @@ def attack(
 ) -> None:
     """Try forged candidates on tasks that run code: the kit's, and the cases that their authors know. Exits 1 when one is believed."""
     from tracebench_core.api import open_host
-    from tracebench_core.testing.attacking import attack_tasks
+    from tracebench_core.testing.attacking import attack_tasks, attacked_versions
 
     found = []
-    for attacked in attack_tasks(open_host(root=root), names, root=root):
+    host = open_host(root=root)
+    for attacked in attack_tasks(host, names, root=root):
         found.append(attacked)
         if as_json:
             continue
@@ -40,7 +41,9 @@ def attack(
             output.line(output.safe(f"    not tried: {attacked.skipped}"))
     total, fell = sum(one.withstood for one in found), sum(len(one.believed) for one in found)
     if as_json:
-        output.document("attack", withstood=total, believed=fell, tasks=[asdict(one) for one in found])
+        tasks = [asdict(one) for one in found]
+        of = attacked_versions(host, [one.task for one in found])
+        output.document("attack", withstood=total, believed=fell, distributions=of, tasks=tasks)
     else:
         output.note(f"withstood {total} forgeries, believed {fell}")
     if fell:

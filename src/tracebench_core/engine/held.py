@@ -135,12 +135,14 @@ def held_command(
     files: Files = "folder",
     network: Literal["open", "closed"] = "closed",
     processes: int | None = None,
+    memory_mb: int | None = None,
     readable: Sequence[Path] = (),
 ) -> list[str]:
     """Return the command that runs a program of no job as one of a job is held; it ends with `NOT_STARTED` where that cannot be done."""
     options = [] if network == "open" else [ONLY]
-    if processes is not None:
-        options.append(f"{LIMITS}{json.dumps({'processes': processes})}")
+    most = {name: value for name, value in (("processes", processes), ("memory_mb", memory_mb)) if value is not None}
+    if most:
+        options.append(f"{LIMITS}{json.dumps(most)}")
     if files == "folder":
         options.append(f"{ENCLOSED}{_root(argv, folder.resolve(), shown=readable)}")
     return [*APART, *options, *argv]

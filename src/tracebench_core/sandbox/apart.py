@@ -55,8 +55,7 @@ def enter(held: Held) -> None:
             group.close()
         namespaces.end_like(status)
     prctl(_SET_PDEATHSIG, signal.SIGKILL)
-    if group is not None:
-        group.join()
+    in_group = group is not None and group.join()
     limits.limit_namespace(held.limits)
     if held.enclosure is not None:
         os.setsid()  # no terminal is its own
@@ -72,7 +71,7 @@ def enter(held: Held) -> None:
         landlock.scope()
         if seccomp.available():
             seccomp.hold_program()
-    limits.limit_process(held.limits, in_group=group is not None)
+    limits.limit_process(held.limits, in_group=in_group)
     prctl(
         _SET_DUMPABLE, 0
     )  # what this process was made from, the host's own interpreter, is out of the program's reach

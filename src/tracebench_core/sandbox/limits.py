@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tracebench_core.sandbox import namespaces
+
 _MB = 1 << 20
 _GROUPS = Path("/sys/fs/cgroup")
 _NAME = "trace-bench-"
@@ -37,10 +39,17 @@ class Group:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def join(self) -> None:
-        """Put the calling process, and those it will start, into the group."""
-        with suppress(OSError):  # moved out of our reach meanwhile
+    def join(self) -> bool:
+        """Put the calling process, and those it will start, into the group, and what they see of groups; say whether that could be done."""
+        try:
             (self._folder / "cgroup.procs").write_text("0", encoding="ascii")
+        except OSError:  # moved out of our reach meanwhile
+            return False
+        with suppress(OSError):
+            namespaces.unshare(
+                namespaces.GROUPS
+            )  # so that it cannot move itself out where groups are delegated by namespace
+        return True
 
     def close(self) -> None:
         """Remove the group, once nobody is in it."""
@@ -68,6 +77,9 @@ def open_group(limits: Limits, *, root: Path = _GROUPS, own: str | None = None) 
             folder.mkdir()
             for name, most in wanted.items():
                 (folder / name).write_text("max" if most is None else str(most), encoding="ascii")
+            if limits.memory_mb is not None:
+                with suppress(OSError):  # a kernel without swap
+                    (folder / "memory.swap.max").write_text("0", encoding="ascii")
         except OSError:
             with suppress(OSError):
                 folder.rmdir()
@@ -108,8 +120,11 @@ def _own_group() -> str:
 def _sweep(place: Path) -> None:
     """Remove the groups of programs that were killed with the process that would have removed them; one that is in use stays."""
     for left in place.glob(f"{_NAME}*"):
-        with suppress(OSError):
-            left.rmdir()
+        if not Path("/proc", left.name.removeprefix(_NAME)).exists():  # one that was just made is empty, too
+            with suppress(OSError):
+                (left / "cgroup.kill").write_text("1", encoding="ascii")
+            with suppress(OSError):
+                left.rmdir()
 
 
 def _kernel() -> tuple[int, ...]:

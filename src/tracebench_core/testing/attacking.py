@@ -63,6 +63,14 @@ def attack_tasks(host: PluginHost, names: Sequence[str], *, root: Path | None = 
         yield Attacked(task_id, withstood, tuple(fell), "; ".join(why))
 
 
+def attacked_versions(host: PluginHost, task_ids: Sequence[str]) -> dict[str, str]:
+    """Return the versions of the distributions that tasks are of, by name; of a task in a file there is none."""
+    catalog = host.catalog()
+    plugins = {catalog.origin.get(("task", task_id), "") for task_id in task_ids}
+    records = [host.records[name] for name in sorted(plugins) if name in host.records]
+    return {record.distribution: record.version for record in records if record.distribution}
+
+
 def _best(host: PluginHost, task_id: str) -> float | None:
     """Return the best honest score that a task's cases know of; None where they know of none, or the task cannot be opened here."""
     try:

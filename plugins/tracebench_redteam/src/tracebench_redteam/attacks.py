@@ -1,7 +1,8 @@
 """The reference attacks: for every kind of gain, each way that is known to reach for it, as the body of `def attack(t)`.
 
 `t` says where things lie: files by name, `agent` and `control` (Unix sockets), `tcp` (host, port), `abstract`, `pid` and `parent`
-(processes), `word` (what a server must be told), `most` (processes allowed). A body leaves what it got in what it returns; what it wrote,
+(processes), `word` (what a server must be told), `most` (processes allowed), `paid` (seconds of processor time), `cap` (megabytes of memory), `mark` (a
+name for processes and threads). A body leaves what it got in what it returns; what it wrote,
 whom it reached and what it left behind is seen from outside.
 """
 
@@ -11,8 +12,14 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
-Defence = Literal["files", "network", "limits", "apart"]
-"""What holds a program: its root, its network, its limits, and its being apart from the host's processes, without which nothing else is."""
+from tracebench_redteam.unpaid import BURNING, FORGING, LINGERING, TAKING, burning, forging, lingering, taking
+
+Defence = Literal["files", "network", "limits", "apart", "scoring"]
+"""What holds a program: its root, its network, its limits, its being apart from the host's processes, without which none of these is; and
+that what scores its answer is in another process."""
+Lock = Literal["landlock", "seccomp", "capabilities", "sweep", "limits", "scoring"]
+"""What holds a candidate: those of the kernel, its having no capabilities, the template's sweeping of what it leaves behind, its limits, and
+that what scores its answer is in another process."""
 
 
 class Attack(NamedTuple):
@@ -32,6 +39,11 @@ class Attack(NamedTuple):
         return f"{self.kind}: {self.way}"
 
     @property
+    def locks(self) -> frozenset[Lock]:
+        """What keeps it from gaining in the place of a candidate: one lock, or each of several, all of which have to be off."""
+        return frozenset(_locks(self.kind, self.way))
+
+    @property
     def code(self) -> str:
         """The candidate."""
         if self.is_whole:
@@ -39,6 +51,9 @@ class Attack(NamedTuple):
         return "def attack(t):\n" + textwrap.indent(textwrap.dedent(self.body).strip() + "\n", "    ")
 
 
+BURNS, TAKES, FORGES = "uses unpaid processor time", "takes a byte over its cap", "forges a score"
+ALONE = ("takes more processes", BURNS, TAKES, FORGES)
+"""Kinds that fill or change a process, so that the next attack needs another."""
 SEEN_BY_FOLDER = ("outlives its end", "takes more processes")
 """Kinds whose gain shows in the attacker's own folder, which of a candidate nobody sees."""
 FILES_READ = {
@@ -178,7 +193,45 @@ def attacks() -> Iterator[Attack]:
         for way, body in ways.items():
             yield Attack(kind, way, opening + body, aimed)  # type: ignore[arg-type]  # literals of the tuple above
     speak = "s = socket.socket(1); s.connect(chr(0) + t['abstract']); s.sendall(t['word'].encode())"
+    yield from _unpaid()
     yield Attack("reaches an abstract socket", "connects", "import socket\n" + speak, "apart")
+
+
+def _unpaid() -> Iterator[Attack]:
+    """Yield those whose gain is measured."""
+    for kind, ways, made, aimed in (
+        (BURNS, BURNING, burning, "limits"),
+        (BURNS, LINGERING, lingering, "apart"),
+        (TAKES, TAKING, taking, "limits"),
+        (FORGES, FORGING, forging, "scoring"),
+    ):
+        for way, body in ways.items():
+            yield Attack(kind, way, made(body), aimed)  # type: ignore[arg-type]  # as above
+
+
+def _locks(kind: str, way: str) -> Iterator[Lock]:
+    starts = way in {"by a program", "by a shell", "by ps"}
+    if kind in {BURNS, TAKES} and way not in LINGERING:
+        yield "limits"
+    elif kind == BURNS:
+        yield from ("seccomp", "sweep")
+        if way == "a program of its own":
+            yield "landlock"
+    elif kind == FORGES:
+        yield "scoring"
+    elif kind in {"calls a server", "signals a process", "reaches an abstract socket"}:
+        yield from ("landlock", "seccomp")
+    elif kind == "reads an environment":
+        yield from ("landlock", "capabilities")
+        if starts:
+            yield "seccomp"
+    else:
+        is_socket = kind.startswith("reaches")
+        yield "seccomp" if is_socket else "landlock"
+        if starts:
+            yield "landlock" if is_socket else "seccomp"
+        if "parent" in way:
+            yield from ("capabilities", "landlock")
 
 
 def _of_files(way: str) -> Defence:

@@ -1,0 +1,105 @@
+"""What marked processes and threads of this machine use, seen from outside: processor time, and memory that is theirs alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+_PERIOD = 0.05
+_TICK = os.sysconf("SC_CLK_TCK")
+_USED = slice(11, 13)
+_BEGAN = 19
+"""Of `/proc/PID/stat`, after the name: ticks in user and in system mode, and the start (proc_pid_stat(5))."""
+
+
+class Task(NamedTuple):
+    """One thread, for as long as the machine runs."""
+
+    pid: int
+    tid: int
+    began: int
+
+
+class Watch:
+    """Looks for threads with given names for as long as it is open. A context manager."""
+
+    def __init__(self, marks: list[str]) -> None:
+        self._marks = frozenset(marks)
+        self._seconds: dict[str, dict[Task, float]] = {mark: {} for mark in marks}
+        self._memory = dict.fromkeys(marks, 0)
+        self._before: dict[str, float] = {}
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._look_on, daemon=True)
+
+    def __enter__(self) -> Watch:
+        if self._marks:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._is_over.set()
+        if self._marks:
+            self._thread.join()
+        for _, task in _found(self._marks):
+            with suppress(OSError):
+                os.kill(task.pid, signal.SIGKILL)
+
+    def participant_ended(self) -> None:
+        """Count what is used from now on apart."""
+        self._look()
+        self._before = {mark: sum(used.values()) for mark, used in self._seconds.items()}
+
+    def wait(self, seconds: float) -> None:
+        """Wait until nothing of these names is left, at most for some seconds."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and any(True for _ in _found(self._marks)):
+            time.sleep(_PERIOD)
+
+    def seconds(self, mark: str) -> float:
+        """Return the processor time that was used under a name."""
+        return sum(self._seconds[mark].values())
+
+    def late_seconds(self, mark: str) -> float:
+        """Return what of it was used after the participant had ended."""
+        return self.seconds(mark) - self._before.get(mark, 0.0)
+
+    def megabytes(self, mark: str) -> float:
+        """Return the most memory that one process of a name had for itself."""
+        return self._memory[mark] / 1024
+
+    def _look_on(self) -> None:
+        while not self._is_over.wait(_PERIOD):
+            self._look()
+
+    def _look(self) -> None:
+        for mark, task in _found(self._marks):
+            with suppress(OSError, ValueError, IndexError):
+                stat = Path(f"/proc/{task.pid}/task/{task.tid}/stat").read_text().rpartition(")")[2].split()
+                self._seconds[mark][task] = sum(map(int, stat[_USED])) / _TICK
+                self._memory[mark] = max(self._memory[mark], _own_kilobytes(task.pid))
+
+
+def _found(marks: frozenset[str]) -> Iterator[tuple[str, Task]]:
+    """Yield the threads that have one of some names."""
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit():
+            continue
+        with suppress(OSError):
+            for tid in os.listdir(f"/proc/{entry.name}/task"):  # noqa: PTH208 - of every process, many times
+                stat = Path(f"/proc/{entry.name}/task/{tid}/stat").read_text(errors="replace")
+                name = stat[stat.index("(") + 1 : stat.rindex(")")]
+                if name in marks:
+                    yield name, Task(int(entry.name), int(tid), int(stat.rpartition(")")[2].split()[_BEGAN]))
+
+
+def _own_kilobytes(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1])
+    return 0
