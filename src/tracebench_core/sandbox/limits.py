@@ -30,7 +30,7 @@ class Limits(NamedTuple):
     processes: int | None = None
     """Processes and threads at a time."""
     memory_mb: int | None = None
-    """Megabytes: of all together in a control group; without one, of each process."""
+    """Megabytes: of all together in a control group; without one, what each process has to itself."""
 
 
 class Group:
