@@ -2,9 +2,7 @@
 
     python benchmarks/kernelbench.py problems [--only softmax]   the plain kernels against themselves
     python benchmarks/kernelbench.py hand                        hand-written kernels against the plain ones
-    python benchmarks/kernelbench.py ratios --root CHECKOUT      the same work 1, 2, 5 and 10 times over, by backend (needs torch and ninja)
     python benchmarks/kernelbench.py noise --times 100           a kernel against itself: how far from 1 the raw ratio is
-    python benchmarks/kernelbench.py modules --root CHECKOUT     KernelBench's modules at CPU sizes against themselves (needs torch)
     python benchmarks/kernelbench.py warm                        a module and a Numba kernel: seconds beyond the kernels' own (needs both)
     python benchmarks/kernelbench.py optimise                    PrioritySearch and KeepBest, real mode, a rule-based server
 
@@ -25,9 +23,7 @@ from statistics import median, quantiles
 from typing import Any
 
 from tracebench_core import api
-from tracebench_core.contracts import NotMeasured, Sandbox
-from tracebench_core.engine.calibration.measuring import calibrate
-from tracebench_core.errors import MissingRequirementError
+from tracebench_core.contracts import Sandbox
 from tracebench_core.sandbox import open_sandbox
 from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_kernelbench.building import build_kernel
@@ -35,7 +31,6 @@ from tracebench_kernelbench.driving import drive
 from tracebench_kernelbench.judging import judge
 from tracebench_kernelbench.modules.backends import NUMBA, TORCH, loaded_beforehand
 from tracebench_kernelbench.modules.exercise import ModuleExercise, OwnExercise
-from tracebench_kernelbench.modules.source import at_cpu_sizes, cpu_sizes, find_problems
 from tracebench_kernelbench.modules.stepping import judge_python
 from tracebench_kernelbench.modules.task import renamed
 from tracebench_kernelbench.options import Effort
@@ -172,63 +167,6 @@ def noise(times: int, sandbox: Sandbox) -> None:
     print(f"within [0.95, 1.05]: {within} of {times}; counted as 1: {counted} of {times}")
 
 
-def modules(root: Path, only: str) -> None:
-    """Judge modules of a checkout, at the sizes of the profile `cpu`, against themselves; the sandbox has PyTorch loaded beforehand."""
-    print("| problem | reference, ms | ratio | noise | counts as | seconds |")
-    print("|---|---|---|---|---|---|")
-    with open_sandbox(preload=["numpy", "torch"]) as sandbox:
-        sandbox.call("def warm():\n    return 0", "warm")
-        for problem in find_problems(root):
-            name = f"level{problem.level}/{problem.number}"
-            if (problem.level, problem.number) not in cpu_sizes() or only not in f"{name}_{problem.name}":
-                continue
-            code = at_cpu_sizes(problem.level, problem.number, problem.read())
-            began = time.perf_counter()
-            try:
-                verdict = judge_python(ModuleExercise(code, TORCH), renamed(code), sandbox, Effort())
-            except NotMeasured as err:
-                print(f"| `{name}` | not measured: {str(err).splitlines()[0]} |", flush=True)
-                continue
-            took, m = time.perf_counter() - began, verdict.metrics
-            cells = (
-                f"{m['reference_ms']:.3f} | {m['speedup_raw']:.3f} | {100 * m['noise']:.1f} % | {m['speedup']:.2f}"
-                if verdict.correct
-                else verdict.text.splitlines()[0]
-            )
-            print(f"| `{name}` | {cells} | {took:.2f} |", flush=True)
-
-
-TIMED = {
-    "C": ("own/gelu", "own/scan", "own/transpose"),
-    "numba": ("numba/gelu", "numba/mish"),
-    "torch": ("cpu/level1/2", "cpu/level1/42", "cpu/level2/1"),
-    "torch_compile": ("cpu/level1/42",),
-    "cpp": ("cpu/level1/42",),
-}
-"""Tasks that `ratios` looks at, by backend."""
-
-
-def ratios(root: Path) -> None:
-    """Print what kernels are worth that do the work 1, 2, 5 and 10 times over, as shares of the plain one: 1, 1/2, 1/5, 1/10."""
-    print("| backend | task | plain | itself | x 2 | x 5 | x 10 |")
-    print("|---|---|---|---|---|---|---|")
-    host = api.open_host(root=root)
-    for backend, names in TIMED.items():
-        chosen = {"backend": backend, "compile_seconds": 600.0} if names[0].startswith("cpu/") else {}
-        for name in names:
-            try:
-                verdicts = calibrate(
-                    host, f"kernelbench:{name}", eval_kwargs=chosen, kinds=("known", "order", "same", "ratio")
-                )
-            except MissingRequirementError as err:
-                print(f"| {backend} | `{name}` | not measured: {err} |", flush=True)
-                continue
-            seen = {verdict.case: verdict.seen for verdict in verdicts}
-            plain = float(seen["plain"])
-            cells = [f"{float(seen[case]) / plain:.3f}" for case in ("itself", "times-2", "times-5", "times-10")]
-            print(f"| {backend} | `{name}` | {plain:.3f} | {' | '.join(cells)} |", flush=True)
-
-
 def warm() -> None:
     """Judge a module and a Numba kernel six times each; print the last five's median seconds beyond the calls of both kernels."""
     effort = Effort(least=20, most=20)
@@ -272,15 +210,10 @@ def optimise() -> None:
 def main() -> None:
     """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("problems", "hand", "ratios", "noise", "modules", "warm", "optimise"))
+    parser.add_argument("what", choices=("problems", "hand", "noise", "warm", "optimise"))
     parser.add_argument("--only", default="", help="only problems whose name contains this")
     parser.add_argument("--times", type=int, default=100)
-    parser.add_argument("--root", type=Path, help="a checkout of KernelBench")
     arguments = parser.parse_args()
-    if arguments.what in {"modules", "ratios"}:
-        root = arguments.root or parser.error(f"`{arguments.what}` needs --root CHECKOUT")
-        ratios(root) if arguments.what == "ratios" else modules(root, arguments.only)
-        return
     if arguments.what in {"warm", "optimise"}:
         {"warm": warm, "optimise": optimise}[arguments.what]()
         return
