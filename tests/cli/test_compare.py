@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.cli.conftest import command_in
 
 Cli = Callable[..., CompletedProcess[str]]
 CORE_ONLY = {"TRACEBENCH_PLUGINS": ""}
@@ -50,6 +53,28 @@ def test_a_run_is_compared_in_words_tables_csv_and_json_and_gates_decide(cli: Cl
     cut = json.loads(cli("compare", run, "--at", "5", "--json").stdout)
     assert cut["cut"] == {"evaluations": 5}
     assert max(entry["use"]["evaluations"] for entry in cut["leaderboard"]) <= 5
+
+
+def test_what_would_settle_a_comparison_does_so_when_it_is_typed(cli: Cli, tmp_path: Path) -> None:
+    """Typed from another folder than the run was started in, too."""
+    (tmp_path / "c.yaml").write_text(
+        "tasks: [internal:multi_param]\ntrainers: [NoOp, RandomSearch]\nseeds: 1..2\nbudget: {evaluations: 10}\nrun_id: r\n"
+    )
+    done = cli("run", "--config", "c.yaml", env=CORE_ONLY)
+    (told,) = re.findall(r"\+(\d+) seeds? would likely decide, .*: trace-bench (run .*)", done.stderr)
+    assert told[1] == f"run --config runs/r/meta/config.snapshot.yaml --extend -o seeds=1..{2 + int(told[0])}"
+
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    asked = command_in(elsewhere)("compare", "../runs/r", env=CORE_ONLY)
+    typed = asked.stderr.rpartition("trace-bench run ")[2].strip()
+    extended = command_in(elsewhere)("run", *shlex.split(typed), env=CORE_ONLY)
+
+    assert extended.returncode == 0, extended.stderr
+    assert not (elsewhere / "runs").exists()
+    (pair,) = json.loads(cli("compare", "r", "--json").stdout)["pairs"]
+    assert pair["pairs"] == 2 + int(told[0])
+    assert f"with {2 + int(told[0])} seeds" in extended.stderr
 
 
 def test_a_wrong_word_is_refused_without_a_traceback(cli: Cli, run: str) -> None:

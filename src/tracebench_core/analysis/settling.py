@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tracebench_core.analysis.outcomes import ENDED
 from tracebench_core.analysis.verdicts import DECIDED, Comparison, PairVerdict
+from tracebench_core.config.seeds import write_seeds
+from tracebench_core.errors import RunDirError
+from tracebench_core.specs import RunConfig
+from tracebench_core.store.meta import read_config
 from tracebench_core.store.reader import Run
-from tracebench_core.store.regular import read_whole
-
-_WORKERS = re.compile(r"^max_workers: (\d+)$", re.MULTILINE)
-MOST_TYPED = 200
-"""Seeds above which no command is typed out: who wants so many will write a config."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class Settling:
     """None where a job's price is not known."""
     seconds: float
     command: str
-    """Empty where no single run holds the comparison."""
+    """Empty where no single run holds the comparison, or none that could go on."""
 
     def __str__(self) -> str:
         seeds = f"+{self.seeds} {'seed' if self.seeds == 1 else 'seeds'}"
@@ -68,25 +66,30 @@ def settling(comparison: Comparison, runs: Sequence[Run]) -> Settling | None:
     return Settling(pair, seeds, usd, seconds / _workers(runs), _command(runs, seeds))
 
 
+def _config(run: Run) -> RunConfig | None:
+    try:
+        return read_config(run.layout)
+    except RunDirError:
+        return None
+
+
 def _workers(runs: Sequence[Run]) -> int:
     """Return how many jobs ran at a time, by the runs' own configs."""
-    told = [1]
-    for run in runs:
-        try:
-            found = _WORKERS.search(read_whole(run.layout.config_snapshot).decode())
-        except (OSError, ValueError):
-            continue
-        told += [int(found[1])] if found else []
-    return max(told)
+    return max((config.max_workers for run in runs if (config := _config(run)) is not None), default=1)
 
 
 def _command(runs: Sequence[Run], seeds: int) -> str:
-    if len(runs) != 1 or seeds > MOST_TYPED or not runs[0].layout.config_snapshot.is_file():
+    """Return what adds the next seeds to a run, from the folder where one is; empty where typing it would not."""
+    config = _config(runs[0]) if len(runs) == 1 else None
+    if config is None or config.mode == "replay" or config.run_id != runs[0].layout.path.name:
         return ""
-    present = sorted({job.seed for job in runs[0].planned})
-    wanted = [*present, *range(present[-1] + 1, present[-1] + 1 + seeds)]
-    snapshot = shlex.quote(str(runs[0].layout.config_snapshot))
-    return f"trace-bench run --config {snapshot} --extend -o 'seeds={json.dumps(wanted, separators=(',', ':'))}'"
+    folder, root = runs[0].layout.path, runs[0].manifest.get("root")
+    present = {job.seed for job in runs[0].planned}
+    wanted = write_seeds([*present, *range(max(present) + 1, max(present) + 1 + seeds)])
+    words = ["trace-bench", "run", "--config", str(runs[0].layout.config_snapshot), "--extend", "-o", f"seeds={wanted}"]
+    words += ["--runs-dir", str(folder.parent)] if Path(config.runs_dir).resolve() != folder.resolve().parent else []
+    words += ["--root", root] if root else []
+    return shlex.join(words)
 
 
 def _duration(seconds: float) -> str:

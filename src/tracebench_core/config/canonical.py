@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from tracebench_core.config.problems import Loc, Problem, dotted
+from tracebench_core.config.seeds import expand_range
 from tracebench_core.config.shape import names_at
 from tracebench_core.ids import nearest
 
@@ -113,6 +114,8 @@ class Canonical:
         self._lower_shared(data)
         if data.get("max_workers") == 0 and data["max_workers"] is not False:
             data["max_workers"] = 1
+        if isinstance(data.get("seeds"), str | list):
+            data["seeds"] = self._seeds(data["seeds"])
         if data.get("trainers") == []:
             del data["trainers"]
         if isinstance(data.get("tags"), list):
@@ -139,6 +142,33 @@ class Canonical:
                 own = data.get(name, {})
                 self._move({(name, key): ("trainer_kwargs", name, key) for key in inner if key not in own})
                 data |= {"trainer_kwargs": shared, name: {**inner, **own}}
+
+    def _seeds(self, raw: str | list[Any]) -> Any:
+        """Write ranges out; what is neither a range nor a number stays, and is told when the config is validated."""
+        at: list[tuple[Any, Loc]] = [(raw, ("seeds",))] if isinstance(raw, str) else []
+        at += [(item, ("seeds", i)) for i, item in enumerate(raw)] if isinstance(raw, list) else []
+        found: list[tuple[Any, Loc]] = []
+        is_ranged = False
+        for item, loc in at:
+            try:
+                seeds = expand_range(item) if isinstance(item, str) else None
+            except ValueError as err:
+                self.problems.append(Problem(self.origin_of(loc), str(err)))
+                seeds = range(0)
+            is_ranged = is_ranged or seeds is not None
+            found += [(item, loc)] if seeds is None else [(seed, loc) for seed in seeds]
+        if not is_ranged:
+            return raw
+        first: dict[int, Loc] = {}
+        kept: list[tuple[Any, Loc]] = []
+        for seed, loc in found:
+            if type(seed) is int and first.setdefault(seed, loc) is not loc:
+                words = f"holds seed {seed}, which `{dotted(self.origin_of(first[seed]))}` holds, too."
+                self.problems.append(Problem(self.origin_of(loc), words))
+            else:
+                kept.append((seed, loc))
+        self._move({("seeds", i): loc for i, (_, loc) in enumerate(kept)})
+        return [seed for seed, _ in kept]
 
     def _llm(self, raw: Any, loc: Loc) -> Any:
         if isinstance(raw, str) and loc[0] == "llm_variants":

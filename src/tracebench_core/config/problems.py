@@ -118,7 +118,7 @@ def describe(error: Mapping[str, Any], known: Iterable[str]) -> str:
         bound, limit = BOUNDS[kind]
         words = f"must be {limit.format(context[bound])}, not {render(value)}."
     elif (expected := EXPECTED.get(kind.removesuffix("_type"))) is not None:
-        words = f"must be {expected}, not {render(value)}.{_quoting(expected, value)}"
+        words = f"must be {expected}, not {render(value)}.{_quoting(expected, value)}{_seeds(error)}"
     else:
         words = f"is refused: {context.get('error', error['msg'])}."
     return words
@@ -128,6 +128,11 @@ def _one_of(choices: Sequence[str], value: Any) -> str:
     names = ", ".join(f"`{choice}`" for choice in choices)
     guess = did_you_mean(value, choices) if isinstance(value, str) else ""
     return f"must be one of {names}, not {render(value)}.{guess}"
+
+
+def _seeds(error: Mapping[str, Any]) -> str:
+    """Show how seeds are written, which are numbers everywhere else."""
+    return " Seeds are written `[1, 2, 3]` or `1..3`." if error["loc"][:1] == ("seeds",) else ""
 
 
 def _quoting(expected: str, value: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tracebench_core.config.canonical import ALIASES, KNOBS, ONE_OF_A_LIST, knob_prefixes
+from tracebench_core.config.seeds import PATTERN
 from tracebench_core.specs import (
     Budget,
     InitialFrom,
@@ -60,6 +61,12 @@ def config_schema() -> dict[str, Any]:
         _add_spellings(definitions[name], level)
     for name in ("tasks", "trainers"):
         schema["properties"][name]["items"] = {"anyOf": [{"type": "string"}, schema["properties"][name]["items"]]}
+    ranged = {"type": "string", "pattern": PATTERN, "description": "A range, both ends included: `1..8`."}
+    seeds, seed = schema["properties"]["seeds"], schema["properties"]["seed"]
+    words = {"description": seeds.pop("description"), "default": seeds.pop("default")}
+    each = {"anyOf": [seeds.pop("items"), ranged]}
+    schema["properties"]["seeds"] = {**words, "anyOf": [{**seeds, "items": each}, ranged]}
+    schema["properties"]["seed"] = {**seed, **each} | {"type": ["integer", "string"]}
     for part in (schema, definitions["TrainerEntry"]):
         knob = {"description": "A setting of the trainer; better written in `params_variants`.", "deprecated": True}
         if prefixes := knob_prefixes():

@@ -290,7 +290,7 @@ class RunConfig(Spec):
     replay_from: str | None = None
     """For `mode: replay`: the run whose recorded exchanges answer."""
     seeds: tuple[int, ...] = (123,)
-    """One job for each seed."""
+    """One job for each seed. A range holds both of its ends: `1..8`, or `[1..8, 20]`."""
     max_workers: int = Field(default=1, ge=1)
     """Jobs at a time."""
     eval_workers: int = Field(default=1, ge=1)

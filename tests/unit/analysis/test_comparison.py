@@ -15,7 +15,8 @@ from tracebench_core.analysis.gates import is_met, parse_gate
 from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
 from tracebench_core.analysis.settling import settling
 from tracebench_core.errors import UsageError
-from tracebench_core.specs import Budget
+from tracebench_core.specs import Budget, RunConfig
+from tracebench_core.store.meta import write_config
 from tracebench_core.store.reader import load_run
 
 
@@ -318,15 +319,16 @@ def test_the_same_runs_give_the_same_data(tmp_path: Path) -> None:
 
 def test_what_would_settle_a_comparison_is_typed_with_its_cost(tmp_path: Path) -> None:
     run = make_run(tmp_path / "r", noisy(0.04), seeds=range(6), usd=0.01)
-    run.layout.config_snapshot.write_text("max_workers: 2\n")
+    write_config(run.layout, RunConfig(run_id="r", runs_dir=str(tmp_path), max_workers=2))
     found = compare_runs([run])
     told = settling(found, [run])
 
     assert told is not None
     assert told.usd == pytest.approx(0.01 * 4 * told.seeds)
-    wanted = ",".join(map(str, range(6 + told.seeds)))
     assert str(told).startswith(f"A and B: +{told.seeds} seeds would likely decide, about {told.usd:.2f} USD, ")
-    assert told.command == f"trace-bench run --config {run.layout.config_snapshot} --extend -o 'seeds=[{wanted}]'"
+    assert (
+        told.command == f"trace-bench run --config {run.layout.config_snapshot} --extend -o seeds=0..{5 + told.seeds}"
+    )
     assert settling(compare_runs([make_run(tmp_path / "clear", noisy(0.5))]), []) is None
 
 

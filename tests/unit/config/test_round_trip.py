@@ -44,7 +44,7 @@ configs = st.fixed_dictionaries(
     {},
     optional={
         "run_id": st.sampled_from(["a", "2026-11-21", "1e3"]),
-        "seeds": st.lists(st.integers(0, 9), unique=True, max_size=3),
+        "seeds": st.lists(st.integers(0, 9), unique=True, max_size=3) | st.sampled_from(["1..3", ["1..3", 9]]),
         "n-concurrent": st.integers(0, 4),
         "job-timeout": st.floats(0, 10),
         "tags": st.lists(text | st.integers(), max_size=2),
