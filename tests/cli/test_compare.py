@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import command_in
 
 Cli = Callable[..., CompletedProcess[str]]
+ROOT = Path(__file__).parents[2]
 CORE_ONLY = {"TRACEBENCH_PLUGINS": ""}
 CONFIG = """
 tasks: [internal:code_param, internal:numeric_param]
@@ -53,6 +54,34 @@ def test_a_run_is_compared_in_words_tables_csv_and_json_and_gates_decide(cli: Cl
     cut = json.loads(cli("compare", run, "--at", "5", "--json").stdout)
     assert cut["cut"] == {"evaluations": 5}
     assert max(entry["use"]["evaluations"] for entry in cut["leaderboard"]) <= 5
+
+
+def test_programs_are_given_the_verdict_that_people_read(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(CONFIG.replace("seeds: [1, 2, 3, 4, 5, 6]", "seeds: [1, 2]"))
+    done = cli("run", "--config", "c.yaml", "--json", env=CORE_ONLY)
+    verdict = json.loads(done.stdout.splitlines()[-1])["verdict"]
+    compared = json.loads(cli("compare", "one", "--json").stdout)
+    said = cli("compare", "one")
+
+    assert verdict["sentence"] == compared["verdict"] == said.stdout.splitlines()[0]
+    assert verdict["entrants"] == [entry["entrant"] for entry in compared["leaderboard"]]
+    assert verdict["decided"] == (compared["pairs"][0]["verdict"] != "not resolved")
+    assert [(p["verdict"], p["difference"], p["holm"]) for p in verdict["pairs"]] == [
+        (p["verdict"], p["difference"]["estimate"], p["holm"]) for p in compared["pairs"]
+    ]
+    assert verdict["next_step"] == ("" if verdict["decided"] else said.stderr.splitlines()[-1])
+    assert json.loads(cli("show", "one", "--json").stdout)["verdict"] == verdict
+    jsonschema = pytest.importorskip("jsonschema", reason="it reads the published schema")
+    jsonschema.validate(verdict, json.loads((ROOT / "configs/schema/verdict.schema.json").read_text()))
+
+
+def test_a_run_that_compares_nothing_says_so_to_programs(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("tasks: [internal:numeric_param]\ntrainers: [NoOp]\nrun_id: alone\n")
+    done = cli("run", "--config", "c.yaml", "--json", env=CORE_ONLY)
+    verdict = json.loads(done.stdout.splitlines()[-1])["verdict"]
+
+    assert (verdict["entrants"], verdict["pairs"], verdict["decided"]) == (["NoOp"], [], False)
+    assert verdict["sentence"] == "Nothing to compare: NoOp alone has scores."
 
 
 def test_what_would_settle_a_comparison_does_so_when_it_is_typed(cli: Cli, tmp_path: Path) -> None:

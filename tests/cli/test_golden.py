@@ -6,6 +6,7 @@ Each archive of `golden` holds the runs `whole` and `cut`: the same, killed -9 i
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -13,6 +14,10 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Cli
+
+from tracebench_core.analysis.comparison import compare_runs
+from tracebench_core.analysis.document import METHOD, comparison_data
+from tracebench_core.store.reader import load_run
 
 PLUGINS = Path(__file__).with_name("golden") / "plugins"
 GOLDEN = sorted(Path(__file__).with_name("golden").glob("*.zip"))
@@ -88,3 +93,49 @@ def test_plugins_of_an_earlier_commit_run_as_they_are(cli: Cli, tmp_path: Path) 
     done = cli("run", "--config", "c.yaml", "--json", env={"PYTHONPATH": str(tmp_path / "site")})
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["counts"] == {"ok": 2}
+
+
+def test_a_report_of_an_earlier_way_of_comparing_is_not_called_false_and_a_false_score_in_it_is(
+    cli: Cli, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(PLUGINS.parent / "1fa27cb.zip") as archive:
+        archive.extractall(tmp_path)
+    text = (PLUGINS.parent / "report-1fa27cb.html").read_text()
+    (tmp_path / "before.html").write_text(text)
+    head, data, tail = re.split(r'(?<=id="comparison">)(.*)(?=</script>)', text, maxsplit=1)
+    changed = json.loads(data)
+    changed["comparison"]["tasks"][0]["standings"][0]["mean"]["estimate"] += 0.1
+    (tmp_path / "false.html").write_text(head + json.dumps(changed) + tail)
+    (tmp_path / "none.html").write_text(text.replace('"standings"', '"standing"'))
+
+    told = cli("verify", "before.html", "whole")
+    assert told.returncode == 1
+    assert (
+        "was made by an earlier version, which compared in another way. Its scores are those of the runs;"
+        in told.stderr
+    )
+    assert "Since then a comparison has gained `judged`, `margin`." in told.stderr
+    assert "does not agree" not in told.stderr
+    assert "trace-bench report whole -o report.html" in told.stderr
+    data = json.loads(cli("verify", "before.html", "whole", "--json").stdout)
+    assert (data["agrees"], data["differing"], data["method"]) == (False, [], 1)
+
+    assert "does not agree with the runs in: the scores of" in cli("verify", "false.html", "whole").stderr
+    assert "does not agree with the runs in: everything" in cli("verify", "none.html", "whole").stderr
+
+
+def test_equal_runs_come_to_the_data_of_this_way_of_comparing(golden: Path) -> None:
+    """What fails here makes every earlier report fail `verify`: raise `METHOD`, and keep the new data."""
+    found = json.loads(json.dumps(comparison_data(compare_runs([load_run(golden / "whole")]))))
+    kept = json.loads((PLUGINS.parent / f"comparison-{METHOD}.json").read_text())
+
+    assert rounded(found) == rounded(kept)
+
+
+def rounded(data: Any) -> Any:
+    """Return data with figures to six digits, which no machine changes."""
+    if isinstance(data, dict):
+        return {name: rounded(value) for name, value in data.items()}
+    if isinstance(data, list):
+        return [rounded(value) for value in data]
+    return f"{data:.6g}" if isinstance(data, float) else data

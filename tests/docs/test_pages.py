@@ -19,7 +19,7 @@ from tracebench_core.api import plan
 from tracebench_core.cli.app import app
 from tracebench_core.config import config_schema, load_config, parse_config
 from tracebench_core.config.document import parse
-from tracebench_core.config.schema import MODELS
+from tracebench_core.config.schema import MODELS, verdict_schema
 from tracebench_core.specs import ModelConfig, RunConfig
 
 ROOT = Path(__file__).parents[2]
@@ -160,3 +160,7 @@ def test_the_shipped_schema_is_current() -> None:
     shipped = json.loads((ROOT / "configs/schema/run-config.schema.json").read_text())
 
     assert shipped == config_schema(), "trace-bench config schema > configs/schema/run-config.schema.json"
+
+
+def test_the_schema_of_verdicts_is_current() -> None:
+    assert json.loads((ROOT / "configs/schema/verdict.schema.json").read_text()) == verdict_schema(), "just formats"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +11,9 @@ from tracebench_core.analysis.intervals import Interval
 from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
 from tracebench_core.analysis.verdicts import Comparison, PairVerdict, Standing
 
+FIRST_METHOD, METHOD = 1, 2
+"""The way of comparing of reports that do not say, and this one. It rises whenever equal runs come to other data, for which a report of
+before is not false."""
 STANDING_COLUMNS = (
     "task", "measure", "rank", "entrant", "mean", "low", "high", "counted", "measured", "jobs", "winner",
 )  # fmt: skip
@@ -62,6 +65,36 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
         ],
         "changes": [asdict(change) for change in comparison.changes],
     }  # fmt: skip
+
+
+def differing_parts(told: Any, expected: Mapping[str, Any]) -> list[str]:
+    """Return in which of its parts a told comparison is not the one that is expected."""
+    if not isinstance(told, dict):
+        return ["everything"]
+    return [name for name in expected if told.get(name) != expected[name]]
+
+
+def differing_scores(told: Any, expected: Mapping[str, Any]) -> list[str]:
+    """Return what of a comparison made by another method is false by any: runs, and every entrant's jobs and mean on each task."""
+    try:
+        one, other = _facts(told), _facts(expected)
+    except (KeyError, TypeError, AttributeError):
+        return ["everything"]
+    return [what for what in {**one, **other} if one.get(what) != other.get(what)]
+
+
+def _facts(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what jobs measured, which no method changes; means to nine digits, for they may have been added up in another order."""
+    found: dict[str, Any] = {"the runs": data["runs"], "the cut": data["cut"], "failures": data["failures_count_as"]}
+    for task in data["tasks"]:
+        for standing in task["standings"]:
+            mean = standing["mean"]
+            found[f"the scores of {standing['entrant']} on {task['task']}"] = (
+                task["measure"],
+                None if mean is None else f"{mean['estimate']:.9g}",
+                *(standing[name] for name in ("counted", "measured", "jobs")),
+            )
+    return found
 
 
 def standing_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:

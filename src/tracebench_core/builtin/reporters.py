@@ -86,8 +86,11 @@ class JsonReporter:
         self._write({"event": "job_finished", "job": job.job_id, "result": result.model_dump(mode="json")})
 
     def run_finished(self, run_dir: Path, counts: Mapping[str, int]) -> None:
-        """Write `run_finished`."""
-        self._write({"event": "run_finished", "run_dir": str(run_dir), "counts": dict(counts)})
+        """Write `run_finished`, with the verdict on the trainers."""
+        from tracebench_core.builtin.verdict import verdict_at_end  # noqa: PLC0415 - before the end nothing is compared
+
+        verdict = verdict_at_end(run_dir).model_dump(mode="json")
+        self._write({"event": "run_finished", "run_dir": str(run_dir), "counts": dict(counts), "verdict": verdict})
 
     def _write(self, record: dict[str, object]) -> None:
         self._outlet.write(json.dumps({"schema_version": SCHEMA_VERSION, **record}))

@@ -206,23 +206,13 @@ def finish(summary: RunSummary, *, as_json: bool) -> None:
 
 
 def _verdict(run_dir: Path) -> None:
-    """Print what the run says of its trainers; a run of many jobs is left to `compare`. What cannot be said takes nothing from the run."""
-    from tracebench_core.cli.show import is_large
-    from tracebench_core.cli.standings import verdict_of
-    from tracebench_core.errors import TraceBenchError
-    from tracebench_core.store.reader import load_run
+    """Print what the run says of its trainers, where there are some to compare."""
+    from tracebench_core.builtin.verdict import verdict_at_end
 
-    try:
-        run = load_run(run_dir)
-        if len({job.trainer_id for job in run.planned}) < 2 and len(run.planned) < 2:  # noqa: PLR2004 - a verdict is on two
-            return
-        sentences = [f"Compare:  {output.command('compare', run_dir)}"] if is_large(run) else verdict_of(run)
-    except TraceBenchError as err:  # what cannot be compared is no fault of the run
-        sentences = [str(err)]
-    except Exception as err:  # noqa: BLE001 - the run has ended, and its exit code says how
-        sentences = [f"No verdict: {type(err).__name__}: {err}. Try:  {output.command('compare', run_dir)}"]
-    for sentence in sentences:
-        output.note(output.safe(sentence))
+    told = verdict_at_end(run_dir)
+    if len(told.entrants) != 1:
+        for sentence in filter(None, (told.sentence, told.next_step)):
+            output.note(output.safe(sentence))
 
 
 def next_command(summary: RunSummary) -> str:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 COLUMNS = (
     "job", "task", "trainer", "seed", "status", "initial", "best", "test", "evaluations", "calls", "tokens", "usd", "seconds",
 )  # fmt: skip
-MOST_JOBS = 2000
 """Of a run that is shown with every job."""
 LEAST = ("tokens", "calls", "usd", "seconds", "evaluations", "initial", "test", "seed")
 """What a narrow terminal leaves out first."""
@@ -88,7 +87,9 @@ def show(
 
 def is_large(run: Run) -> bool:
     """Tell whether a run has more jobs than a screen shows."""
-    return len(run.planned) > MOST_JOBS
+    from tracebench_core.builtin.verdict import LARGE
+
+    return len(run.planned) > LARGE
 
 
 def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None:
@@ -99,6 +100,8 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
     counts = dict(Counter(result.status for result in results))
     chain = chain_of(run.layout.path, trust=run.trust)
     if as_json:
+        from tracebench_core.builtin.verdict import verdict_at_end
+
         jobs = [result.model_dump(mode="json", exclude={"steps"}) for result in results]
         folder = str(run.layout.path)
         output.document(
@@ -111,6 +114,7 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
             head=chain.head if chain is not None else None,
             chained=chain is not None,
             key_lost=bool(chain is not None and chain.lost_keys),
+            verdict=verdict_at_end(run.layout.path).model_dump(mode="json"),
             jobs=jobs,
         )
         return

@@ -40,18 +40,6 @@ def verdict_lines(found: Comparison, run: Run) -> Iterator[str]:
         yield from filter(None, [what_next(found, [run])])
 
 
-def verdict_of(run: Run) -> list[str]:
-    """Return what a run's comparison says, in the words of `compare`; nothing for a demonstration, or where nothing can be compared."""
-    from tracebench_core.analysis.comparison import compare_runs
-    from tracebench_core.analysis.outcomes import ENDED
-    from tracebench_core.analysis.pooling import is_demonstration
-    from tracebench_core.builtin.hosting import find_aggregate
-
-    if is_demonstration(run) or not any(result.status in ENDED for result in run.results.values()):
-        return []
-    return [*verdict_lines(compare_runs([run], find=find_aggregate), run)]
-
-
 def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
     """Print a run's leaderboard and, on a terminal, a small curve per trainer; nothing for a run without an ended job."""
     from tracebench_core.analysis.comparison import compare_runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -78,6 +78,7 @@ def _verify_run(run_dir: Path, *, head: str | None, as_json: bool) -> None:
 
 
 def _verify_report(file: Path, names: list[str], *, runs_dir: str | None, as_json: bool) -> None:
+    from tracebench_core.analysis.document import FIRST_METHOD, METHOD, differing_parts
     from tracebench_core.analysis.report.html import DATA, MAIN, check_charts, render_main, report_data
 
     try:
@@ -97,7 +98,9 @@ def _verify_report(file: Path, names: list[str], *, runs_dir: str | None, as_jso
     runs = load_runs(names, runs_dir)
     recomputed = compared(runs, options)
     expected = json.loads(json.dumps(report_data(recomputed, options=options)))
-    differing = [*_differing(told.get("comparison"), expected["comparison"])]
+    if told.get("method", FIRST_METHOD) != METHOD:
+        _verify_scores(file, told, expected["comparison"], names, as_json=as_json)
+    differing = differing_parts(told.get("comparison"), expected["comparison"])
     main = MAIN.search(text)
     if main is None or main[0] != render_main(runs, recomputed):
         differing.append("the tables as shown")
@@ -117,7 +120,25 @@ def _verify_report(file: Path, names: list[str], *, runs_dir: str | None, as_jso
         raise TraceBenchError(f"`{file}` does not agree with the runs in: {', '.join(differing)}.")
 
 
-def _differing(told: Any, expected: dict[str, Any]) -> list[str]:
-    if not isinstance(told, dict):
-        return ["everything"]
-    return [name for name in expected if told.get(name) != expected[name]]
+def _verify_scores(
+    file: Path, told: dict[str, Any], expected: dict[str, Any], names: list[str], *, as_json: bool
+) -> NoReturn:
+    """Say of a report that compares in another way than this version whether its scores are the runs', and that no more can be said."""
+    from tracebench_core.analysis.document import FIRST_METHOD, METHOD, differing_scores
+
+    method, before = told.get("method", FIRST_METHOD), told.get("comparison")
+    differing = differing_scores(before, expected)
+    gained = sorted({*expected} - {*before}) if isinstance(before, dict) else []
+    if as_json:
+        output.document(
+            "verification", agrees=False, differing=differing, charts_not_checked=["all"], method=method, fields_gained=gained
+        )  # fmt: skip
+    if differing:
+        raise TraceBenchError(f"`{file}` does not agree with the runs in: {', '.join(differing)}.")
+    which = "a later" if isinstance(method, int) and method > METHOD else "an earlier"
+    more = f" Since then a comparison has gained {', '.join(f'`{name}`' for name in gained)}." if gained else ""
+    raise TraceBenchError(
+        f"`{file}` was made by {which} version, which compared in another way. Its scores are those of the runs; its verdict, intervals "
+        f"and tables as shown cannot be made again by this version.{more}",
+        hint=f"a report of today's: {output.command('report', *names)} -o report.html",
+    )

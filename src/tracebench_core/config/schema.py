@@ -26,6 +26,7 @@ from tracebench_core.specs import (
     TaskEntry,
     TrainerEntry,
 )
+from tracebench_core.specs.verdict import PairData, SettlingData, Verdict
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MODELS: tuple[type[BaseModel], ...] = (
@@ -72,6 +73,16 @@ def config_schema() -> dict[str, Any]:
         if prefixes := knob_prefixes():
             part["patternProperties"] = {f"^({'|'.join(prefixes)})": knob}
         part["properties"] |= dict.fromkeys(sorted(KNOBS), knob)
+    return {"$schema": DIALECT, **schema}
+
+
+def verdict_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of the verdict that `run --json` and `show --json` give; later versions may add fields to it."""
+    schema = Verdict.model_json_schema(mode="serialization")
+    parts = [(schema, Verdict), *((schema["$defs"][model.__name__], model) for model in (PairData, SettlingData))]
+    for part, model in parts:
+        _describe(part, model)
+        del part["additionalProperties"]
     return {"$schema": DIALECT, **schema}
 
 

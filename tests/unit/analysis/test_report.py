@@ -15,6 +15,7 @@ from tests.unit.analysis.test_comparison import noisy
 from tracebench_core.analysis.comparison import compare_runs
 from tracebench_core.analysis.report.text import render_junit, render_markdown
 from tracebench_core.cli import report as command
+from tracebench_core.cli.verify import verify
 from tracebench_core.errors import TraceBenchError, UsageError
 
 HOSTILE = 'A</script><img src=x onerror="alert(1)">|'
@@ -54,31 +55,31 @@ def test_a_report_remembers_its_margin(tmp_path: Path) -> None:
     command.report([str(run.layout.path)], out=file, margin=0.05)
 
     assert "No difference that matters between" in file.read_text()
-    command.verify(file, [str(run.layout.path)])
+    verify(str(file), [str(run.layout.path)])
     file.write_text(file.read_text().replace('"margin":0.05', '"margin":0.001'))
     with pytest.raises(TraceBenchError, match="does not agree"):
-        command.verify(file, [str(run.layout.path)])
+        verify(str(file), [str(run.layout.path)])
 
 
 def test_a_report_agrees_with_its_runs_until_either_is_changed(html: tuple[Path, Path]) -> None:
     run, file = html
-    command.verify(file, [str(run)])
+    verify(str(file), [str(run)])
 
     text = file.read_text()
     score = re.search(r"<td>(0\.\d{3,4})</td>", text)
     assert score is not None
     file.write_text(text.replace(score[0], "<td>0.9999</td>", 1))
     with pytest.raises(TraceBenchError, match="the tables as shown"):
-        command.verify(file, [str(run)])
+        verify(str(file), [str(run)])
 
     file.write_text(re.sub(r'"verdict":"[^"]*"', '"verdict":"B is better"', text, count=1))
     with pytest.raises(TraceBenchError, match=r"in: pairs\.$"):
-        command.verify(file, [str(run)])
+        verify(str(file), [str(run)])
 
     assert text.count('"score":0.') > 3
     file.write_text(text.replace('"score":0.', '"score":0.9'))
     with pytest.raises(TraceBenchError, match="chart `leaderboard`"):
-        command.verify(file, [str(run)])
+        verify(str(file), [str(run)])
 
     file.write_text(text)
     result = next(run.glob("jobs/*/results.json"))
@@ -86,7 +87,7 @@ def test_a_report_agrees_with_its_runs_until_either_is_changed(html: tuple[Path,
     data["score_test"] += 1
     result.write_text(json.dumps(data))
     with pytest.raises(TraceBenchError, match="leaderboard"):
-        command.verify(file, [str(run)])
+        verify(str(file), [str(run)])
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_what_is_no_report_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "other.html").write_text(content)
 
     with pytest.raises(UsageError, match="report"):
-        command.verify(tmp_path / "other.html", [str(run.layout.path)])
+        verify(str(tmp_path / "other.html"), [str(run.layout.path)])
 
 
 def test_junit_counts_failures_and_what_was_not_run(tmp_path: Path) -> None:

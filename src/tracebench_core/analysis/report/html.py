@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from tracebench_core.analysis.document import comparison_data
+from tracebench_core.analysis.document import METHOD, comparison_data
 from tracebench_core.analysis.report.figures import Figure, figures
 from tracebench_core.analysis.report.sections import Section, sections
 from tracebench_core.analysis.report.viewed import Drawn, views_html
@@ -90,8 +90,8 @@ def _specs(drawn: Mapping[str, Figure]) -> dict[str, Any]:
 
 
 def report_data(comparison: Comparison, *, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a report embeds: the options, and all that the comparison says, as `compare --json` prints it."""
-    return {"schema_version": 1, "options": dict(options), "comparison": comparison_data(comparison)}
+    """Return what a report embeds: in which way it compares, the options, and all that the comparison says, as in `compare --json`."""
+    return {"schema_version": 1, "method": METHOD, "options": dict(options), "comparison": comparison_data(comparison)}
 
 
 def render_main(runs: Sequence[Run], comparison: Comparison) -> str:
