@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tracebench_core.analysis.outcomes import ENDED
 from tracebench_core.analysis.verdicts import DECIDED, Comparison, PairVerdict
-from tracebench_core.config.seeds import write_seeds
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import RunConfig
+from tracebench_core.specs.seeds import write_seeds
 from tracebench_core.store.meta import read_config
 from tracebench_core.store.reader import Run
 

@@ -207,7 +207,7 @@ def finish(summary: RunSummary, *, as_json: bool) -> None:
 
 def _verdict(run_dir: Path) -> None:
     """Print what the run says of its trainers, where there are some to compare."""
-    from tracebench_core.builtin.verdict import verdict_at_end
+    from tracebench_core.api.verdicts import verdict_at_end
 
     told = verdict_at_end(run_dir)
     if len(told.entrants) != 1:

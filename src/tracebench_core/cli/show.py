@@ -87,7 +87,7 @@ def show(
 
 def is_large(run: Run) -> bool:
     """Tell whether a run has more jobs than a screen shows."""
-    from tracebench_core.builtin.verdict import LARGE
+    from tracebench_core.api.verdicts import LARGE
 
     return len(run.planned) > LARGE
 
@@ -100,7 +100,7 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
     counts = dict(Counter(result.status for result in results))
     chain = chain_of(run.layout.path, trust=run.trust)
     if as_json:
-        from tracebench_core.builtin.verdict import verdict_at_end
+        from tracebench_core.api.verdicts import verdict_at_end
 
         jobs = [result.model_dump(mode="json", exclude={"steps"}) for result in results]
         folder = str(run.layout.path)

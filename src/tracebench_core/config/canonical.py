@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from tracebench_core.config.problems import Loc, Problem, dotted
-from tracebench_core.config.seeds import expand_range
 from tracebench_core.config.shape import names_at
 from tracebench_core.ids import nearest
+from tracebench_core.specs.seeds import expand_range
 
 Level: TypeAlias = Literal["run", "task", "trainer", "model"]
 

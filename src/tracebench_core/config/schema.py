@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from tracebench_core.config.canonical import ALIASES, KNOBS, ONE_OF_A_LIST, knob_prefixes
-from tracebench_core.config.seeds import PATTERN
 from tracebench_core.specs import (
     Budget,
     InitialFrom,
@@ -26,6 +25,7 @@ from tracebench_core.specs import (
     TaskEntry,
     TrainerEntry,
 )
+from tracebench_core.specs.seeds import PATTERN
 from tracebench_core.specs.verdict import PairData, SettlingData, Verdict
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
