@@ -176,6 +176,36 @@ def equivalent(simulations: int) -> None:
     print(f"\n{simulations} simulations a cell\n")
 
 
+def equivalent_family(simulations: int) -> None:
+    """Print how often any pair of six trainers is wrongly called equivalent, being as far apart as the margin, by Holm over all fifteen."""
+    rows = []
+    for name, draw, margin in (
+        ("normal", SHAPES["normal"][0], 1.0),
+        ("lognormal", SHAPES["lognormal"][0], 1.0),
+        ("shares of 20", SHAPES["shares of 20"][0], 0.1),
+    ):
+        for told, levels in (("three and three", (0, 0, 0, 1, 1, 1)), ("a ladder", (0, 1, 2, 3, 4, 5))):
+            rng, rates = np.random.default_rng(14), []
+            for seeds in EQUIVALENCE_SEEDS:
+                drawn = draw(rng, (simulations, 6, 1, seeds)) - margin * np.array(levels).reshape(6, 1, 1)
+                rates.append(
+                    f"{sum(_wrongly_alike(table, levels, margin) for table in drawn.tolist()) / simulations:.4f}"
+                )
+            rows.append((name, told, *rates))
+    show(("scores", "true differences", *(f"{seeds} seeds" for seeds in EQUIVALENCE_SEEDS)), rows)
+    print(f"\nany pair at the margin called equivalent, one task; {simulations} simulations a cell\n")
+
+
+def _wrongly_alike(table: Sequence[Sequence[Sequence[float]]], levels: Sequence[int], margin: float) -> bool:
+    pairs = [
+        (a, b, compare_scores(by_task(table[a]), by_task(table[b]))) for a, b in combinations(range(len(table)), 2)
+    ]
+    chances = holm([told.contrast.equivalence(margin) for _, _, told in pairs if told is not None])
+    return any(
+        p is not None and p < 0.05 and levels[a] != levels[b] for p, (a, b, _) in zip(chances, pairs, strict=True)
+    )
+
+
 def _margins() -> Iterator[tuple[str, Lower, int, float, Mapping[str, float]]]:
     """Yield name, how scores are drawn, tasks, margin, and the fixed scales, none where differences are standardised."""
 
@@ -338,6 +368,7 @@ TABLES = {
     "family": family,
     "unequal": unequal,
     "equivalent": equivalent,
+    "equivalent-family": equivalent_family,
     "runs": runs,
     "coverage": coverage,
     "adaptive": adaptive,
