@@ -15,6 +15,7 @@ from tracebench_core.forkserver.process import ForkedProcess
 ENTRY = "tracebench_core.cli.__main__"
 AHEAD = (
     ENTRY,
+    "tracebench_core.cli.app",
     "tracebench_core.builtin.template_main",
     *(f"tracebench_core.api.{name}" for name in ("running", "planning", "records", "analysis")),
 )

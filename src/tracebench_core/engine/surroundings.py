@@ -40,6 +40,7 @@ from tracebench_core.specs import (
     TaskSpec,
 )
 from tracebench_core.specs.events import LLMCall
+from tracebench_core.store.disk import warn_of_few_files
 from tracebench_core.store.journal import TrainedRecord
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.planned import kinds_of
@@ -95,6 +96,7 @@ class Surroundings:
         self._instruments = Instruments(plan, host, root=root)
 
     def __enter__(self) -> Surroundings:
+        warn_of_few_files()
         self._instruments.settle()
         temporary.sweep(_remove)
         private = temporary.make_folder()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import logging
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +13,9 @@ from tracebench_core.store.layout import RunLayout
 
 ENOUGH_FILES = 1024
 """Open files that a run of a few workers never needs."""
+
+FEW_FILES = 256
+log = logging.getLogger(__name__)
 
 _LOOK = {
     errno.EFBIG: "ulimit -f unlimited",
@@ -30,9 +35,30 @@ def disk_errors_explained(layout: RunLayout) -> Iterator[None]:
     try:
         yield
     except OSError as err:
+        if isinstance(err, BrokenPipeError):
+            raise _ended(layout) from err
         where = err.filename or layout.path
         look = _LOOK.get(err.errno or 0, f"df -h {layout.path}")
         raise RunDirError(
             f"The run stopped, because `{where}` cannot be used: {err.strerror}. What is finished is kept.",
             hint=f"{look}; trace-bench resume {layout.path}",
         ) from err
+
+
+def warn_of_few_files() -> None:
+    """Say so where a run may open so few files that its processes may end for want of them."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if 0 <= most < FEW_FILES:
+        log.warning("only %d files may be open at once, and a run may need more: ulimit -n %d", most, ENOUGH_FILES)
+
+
+def _ended(layout: RunLayout) -> RunDirError:
+    """Return the error for a process of the run that ended under its runner, most often for want of open files."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    is_low = 0 <= most < ENOUGH_FILES
+    why = f": only {most} files may be open at once" if is_low else ""
+    look = f"ulimit -n {ENOUGH_FILES}" if is_low else "trace-bench doctor"
+    return RunDirError(
+        f"The run stopped, because one of its processes ended{why}. What is finished is kept.",
+        hint=f"{look}; trace-bench resume {layout.path}",
+    )
