@@ -44,8 +44,8 @@ from tracebench_core.store.results import read_result
 from tracebench_core.store.trust import end_records, read_trust
 
 GRACE = 2.0
-PATIENCE = GRACE + CLOSING + 10.0
-"""Virtual seconds in which whatever was asked to end has ended."""
+PATIENCE = 2 * (GRACE + CLOSING) + 10.0
+"""Virtual seconds in which what was asked to end has ended: once for whoever holds the jobs, once for who is started in its place."""
 MOST_RESUMES = 12
 CONFIG = {
     "tasks": ["lab:one"],
@@ -102,8 +102,10 @@ class Surrounded:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def order(self, job: JobSpec, trained: Any = None, *, relatives: tuple[str, ...] = ()) -> JobOrder:
-        """See `Surroundings`."""
+    def order(
+        self, job: JobSpec, trained: Any = None, *, relatives: tuple[str, ...] = (), secret: str = ""
+    ) -> JobOrder:
+        """See `Surroundings`; what a scoring keeps for the next one is not simulated."""
         order = JobOrder(
             job=job, run_dir=str(self._layout.path), scoring_timeout=self._plan.config.scoring_timeout, grace=GRACE
         )

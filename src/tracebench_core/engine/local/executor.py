@@ -106,7 +106,7 @@ class LocalExecutor:
         """Ask one running job to end, from any thread."""
         self._cancelled.add(job_id)
         if self._template is not None:
-            self._template.send({"cancel": job_id})
+            self._template.cancel(job_id)
 
     @property
     def _live(self) -> TemplateProcess:

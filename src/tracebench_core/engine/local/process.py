@@ -36,6 +36,7 @@ class TemplateProcess:
         self._lines = self._training, self._scoring = _Line(training, outside), _Line(scoring, outside)
         self._grace = 0.0
         self._asked = 0
+        self._cancelled: set[str] = set()
         self._training.wire.send({"setting": setting.model_dump(mode="json")})
 
     @property
@@ -67,6 +68,11 @@ class TemplateProcess:
             if not line.wire.closed:
                 line.wire.send(message)
 
+    def cancel(self, job_id: str) -> None:
+        """Have a job ended, from any thread."""
+        self._cancelled.add(job_id)
+        self.send({"cancel": job_id})
+
     def wait(self, timeout: float | None = None) -> list[dict[str, Any]]:
         """Return the ends of jobs, waiting for the next one; an empty list when the template is gone, or the seconds are over."""
         while not self.is_gone:
@@ -74,7 +80,7 @@ class TemplateProcess:
             if ends or timeout is not None:
                 return ends
             for line in self._lines:
-                line.look_after()
+                line.look_after(self._patience(line))
         return []
 
     def close(self) -> None:
@@ -94,6 +100,12 @@ class TemplateProcess:
         except subprocess.TimeoutExpired:
             self._outside.kill_tree(self._process.pid)
             self._process.wait()
+
+    def _patience(self, line: _Line) -> float:
+        """Return the seconds of silence after which whoever is at a line's end is given up: few when nobody needs it but to end jobs."""
+        if line.awaited and self._cancelled.issuperset(line.awaited.values()):
+            return self._grace + CLOSING
+        return LIFELESS if line.has_spoken else STARTING
 
     def _hear(self, seconds: float) -> list[dict[str, Any]]:
         if not any(line.wire.has_messages for line in self._lines):
@@ -137,9 +149,14 @@ class _Line:
                 log.warning("the process that holds the jobs tells the end of what was not begun, or has ended already")
         return ends
 
-    def look_after(self) -> None:
-        """Ask whether the other side is alive when it has long said nothing, and give it up when that is not answered."""
-        if self.silent >= (LIFELESS if self._pid is not None else STARTING):
+    @property
+    def has_spoken(self) -> bool:
+        """Whether anything was heard yet."""
+        return self._pid is not None
+
+    def look_after(self, patience: float) -> None:
+        """Ask whether the other side is alive when it has long said nothing, and give it up after so many seconds of silence."""
+        if self.silent >= patience:
             log.warning("the process that holds the jobs has not said a word for %g s and is killed", self.silent)
             self.end()
         elif self.silent >= self._asked + PING_AFTER:
