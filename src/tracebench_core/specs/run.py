@@ -6,6 +6,7 @@ import math
 import os
 import re
 from typing import Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
@@ -157,6 +158,17 @@ class ModelConfig(Spec):
     """Of every call that asks for none itself, such as `low`; not every model heeds it."""
     extra_body: dict[str, JsonValue] = {}
     """Fields that every request carries besides, such as `top_k: 20`."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _names_a_host(cls, value: str | None) -> str | None:
+        try:
+            parts = urlsplit(value or "http://any")
+            if parts.hostname and parts.port != 0:
+                return value
+        except ValueError as err:
+            raise ValueError(f"names no server: {err}") from None
+        raise ValueError("names no server")
 
     @field_validator("extra_body")
     @classmethod

@@ -117,3 +117,11 @@ def test_a_header_is_a_secret_and_never_stands_in_a_config() -> None:
     assert is_secret("MY_ORG", llm)
     with pytest.raises(ValueError, match="name of a variable"):
         LLMConfig(extra_headers={"Authorization": "Bearer sk-0123456789abcdef"})
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1", "http://127.0.0.1:99999/v1", "http://h:x", "http://h:0", "http://", "https:///v1"]
+)
+def test_an_address_that_names_no_server_is_a_mistake_of_the_config(url: str) -> None:
+    with pytest.raises(ConfigError, match="names no server"):
+        parse_config({"llm": {"base_url": url}, "tasks": ["internal:numeric_param"]})
