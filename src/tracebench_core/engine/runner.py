@@ -324,9 +324,7 @@ class Runner:
         records = [EndRecord(job.job_id, stored.result.status, stored.digest) for job, stored in finished]
         commit(self._layout, records, journal=journal)
         for job, stored in finished:
-            if (
-                stored.result.status != "unscored"
-            ):  # whose scoring goes on in its account, and has been answered already
+            if stored.result.status != "unscored":  # else its scoring goes on in its account
                 around.release(job)
             self._take(job, stored.result, tables=tables)
         tables.maybe_write(self._means.clock())

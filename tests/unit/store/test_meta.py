@@ -173,7 +173,7 @@ def test_the_index_is_sorted_by_path_whatever_folders_are_called(run):
 
     found = [entry.path for entry in read_files_index(run)]
     assert found == sorted(found)
-    here = [p for p in run.jobs.rglob("*") if p.is_file()]
+    here = [p for p in run.jobs.rglob("*") if p.is_file() and not p.is_symlink()]
     assert {*found} == {p.relative_to(run.path).as_posix() for p in here}
 
 

@@ -49,7 +49,6 @@ DOUBTS = {
     "the index is gone": lambda run: run.files_index.unlink(),
     "the index was written anew": reindexed_in_silence,
     "the index was cut short": lambda run: edit(run.files_index, b'"leaderboard.csv"', b'"leaderbored.csv"'),
-    "the journal was edited": lambda run: edit(run.journal("main"), b'"ok"', b'"no"'),
 }
 
 
@@ -71,6 +70,13 @@ def test_a_table_in_doubt_is_made_anew(run, doubt):
 
     assert tables(run) is None
     assert found(run) == before
+
+
+def test_a_result_whose_end_an_edited_journal_no_longer_tells_is_refused(run):
+    edit(run.journal("main"), b'"ok"', b'"no"')
+    assert tables(run) is None
+    with pytest.raises(RunDirError, match="vouches for"):
+        found(run)
 
 
 @pytest.mark.parametrize("since", [restarted, ended_elsewhere])
