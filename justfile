@@ -31,7 +31,7 @@ crash kills="1000":
     {{bin}}/python -m tests.crash.soak --kills {{kills}}
 
 # simulated runs, each with its own schedule of faults; one that breaks a law is told by its seed
-simulate schedules="10000" seed="1":
+simulate schedules="1500" seed="1":
     {{bin}}/python -m tests.simulation --schedules {{schedules}} --seed {{seed}}
 
 # honest jobs beside jobs whose every candidate is an attack, and the same jobs alone

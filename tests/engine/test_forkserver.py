@@ -202,3 +202,31 @@ def test_a_process_with_threads_is_not_forked(tmp_path: Path) -> None:
     )
 
     assert done.stdout == "Popen 7\n"
+
+
+HELD = """
+import os, signal, sys
+from pathlib import Path
+from tracebench_core import forkserver
+from tracebench_core.engine import kernel
+from tracebench_core.forkserver import launch
+launch.ANSWER_SECONDS, launch.START_SECONDS = 0.5, 600.0
+forkserver.plant("a_helper", ahead=["a_helper"])
+with open(sys.argv[1], "ab") as log:
+    def code():
+        helper = forkserver.launch("a_helper", ["dies"], environ=dict(os.environ), pass_fds=[], output=log)
+        return type(helper).__name__, helper.wait(60)
+    print(*code())
+    for pid in kernel.children():
+        os.kill(pid, signal.SIGSTOP)
+    print(*code())
+"""
+
+
+def test_behind_a_server_that_is_held_a_helper_is_a_fresh_interpreter(tmp_path: Path) -> None:
+    (tmp_path / "a_helper.py").write_text(HELPER)
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", HELD, str(tmp_path / "log")], env=environ, check=True, capture_output=True, timeout=120
+    )
+    assert done.stdout.decode().split() == ["ForkedProcess", "7", "Popen", "7"]

@@ -76,9 +76,10 @@ def tracebench_trainers():
     return [TrainerSpec(name="Waits", loader="fake_dogs:Waits", settings="fake_dogs:Settings", uses_model=False)]
 """
 SHORT = """
-import sys
+import os, sys
 from tracebench_core.engine.local import process
-process.TICK, process.PING_AFTER, process.LIFELESS, process.CLOSING = 0.1, 0.5, 2.0, 2.0
+process.TICK, process.PING_AFTER, process.CLOSING = 0.1, 0.5, 2.0
+process.LIFELESS = float(os.environ.get("DOGS_LIFELESS", "2.0"))
 from tracebench_core.cli.app import main
 main()
 """
@@ -142,6 +143,27 @@ def test_a_run_can_be_ended_while_everything_below_it_is_held(
     for pid in everyone:
         os.kill(pid, signal.SIGSTOP)
     process.send_signal(asked)
+    _, words = process.communicate(timeout=60)
+    assert process.returncode == 130, words
+    assert gone(everyone)
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch, runtime_dir: Path) -> None:
+    """Let a silent template be taken for lost only after longer than a test takes."""
+    monkeypatch.setenv("DOGS_LIFELESS", "600")
+
+
+@pytest.mark.usefixtures("unhurried")
+def test_a_run_can_be_cancelled_while_everything_below_it_is_held(
+    waiting: tuple[subprocess.Popen[bytes], Path],
+) -> None:
+    process, run = waiting
+    everyone = kernel.descendants(process.pid)
+    for pid in everyone:
+        os.kill(pid, signal.SIGSTOP)
+    command = str(Path(sys.executable).parent / "trace-bench")
+    subprocess.run([command, "cancel", str(run), "--reason", "held"], check=True, timeout=60, capture_output=True)
     _, words = process.communicate(timeout=60)
     assert process.returncode == 130, words
     assert gone(everyone)

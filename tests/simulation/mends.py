@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import pytest
 
 from tracebench_core import averages
 from tracebench_core.engine import runner, underway
-from tracebench_core.engine.local import process
+from tracebench_core.engine.local import executor, process
 from tracebench_core.engine.trainings import Trainings
 from tracebench_core.store import recovery, witness
 
@@ -67,6 +68,15 @@ def told_once(patch: pytest.MonkeyPatch) -> None:
         return [message for message in messages if message.get("exit") in process.ENDS and len(str(message["end"])) > 1]
 
     patch.setattr(process._Line, "hear", hear)
+
+
+def numbers_of_their_own(patch: pytest.MonkeyPatch) -> None:
+    """Each template counts its starts from one, so that two of them give a job the same number."""
+
+    def anew(*given: Any, numbers: object, **named: Any) -> Any:
+        return process.TemplateProcess(*given, numbers=count(1), **named)
+
+    patch.setattr(executor, "TemplateProcess", anew)
 
 
 def _users(name: str) -> list[Any]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.simulation import lab
+from tests.simulation import lab, laws
+from tests.simulation.around import GRACE, Silent, Surrounded, Turns
 from tests.simulation.disk import DEATHS, POWER_CUTS, REFUSALS, Killed, Life, SimulatedDisk
 from tests.simulation.jobs import Jobs, Recordings
 from tests.simulation.outside import LONGEST, NeverEndsError, Outside
@@ -23,30 +23,30 @@ from tracebench_core.config import parse_config
 from tracebench_core.engine.committer import Committer
 from tracebench_core.engine.control import RunControl
 from tracebench_core.engine.control_channel import Peer
+from tracebench_core.engine.control_resume import record_resume
 from tracebench_core.engine.local.executor import LocalExecutor
 from tracebench_core.engine.local.process import CLOSING
 from tracebench_core.engine.means import Means
-from tracebench_core.engine.plan import Plan, make_plan
+from tracebench_core.engine.plan import make_plan
 from tracebench_core.engine.rundir import hash_config
 from tracebench_core.engine.runner import Runner, RunSummary
 from tracebench_core.errors import TraceBenchError
-from tracebench_core.specs import ExecutorSetting, JobOrder, JobResult, JobSpec
 from tracebench_core.store import files
 from tracebench_core.store.disk import disk_errors_explained
-from tracebench_core.store.fsck import accept_losses, check_run, repair_run
+from tracebench_core.store.fsck import accept_losses, repair_run
 from tracebench_core.store.journal import EndRecord, Journal
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
 from tracebench_core.store.manifest import write_manifest
 from tracebench_core.store.meta import write_config
 from tracebench_core.store.mirror import declare_meta
-from tracebench_core.store.results import read_result
 from tracebench_core.store.trust import end_records, read_trust
 
-GRACE = 2.0
 PATIENCE = 2 * (GRACE + CLOSING) + 10.0
 """Virtual seconds in which what was asked to end has ended: once for whoever holds the jobs, once for who is started in its place."""
 MOST_RESUMES = 12
+STATE = "state"
+"""The folder, beside the runs, of what outlives them: each schedule has its own, as if nobody had run anything before."""
 CONFIG = {
     "tasks": ["lab:one"],
     "trainers": ["Climbs"],
@@ -71,103 +71,6 @@ class Report:
     """Of the runners on the disk."""
 
 
-class Silent:
-    """A reporter."""
-
-    def run_started(self, run_dir: Path, jobs: int) -> None:
-        """Say nothing."""
-
-    def job_started(self, job: JobSpec) -> None:
-        """Say nothing."""
-
-    def job_finished(self, job: JobSpec, result: JobResult) -> None:
-        """Say nothing."""
-
-    def run_finished(self, run_dir: Path, counts: Mapping[str, int]) -> None:
-        """Say nothing."""
-
-
-class Surrounded:
-    """What is around the jobs of a run that asks no model: their orders, and the servers that may die under them."""
-
-    def __init__(self, plan: Plan, layout: RunLayout, outside: Outside) -> None:
-        self._plan, self._layout, self._outside = plan, layout, outside
-        self.is_paused = False
-        config = plan.config
-        self.setting = ExecutorSetting(run_dir=str(layout.path), workers=config.max_workers, environ={})
-
-    def __enter__(self) -> Surrounded:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def order(
-        self, job: JobSpec, trained: Any = None, *, relatives: tuple[str, ...] = (), secret: str = ""
-    ) -> JobOrder:
-        """See `Surroundings`; what a scoring keeps for the next one is not simulated."""
-        order = JobOrder(
-            job=job, run_dir=str(self._layout.path), scoring_timeout=self._plan.config.scoring_timeout, grace=GRACE
-        )
-        return order if trained is None else order.for_scoring(ended=trained.ended, is_anew=True)
-
-    def is_spoiled(self, job: JobSpec) -> bool:
-        """Say whether a server died under the job."""
-        return self._outside.strikes("server dies", 0.04)
-
-    def attempt(self, job: JobSpec) -> str:
-        """See `Surroundings`."""
-        return ""
-
-    def calls(self, job: JobSpec, *, after: int) -> list[Any]:
-        """See `Surroundings`."""
-        return []
-
-    def release(self, job: JobSpec) -> None:
-        """See `Surroundings`."""
-
-    def used(self) -> dict[Any, Any]:
-        """See `Surroundings`."""
-        return {}
-
-    def overshoot(self) -> dict[Any, Any]:
-        """See `Surroundings`."""
-        return {}
-
-    def spent(self) -> None:
-        """See `Surroundings`."""
-
-
-class Turns:
-    """The condition and the thread of a committer of which somebody takes the turns: who waits takes as many as it takes."""
-
-    def __init__(self) -> None:
-        self.turn: Callable[[], bool] = lambda: False
-
-    def __enter__(self) -> Turns:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def wait_for(self, holds: Callable[[], bool]) -> bool:
-        """Take turns until something holds."""
-        while not holds():
-            self.turn()
-        return True
-
-    def notify_all(self) -> None:
-        """Nobody waits."""
-
-    def start(self) -> None:
-        """Nothing is started."""
-
-    def join(self) -> None:
-        """Take what turns there are."""
-        while self.turn():
-            pass
-
-
 class Bench:
     """What all schedules of a process have in common: the plan, the recordings, and the run that nobody disturbed."""
 
@@ -188,7 +91,7 @@ class Bench:
         calm.run()
         if calm.report.wrong:
             raise AssertionError(f"the undisturbed run: {calm.report.wrong}")
-        self.expected = calm.outcome()
+        self.expected = laws.outcome(calm.layout, self.plan)
 
     def try_one(self, seed: int) -> Report:
         """Go through one schedule."""
@@ -205,7 +108,8 @@ class Schedule:
         self.random = Random(f"schedule {seed}")
         self.report = Report(seed)
         self.root = bench.scratch / "runs"
-        shutil.rmtree(self.root, ignore_errors=True)
+        for left in (self.root, bench.scratch / STATE):
+            shutil.rmtree(left, ignore_errors=True)
         self.layout = RunLayout(self.root / "run")
         self.root.mkdir(parents=True)
         self.disk = SimulatedDisk(self.root)
@@ -234,11 +138,17 @@ class Schedule:
         self._make_room()
         for _ in range(3):
             self._process("resume in peace", lambda: self._resume(failed=True))
-            if not self._unfinished():
+            if not laws.unfinished(self.layout, self.bench.plan):
                 break
         self.report.met.update(self.outside.met)
         if not self.report.wrong:
-            self._judge()
+            self.report.wrong += self._broken_at_the_end()
+
+    def _broken_at_the_end(self) -> Iterator[str]:
+        yield from laws.as_expected(laws.outcome(self.layout, self.bench.plan), self.bench.expected)
+        if not self.was_damaged:
+            yield from laws.ok_once(self.layout)
+        yield from laws.nothing_to_mend(self.layout)
 
     def _process(self, what: str, work: Callable[[], RunSummary]) -> None:
         """Have one process of the run live and end; whatever is no end that it may come to is wrong."""
@@ -261,9 +171,11 @@ class Schedule:
         if self.disk.lost_power:
             self._after_power_cut()
         if not self.report.wrong:
-            self._compare_with_declared(what)
+            now = end_records(self.layout.path) if self.layout.path.is_dir() else {}
+            self.report.wrong += [f"{what}: {words}" for words in laws.what_was_ok_stays(self._declared, now)]
+            self._declared = now
         if summary is not None and not self.report.wrong:
-            self._agree(summary)
+            self.report.wrong += laws.all_agree(self.layout, summary)
 
     def _live(self, what: str, work: Callable[[], RunSummary]) -> RunSummary | None:
         try:
@@ -353,6 +265,7 @@ class Schedule:
     def _resume(self, *, failed: bool) -> RunSummary:
         trust = read_trust(self.layout)
         with disk_errors_explained(self.layout), RunLock(self.layout):
+            record_resume(self.layout, failed=failed, error_type=None, run_budget=None)
             return self._runner("failed" if failed else "auto", known=trust).run(self._surrounded)
 
     def _runner(self, resume: Any, **known: Any) -> Runner:
@@ -402,82 +315,15 @@ class Schedule:
         self.was_damaged = True
         self._declared.clear()
         for log in self.root.glob("run/jobs/*/events.jsonl"):
-            log.write_bytes(log.read_bytes().replace(b'"score":2.0', b'"score":99.0'))
+            log.write_bytes(log.read_bytes().replace(b'"score":2.0', b'"score":' + laws.FORGED))
         self._new_disk(self.disk.boots)
         with files.installed(self.disk), _quiet():
             repair_run(self.layout.path)
-        self._forged_nowhere("repair")
+        self.report.wrong += [f"repair: {words}" for words in laws.forged_nowhere(self.layout)]
         with files.installed(self.disk), _quiet():
             accept_losses(self.layout.path)
-        self._forged_nowhere("accept")
+        self.report.wrong += [f"accept: {words}" for words in laws.forged_nowhere(self.layout)]
         self._new_disk(self.disk.boots)
-
-    def _forged_nowhere(self, what: str) -> None:
-        for path in self.root.glob("run/jobs/*/results.json"):
-            if b"99.0" in path.read_bytes():
-                self.report.wrong.append(f"{what}: a forged score is a result")
-
-    # laws
-
-    def _unfinished(self) -> bool:
-        ends = end_records(self.layout.path)
-        return any(job.job_id not in ends or ends[job.job_id].status != "ok" for job in self.bench.plan.jobs)
-
-    def _compare_with_declared(self, what: str) -> None:
-        """What was declared ok stays declared, by the same result."""
-        now = end_records(self.layout.path) if self.layout.path.is_dir() else {}
-        for job_id, end in self._declared.items():
-            if end.status == "ok" and now.get(job_id) != end:
-                self.report.wrong.append(f"{what}: job {job_id} was declared ok, and is now {now.get(job_id)}")
-        self._declared = now
-
-    def _agree(self, summary: RunSummary) -> None:
-        """Journal, results and summary say the same, and no `ok` is without a score."""
-        told = json.loads(self.layout.summary.read_bytes())["counts"]
-        if {k: n for k, n in told.items() if n} != {k: n for k, n in summary.counts.items() if n}:
-            self.report.wrong.append(f"the summary says {told}, the run {summary.counts}")
-        for job_id, status in summary.statuses.items():
-            result = read_result(self.layout.job(job_id)).result
-            if result.status != status:
-                self.report.wrong.append(f"job {job_id}: the run says {status}, its result {result.status}")
-            if result.status == "ok" and result.score_test is None:
-                self.report.wrong.append(f"job {job_id} is ok without a score")
-
-    def _judge(self) -> None:
-        found = self.outcome()
-        for name, value in self.bench.expected.items():
-            if found.get(name) != value:
-                self.report.wrong.append(f"{name}: {found.get(name)} != {value}")
-        if not self.was_damaged:
-            oks = Counter(
-                record["job"]
-                for line in self.layout.journal("main").read_bytes().splitlines()
-                if line.endswith(b'"}') and (record := json.loads(line)).get("status") == "ok"
-            )
-            self.report.wrong += [f"job {job} was declared ok {n} times" for job, n in oks.items() if n > 1]
-        inconsistent = [f for f in check_run(self.layout.path) if f.mended_by not in {"nothing", "accept"}]
-        self.report.wrong += [f"fsck: {f.code} {f.path} {f.message}" for f in inconsistent]
-
-    def outcome(self) -> dict[str, Any]:
-        """Return what follows from the run, without how it came about."""
-        found: dict[str, Any] = {}
-        for job in self.bench.plan.jobs:
-            layout = self.layout.job(job.job_id)
-            if not layout.results.exists():
-                found[job.job_id] = None
-                continue
-            result = read_result(layout).result
-            found[job.job_id] = (
-                result.status,
-                result.score_test,
-                result.score_val_best,
-                result.best_candidate,
-                result.used.evaluations,
-                sum(b'"by":"trainer"' in line for line in layout.events.read_bytes().splitlines()),
-            )
-            for path in sorted(layout.artifacts.glob("*")):
-                found[f"{job.job_id}/{path.name}"] = path.read_bytes()
-        return found
 
 
 @contextmanager

@@ -1,16 +1,17 @@
 """Simulated runs keep the laws of the record through every schedule of faults, and break them where a defence is taken back.
 
-A small part of the schedules runs always; `.ci/run` has ten thousand (`python -m tests.simulation`), `.ci/soak` a million.
+A small part of the schedules runs always; `.ci/run` has fifteen hundred (`python -m tests.simulation`), `.ci/soak` a million.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.simulation.__main__ import memory
-from tests.simulation.mends import MENDS, SIGNS
-from tests.simulation.schedule import Bench
+from tests.simulation.mends import MENDS, SIGNS, numbers_of_their_own
+from tests.simulation.schedule import Bench, Schedule
 
 ALWAYS = 60
 MOST = 600
@@ -48,3 +49,38 @@ def test_a_defence_that_is_taken_back_is_missed(bench: Bench, monkeypatch: pytes
             print(f"{mend}: found by schedule {seed}: {report.wrong[0][:200]}")
             return
     pytest.fail(f"{MOST} schedules do not miss it")
+
+
+def ends_of_the_first_template_are_told_again(schedule: Schedule) -> None:
+    """Script a schedule: the twin of the first template dies, and the ends that are told then are told to its successor, too."""
+    outside, launch, launched = schedule.outside, schedule.outside.launch, []
+
+    def launch_and_lose(*given: Any) -> Any:
+        launched.append(launch(*given))
+        if len(launched) == 1:
+            outside.clock.at(1.0, launched[0][2].die)
+        return launched[-1]
+
+    def as_told(end: dict[str, Any]) -> list[dict[str, Any]]:
+        if len(launched) == 1:
+            outside.clock.at(1.0, lambda: outside._tell_all(end))
+        return [end]
+
+    outside.launch, outside.as_told = launch_and_lose, as_told  # type: ignore[method-assign]
+
+
+def test_an_end_of_one_template_is_not_taken_for_that_of_the_next(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong() -> list[str]:
+        found = []
+        for seed in range(1, 11):
+            schedule = Schedule(bench, seed, faults=0)
+            ends_of_the_first_template_are_told_again(schedule)
+            schedule.run()
+            found += schedule.report.wrong
+        return found
+
+    assert wrong() == []
+    numbers_of_their_own(monkeypatch)
+    assert any("never ends" in words for words in wrong())

@@ -38,6 +38,9 @@ STANDING = (
 )
 """Lines of proc(5) /proc/self/status."""
 START_SECONDS = 60.0
+"""Seconds that a server may take to its first answer: it imports what helpers need."""
+ANSWER_SECONDS = 10.0
+"""The same to any later one; behind a server that is held, a fresh interpreter is the quicker way."""
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = 5.0
 """Seconds that a server may take to end."""
@@ -89,6 +92,7 @@ class ForkServer:
                 with _adopting():
                     socket.send_fds(self.requests, [b"x"], [file.fileno(), *descriptors])
                     answer = self.requests.recv(4)
+                self.requests.settimeout(ANSWER_SECONDS)
             except BaseException:
                 self._process.kill()  # else it could answer this request when the next one is asked
                 raise

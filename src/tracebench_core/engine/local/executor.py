@@ -7,7 +7,8 @@ import logging
 from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from itertools import count
+from typing import Any, Literal
 
 from tracebench_core.engine.local.outside import HERE, Outside
 from tracebench_core.engine.local.process import TemplateProcess
@@ -44,19 +45,19 @@ class LocalExecutor:
         self._outside = outside
         self._template: TemplateProcess | None = None
         self._cancelled: set[str] = set()
+        self._numbers = count(1)
 
     def run(self, orders: Iterator[JobOrder | None], *, setting: ExecutorSetting) -> Generator[LocalEnd]:
         """Run orders as workers are free; yield each job's end once nothing of it is running any more."""
         active: dict[str, JobOrder] = {}
         again: deque[JobOrder] = deque()
         restarts = 0
-        self._open(setting)
         try:
             while True:
-                held = self._fill(active, again, orders, workers=setting.workers)
+                held = self._fill(active, again, orders, setting=setting)
                 if not active and not held:
                     return
-                for message in self._live.wait(HELD_SECONDS if held else None):
+                for message in self._wait(HELD_SECONDS if held else None):
                     if message["exit"] == "cancelled" and message["end"] not in self._cancelled:
                         continue  # the template was told to end by somebody else: its jobs go to the next one
                     order = active.pop(message["end"])
@@ -69,7 +70,7 @@ class LocalExecutor:
                         yield LocalEnd(order, "trained", following.ended)
                         again.append(following)
                     restarts = 0
-                if self._live.is_gone:
+                if self._template is not None and self._template.is_gone:
                     restarts += 1
                     if restarts > MOST_RESTARTS:
                         raise TraceBenchError(
@@ -77,19 +78,22 @@ class LocalExecutor:
                         )
                     log.warning("the job template ended, and its %d jobs with it", len(active))
                     self._close()
-                    self._open(setting)
-                    yield from [
-                        LocalEnd(order, "lost", "the process ended with its template") for order in active.values()
-                    ]
+                    lost = [LocalEnd(order, "lost", "the process ended with its template") for order in active.values()]
                     active.clear()
+                    yield from lost
         finally:
             self._close()
 
     def _fill(
-        self, active: dict[str, JobOrder], again: deque[JobOrder], orders: Iterator[JobOrder | None], *, workers: int
+        self,
+        active: dict[str, JobOrder],
+        again: deque[JobOrder],
+        orders: Iterator[JobOrder | None],
+        *,
+        setting: ExecutorSetting,
     ) -> bool:
-        """Start jobs while workers are free; return whether there may be more later, though none may start at present."""
-        while len(active) < workers:
+        """Start jobs, and a template first, while workers are free; return whether there may be more later, though none may start now."""
+        while len(active) < setting.workers:
             try:
                 order = again.popleft() if again else next(orders)
             except StopIteration:
@@ -97,7 +101,7 @@ class LocalExecutor:
             if order is None:
                 return True
             active[order.job.job_id] = order
-            self._live.start(order)
+            self._opened(setting).start(order)
             if order.job.job_id in self._cancelled:  # asked before there was anything to end
                 self.cancel(order.job.job_id)
         return False
@@ -108,14 +112,16 @@ class LocalExecutor:
         if self._template is not None:
             self._template.cancel(job_id)
 
-    @property
-    def _live(self) -> TemplateProcess:
+    def _opened(self, setting: ExecutorSetting) -> TemplateProcess:
         if self._template is None:
-            raise RuntimeError("the executor is not running")
+            self._template = TemplateProcess(self._entry, setting, outside=self._outside, numbers=self._numbers)
         return self._template
 
-    def _open(self, setting: ExecutorSetting) -> None:
-        self._template = TemplateProcess(self._entry, setting, outside=self._outside)
+    def _wait(self, seconds: float | None) -> list[dict[str, Any]]:
+        if self._template is not None:
+            return self._template.wait(seconds)
+        self._outside.ready([], HELD_SECONDS if seconds is None else seconds)  # nothing was started yet
+        return []
 
     def _close(self) -> None:
         if self._template is not None:

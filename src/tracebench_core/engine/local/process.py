@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,15 @@ CLOSING = 30.0
 class TemplateProcess:
     """The runner's end of a template and of its twin, which alone is told what only scoring may hold."""
 
-    def __init__(self, entry: str, setting: ExecutorSetting, *, outside: Outside = HERE) -> None:
+    def __init__(
+        self, entry: str, setting: ExecutorSetting, *, numbers: Iterator[int], outside: Outside = HERE
+    ) -> None:
+        """`numbers`: of its starts. They go on from one template to the next: no end is taken for that of another start."""
         self._outside = outside
         self._process, training, scoring = outside.launch(entry, setting)
         self._lines = self._training, self._scoring = _Line(training, outside), _Line(scoring, outside)
         self._grace = 0.0
-        self._asked = 0
+        self._numbers = numbers
         self._cancelled: set[str] = set()
         self._training.wire.send({"setting": setting.model_dump(mode="json")})
 
@@ -48,13 +52,13 @@ class TemplateProcess:
         """Have a job's process forked."""
         job = order.job
         self._grace = max(self._grace, order.grace)
-        self._asked += 1
+        number = next(self._numbers)
         line = self._training if order.phase == "train" else self._scoring
-        line.awaited[self._asked] = job.job_id
+        line.awaited[number] = job.job_id
         line.wire.send(
             {
                 "start": order.model_dump_json(),
-                "number": self._asked,
+                "number": number,
                 "job": job.job_id,
                 "timeout": order.time_limit,
                 "grace": order.grace,
