@@ -87,15 +87,13 @@ class Watch:
 
 def _found(marks: frozenset[str]) -> Iterator[tuple[str, Task]]:
     """Yield the threads that have one of some names."""
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
-            continue
+    for pid in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - many times
         with suppress(OSError):
-            for tid in os.listdir(f"/proc/{entry.name}/task"):  # noqa: PTH208 - of every process, many times
-                stat = Path(f"/proc/{entry.name}/task/{tid}/stat").read_text(errors="replace")
+            for tid in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - of every process, many times
+                stat = Path(f"/proc/{pid}/task/{tid}/stat").read_text(errors="replace")
                 name = stat[stat.index("(") + 1 : stat.rindex(")")]
                 if name in marks:
-                    yield name, Task(int(entry.name), int(tid), int(stat.rpartition(")")[2].split()[_BEGAN]))
+                    yield name, Task(int(pid), int(tid), int(stat.rpartition(")")[2].split()[_BEGAN]))
 
 
 def _own_kilobytes(pid: int) -> int:
