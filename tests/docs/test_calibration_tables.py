@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections import Counter
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import ModuleType
 from typing import get_args
 
 import pytest
+from tests.docs.writers import load_writer
 
 from tracebench_core.api import open_host
 from tracebench_core.api.calibrating import chosen_tasks
@@ -27,12 +27,7 @@ CAME_OUT = re.compile(rf"(\d+) ({'|'.join(RESULTS)})")
 
 @pytest.fixture(scope="module")
 def written() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("calibrations", ROOT / "docs/register/calibrations.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_writer("calibrations")
 
 
 def rows_of(table: str) -> list[list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.docs.writers import load_writer
 
 ROOT = Path(__file__).parents[2]
 GOOD = """
@@ -25,12 +25,7 @@ home = "https://example.org/tracebench-letters"
 
 @pytest.fixture(scope="module")
 def render() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("render", ROOT / "docs/register/render.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_writer("render")
 
 
 def test_the_page_is_current(render: ModuleType) -> None:
