@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from tracebench_core.analysis.amounts import LEVELS, Amounts, Estimate, Level, total_estimate
 from tracebench_core.analysis.history import CallCost, Caller, History, kind_of, range_of
-from tracebench_core.llm.prices import PriceTable
 from tracebench_core.specs import Axis, Budget, CostEstimate, JobSpec, Range, Role, TaskShape
+from tracebench_core.store.prices import PriceTable
 
 FEW_PROPOSALS = 3
 """Fewer than these tell nothing of a trainer."""

@@ -106,7 +106,7 @@ def _ranked(groups: Mapping[GroupKey, Sequence[Recap]]) -> list[Standing]:
 
 
 def _repricer(job: JobSpec, prices: Mapping[str, Price]) -> Reprice:
-    from tracebench_core.llm.prices import PriceTable  # noqa: PLC0415 - reading a run asks no price
+    from tracebench_core.store.prices import PriceTable  # noqa: PLC0415 - reading a run asks no price
 
     table = PriceTable(prices)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tracebench_core.engine.providers import refuse_unknown, settle_providers
 from tracebench_core.errors import BudgetExhausted, ModelError
+from tracebench_core.forkserver import launch
 from tracebench_core.llm.client import GatewayClient
 from tracebench_core.llm.gateway.ledger import read_ledger
 from tracebench_core.llm.gateway_process import start_gateway
@@ -53,7 +54,7 @@ def ask_live(config: RunConfig, host: PluginHost) -> Iterator[Asked]:
         once = llm.model_copy(update={"max_retries": 0, "cache": "off", "record": False})
         with (
             tempfile.TemporaryDirectory() as folder,
-            start_gateway(once, mode=config.mode, run_dir=Path(folder), run_budget=Budget()) as gateway,
+            start_gateway(once, mode=config.mode, run_dir=Path(folder), run_budget=Budget(), launch=launch) as gateway,
         ):
             for role in models:
                 client = GatewayClient(gateway.register(role, budget=Budget(), seed=0, models=models))

@@ -15,9 +15,9 @@ from tracebench_core.engine.plan import Plan, make_plan
 from tracebench_core.engine.reserve import unshared_words
 from tracebench_core.engine.trial import TRIAL_SECONDS, Check, Trials
 from tracebench_core.engine.validation import validate_config
-from tracebench_core.llm.prices import PriceTable
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Range, RunConfig
+from tracebench_core.store.prices import PriceTable
 
 
 def plan(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Plan:

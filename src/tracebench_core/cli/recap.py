@@ -64,9 +64,9 @@ def recap(
 
     Best so far is what the trainer had measured by then. Validation and test are `unknown` where a finalist at the cap was never scored.
     """
-    from tracebench_core.analysis.price_file import load_prices
     from tracebench_core.analysis.recap import recap_run
     from tracebench_core.builtin.hosting import find_aggregate
+    from tracebench_core.config.price_file import load_prices
     from tracebench_core.store.reader import load_run
 
     shown = chosen(columns, COLUMNS, BOARD)

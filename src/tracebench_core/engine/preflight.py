@@ -12,8 +12,7 @@ from tracebench_core.engine.mistakes import Mistakes
 from tracebench_core.engine.plan import Plan
 from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.ids import did_you_mean
-from tracebench_core.llm.models import missing_key, resolve_models, unmet_needs
-from tracebench_core.llm.prices import unpriced_models
+from tracebench_core.llm.models import missing_key, resolve_models, unmet_needs, unpriced_models
 from tracebench_core.llm.routing import INSTALL, lacks_litellm
 from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import Catalog, PluginHost

@@ -16,8 +16,7 @@ from tracebench_core.engine.preflight import held
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import canonical_json, content_hash, run_id
 from tracebench_core.llm.credentials import secret_environ
-from tracebench_core.llm.models import every_model
-from tracebench_core.llm.prices import PriceTable, prices_of
+from tracebench_core.llm.models import every_model, prices_of
 from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.discovery import core_version
@@ -32,6 +31,7 @@ from tracebench_core.store.manifest import read_head, write_manifest
 from tracebench_core.store.meta import read_config, write_config, write_environment
 from tracebench_core.store.mirror import declare_meta
 from tracebench_core.store.planned import kinds_of, read_jobs
+from tracebench_core.store.prices import PriceTable
 from tracebench_core.store.regular import read_whole
 from tracebench_core.store.salts import close_secrets, read_salts, write_salts
 from tracebench_core.store.trust import Trust, read_trust

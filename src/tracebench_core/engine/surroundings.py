@@ -357,6 +357,7 @@ class Surroundings:
     def _open_gateway(self) -> None:
         if not self._asks_models:
             return
+        from tracebench_core.forkserver import launch  # noqa: PLC0415 - as below
         from tracebench_core.llm.gateway_process import start_gateway  # noqa: PLC0415 - runs without a model need none
 
         config = self._plan.config
@@ -376,6 +377,7 @@ class Surroundings:
             reuse=self._reuse,
             stub_formats=self._stub_formats(),
             stub_answers=self._shipped,
+            launch=launch,
         )
         self._stack.callback(self._gateway.close)
 

@@ -7,19 +7,18 @@ import json
 import secrets
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import IO, Any, Protocol
 
 from tracebench_core.errors import ModelError
-from tracebench_core.forkserver import HelperProcess, launch
 from tracebench_core.llm.access import PHASES, JobAccess, Phase
 from tracebench_core.llm.credentials import provider_environ, secret_environ, without_secrets
 from tracebench_core.llm.gateway.settings import GatewaySettings, ShippedAnswers
-from tracebench_core.llm.models import resolve_models
-from tracebench_core.llm.prices import prices_of
+from tracebench_core.llm.models import prices_of, resolve_models
 from tracebench_core.llm.tokens import Claims, sign
 from tracebench_core.specs import Axis, Budget, BudgetState, LLMConfig, Mode, ModelIdentity, Role, StubFormatSpec
 from tracebench_core.specs.events import LLMCall
@@ -34,11 +33,65 @@ RETRY_DELAY_ALLOWANCE = 60.0
 LOG_FILE = "gateway.log"
 
 
+class Process(Protocol):
+    """The gateway's process as its owner sees it; `subprocess.Popen` is one."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        ...
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """Its standard input."""
+        ...
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None while it runs."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and return the exit code; `subprocess.TimeoutExpired` when it still runs after `timeout` seconds."""
+        ...
+
+    def kill(self) -> None:
+        """Kill it; nothing happens once it has ended."""
+        ...
+
+
+class Launch(Protocol):
+    """Runs a module's `main()` in a new process and session, as `python -m` would."""
+
+    def __call__(
+        self, entry: str, /, *, environ: Mapping[str, str], pass_fds: Sequence[int], output: IO[bytes], has_input: bool
+    ) -> Process:
+        """Start it: `environ` is its whole environment, `output` takes what it prints, and `has_input` makes its input a pipe."""
+        ...
+
+
+def interpreter(
+    entry: str, /, *, environ: Mapping[str, str], pass_fds: Sequence[int], output: IO[bytes], has_input: bool
+) -> Process:
+    """Launch a module in a fresh interpreter. Who starts many helpers has a quicker way."""
+    return subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        [sys.executable, "-m", entry],
+        pass_fds=pass_fds,
+        env=dict(environ),
+        stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+    )
+
+
 class GatewayHandle:
     """A running gateway. Its listening socket stays open here, so that callers wait while it is restarted."""
 
-    def __init__(self, settings: GatewaySettings, *, listener: socket.socket, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: GatewaySettings, *, listener: socket.socket, environ: Mapping[str, str], launch: Launch
+    ) -> None:
         self._settings = settings
+        self._launch = launch
         self._listener = listener
         self._environ = without_secrets(environ, settings.llm, *settings.variants.values())
         self._secret = bytes.fromhex(settings.token_secret)
@@ -179,11 +232,11 @@ class GatewayHandle:
         self._end(kill=False)
         self._listener.close()
 
-    def _spawn(self) -> HelperProcess:
+    def _spawn(self) -> Process:
         log = self._log_path()
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
-            process = launch(
+            process = self._launch(
                 ENTRY,
                 environ=self._environ,
                 pass_fds=(self._listener.fileno(), *lock_fds()),
@@ -257,6 +310,7 @@ def start_gateway(
     stub_answers: Mapping[str, ShippedAnswers] | None = None,
     seed: int = 0,
     environ: Mapping[str, str] | None = None,
+    launch: Launch = interpreter,
 ) -> GatewayHandle:
     """Start the run's gateway and return at once: calls made before it is up wait for it.
 
@@ -266,6 +320,7 @@ def start_gateway(
         stub_formats: what the stub model learns.
         stub_answers: by the name in a job's hints, the answers that its task ships.
         environ: where provider keys are taken from; this process's own environment, and what it holds beside it, by default.
+        launch: how its process is started.
 
     Raises:
         RunDirError: when `replay_from` holds no recording that can be read.
@@ -302,4 +357,4 @@ def start_gateway(
         started=time.monotonic(),
         socket_fd=listener.fileno(),
     )
-    return GatewayHandle(settings, listener=listener, environ=environ)
+    return GatewayHandle(settings, listener=listener, environ=environ, launch=launch)

@@ -1,4 +1,4 @@
-"""Which model answers each role, and which key it needs: pure functions of the config and the environment."""
+"""Which model answers each role, which key it needs, and which prices are told of it: pure functions of the config and the environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from tracebench_core.llm.credentials import KEY_VARIABLES
 from tracebench_core.llm.needs import NEEDS, Need, unmet
-from tracebench_core.specs import LLMConfig, Mode, ModelConfig, ModelIdentity, Role
+from tracebench_core.specs import LLMConfig, Mode, ModelConfig, ModelIdentity, Price, Role
+from tracebench_core.store.prices import PriceTable
 
 ROLES: tuple[Role, ...] = get_args(Role)
 STUB = ModelIdentity(provider="stub", model="stub")
@@ -140,6 +141,26 @@ def key_variable(config: ModelConfig, identity: ModelIdentity) -> str | None:
     if identity.base_url and urlsplit(identity.base_url).hostname in LOOPBACK:
         return None
     return KEY_VARIABLES.get(identity.provider)
+
+
+def unpriced_models(llm: LLMConfig, models: Mapping[Role, ModelIdentity]) -> list[ModelIdentity]:
+    """Return the models, each once, whose price is unknown: a budget in USD cannot be kept with them."""
+    table = PriceTable(prices_of(llm, models))
+    asked = dict.fromkeys(identity for _, _, identity in every_model(models))
+    return [identity for identity in asked if table.price(identity) is None]
+
+
+def prices_of(llm: LLMConfig, models: Mapping[Role, ModelIdentity]) -> dict[str, Price]:
+    """Return the config's prices: the table's, and those that stand beside models on a role's list."""
+    beside = {
+        f"{identity.provider}/{identity.model}": listed.prices
+        for role, name, identity in every_model(models)
+        if identity.provider != "stub"
+        and role in llm.roles
+        and (listed := llm.roles[role].models.get(name)) is not None
+        and listed.prices is not None
+    }
+    return llm.prices | beside
 
 
 def _stubs(llm: LLMConfig, stub: ModelIdentity) -> dict[Role, ModelIdentity]:

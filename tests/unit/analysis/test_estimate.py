@@ -17,8 +17,8 @@ from tracebench_core.analysis.estimate import (
     too_few_proposals,
 )
 from tracebench_core.analysis.history import CallCost, Caller, History, WorkDone, settings_key
-from tracebench_core.llm.prices import PriceTable
 from tracebench_core.specs import Budget, CostEstimate, JobSpec, ModelIdentity, Price, Range, TaskShape, TaskVersion
+from tracebench_core.store.prices import PriceTable
 
 MODEL = ModelIdentity(provider="openai", model="a-model")
 PRICES = {"a-model": Price(prompt=1.0, completion=2.0)}

@@ -18,9 +18,9 @@ from tracebench_core.llm.gateway.balance import Balance, Demand, Need, need_of
 from tracebench_core.llm.gateway.limits import TokenBucket
 from tracebench_core.llm.gateway.meter import estimate, is_credible
 from tracebench_core.llm.gateway.retry import ask_with_retries
-from tracebench_core.llm.prices import PriceTable
 from tracebench_core.money import exact, total
 from tracebench_core.specs import Budget, ModelIdentity, Price, Usage
+from tracebench_core.store.prices import PriceTable
 
 MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "a" * 40}]
 

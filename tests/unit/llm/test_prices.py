@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from tracebench_core.llm.models import resolve_models
-from tracebench_core.llm.prices import PriceTable, unpriced_models
+from tracebench_core.llm.models import resolve_models, unpriced_models
 from tracebench_core.specs import LLMConfig, ModelIdentity, Price
+from tracebench_core.store.prices import PriceTable
 
 GPT = ModelIdentity(provider="openai", model="gpt-4o-mini")
 
@@ -48,9 +48,9 @@ def test_the_stub_is_free_and_a_budget_in_usd_can_be_kept_with_it() -> None:
 
 
 def test_prices_models_and_the_client_import_nothing_heavy() -> None:
-    modules = "prices", "models", "client", "gateway_process", "tokens", "credentials"
+    modules = "models", "client", "gateway_process", "tokens", "credentials"
     code = "import sys\n" + "\n".join(f"import tracebench_core.llm.{name}" for name in modules)
-    code += "\nfrom tracebench_core.llm.prices import PriceTable\nfrom tracebench_core.specs import ModelIdentity"
+    code += "\nfrom tracebench_core.store.prices import PriceTable\nfrom tracebench_core.specs import ModelIdentity"
     code += "\nassert PriceTable({}).price(ModelIdentity(provider='openai', model='gpt-4o-mini'))"
     code += "\nprint(sorted({'litellm', 'openai', 'httpx', 'starlette', 'uvicorn', 'numpy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,9 +12,9 @@ from tracebench_core.llm.gateway.balance import Demand
 from tracebench_core.llm.gateway.fields import EXTRA, LEFT_OUT, SAMPLING
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.weight import TOKENS_PER_IMAGE, weigh
-from tracebench_core.llm.prices import PriceTable
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import Budget, LLMConfig, ModelIdentity
+from tracebench_core.store.prices import PriceTable
 
 N = 6_000
 CLAIMS = Claims(

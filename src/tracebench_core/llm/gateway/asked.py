@@ -14,10 +14,10 @@ from tracebench_core.llm.gateway.fields import MOST_TOKENS
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.weight import Weight, body_of, weigh
 from tracebench_core.llm.models import model_config, names_of
-from tracebench_core.llm.prices import PriceTable
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.llm.turns import Place
 from tracebench_core.specs import LLMConfig, Message, ModelIdentity, Role
+from tracebench_core.store.prices import PriceTable
 
 MOST_CHOICES = 128
 

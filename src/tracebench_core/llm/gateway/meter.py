@@ -8,8 +8,8 @@ from typing import Any
 
 from tracebench_core.llm.exchange import ChatRequest, Metered, Reply, Tokens
 from tracebench_core.llm.gateway.weight import TOKENS_PER_MESSAGE, body_of, weigh
-from tracebench_core.llm.prices import PriceTable
 from tracebench_core.specs import Message, ModelIdentity
+from tracebench_core.store.prices import PriceTable
 
 CHARACTERS_PER_TOKEN = 4
 MOST_HIDDEN_TOKENS = 50_000

@@ -33,9 +33,9 @@ from tracebench_core.llm.gateway.providers.pieces import send_in_pieces, text_of
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.retry import ask_with_retries
 from tracebench_core.llm.gateway.settings import GatewaySettings
-from tracebench_core.llm.prices import PriceTable
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import ModelIdentity
+from tracebench_core.store.prices import PriceTable
 
 MOST_REFUSALS_KEPT = 1_000
 """Refused calls of one job that are filed one by one; a client that loops on is only counted."""

@@ -1,4 +1,4 @@
-"""What a call costs: prices from the config, else from the map that litellm ships, read without importing litellm."""
+"""What a call costs: prices that were told, else from the map that litellm ships, read without importing litellm."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core import money
-from tracebench_core.llm.models import every_model
 from tracebench_core.money import exact
-from tracebench_core.specs import LLMConfig, ModelIdentity, Price, Role
+from tracebench_core.specs import ModelIdentity, Price
 
 PER_MILLION = 1_000_000
 MAP_FILE = "model_prices_and_context_window_backup.json"
@@ -20,7 +19,7 @@ FREE = Price(prompt=0.0, completion=0.0)
 
 
 class PriceTable:
-    """Prices by model. The config's entries win; they may be named `model` or `provider/model`."""
+    """Prices by model. What is told wins over the map; its names may be named `model` or `provider/model`."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:
         self._own = dict(prices)
@@ -62,26 +61,6 @@ class PriceTable:
         if identity.provider == "stub":
             return FREE
         return _from_map(full, identity)
-
-
-def unpriced_models(llm: LLMConfig, models: Mapping[Role, ModelIdentity]) -> list[ModelIdentity]:
-    """Return the models, each once, whose price is unknown: a budget in USD cannot be kept with them."""
-    table = PriceTable(prices_of(llm, models))
-    asked = dict.fromkeys(identity for _, _, identity in every_model(models))
-    return [identity for identity in asked if table.price(identity) is None]
-
-
-def prices_of(llm: LLMConfig, models: Mapping[Role, ModelIdentity]) -> dict[str, Price]:
-    """Return the config's prices: the table's, and those that stand beside models on a role's list."""
-    beside = {
-        f"{identity.provider}/{identity.model}": listed.prices
-        for role, name, identity in every_model(models)
-        if identity.provider != "stub"
-        and role in llm.roles
-        and (listed := llm.roles[role].models.get(name)) is not None
-        and listed.prices is not None
-    }
-    return llm.prices | beside
 
 
 def _from_map(full: str, identity: ModelIdentity) -> Price | None:
