@@ -29,13 +29,10 @@ from tracebench_core.config.problems import dotted
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Budget, InitialFrom, RunConfig
+from tracebench_core.specs.models import ListedModel, LLMConfig, LLMVariant, RoleConfig
 from tracebench_core.specs.named import PluginsConfig, Price
 from tracebench_core.specs.run import (
-    ListedModel,
-    LLMConfig,
-    LLMVariant,
     RetriesConfig,
-    RoleConfig,
     SandboxConfig,
     SweepRange,
     TaskEntry,

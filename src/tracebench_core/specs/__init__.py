@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         StepResult,
     )
     from tracebench_core.specs.llm import Completion, Endpoint, Message
+    from tracebench_core.specs.models import ListedModel, LLMConfig, LLMVariant, ModelConfig, RoleConfig
     from tracebench_core.specs.named import PluginsConfig, Price
     from tracebench_core.specs.order import ExecutorSetting, JobOrder, Sealed, SharedLimits
     from tracebench_core.specs.parts import (
@@ -50,14 +51,9 @@ if TYPE_CHECKING:
     )
     from tracebench_core.specs.run import (
         InitialFrom,
-        ListedModel,
-        LLMConfig,
-        LLMVariant,
-        ModelConfig,
         ProgramsConfig,
         Resume,
         RetriesConfig,
-        RoleConfig,
         RunConfig,
         SandboxConfig,
         SweepRange,
@@ -203,11 +199,11 @@ __getattr__ = imported_on_use(
             "RaisedCount Runtime SplitData Start StepResult"
         ),
         ".llm": "Completion Endpoint Message",
+        ".models": "LLMConfig LLMVariant ListedModel ModelConfig RoleConfig",
         ".named": "PluginsConfig Price",
         ".order": "ExecutorSetting JobOrder Sealed SharedLimits",
         ".run": (
-            "InitialFrom LLMConfig LLMVariant ListedModel ModelConfig ProgramsConfig Resume "
-            "RetriesConfig RoleConfig RunConfig SandboxConfig SweepRange TaskEntry TrainerEntry"
+            "InitialFrom ProgramsConfig Resume RetriesConfig RunConfig SandboxConfig SweepRange TaskEntry TrainerEntry"
         ),
         ".salts": "PUBLIC Salts",
         ".sandbox": "Limits Outcome OutcomeStatus",

@@ -6,13 +6,13 @@ import math
 import os
 import re
 from typing import Annotated, Any, Literal, TypeAlias
-from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag, field_validator, model_validator
+from pydantic import Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
-from tracebench_core.specs.base import Mode, Role, Spec
+from tracebench_core.specs.base import Mode, Spec
 from tracebench_core.specs.budget import Budget
-from tracebench_core.specs.named import PluginsConfig, Price
+from tracebench_core.specs.models import LLMConfig, LLMVariant
+from tracebench_core.specs.named import PluginsConfig
 from tracebench_core.specs.salts import PUBLIC
 
 Resume = Literal["auto", "failed", "none"]
@@ -20,14 +20,6 @@ FORBIDDEN_IN_RUN_ID = frozenset("/\\")
 LONGEST_RUN_ID = 128
 MOST_SWEPT = 1_000
 """Values of one swept setting."""
-OF_LENGTH = frozenset(
-    {"max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "n_predict", "num_predict"}
-)
-"""Names under which servers take the longest answer; a second one would undo the caps."""
-NOT_EXTRA = OF_LENGTH | {"model", "messages", "prompt", "input", "stream", "stream_options", "n", "best_of"}
-"""What `extra_body` may not hold."""
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_KEY_LIKE = re.compile(r"(sk|pk|gsk|xai|ghp|key)_.{16,}|[a-z]{2}_[A-Za-z]{24,}|(?=.*[a-z])(?=.*[0-9])\w{32,}")
 
 
 class InitialFrom(Spec):
@@ -125,127 +117,6 @@ class TrainerEntry(Spec):
     @classmethod
     def _at_least_one(cls, variants: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
         return variants or ({},)
-
-
-class ModelConfig(Spec):
-    """How one role's model is reached."""
-
-    provider: str | None = None
-    """As litellm names it; told from the model's name when None."""
-    model: str | None = None
-    """The model's name at the provider; `$TRACE_LITELLM_MODEL` when None."""
-    base_url: str | None = Field(default=None, pattern=r"^https?://")
-    """Address of a server that speaks OpenAI's API, ending in `/v1`."""
-    api_key_env: str | None = None
-    """The *name* of the variable that holds the key. Keys themselves have no place in a config."""
-    temperature: float | None = None
-    """Of every call that asks for none itself."""
-    max_tokens: int | None = Field(default=None, gt=0)
-    """Of one completion; where none is set and tokens or USD are capped, 4096."""
-    api_version: str | None = None
-    """Of the provider's API, where it has several, as Azure has."""
-    region: str | None = None
-    """Of a cloud: AWS's and OCI's region, Vertex AI's location."""
-    project: str | None = None
-    """Of a cloud: Vertex AI's or watsonx's project."""
-    extra_headers: dict[str, str] = {}
-    """Headers of every request, each with the *name* of the variable that holds its value."""
-    top_p: float | None = Field(default=None, ge=0, le=1)
-    """Of every call that asks for none itself."""
-    seed: int | None = None
-    """Of every call that asks for none itself; not every model heeds it."""
-    reasoning_effort: str | None = None
-    """Of every call that asks for none itself, such as `low`; not every model heeds it."""
-    extra_body: dict[str, JsonValue] = {}
-    """Fields that every request carries besides, such as `top_k: 20`."""
-
-    @field_validator("base_url")
-    @classmethod
-    def _names_a_host(cls, value: str | None) -> str | None:
-        try:
-            parts = urlsplit(value or "http://any")
-            if parts.hostname and parts.port != 0:
-                return value
-        except ValueError as err:
-            raise ValueError(f"names no server: {err}") from None
-        raise ValueError("names no server")
-
-    @field_validator("extra_body")
-    @classmethod
-    def _leaves_the_request_whole(cls, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        taken = sorted(fields.keys() & NOT_EXTRA)
-        if taken:
-            instead = "; set `max_tokens` beside it" if taken[0] in OF_LENGTH else ""
-            raise ValueError(f"`{taken[0]}` is the gateway's to write{instead}")
-        return fields
-
-    @field_validator("extra_headers")
-    @classmethod
-    def _names_variables(cls, headers: dict[str, str]) -> dict[str, str]:
-        for header, name in headers.items():
-            if not _VARIABLE.fullmatch(name) or _KEY_LIKE.fullmatch(name):
-                raise ValueError(f"`{header}` must be the name of a variable that holds the header's value")
-        return headers
-
-    @field_validator("api_key_env")
-    @classmethod
-    def _names_a_variable(cls, name: str | None) -> str | None:
-        if name is not None and (not _VARIABLE.fullmatch(name) or _KEY_LIKE.fullmatch(name)):
-            raise ValueError(
-                "it must be the name of a variable, such as `OPENAI_API_KEY`; keys themselves have no place in a config"
-            )
-        return name
-
-
-class ListedModel(ModelConfig):
-    """One model on a role's list. The role's own fields hold where it says nothing."""
-
-    prices: Price | None = None
-    """Of this model; wins over `llm.prices`."""
-
-
-class RoleConfig(ModelConfig):
-    """How one role's models are reached."""
-
-    models: dict[str, ListedModel] = {}
-    """Further models that the role may ask, by the name they are asked for; without `model`, the first is the role's own."""
-
-
-class LLMConfig(ModelConfig):
-    """The one door to language models. The fields of `ModelConfig` are the default of every role."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
-
-    roles: dict[Role, RoleConfig] = {}
-    """What differs for single roles."""
-    stub: Literal["mutate", "empty", "answers"] = "mutate"
-    """`mutate` perturbs the current values by the seed; `answers` now and then shows the next better answer that the task ships, so that a
-    demonstration rises; `empty` proposes nothing. None of them is a language model, and a run with `answers` is never compared."""
-    timeout: float = Field(default=120.0, gt=0)
-    """Seconds for one attempt."""
-    max_retries: int = Field(default=4, ge=0)
-    """Attempts after the first, on rate limits, server errors and timeouts."""
-    outage_limit: float = Field(default=600.0, ge=0)
-    """Seconds that calls wait for a model that answered before and cannot be reached; meanwhile no further job starts. 0: they fail."""
-    max_concurrency: int = Field(default=16, gt=0)
-    """Calls under way at a time, over all jobs."""
-    requests_per_minute: float | None = Field(default=None, gt=0)
-    """Over all jobs; no limit when None."""
-    record: bool = False
-    """Keep every exchange, so that `mode: replay` can repeat the run without a model."""
-    cache: Literal["off", "run", "shared"] = "off"
-    """Reuse identical calls at temperature 0."""
-    prices: dict[str, Price] = {}
-    """By model name; these win over the built-in price map."""
-
-
-class LLMVariant(ModelConfig):
-    """One column of the matrix: what of `llm` its jobs have otherwise. Roles are laid over `llm.roles`, field by field."""
-
-    name: str | None = Field(default=None, min_length=1, max_length=80, pattern=r"^\S(.*\S)?$")
-    """What tables call it; made of its fields when None."""
-    roles: dict[Role, RoleConfig] = {}
-    """What differs for single roles."""
 
 
 class ProgramsConfig(Spec):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from tracebench_core.llm.gateway.asked import Asked
+from tracebench_core.llm.gateway.caching import with_marks
 from tracebench_core.llm.gateway.reading import LARGEST_BODY, BadRequest, parse_object
 from tracebench_core.llm.gateway.weight import serialise_messages
 from tracebench_core.llm.tokens import Claims
@@ -112,7 +113,7 @@ def understand(wanted: Wanted, data: dict[str, Any]) -> Asked:
         BadRequest: naming the field.
     """
     asked: Asked = wanted.wire.read({**data, **wanted.address}, claims=wanted.claims, llm=wanted.llm)
-    return replace(asked, place=wanted.place)
+    return replace(with_marks(asked, claims=wanted.claims, llm=wanted.llm), place=wanted.place)
 
 
 class Reader:
