@@ -85,13 +85,14 @@ def test_a_run_that_compares_nothing_says_so_to_programs(cli: Cli, tmp_path: Pat
 
 
 def test_what_would_settle_a_comparison_does_so_when_it_is_typed(cli: Cli, tmp_path: Path) -> None:
-    """Typed from another folder than the run was started in, too."""
+    """Typed from another folder than the run was started in, too; what `--limit` left out stays out."""
     (tmp_path / "c.yaml").write_text(
-        "tasks: [internal:multi_param]\ntrainers: [NoOp, RandomSearch]\nseeds: 1..2\nbudget: {evaluations: 10}\nrun_id: r\n"
+        "tasks: [internal:multi_param, internal:numeric_param]\ntrainers: [NoOp, RandomSearch]\nseeds: 1..2\n"
+        "budget: {evaluations: 10}\nrun_id: r\n"
     )
-    done = cli("run", "--config", "c.yaml", env=CORE_ONLY)
+    done = cli("run", "--config", "c.yaml", "--limit", "4", env=CORE_ONLY)
     (told,) = re.findall(r"\+(\d+) seeds? would likely decide, .*: trace-bench (run .*)", done.stderr)
-    assert told[1] == f"run --config runs/r/meta/config.snapshot.yaml --extend -o seeds=1..{2 + int(told[0])}"
+    assert told[1] == f"run --config runs/r/meta/config.snapshot.yaml --extend-seeds -o seeds=1..{2 + int(told[0])}"
 
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -103,7 +104,7 @@ def test_what_would_settle_a_comparison_does_so_when_it_is_typed(cli: Cli, tmp_p
     assert not (elsewhere / "runs").exists()
     (pair,) = json.loads(cli("compare", "r", "--json").stdout)["pairs"]
     assert pair["pairs"] == 2 + int(told[0])
-    assert f"with {2 + int(told[0])} seeds" in extended.stderr
+    assert f"on 1 task with {2 + int(told[0])} seeds" in extended.stderr
 
 
 def test_a_wrong_word_is_refused_without_a_traceback(cli: Cli, run: str) -> None:

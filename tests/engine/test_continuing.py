@@ -14,6 +14,7 @@ import pytest
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
+from tracebench_core.engine.continuing import Extend
 from tracebench_core.engine.doctor import diagnose
 from tracebench_core.errors import RunDirError
 from tracebench_core.store.fsck import check_run
@@ -24,7 +25,7 @@ from tracebench_core.store.mirror import declare_meta
 from tracebench_core.store.salts import SHARED_FILE, shared_salts
 
 
-def run(runs: Path, *, extend: bool = False, **changes: Any) -> api.RunSummary:
+def run(runs: Path, *, extend: Extend = False, limit: int | None = None, **changes: Any) -> api.RunSummary:
     config = {
         "mode": "stub",
         "run_id": "mine",
@@ -33,7 +34,7 @@ def run(runs: Path, *, extend: bool = False, **changes: Any) -> api.RunSummary:
         "trainers": [{"id": "RandomSearch", "params": {"num_steps": 1}}],
         "seeds": [1],
     }
-    return api.run(parse_config(config | changes), extend=extend, stream=io.StringIO())
+    return api.run(parse_config(config | changes), extend=extend, limit=limit, stream=io.StringIO())
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +55,31 @@ def test_another_config_is_refused_with_its_difference_and_extends_when_told(tmp
     assert [j.seed for j in api.load_run(first.run_dir).planned] == [1, 2]
     assert result.read_bytes() == before
     assert check_run(first.run_dir) == []
+
+
+def test_seeds_alone_are_added_to_what_the_run_has_and_not_to_what_a_limit_left_out(tmp_path: Path) -> None:
+    config = {
+        "tasks": ["internal:numeric_param", "internal:multi_param"],
+        "trainers": ["NoOp", {"id": "RandomSearch", "params": {"num_steps": 1}}],
+    }
+    first = run(tmp_path, limit=3, **config, seeds=[1, 2])
+    for further in (3, 4):  # twice, so that what was added once does not count as left out
+        run(tmp_path, extend="seeds", **config, seeds=[*range(1, further + 1)])
+
+    planned = [(job.task_id, job.trainer_id, job.seed) for job in api.load_run(first.run_dir).planned]
+    assert sorted(planned) == [
+        *(("internal:numeric_param", "NoOp", seed) for seed in (1, 2, 3, 4)),
+        *(("internal:numeric_param", "RandomSearch", seed) for seed in (1, 3, 4)),
+    ]
+
+
+@pytest.mark.parametrize("changes", [{"trainers": ["NoOp"]}, {"seeds": [2, 3]}, {"budget": {"evaluations": 3}}])
+def test_seeds_alone_are_not_added_by_a_config_that_lacks_jobs_of_the_run(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    run(tmp_path)
+    with pytest.raises(RunDirError, match=r"1 of 1 jobs .* `RandomSearch` on `internal:numeric_param` with seed 1"):
+        run(tmp_path, extend="seeds", **({"seeds": [1, 2]} | changes))
 
 
 def test_the_same_config_goes_on_and_changes_no_description(tmp_path: Path) -> None:

@@ -86,7 +86,15 @@ def _command(runs: Sequence[Run], seeds: int) -> str:
     folder, root = runs[0].layout.path, runs[0].manifest.get("root")
     present = {job.seed for job in runs[0].planned}
     wanted = write_seeds([*present, *range(max(present) + 1, max(present) + 1 + seeds)])
-    words = ["trace-bench", "run", "--config", str(runs[0].layout.config_snapshot), "--extend", "-o", f"seeds={wanted}"]
+    words = [
+        "trace-bench",
+        "run",
+        "--config",
+        str(runs[0].layout.config_snapshot),
+        "--extend-seeds",
+        "-o",
+        f"seeds={wanted}",
+    ]
     words += ["--runs-dir", str(folder.parent)] if Path(config.runs_dir).resolve() != folder.resolve().parent else []
     words += ["--root", root] if root else []
     return shlex.join(words)

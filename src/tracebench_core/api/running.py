@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from tracebench_core.builtin.hosting import open_host
 from tracebench_core.contracts import Reporter
-from tracebench_core.engine.continuing import as_installed
+from tracebench_core.engine.continuing import Extend, as_installed
 from tracebench_core.engine.control_resume import record_resume, refuse_unknown_error, with_run_budget
 from tracebench_core.engine.plan import Plan, make_plan
 from tracebench_core.engine.preflight import note_unknown_names, refuse_unready
@@ -31,15 +31,15 @@ def run(
     root: Path | None = None,
     force: bool = False,
     limit: int | None = None,
-    extend: bool = False,
+    extend: Extend = False,
     reporter: str = "plain",
     stream: TextIO | None = None,
 ) -> RunSummary:
     """Run a config to its end.
 
     `limit` keeps the first jobs of the plan; `force` runs again what is finished; `extend` adds what the config has beyond a run of that
-    `run_id` and keeps what is there; `reporter` names a live view, written to `stream`
-    (standard error when None).
+    `run_id` and keeps what is there (`"seeds"`: nothing but further seeds of what is there); `reporter` names a live view, written to
+    `stream` (standard error when None).
 
     Raises:
         TraceBenchError: before any job starts, when the run cannot work.

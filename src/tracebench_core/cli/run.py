@@ -79,6 +79,12 @@ def run(
         bool,
         typer.Option("--extend", help="Add what the config has beyond the run of its `run_id`; keep what is there."),
     ] = False,
+    extend_seeds: Annotated[
+        bool,
+        typer.Option(
+            "--extend-seeds", help="Add further seeds of what is in the run of the config's `run_id`; nothing else."
+        ),
+    ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Return at once; the run goes on when the terminal is closed.")
     ] = False,
@@ -109,7 +115,7 @@ def run(
             root=root,
             force=force,
             limit=limit,
-            extend=extend,
+            extend="seeds" if extend_seeds else extend,
             reporter=reporter_name(as_json=as_json),
             stream=sys.stdout if as_json else sys.stderr,
         )

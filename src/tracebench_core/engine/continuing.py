@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -16,7 +16,7 @@ from tracebench_core.specs import JobSpec
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import read_head
 from tracebench_core.store.meta import read_config
-from tracebench_core.store.planned import changed_kinds, ids_of, read_jobs
+from tracebench_core.store.planned import PlannedJobs, changed_kinds, ids_of, read_jobs
 from tracebench_core.store.trust import read_trust
 from tracebench_core.store.witness import demand_journal
 
@@ -24,12 +24,16 @@ log = logging.getLogger(__name__)
 
 MOST_SHOWN = 8
 
+Extend = bool | Literal["seeds"]
+"""What may be added to a run that exists: everything, nothing but further seeds of what is in it, or nothing."""
 
-def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: bool) -> Sequence[JobSpec]:
+
+def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: Extend) -> Sequence[JobSpec]:
     """Return the jobs of a run that exists, and after them what the plan adds. What is there stays as it was planned.
 
     Raises:
-        RunDirError: when the config is another one and the run is not to be extended; it names the fields that differ.
+        RunDirError: when the config is another one and the run is not to be extended (it names the fields that differ), or when seeds
+            alone are to be added and the config does not have all jobs of the run.
     """
     head = read_head(layout)
     trust = read_trust(layout)
@@ -47,8 +51,24 @@ def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: b
             hint="choose another run_id, or add --extend to keep what is there and run what is new; to go on with it as it was: "
             f"trace-bench resume {layout.path}",
         )
-    added = [job for job in plan.jobs if job.job_id not in known]
+    added = _further_seeds(plan, stored) if extend == "seeds" else [j for j in plan.jobs if j.job_id not in known]
     return (*stored, *added) if added else stored
+
+
+def _further_seeds(plan: Plan, stored: PlannedJobs) -> list[JobSpec]:
+    """Return the plan's jobs that repeat what the run has with seeds that it has not: none that a limit once left out."""
+    known = {*stored.ids()}
+    lacking = known - {*ids_of(plan.jobs)}
+    if lacking:
+        job = stored.chosen(lacking.__contains__)[0]
+        raise RunDirError(
+            f"{len(lacking)} of {len(known)} jobs of the run are not in this config, such as `{job.trainer_id}` on `{job.task_id}` with "
+            f"seed {job.seed}: it does not say what the further seeds are of.",
+            hint="name all of its tasks, trainers and seeds, and the further seeds; or add anything with --extend",
+        )
+    seeds, each = {job.seed for job in stored}, len(plan.config.seeds)
+    rows = (plan.jobs[start : start + each] for start in range(0, len(plan.jobs), each))  # a plan has seeds innermost
+    return [job for row in rows if any(j.job_id in known for j in row) for job in row if job.seed not in seeds]
 
 
 def as_installed(plan: Plan, host: PluginHost) -> Plan:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tracebench_core.engine.continuing import as_installed, continued_jobs
+from tracebench_core.engine.continuing import Extend, as_installed, continued_jobs
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.preflight import held
 from tracebench_core.errors import RunDirError
@@ -61,11 +61,11 @@ class Opened(NamedTuple):
 
 @contextmanager
 def open_run_dir(
-    plan: Plan, host: PluginHost, *, root: Path | None, environ: Mapping[str, str], extend: bool = False
+    plan: Plan, host: PluginHost, *, root: Path | None, environ: Mapping[str, str], extend: Extend = False
 ) -> Iterator[Opened]:
     """Make the run's directory and write its meta files, or continue the one that exists; lock it.
 
-    With a `run_id` that exists, the jobs that are there stay, and with `extend` a changed config may add to them.
+    With a `run_id` that exists, the jobs that are there stay, and with `extend` a changed config may add to them, or only seeds.
 
     Raises:
         RunDirError: when the folder cannot be made, another process is working on it, or it is the run of another config.

@@ -326,8 +326,8 @@ def test_what_would_settle_a_comparison_is_typed_with_its_cost(tmp_path: Path) -
     assert told is not None
     assert told.usd == pytest.approx(0.01 * 4 * told.seeds)
     assert str(told).startswith(f"A and B: +{told.seeds} seeds would likely decide, about {told.usd:.2f} USD, ")
-    assert (
-        told.command == f"trace-bench run --config {run.layout.config_snapshot} --extend -o seeds=0..{5 + told.seeds}"
+    assert told.command == (
+        f"trace-bench run --config {run.layout.config_snapshot} --extend-seeds -o seeds=0..{5 + told.seeds}"
     )
     assert settling(compare_runs([make_run(tmp_path / "clear", noisy(0.5))]), []) is None
 
