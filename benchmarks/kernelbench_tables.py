@@ -165,7 +165,7 @@ def summary(rows: list[Row]) -> Iterator[str]:
 def code_digest() -> str:
     """Return what tells versions of the judge apart."""
     folder = Path(tracebench_kernelbench.__file__).parent
-    files = sorted(path for path in folder.rglob("*") if path.suffix in {".py", ".c", ".json"})
+    files = sorted(path for path in folder.rglob("*") if path.suffix in {".py", ".c", ".h", ".json"})
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 

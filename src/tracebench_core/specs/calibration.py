@@ -27,7 +27,8 @@ class Calibration(Spec):
     that is neither `forged` nor `refused`, or the initial candidate |
     | `refused` | no example is `ok`, and the words of each hold `words` |
 
-    Figures are equal within `abs_tol + rel_tol * abs(expected)`, as `math.isclose` would have it with the expected figure as its base.
+    Figures are equal within `abs_tol + rel_tol * abs(expected)`, as `math.isclose` would have it with the expected figure as its base; and
+    where the measurements tell a noise of their own, within that beside it.
     A score is that of a batch as the task aggregates it, unless the table says "every example".
     """
 
@@ -54,6 +55,9 @@ class Calibration(Spec):
     rel_tol: float = Field(default=0.0, ge=0)
     metric: str = ""
     """The metric that is looked at in place of the score."""
+    noise: str = ""
+    """The metric by which a measurement tells its own noise, as a share of its figure. What it and the one that it is compared with tell
+    is put together (the root of the sum of squares); where that is more than twice `rel_tol`, the machine is too noisy to say anything."""
     repeats: int = Field(default=1, ge=1)
     """How many times it is measured. The median counts; where half of the range is more than the tolerance, the machine is too noisy to
     say anything, and the case is not passed."""

@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.engine.calibration.cases import candidate_of, cases_of
-from tracebench_core.engine.calibration.machine import Machine
+from tracebench_core.engine.calibration.machine import Machine, judge_of
 from tracebench_core.engine.calibration.record import Entry, Standing
+from tracebench_core.engine.calibration.verdicts import judge, seen_of
 from tracebench_core.engine.context import Shared
 from tracebench_core.engine.models import NoModels
 from tracebench_core.engine.opening import open_task
@@ -195,3 +196,46 @@ def test_refusals_anchors_and_forgeries_that_gain_nothing_are_no_calibration() -
     assert place(("anchor", "passed"), ("forged", "passed"))[0] == "never"
     assert place(("anchor", "passed"), ("order", "passed"))[0] == "here"
     assert place(("gold", "passed"), ("forged", "failed"))[0] == "never"
+
+
+@pytest.mark.parametrize("name", ["driver.c", "confine.h", "sizes.json", "deep/er.py"])
+def test_whatever_a_plugin_measures_with_is_part_of_its_judge(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def digest_with(text: str, number: int) -> str:
+        package = f"measuring{name.replace('/', '_').replace('.', '_')}{number}"
+        path = tmp_path / package / name
+        path.parent.mkdir(parents=True)
+        (tmp_path / package / "__init__.py").write_text("")
+        (tmp_path / package / "__pycache__").mkdir()
+        (tmp_path / package / "__pycache__" / "a.pyc").write_text(str(number))
+        path.write_text(text)
+        host: Any = SimpleNamespace(records={"own": SimpleNamespace(distribution="own", version="1")})
+        return judge_of(host, "own:task", TaskSpec(name="task", title="A task", loader=f"{package}.task:build")).digest
+
+    monkeypatch.syspath_prepend(tmp_path)
+    assert digest_with("one", 1) == digest_with("one", 2) != digest_with("other", 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "figure", "share", "result"),
+    [
+        ("same", 1.1, 0.0, "passed"), ("same", 1.25, 0.0, "failed"), ("same", 1.25, 0.1, "passed"), ("same", 1.5, 0.1, "failed"),
+        ("same", 1.0, 0.3, "noisy"), ("forged", 0.1, 0.1, "passed"), ("forged", 1.25, 0.0, "failed"), ("forged", 1.25, 0.1, "passed"),
+        ("forged", 1.5, 0.1, "failed"), ("forged", 1.25, 0.3, "noisy"), ("order", 1.1, 0.0, "failed"), ("order", 1.25, 0.0, "passed"),
+        ("order", 1.25, 0.1, "failed"), ("order", 1.4, 0.1, "passed"),
+    ],
+)  # fmt: skip
+def test_a_noise_that_measurements_tell_is_allowed_for_and_too_much_of_it_says_nothing(
+    kind: CalibrationKind, figure: float, share: float, result: str
+) -> None:
+    cases = {
+        "plain": Calibration(name="plain", kind="anchor"),
+        "mine": Calibration(name="mine", kind=kind, other="plain", noise="noise", rel_tol=0.15),
+    }
+    seen = {
+        name: seen_of([(told, {"a": Feedback(score=told, text="", metrics={"noise": share})})], "", "noise")
+        for name, told in {"plain": 1.0, "mine": figure}.items()
+    }
+
+    assert judge(cases["mine"], cases, seen, seen["plain"]).result == result

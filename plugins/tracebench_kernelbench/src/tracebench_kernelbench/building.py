@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,8 +13,11 @@ from tracebench_core.specs import Limits
 
 COMPILERS = {"c": ("gcc", "-std=gnu17"), "cpp": ("g++", "-std=gnu++17")}
 """By the ending of a source: a source is C if it builds as C, else C++."""
-FLAGS = ("-O3", "-march=native", "-fPIC", "-shared")
-"""Of candidates and of references alike. Mathematics is exact unless a source asks otherwise, by a pragma of its own."""
+FLAGS = ("-O3", "-march=native", "-falign-functions=64", "-falign-loops=64", "-fPIC", "-shared")
+"""Of candidates and of references alike. Mathematics is exact unless a source asks otherwise, by a pragma of its own.
+
+A loop that lies 16 bytes farther is worth a third of its time to some kernels (`argmax`), so functions and loops begin with a line of the
+cache, wherever they lie: code that is the same takes as long, whatever stands around it."""
 _DRIVER_FLAGS = ("-O2", "-march=native", "-ffp-contract=off", "-std=gnu17")
 _LIBRARY_BYTES = 8 << 20
 _MEMORY_MB = 4096
@@ -63,29 +66,28 @@ def build_kernel(sandbox: Sandbox, source: str, signature: str, *, seconds: floa
 
 def build_reference(sandbox: Sandbox, source: str, signature: str) -> str:
     """Return the library of a trusted source, built once in this process."""
-    return _once(sandbox, source, signature)
+    return _once(source, lambda: build_kernel(sandbox, source, signature))
 
 
 def build_driver(sandbox: Sandbox) -> str:
     """Return the driver as a program in base64, built once in this process."""
-    return _once(sandbox, files("tracebench_kernelbench").joinpath("driver.c").read_text(encoding="utf-8"), "")
+    folder = files("tracebench_kernelbench")
+    sources = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in ("driver.c", "confine.h")}
+    argv = ["gcc", *_DRIVER_FLAGS, "driver.c", "-o", "built", "-lm", "-ldl"]
+    return _once("\0".join(sources.values()), lambda: build(sandbox, argv, sources, seconds=60.0))
 
 
-def _once(sandbox: Sandbox, source: str, signature: str) -> str:
+def _once(key: str, make: Callable[[], Built]) -> str:
     with _guard:
-        lock = _locks.setdefault(source, threading.Lock())
+        lock = _locks.setdefault(key, threading.Lock())
     with lock:
         known = _known()
-        if source not in known:
-            if signature:
-                built = build_kernel(sandbox, source, signature)
-            else:
-                argv = ["gcc", *_DRIVER_FLAGS, "driver.c", "-o", "built", "-lm", "-ldl"]
-                built = build(sandbox, argv, {"driver.c": source}, seconds=60.0)
+        if key not in known:
+            built = make()
             if not built.binary:
                 raise NotMeasured(f"The judge's own source does not build here: {built.words}", retry=False)
-            known[source] = built.binary
-        return known[source]
+            known[key] = built.binary
+        return known[key]
 
 
 @cache

@@ -1,12 +1,16 @@
-/* The judge's driver. It runs a candidate's kernel and the reference, each in a locked process of its own, on the same fresh inputs.
+/* The judge's driver. It runs a candidate's kernel and the reference, each in a locked process of its own, on the same fresh inputs; and that
+   with PAIRS pairs of processes, one after the other, for where the pages of one process happen to lie can be worth a tenth of its time.
 
    driver CANDIDATE.so REFERENCE.so ARRAY... with one ARRAY per argument of the kernel, the output last: f:COUNT:LOW:HIGH (floats),
    i:COUNT:LIMIT (integers below it), p:COUNT:LIMIT (offsets that rise by less than it). Standard input, which is read after both processes
    exist, holds what they must not know:
 
-     NONCE WARM LEAST MOST BUDGET_MS CALL_MS RTOL ATOL PICKS PICK... SEED...      (WARM + MOST seeds)
+     NONCE WARM LEAST MOST BUDGET_MS END_MS CALL_MS RTOL ATOL PICKS PICK... SEED...      (PAIRS * (WARM + MOST) seeds)
 
-   Standard output: the nonce, then lines `fail`, `pair`, `out`, `roof`, `end`. A process has no way to it.
+   WARM, LEAST, MOST and BUDGET_MS are of one pair of processes; after END_MS of processor time no further pair begins, nor does this one
+   go on for longer than two timed rounds.
+
+   Standard output: the nonce, then lines `fail`, `pair` (which one, and times), `out`, `roof`, `end`. A process has no way to it.
 
    Times are the processor time of the whole process as the kernel of the operating system counts it, from the end of one call to the end of
    the next: work that is done before a call begins, or after it claims to have ended, counts as well. */
@@ -15,26 +19,23 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <math.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_ARRAYS = 8, CANARY = 4096, MOST_ROUNDS = 256 };
+#include "confine.h"
+
+enum { MOST_ARRAYS = 8, CANARY = 4096, MOST_ROUNDS = 4096, PAIRS = 9, WORKERS = 2 * PAIRS };
 
 typedef struct {
   char kind;
@@ -88,41 +89,6 @@ static void fill(const Array *array, char *at, uint64_t seed) {
 
 /* ---- the worker: a process that holds one kernel and nothing else ---- */
 
-static void confine(void) {
-  static const int allowed[] = {
-      SYS_read,        SYS_write,      SYS_mmap,         SYS_munmap,       SYS_mprotect,   SYS_brk,     SYS_madvise,   SYS_mremap,
-      SYS_futex,       SYS_exit,       SYS_exit_group,   SYS_rt_sigreturn, SYS_close,      SYS_fstat,   SYS_newfstatat, SYS_pread64,
-      SYS_getrandom,   SYS_getpid,     SYS_gettid,       SYS_clock_gettime, SYS_nanosleep, SYS_clock_nanosleep, SYS_sched_yield,
-      SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_lseek, SYS_sched_getaffinity, SYS_sysinfo,
-  };
-  enum { COUNT = sizeof allowed / sizeof *allowed };
-  struct sock_filter steps[2 * COUNT + 16];
-  int at = 0;
-#define STEP(code, value, yes, no) steps[at++] = (struct sock_filter)BPF_JUMP(code, value, yes, no)
-  STEP(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
-#ifdef __x86_64__
-  STEP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
-#else
-  STEP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_AARCH64, 1, 0);
-#endif
-  STEP(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
-  STEP(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
-  for (int i = 0; i < COUNT; i++) {
-    STEP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
-    STEP(BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
-  }
-  STEP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 1, 0);
-  STEP(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
-  /* Files may be read, by the loader of libraries. None may be written: the reference's library is one. */
-  STEP(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2]), 0, 0);
-  STEP(BPF_ALU | BPF_AND | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC | O_PATH, 0, 0);
-  STEP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
-  STEP(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
-  STEP(BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
-  struct sock_fprog program = {(unsigned short)at, steps};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) _exit(3);
-}
-
 static void say(char word) {
   if (write(4, &word, 1) != 1) _exit(0);
 }
@@ -173,26 +139,35 @@ static void *reserve(size_t size) {
   return found;
 }
 
-/* Both workers find the same things at the same addresses: where a library lies beside its data alone can be worth a quarter of its time.
-   The region comes to the lower of both places, the other worker's is gone, and nothing is put where a region lay. */
-static char *settle_in(char *mine, char *other) {
-  char *low = mine < other ? mine : other, *high = mine < other ? other : mine;
-  if (mine != low && mremap(mine, region_size, region_size, MREMAP_MAYMOVE | MREMAP_FIXED, low) != low) _exit(4);
-  if (mmap(high, region_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != high) _exit(4);
-  return low;
+/* All workers find the same things at the same addresses: where a library lies beside its data alone can be worth a quarter of its time.
+   The region comes to the place of the first, the other workers' are gone, and nothing is put where a region lay. */
+static char *settle_in(char *regions[], int mine) {
+  char *first = regions[0];
+  if (mine && mremap(regions[mine], region_size, region_size, MREMAP_MAYMOVE | MREMAP_FIXED, first) != first) _exit(4);
+  for (int i = 1; i < WORKERS; i++)
+    if (mmap(regions[i], region_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != regions[i]) _exit(4);
+  return first;
 }
 
-static Worker start(const char *name, const char *library, char *mine, char *other) {
+static Worker start(const char *name, const char *library, char *regions[], int mine) {
   int go[2], done[2];
   if (pipe2(go, O_CLOEXEC) || pipe2(done, O_CLOEXEC)) _exit(4);
   pid_t pid = fork();
   if (pid < 0) _exit(4);
-  if (pid == 0) work(library, settle_in(mine, other), go[0], done[1]);
+  if (pid == 0) work(library, settle_in(regions, mine), go[0], done[1]);
   close(go[0]);
   close(done[1]);
-  Worker worker = {pid, go[1], done[0], mine, 0, 0, name};
+  Worker worker = {pid, go[1], done[0], regions[mine], 0, 0, name};
   if (clock_getcpuclockid(pid, &worker.clock)) _exit(4);
   return worker;
+}
+
+/* End a worker: what it would still do takes nobody's time. */
+static void stop(const Worker *worker) {
+  kill(worker->pid, SIGKILL);
+  waitpid(worker->pid, NULL, 0);
+  close(worker->go);
+  close(worker->done);
 }
 
 /* Send a word and wait for the answer; 0 when there is none, which is told as a failure. */
@@ -325,58 +300,77 @@ static void lay_out(int count, char **texts) {
   region_size = (output_offset + output_size + CANARY + 4095) / 4096 * 4096;
 }
 
-int main(int argc, char **argv) {
-  if (argc < 5 || argc - 3 > MOST_ARRAYS) return 2;
-  prctl(PR_SET_DUMPABLE, 0);
-  signal(SIGPIPE, SIG_IGN);
-  settle();
-  lay_out(argc - 3, argv + 3);
-  char *regions[2];
-  for (int i = 0; i < 2; i++) {
-    regions[i] = mmap(NULL, region_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (regions[i] == MAP_FAILED) return 4;
-  }
-  Worker reference = start("reference", argv[2], regions[0], regions[1]);
-  Worker candidate = start("candidate", argv[1], regions[1], regions[0]);
-
-  char nonce[80];
-  int warm, least, most, budget, limit, picks, picked[MOST_ROUNDS];
+typedef struct {
+  int warm, least, most, budget, end, limit, picks; /* milliseconds, and rounds */
   double rtol, atol;
-  static uint64_t seeds[MOST_ROUNDS];
-  if (scanf("%79s %d %d %d %d %d %lf %lf %d", nonce, &warm, &least, &most, &budget, &limit, &rtol, &atol, &picks) != 9) return 2;
-  if (warm + most > MOST_ROUNDS || picks > MOST_ROUNDS) return 2;
-  for (int i = 0; i < picks; i++)
-    if (scanf("%d", &picked[i]) != 1) return 2;
-  for (int i = 0; i < warm + most; i++)
-    if (scanf("%lu", &seeds[i]) != 1) return 2;
-  if (ftruncate(0, 0)) clearerr(stdin); /* what was read can be read by nobody else; a pipe is empty anyway */
-  puts(nonce);
+} Plan;
 
-  Worker *both[] = {&reference, &candidate};
+static int picked[MOST_ROUNDS];
+static uint64_t seeds[MOST_ROUNDS];
+
+/* Load both libraries into a pair of workers, and call them by turns; the nanoseconds of processor time that it took are returned. */
+static int64_t compare(Worker *both[], int pair, const Plan *plan, int64_t before, char *inputs, char *wanted, char *got) {
   for (int i = 0; i < 2; i++) {
-    char word = ask(both[i], -1, limit);
+    char word = ask(both[i], -1, plan->limit);
     if (word != 'k') {
       if (word) printf("fail %s %s -1 0\n", both[i]->name, word == 's' ? "symbol" : "library");
       finish();
     }
     both[i]->cpu = now(both[i]->clock);
   }
-
-  char *inputs = reserve(region_size), *wanted = reserve(output_size + 8), *got = reserve(output_size + 8);
   int64_t began = spent(both);
-  for (int round = 0; round < warm + most; round++) {
-    if (round >= warm + least && spent(both) - began > (int64_t)budget * 1000000) break;
+  for (int turn = 0; turn < plan->warm + plan->most; turn++) {
+    int64_t used = spent(both) - began;
+    int timed = turn - plan->warm, whole = timed >= 2 && timed % 2 == 0;
+    if (whole && (before + used > (int64_t)plan->end * 1000000 || (timed >= plan->least && used > (int64_t)plan->budget * 1000000))) break;
+    int round = pair * (plan->warm + plan->most) + turn;
     for (int i = 0; i < n_arrays - 1; i++) fill(&arrays[i], inputs + arrays[i].offset, draw(seeds[round], (uint64_t)i));
     int64_t cpu[2], wall[2];
-    for (int turn = 0; turn < 2; turn++) {
-      int who = (turn + round) % 2; /* each goes first in every second round */
-      if (!call(both[who], round, inputs, who ? got : wanted, limit, &cpu[who], &wall[who])) finish();
+    for (int i = 0; i < 2; i++) {
+      int who = (i + turn) % 2; /* each goes first in every second round */
+      if (!call(both[who], round, inputs, who ? got : wanted, plan->limit, &cpu[who], &wall[who])) finish();
     }
-    for (int i = 0; i < picks; i++)
+    for (int i = 0; i < plan->picks; i++)
       if (picked[i] == round) show(round, (unsigned char *)got, output_size);
-    if (!agree(round, got, wanted, rtol, atol)) finish();
-    if (round >= warm)
-      printf("pair %lld %lld %lld %lld\n", (long long)cpu[0], (long long)cpu[1], (long long)wall[0], (long long)wall[1]);
+    if (!agree(round, got, wanted, plan->rtol, plan->atol)) finish();
+    if (timed >= 0)
+      printf("pair %d %lld %lld %lld %lld\n", pair, (long long)cpu[0], (long long)cpu[1], (long long)wall[0], (long long)wall[1]);
+  }
+  return spent(both) - began;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 5 || argc - 3 > MOST_ARRAYS) return 2;
+  prctl(PR_SET_DUMPABLE, 0);
+  signal(SIGPIPE, SIG_IGN);
+  settle();
+  lay_out(argc - 3, argv + 3);
+  char *regions[WORKERS];
+  Worker workers[WORKERS];
+  for (int i = 0; i < WORKERS; i++) {
+    regions[i] = mmap(NULL, region_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (regions[i] == MAP_FAILED) return 4;
+  }
+  for (int i = 0; i < WORKERS; i++) workers[i] = start(i % 2 ? "candidate" : "reference", argv[2 - i % 2], regions, i);
+
+  char nonce[80];
+  Plan plan;
+  if (scanf("%79s %d %d %d %d %d %d %lf %lf %d", nonce, &plan.warm, &plan.least, &plan.most, &plan.budget, &plan.end, &plan.limit,
+            &plan.rtol, &plan.atol, &plan.picks) != 10) return 2;
+  if (PAIRS * (plan.warm + plan.most) > MOST_ROUNDS || plan.picks > MOST_ROUNDS) return 2;
+  for (int i = 0; i < plan.picks; i++)
+    if (scanf("%d", &picked[i]) != 1) return 2;
+  for (int i = 0; i < PAIRS * (plan.warm + plan.most); i++)
+    if (scanf("%lu", &seeds[i]) != 1) return 2;
+  if (ftruncate(0, 0)) clearerr(stdin); /* what was read can be read by nobody else; a pipe is empty anyway */
+  puts(nonce);
+
+  char *inputs = reserve(region_size), *wanted = reserve(output_size + 8), *got = reserve(output_size + 8);
+  int64_t used = 0;
+  for (int pair = 0; pair < PAIRS && (pair == 0 || used < (int64_t)plan.end * 1000000); pair++) {
+    Worker *both[] = {&workers[2 * pair], &workers[2 * pair + 1]};
+    used += compare(both, pair, &plan, used, inputs, wanted, got);
+    for (int i = 0; i < 2; i++) stop(both[i]);
   }
   roof(inputs, reserve(region_size));
   finish();

@@ -16,7 +16,7 @@ from tracebench_kernelbench.building import build_kernel
 from tracebench_kernelbench.driving import MEMORY_MB, Failure, Record, drive
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.problem import Problem
-from tracebench_kernelbench.timing import compare
+from tracebench_kernelbench.timing import compare_afresh
 
 _NS_PER_MS = 1e6
 
@@ -58,13 +58,14 @@ def _bad(text: str, *, compiled: bool = True, status: Literal["invalid", "timeou
 
 
 def _good(problem: Problem, record: Record) -> Verdict:
-    timing = compare(record.reference, record.candidate)
+    timing = compare_afresh(record.spent)
     limits = {"memory": record.copy, "arithmetic": problem.flops / record.rate}
     bound = max(limits, key=lambda name: limits[name])
     share = limits[bound] / timing.candidate
     wall = median(one / other for one, other in record.wall)
+    calls = sum(map(len, record.spent))
     text = (
-        f"Correct in all {len(record.reference)} timed calls. CPU time of a call, median (least) of {len(record.reference)} by turns: "
+        f"Correct in all {calls} timed calls. CPU time of a call, median (least) by turns in {len(record.spent)} pairs of processes: "
         f"reference {_ms(timing.reference)} ({_ms(timing.reference_least)}), this kernel {_ms(timing.candidate)} "
         f"({_ms(timing.candidate_least)}). Speed-up {timing.raw:.3f}, noise ±{100 * timing.noise:.1f} %"
         f"{': inside the noise, so it counts as 1' if timing.score == 1.0 else ''}. "

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 LEAST_NOISE = 0.03
 """Half the width of the narrowest band: what two builds of one source may differ by for their places in memory alone."""
+_ENOUGH, _FEW = 6, 0.25
+"""How many figures make a noise of their range, and the least noise of fewer."""
 _SIGMAS = 3.0
 _SPREAD_OF_MEDIAN = 1.2533 * 1.4826
 """Standard error of a median, times the root of the count, over the median absolute deviation; for normal errors."""
@@ -42,8 +44,7 @@ def compare(
     `handing` is the part of each time that may be no work of a kernel. It stays in both, which moves the ratio towards 1 by at most its
     share of the shorter time; the noise holds that share, and is `least` beside it at least.
     """
-    rounds = [math.log(max(one, 1) / max(other, 1)) for one, other in zip(reference, candidate, strict=True)]
-    logs = [(one + other) / 2 for one, other in zip(rounds[::2], rounds[1::2], strict=False)] or rounds
+    logs = _logs(zip(reference, candidate, strict=True))
     middle = median(logs)
     spread = median(abs(value - middle) for value in logs)
     error = _SIGMAS * _SPREAD_OF_MEDIAN * spread / math.sqrt(len(logs))
@@ -55,3 +56,31 @@ def compare(
         raw=math.exp(middle),
         noise=max(least, math.expm1(error)) + handing / max(min(median(reference), median(candidate)), 1.0),
     )
+
+
+def compare_afresh(spent: Sequence[Sequence[tuple[int, int]]]) -> Timing:
+    """Compare times of reference and candidate that unlike pairs of processes took, each pair by turns.
+
+    The ratio is the median of what the pairs say, and the noise reaches to the one that lies farthest from it: it supposes nothing of how
+    what a process finds is spread, nor that turns of one process are independent. Where less than six pairs had the time (a slow kernel),
+    each two turns stand for one, and so little is told no better than by `_FEW`.
+    """
+    pairs = [median(_logs(turns)) for turns in spent if turns]
+    units = pairs if len(pairs) >= _ENOUGH else [log for turns in spent for log in _logs(turns)]
+    middle = median(units)
+    farthest = math.expm1(max(abs(unit - middle) for unit in units))
+    reference, candidate = zip(*(turn for turns in spent for turn in turns), strict=True)
+    return Timing(
+        reference=median(reference),
+        reference_least=min(reference),
+        candidate=median(candidate),
+        candidate_least=min(candidate),
+        raw=math.exp(middle),
+        noise=max(LEAST_NOISE if len(units) >= _ENOUGH else _FEW, farthest),
+    )
+
+
+def _logs(turns: Iterable[tuple[int, int]]) -> list[float]:
+    """Return the logarithms of ratios, each of two turns."""
+    rounds = [math.log(max(one, 1) / max(other, 1)) for one, other in turns]
+    return [(one + other) / 2 for one, other in zip(rounds[::2], rounds[1::2], strict=False)] or rounds

@@ -35,7 +35,8 @@ def this_machine() -> Machine:
 def judge_of(host: PluginHost, task_id: str, spec: TaskSpec) -> Judge:
     """Return what scores a task's candidates here.
 
-    Its digest is of the Python files of the plugin's package, of the core's own suites those beside the task, and of the core's version.
+    Its digest is of the files of the plugin's package, whatever they are written in, of the core's own suites those beside the task, and of
+    the core's version.
     """
     plugin, loader = task_id.partition(":")[0], spec.loader.partition(":")[0]
     record = host.records[plugin]
@@ -48,7 +49,7 @@ def judge_of(host: PluginHost, task_id: str, spec: TaskSpec) -> Judge:
 
 @cache
 def _sources(package: str) -> str:
-    """Return a digest of a package's Python files; of a single module's where it is none."""
+    """Return a digest of a package's files, but what Python made of them; of a single module's where it is none."""
     try:
         found = find_spec(package)
     except (ImportError, ValueError):  # a module made of a file, whose content stands in the task's id
@@ -56,7 +57,7 @@ def _sources(package: str) -> str:
     if found is None:
         return ""
     folders = [Path(folder) for folder in found.submodule_search_locations or ()]
-    files = [(path.relative_to(folder), path) for folder in folders for path in folder.rglob("*.py")]
+    files = [(path.relative_to(folder), path) for folder in folders for path in folder.rglob("*") if _is_source(path)]
     if not folders and found.origin is not None:
         files = [(Path(package), Path(found.origin))]
     digest = sha256()
@@ -64,6 +65,10 @@ def _sources(package: str) -> str:
         digest.update(f"{name}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _is_source(path: Path) -> bool:
+    return path.is_file() and path.parent.name != "__pycache__"
 
 
 def _processor() -> str:

@@ -97,7 +97,7 @@ def _measured(
                 bench = bench_of(case)
                 feedbacks = _once(bench, case, values[case.name], replies, candidate=ids[case.name])
                 times[case.name].append((_figure(bench, case, feedbacks), feedbacks))
-    return {case.name: seen_of(times[case.name], case.metric) for case in cases}
+    return {case.name: seen_of(times[case.name], case.metric, case.noise) for case in cases}
 
 
 def _once(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import hypot
 from statistics import median
 from typing import Literal
 
@@ -15,6 +16,8 @@ UNTOLD: frozenset[CalibrationKind] = DISHONEST | {"anchor"}
 """Kinds that say nothing of a figure, so that they come out right also where a task measures wrongly."""
 SHORT = 200
 """Characters of a feedback that a verdict repeats."""
+_MOST_SHARES = 2.0
+"""How many times a case's relative tolerance the noise may be that measurements tell of themselves."""
 Result = Literal["passed", "failed", "noisy", "skipped"]
 
 
@@ -28,6 +31,8 @@ class Seen:
     """The median of each example that was `ok` every time, by its id."""
     failed: Mapping[str, Feedback]
     """The others, with what they were told last."""
+    share: float = 0.0
+    """The noise that the measurements tell of themselves, as a share of their figures: the greatest."""
 
     @property
     def figure(self) -> float | None:
@@ -47,7 +52,7 @@ class Seen:
         return next((f.text or "no reason is given" for f in self.failed.values() if f.status == "not_measured"), "")
 
 
-def seen_of(times: Sequence[tuple[float | None, Mapping[str, Feedback]]], metric: str) -> Seen:
+def seen_of(times: Sequence[tuple[float | None, Mapping[str, Feedback]]], metric: str, noise: str = "") -> Seen:
     """Return what was seen of a case: its batch's figure and its feedbacks by example, for each time."""
     ok: dict[str, list[float]] = {}
     failed: dict[str, Feedback] = {}
@@ -61,26 +66,37 @@ def seen_of(times: Sequence[tuple[float | None, Mapping[str, Feedback]]], metric
             else:
                 failed[id_] = feedback
     whole = {id_: median(figures) for id_, figures in ok.items() if id_ not in failed}
-    return Seen(tuple(figure for figure, _ in times), whole, failed)
+    shares = [told[noise] for _, feedbacks in times for f in feedbacks.values() if noise in (told := f.metrics)]
+    return Seen(tuple(figure for figure, _ in times), whole, failed, max(shares, default=0.0))
 
 
 def judge(case: Calibration, cases: Mapping[str, Calibration], seen: Mapping[str, Seen], start: Seen) -> CaseVerdict:
     """Return a case's verdict. `seen` holds every case that was measured, by name, and `start` is what the initial candidate got."""
-    told = partial(_told, case)
-    mine = seen[case.name]
+    mine, other = seen[case.name], seen.get(case.other) if case.other else None
     if case.kind == "refused":
         return _refused(case, mine)
-    if mine.unmeasured:
-        return told("skipped", "a measurement", "none", f"It cannot be measured here: {mine.unmeasured[:SHORT]}")
-    other = seen.get(case.other) if case.other else None
-    if other is not None and (other.unmeasured or (other.figure is None and case.kind != "forged")):
-        return told("skipped", f"`{case.other}`", "none", f"`{case.other}` has no figure to compare with.")
+    if (unsaid := _unsaid(case, mine, other)) is not None:
+        return unsaid
     if case.kind == "forged":
         honest = [seen[c.name] for c in cases.values() if c.name in seen and _is_honest_beside(c, case)]
         return _forged(case, mine, [other] if other is not None else (honest or [start]))
     if case.kind in {"gold", "form"} or isinstance(case.expected, dict):
         return _every(case, mine, other)
     return _whole(case, mine, other)
+
+
+def _unsaid(case: Calibration, mine: Seen, other: Seen | None) -> CaseVerdict | None:
+    """Return why nothing can be said, if that is so."""
+    told = partial(_told, case)
+    if mine.unmeasured:
+        return told("skipped", "a measurement", "none", f"It cannot be measured here: {mine.unmeasured[:SHORT]}")
+    if other is not None and (other.unmeasured or (other.figure is None and case.kind != "forged")):
+        return told("skipped", f"`{case.other}`", "none", f"`{case.other}` has no figure to compare with.")
+    share, most = _share(case, mine, other), _MOST_SHARES * case.rel_tol
+    if share > most:
+        why = f"The machine is too noisy: ± {share:.0%} was told, ± {most:.0%} can be allowed for."
+        return told("noisy", "a figure", "none" if mine.figure is None else f"{mine.figure:.6g}", why)
+    return None
 
 
 def _is_honest_beside(other: Calibration, case: Calibration) -> bool:
@@ -112,7 +128,7 @@ def _forged(case: Calibration, mine: Seen, honest: Sequence[Seen]) -> CaseVerdic
             return _told(
                 case, "skipped", "an honest score", f"{figure:.6g}", "No honest case was measured on its examples."
             )
-        if figure > limit + _tolerance(case, limit):
+        if figure > limit + _tolerance(case, limit) + limit * max(_share(case, mine, one) for one in honest):
             beaten.append((id_, figure, limit))
     if beaten:
         id_, figure, limit = max(beaten, key=lambda one: one[1] - one[2])
@@ -167,9 +183,9 @@ def _whole(case: Calibration, mine: Seen, other: Seen | None) -> CaseVerdict:
         return _told(case, "passed", _wanted_words(case, None), _with_noise(figure, mine.noise))
     base = other.figure if other is not None else None
     target = case.expected if isinstance(case.expected, float) else (base or 0.0) * (case.factor or 1.0)
-    allowed = _tolerance(case, target)
+    allowed = _tolerance(case, target) + abs(target) * _share(case, mine, other)
     noise = max(mine.noise, other.noise * (case.factor or 1.0) if other is not None else 0.0)
-    expected = _wanted_words(case, target)
+    expected = _wanted_words(case, target, allowed)
     seen = _with_noise(figure, noise)
     misses: Callable[[float], bool] = (
         (lambda more: figure <= target + allowed - more) if case.kind == "order" else (lambda more: abs(figure - target) > allowed + more)
@@ -184,9 +200,9 @@ def _whole(case: Calibration, mine: Seen, other: Seen | None) -> CaseVerdict:
     return _told(case, "passed", expected, seen)
 
 
-def _wanted_words(case: Calibration, target: float | None) -> str:
+def _wanted_words(case: Calibration, target: float | None, allowed: float = 0.0) -> str:
     shown = "" if target is None else f"{target:.6g}"
-    within = f" ± {_tolerance(case, target):.2g}" if target is not None and _tolerance(case, target) else ""
+    within = f" ± {allowed:.2g}" if allowed else ""
     match case.kind:
         case "anchor":
             return "a figure"
@@ -207,6 +223,11 @@ def _expected(case: Calibration, example: str, fallback: float | None) -> float 
     if isinstance(case.expected, dict):
         return case.expected.get(example, fallback)
     return fallback if case.expected is None else case.expected
+
+
+def _share(case: Calibration, mine: Seen, other: Seen | None) -> float:
+    """Return the noise that a case's measurement tells of itself, and that of the one it is compared with, put together."""
+    return hypot(mine.share, other.share if other is not None else 0.0) if case.noise else 0.0
 
 
 def _tolerance(case: Calibration, figure: float) -> float:
