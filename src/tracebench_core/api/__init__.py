@@ -1,7 +1,12 @@
 """The public Python API: plan, run, resume, look at runs, and evaluate a task without a trainer.
 
-A name is imported at its first use. What only some programs need stands in modules of its own: `api.records` and `api.analysis` (runs
-that exist), `api.programs` (processes), `api.interpreters`, `api.sandboxes`, `api.codec`, and `api.console` (a plugin's own command).
+A name is imported at its first use. What only some programs need stands in modules of its own, an idea each; the `trace-bench` command is
+written with these modules alone:
+
+* before a run: `hosting` and `catalogue` (what is installed), `configs`, `planning`, `estimates`, `evaluating`, `calibrating`, `checking`
+* a run: `running`, `keyless` (keys and helpers of its process), `control` (runs under way), `live` (one call of each model)
+* afterwards: `records`, `verdicts`, `comparing`, `curves`, `analysis`, `reports`, `recaps`, `regrading`, `replaying`, `mending`
+* for plugins: `programs` (processes), `interpreters`, `executors`, `sandboxes`, `codec`, and `console` (a plugin's own command)
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
     from tracebench_core.engine.doctor import Diagnosis, diagnose
     from tracebench_core.engine.plan import Plan
     from tracebench_core.engine.program import Program, run_program
+    from tracebench_core.engine.rundir import glance_at_config
     from tracebench_core.engine.runner import RunSummary
     from tracebench_core.engine.trial import Check
     from tracebench_core.plugins import Catalog, PluginHost, load_ref
@@ -43,6 +49,7 @@ __all__ = [
     "estimate",
     "evaluate_task",
     "find_python",
+    "glance_at_config",
     "load_config",
     "load_ref",
     "load_run",
@@ -66,6 +73,7 @@ __getattr__ = imported_on_use(
         "tracebench_core.engine.doctor": "Diagnosis diagnose",
         "tracebench_core.engine.plan": "Plan",
         "tracebench_core.engine.program": "Program run_program",
+        "tracebench_core.engine.rundir": "glance_at_config",
         "tracebench_core.engine.runner": "RunSummary",
         "tracebench_core.engine.trial": "Check",
         "tracebench_core.plugins": "Catalog PluginHost load_ref",

@@ -1,4 +1,4 @@
-"""Evaluate a task without a trainer."""
+"""Evaluate a task without a trainer: all of a split at once, or on a workbench, one candidate after the other."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.builtin.hosting import open_host
-from tracebench_core.engine.evaluation import evaluate_values
+from tracebench_core.engine.evaluation import Workbench, evaluate_values, open_workbench
 from tracebench_core.engine.models import Models
+from tracebench_core.engine.values import breach
 from tracebench_core.specs import Feedback, Split
+
+__all__ = ["Workbench", "breach", "evaluate_task", "open_workbench"]
 
 
 def evaluate_task(

@@ -1,7 +1,8 @@
-"""Run a config, and go on with a run."""
+"""Run a config, prepare a run of it, and go on with a run."""
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from tracebench_core.store.disk import disk_errors_explained
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.lock import RunLock
 from tracebench_core.store.trust import Trust
+
+__all__ = ["BenchRunner", "prepare_run", "resume", "run"]
 
 
 def run(
@@ -51,6 +54,20 @@ def run(
     with open_run_dir(chosen, host, root=root, environ=provider_environ(), extend=extend) as (layout, planned):
         mode: Resume = "none" if force else config.resume
         return _run(planned, host, layout, root=root, mode=mode, reporter=_reporter(host, reporter, stream))
+
+
+def prepare_run(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Path:
+    """Write what would be run into a run directory of its own, from which `resume` can run it, and return its manifest.
+
+    Raises:
+        ConfigError: for what cannot be resolved.
+        NothingSelectedError: when no task is selected.
+        RunDirError: when the folder cannot be written.
+    """
+    used = host or open_host(root=root, plugins=config.plugins)
+    planned = make_plan(config.model_copy(update={"run_id": None}), used, environ=os.environ)
+    with open_run_dir(planned, used, root=root, environ=os.environ) as (layout, _):
+        return layout.manifest
 
 
 class BenchRunner:

@@ -11,6 +11,8 @@ import typer
 from typer.core import TyperGroup, TyperOption
 
 from tracebench_core.api.console import output
+from tracebench_core.api.console.leaving import code_of, is_watched, leave
+from tracebench_core.api.keyless import begin
 from tracebench_core.cli import (
     attack,
     calibrate,
@@ -36,9 +38,7 @@ from tracebench_core.cli import (
     verify,
 )
 from tracebench_core.cli.announced import announce, announce_plugin
-from tracebench_core.cli.keyless import begin
 from tracebench_core.errors import UNWRITABLE, TraceBenchError, UsageError
-from tracebench_core.leaving import code_of, is_watched, leave
 
 COMMANDS = "tracebench.commands"
 """Entry-point group of commands that plugins add: each entry is a `typer.Typer`."""

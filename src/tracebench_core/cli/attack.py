@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -26,7 +25,7 @@ def attack(
 ) -> None:
     """Try forged candidates on tasks that run code: the kit's, and the cases that their authors know. Exits 1 when one is believed."""
     from tracebench_core.api import open_host
-    from tracebench_core.testing.attacking import attack_tasks, attacked_versions
+    from tracebench_core.api.checking import attack_tasks, attacked_versions
 
     found = []
     host = open_host(root=root)
@@ -41,7 +40,10 @@ def attack(
             output.line(output.safe(f"    not tried: {attacked.skipped}"))
     total, fell = sum(one.withstood for one in found), sum(len(one.believed) for one in found)
     if as_json:
-        tasks = [asdict(one) for one in found]
+        tasks = [
+            {"task": one.task, "withstood": one.withstood, "believed": one.believed, "skipped": one.skipped}
+            for one in found
+        ]
         of = attacked_versions(host, [one.task for one in found])
         output.document("attack", withstood=total, believed=fell, distributions=of, tasks=tasks)
     else:

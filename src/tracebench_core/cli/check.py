@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +10,7 @@ from tracebench_core.api.console import output
 from tracebench_core.api.console.options import AsJson, Root
 
 if TYPE_CHECKING:
-    from tracebench_core.testing import Outcome, PluginUnderTest
+    from tracebench_core.api.checking import Outcome
 
 FAILED = 1
 
@@ -32,18 +31,17 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check that a plugin keeps what plugins promise. Prints a line for each check and each finding; exits 1 when one fails."""
+    from tracebench_core.api import checking
     from tracebench_core.errors import UsageError
     from tracebench_core.ids import did_you_mean
-    from tracebench_core.testing.kit import CHECKS, check_plugin
 
-    codes = [c.upper() for c in code or ()]
-    for unknown in (c for c in codes if c not in CHECKS):
+    codes, known = [c.upper() for c in code or ()], checking.checks()
+    for unknown in (c for c in codes if c not in known):
         raise UsageError(
-            f"There is no check `{unknown}`.{did_you_mean(unknown, CHECKS)}", hint="trace-bench plugins checks"
+            f"There is no check `{unknown}`.{did_you_mean(unknown, known)}", hint="trace-bench plugins checks"
         )
-    plugin = _open(name, deep=deep, only=tuple(only or ()), root=root)
     outcomes = []
-    for outcome in check_plugin(plugin, codes=codes):
+    for outcome in checking.check_plugin(name, deep=deep, only=only or (), codes=codes, root=root):
         outcomes.append(outcome)
         if not as_json:
             _print(outcome)
@@ -58,9 +56,9 @@ def check(
 
 def checks(*, as_json: AsJson = False) -> None:
     """List the checks by code."""
-    from tracebench_core.testing.kit import CHECKS
+    from tracebench_core.api import checking
 
-    rows = [(c.code, c.about, "deep" if c.deep else "", c.title) for c in CHECKS.values()]
+    rows = [(c.code, c.about, "deep" if c.deep else "", c.title) for c in checking.checks().values()]
     if as_json:
         listed = [
             dict(zip(("code", "about", "deep", "asks"), row, strict=True)) | {"deep": bool(row[2])} for row in rows
@@ -68,14 +66,6 @@ def checks(*, as_json: AsJson = False) -> None:
         output.document("checks", checks=listed)
     else:
         output.table(("code", "about", "", "asks"), rows)
-
-
-def _open(name: str, *, deep: bool, only: tuple[str, ...], root: Path | None) -> PluginUnderTest:
-    from tracebench_core.testing.plugin import PluginUnderTest
-
-    plugin = PluginUnderTest(name, deep=deep, only=only, root=root)
-    plugin.host.load(name)
-    return plugin
 
 
 def _print(outcome: Outcome) -> None:

@@ -23,7 +23,7 @@ def schema() -> None:
     """Print the JSON Schema of run configs."""
     import json
 
-    from tracebench_core.config import config_schema
+    from tracebench_core.api.configs import config_schema
 
     output.line(json.dumps(config_schema(), indent=2, ensure_ascii=False))
 
@@ -35,7 +35,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print a config as it is understood: one spelling for everything, defaults filled in."""
-    from tracebench_core.config import dump_config, load_config
+    from tracebench_core.api.configs import dump_config, load_config
 
     config = load_config(file, overrides=override or ())
     if as_json:

@@ -17,7 +17,7 @@ from tracebench_core.api.console.options import AsJson, Root
 from tracebench_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from tracebench_core.engine.evaluation import Workbench
+    from tracebench_core.api.evaluating import Workbench
     from tracebench_core.specs import ExampleResult, Parameter, Split
 
 FAILED = 1
@@ -56,7 +56,7 @@ def evaluate(
 ) -> None:
     """Evaluate programs or values on a task, side by side; without FILE its initial values. Exits 1 when one earns no score."""
     from tracebench_core import api
-    from tracebench_core.engine.evaluation import open_workbench
+    from tracebench_core.api.evaluating import open_workbench
 
     chosen: Split = split.value
     scored: dict[str, list[ExampleResult]] = {}
@@ -87,7 +87,7 @@ def read_values(file: Path, parameters: Sequence[Parameter]) -> dict[str, Any]:
     Raises:
         UsageError: when it cannot be read, or holds no values for them.
     """
-    from tracebench_core.engine.values import breach
+    from tracebench_core.api.evaluating import breach
 
     names = ", ".join(f"`{p.name}`" for p in parameters)
     try:

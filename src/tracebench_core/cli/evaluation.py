@@ -10,8 +10,8 @@ from tracebench_core.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tracebench_core.api.records import JobLayout
     from tracebench_core.specs.events import EvaluationDone, Event, SuiteRecord
-    from tracebench_core.store.layout import JobLayout
 
 TRANSCRIPT = "transcript"
 """Key of a suite's record that names a text file, relative to the job's `artifacts`."""
@@ -23,8 +23,8 @@ def show_evaluation(layout: JobLayout, number: int, *, as_json: bool) -> None:
     Raises:
         UsageError: when the job has no such evaluation.
     """
+    from tracebench_core.api.records import read_events
     from tracebench_core.specs.events import EvaluationDone
-    from tracebench_core.store.eventlog import read_events
 
     events = read_events(layout).events
     done = [event for event in events if isinstance(event, EvaluationDone)]

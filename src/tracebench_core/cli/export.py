@@ -43,8 +43,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write the tables of a run for other programs: jobs, steps, evaluations, candidates, calls."""
-    from tracebench_core.store.export import export_run
-    from tracebench_core.store.reader import load_run
+    from tracebench_core.api.records import export_run, load_run
 
     run = load_run(find_run(name, runs_dir=runs_dir))
     target = to or Path(f"{run.run_id}.duckdb" if format_ is ExportFormat.duckdb else f"{run.run_id}-{format_.value}")

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracebench_core.analysis.pooling import DEMONSTRATOR, is_demonstration
 from tracebench_core.api.console import output
-from tracebench_core.api.records import chain_of, chain_words
-from tracebench_core.store.lock import holder_of
-from tracebench_core.store.overview import read_overview
+from tracebench_core.api.records import DEMONSTRATOR, chain_of, chain_words, holder_of, is_demonstration, read_overview
 
 if TYPE_CHECKING:
-    from tracebench_core.store.reader import Run
+    from tracebench_core.api.records import Run
 
 COLUMNS = (
     "task", "rank", "trainer", "params", "score", "n", "mean", "95 %", "jobs", "failed", "timeout", "evaluations", "calls", "tokens",

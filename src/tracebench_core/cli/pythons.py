@@ -22,8 +22,8 @@ def register(app: typer.Typer) -> None:
 @group.command("list")
 def list_all(*, as_json: AsJson = False) -> None:
     """List the interpreters that plugins offer, and whether each is ready."""
-    from tracebench_core.builtin.hosting import open_host
-    from tracebench_core.engine.pythons import list_pythons
+    from tracebench_core.api.hosting import open_host
+    from tracebench_core.api.interpreters import list_pythons
 
     found = list_pythons(open_host())
     if as_json:
@@ -39,8 +39,8 @@ def list_all(*, as_json: AsJson = False) -> None:
 @group.command()
 def create(name: Name, *, as_json: AsJson = False) -> None:
     """Build an interpreter with pinned packages, or build it anew."""
-    from tracebench_core.builtin.hosting import open_host
-    from tracebench_core.engine.pythons import create_python
+    from tracebench_core.api.hosting import open_host
+    from tracebench_core.api.interpreters import create_python
 
     built = create_python(name, open_host())
     if as_json:
@@ -52,7 +52,7 @@ def create(name: Name, *, as_json: AsJson = False) -> None:
 @group.command()
 def remove(name: Name) -> None:
     """Remove an interpreter."""
-    from tracebench_core.engine.pythons import remove_python
+    from tracebench_core.api.interpreters import remove_python
 
     remove_python(name)
     output.note(f"`{name}` is gone.")

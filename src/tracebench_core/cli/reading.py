@@ -18,7 +18,7 @@ def read_config(path: Path, overrides: Sequence[str], *, root: Path | None = Non
     Raises:
         ConfigError: naming file, line and field of every problem.
     """
-    from tracebench_core.config import FlawedConfigError, load_config
+    from tracebench_core.api.configs import FlawedConfigError, load_config
 
     try:
         return load_config(path, overrides=overrides)
@@ -33,7 +33,7 @@ def read_config(path: Path, overrides: Sequence[str], *, root: Path | None = Non
 def _wrong_names(config: RunConfig, path: Path, overrides: Sequence[str], root: Path | None) -> TraceBenchError | None:
     """Return what is wrong with the names of a config that is otherwise sound; None when nothing is."""
     from tracebench_core import api
-    from tracebench_core.config import placing
+    from tracebench_core.api.configs import placing
 
     try:
         with placing(path, overrides=overrides):

@@ -25,10 +25,9 @@ from tracebench_core.api.console.options import (
 from tracebench_core.api.console.tables import chosen
 
 if TYPE_CHECKING:
-    from tracebench_core.analysis.recap import RunRecap, Standing
-    from tracebench_core.analysis.whatif import Recap
+    from tracebench_core.api.recaps import Recap, RunRecap, Standing
+    from tracebench_core.api.records import Run
     from tracebench_core.specs import JobSpec
-    from tracebench_core.store.reader import Run
 
 COLUMNS = (
     "job", "task", "trainer", "seed", "status", "ends by", "best so far", "validation", "test", "evaluations", "calls", "tokens",
@@ -64,10 +63,10 @@ def recap(
 
     Best so far is what the trainer had measured by then. Validation and test are `unknown` where a finalist at the cap was never scored.
     """
-    from tracebench_core.analysis.recap import recap_run
-    from tracebench_core.builtin.hosting import find_aggregate
-    from tracebench_core.config.price_file import load_prices
-    from tracebench_core.store.reader import load_run
+    from tracebench_core.api.configs import load_prices
+    from tracebench_core.api.hosting import find_aggregate
+    from tracebench_core.api.recaps import recap_run
+    from tracebench_core.api.records import load_run
 
     shown = chosen(columns, COLUMNS, BOARD)
     caps = budget_of(

@@ -17,8 +17,8 @@ from tracebench_core.cli.compare import AxisName
 from tracebench_core.errors import MissingRequirementError, OutputError, UsageError
 
 if TYPE_CHECKING:
-    from tracebench_core.analysis.verdicts import Comparison
-    from tracebench_core.store.reader import Run
+    from tracebench_core.api.comparing import Comparison
+    from tracebench_core.api.records import Run
 
 FORMATS = (".html", ".md", ".xml", ".csv", ".parquet", ".json")
 RunNames = Annotated[list[str], typer.Argument(metavar="RUN…", help="Runs: directories, or ids in `--runs-dir`.")]
@@ -69,28 +69,27 @@ def report(
 
 def load_runs(names: list[str], runs_dir: str | None) -> list[Run]:
     """Open runs by their names, each once."""
-    from tracebench_core.store.reader import load_run
+    from tracebench_core.api.records import load_run
 
     return [load_run(find_run(name, runs_dir=runs_dir)) for name in dict.fromkeys(names)]
 
 
 def compared(runs: list[Run], options: dict[str, Any]) -> Comparison:
     """Compare runs as a report does."""
-    from tracebench_core.analysis.comparison import compare_runs
-    from tracebench_core.builtin.hosting import find_aggregate
+    from tracebench_core.api.comparing import compare_runs
+    from tracebench_core.api.hosting import find_aggregate
 
     return compare_runs(runs, find=find_aggregate, **options)
 
 
 def _render(suffix: str, runs: list[Run], comparison: Comparison, options: dict[str, Any]) -> bytes:
-    from tracebench_core.analysis.document import STANDING_COLUMNS, comparison_data, standing_rows
-    from tracebench_core.analysis.report.text import render_junit, render_markdown
+    from tracebench_core.api.comparing import STANDING_COLUMNS, comparison_data, standing_rows
+    from tracebench_core.api.reports import render_junit, render_markdown
 
     match suffix:
         case ".html":
             from tracebench_core import api
-            from tracebench_core.analysis.report.html import render_html
-            from tracebench_core.analysis.report.viewed import drawn_views
+            from tracebench_core.api.reports import drawn_views, render_html
 
             views = [*drawn_views(api.open_host().catalog(), runs)]
             return render_html(runs, comparison, options=options, views=views).encode()

@@ -26,7 +26,7 @@ from tracebench_core.api.console.options import (
     RunsDir,
     budget_of,
 )
-from tracebench_core.cli.keyless import fork_helpers, go_on_without_keys
+from tracebench_core.api.keyless import fork_helpers, go_on_without_keys
 from tracebench_core.cli.reading import read_config
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def run(
 ) -> None:
     """Run every job of a config. The jobs are tasks x trainers x variants x seeds."""
     from tracebench_core import api
-    from tracebench_core.config import placing
+    from tracebench_core.api.configs import placing
 
     if detach:
         from tracebench_core.cli.detach import run_detached
@@ -140,13 +140,12 @@ def resume(
 ) -> None:
     """Continue a run. What is finished is verified and skipped. A cap that is given replaces that of the run's own budget."""
     from tracebench_core import api
-    from tracebench_core.engine.rundir import glance_at_config
 
     caps = budget_of(
         evaluations=max_evaluations, llm_calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds
     )
     found = find_run(name, runs_dir=runs_dir)
-    config = glance_at_config(found)  # `api.resume` asks the journal whether it is the run's
+    config = api.glance_at_config(found)  # `api.resume` asks the journal whether it is the run's
     go_on_without_keys(config)
     fork_helpers(config)
     summary = api.resume(
@@ -162,7 +161,7 @@ def resume(
 
 
 def _runs_dir(config: Path, override: list[str] | None, runs_dir: str | None) -> Path:
-    from tracebench_core.config import load_config
+    from tracebench_core.api.configs import load_config
 
     settings = load_config(config, overrides=override or ())
     return Path(settings.runs_dir if runs_dir is None else runs_dir)

@@ -18,8 +18,8 @@ from tracebench_core.cli import standings
 from tracebench_core.errors import UsageError
 
 if TYPE_CHECKING:
+    from tracebench_core.api.records import Run
     from tracebench_core.specs import JobResult
-    from tracebench_core.store.reader import Run
 
 COLUMNS = (
     "job", "task", "trainer", "seed", "status", "initial", "best", "test", "evaluations", "calls", "tokens", "usd", "seconds",
@@ -58,7 +58,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a run or a job. A run starts with its leaderboard; a job is shown with its steps and its best candidate."""
-    from tracebench_core.store.reader import load_run
+    from tracebench_core.api.records import load_run
 
     shown = chosen(columns, standings.COLUMNS, COLUMNS)
     job = find_job(name, runs_dir=runs_dir)
@@ -93,8 +93,7 @@ def is_large(run: Run) -> bool:
 
 
 def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None:
-    from tracebench_core.api.records import chain_of, chain_words
-    from tracebench_core.store.lock import holder_of
+    from tracebench_core.api.records import chain_of, chain_words, holder_of
 
     results = list(run.results.values())
     counts = dict(Counter(result.status for result in results))

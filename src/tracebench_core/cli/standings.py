@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from tracebench_core.api.console import output
 
 if TYPE_CHECKING:
-    from tracebench_core.analysis.intervals import Interval
-    from tracebench_core.analysis.verdicts import Comparison, Summary
-    from tracebench_core.store.reader import Run
+    from tracebench_core.api.comparing import Comparison, Interval, Summary
+    from tracebench_core.api.records import Run
 
 SPARK = 32
 """Characters of a small curve."""
@@ -33,7 +32,7 @@ def summary_table(found: Comparison, *, columns: Sequence[str] | None = None) ->
 
 def verdict_lines(found: Comparison, run: Run) -> Iterator[str]:
     """Yield the verdict in a sentence, and what would settle what is open; nothing where there is nobody to compare with."""
-    from tracebench_core.analysis.sentences import verdict_sentence, what_next
+    from tracebench_core.api.comparing import verdict_sentence, what_next
 
     if len(found.summaries) > 1:
         yield verdict_sentence(found)
@@ -42,11 +41,9 @@ def verdict_lines(found: Comparison, run: Run) -> Iterator[str]:
 
 def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
     """Print a run's leaderboard and, on a terminal, a small curve per trainer; nothing for a run without an ended job."""
-    from tracebench_core.analysis.comparison import compare_runs
-    from tracebench_core.analysis.outcomes import ENDED
-    from tracebench_core.analysis.pooling import DEMONSTRATOR, is_demonstration
-    from tracebench_core.analysis.sentences import unequal_use
-    from tracebench_core.builtin.hosting import find_aggregate
+    from tracebench_core.api.comparing import ENDED, compare_runs, unequal_use
+    from tracebench_core.api.hosting import find_aggregate
+    from tracebench_core.api.records import DEMONSTRATOR, is_demonstration
 
     if not any(result.status in ENDED for result in run.results.values()):
         return
@@ -108,8 +105,7 @@ def _overshoot(run: Run) -> list[str]:
 
 
 def _curves(runs: Sequence[Run], found: Comparison) -> None:
-    from tracebench_core.analysis.curves import band, grid
-    from tracebench_core.analysis.tracks import normalised, read_tracks, scales, sparkline
+    from tracebench_core.api.curves import band, grid, normalised, read_tracks, scales, sparkline
 
     tracks = read_tracks(runs, found.outcomes, "evaluations")
     positions = grid([track.curve for track in tracks], points=SPARK)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +11,7 @@ from tracebench_core.api.console.options import AsJson, Bench, ConfigFile, Overr
 from tracebench_core.cli.reading import read_config
 
 if TYPE_CHECKING:
-    from tracebench_core.plugins import PluginHost
+    from tracebench_core.api.hosting import PluginHost
     from tracebench_core.specs import RunConfig
 
 FAILED = 1
@@ -53,7 +51,8 @@ def validate(
     import json
 
     from tracebench_core import api
-    from tracebench_core.config import placing
+    from tracebench_core.api.configs import placing
+    from tracebench_core.api.running import prepare_run
 
     changes = [*(override or ()), *([f"runs_dir={json.dumps(runs_dir)}"] if runs_dir is not None else [])]
     settings = read_config(config, changes, root=root)
@@ -70,7 +69,7 @@ def validate(
             else:
                 reason = f": {check.message}" if check.message else ""
                 output.line(output.safe(f"[{check.level}] {check.subject}{reason}"))
-    manifest = str(_write_manifest(host, settings, root)) if manifest_wanted and not failed else None
+    manifest = str(prepare_run(settings, root=root, host=host)) if manifest_wanted and not failed else None
     if as_json:
         output.document("validation", ok=not failed, checks=checks, manifest=manifest)
     elif manifest is not None:
@@ -81,24 +80,14 @@ def validate(
     output.note(f"Next:  {output.command('run', '--config', config)}")
 
 
-def _write_manifest(host: PluginHost, config: RunConfig, root: Path | None) -> Path:
-    """Write what would be run into a run directory of its own, from which `resume` could run it; return the manifest."""
-    from tracebench_core.engine.plan import make_plan
-    from tracebench_core.engine.rundir import open_run_dir
-
-    plan = make_plan(config.model_copy(update={"run_id": None}), host, environ=os.environ)
-    with open_run_dir(plan, host, root=root, environ=os.environ) as (layout, _):
-        return layout.manifest
-
-
 def _only(host: PluginHost, config: RunConfig, suites: list[str]) -> RunConfig:
     """Return the config with the tasks of some suites alone.
 
     Raises:
         NothingSelectedError: no task is left.
     """
+    from tracebench_core.api.hosting import resolve_task_ids
     from tracebench_core.errors import NothingSelectedError
-    from tracebench_core.plugins.resolve import resolve_task_ids
 
     wanted = {id_.partition(":")[0] for suite in suites for id_ in resolve_task_ids(host, f"{suite}:all")}
     kept = [t for t in config.tasks if resolve_task_ids(host, t.id)[0].partition(":")[0] in wanted]

@@ -78,8 +78,16 @@ def _verify_run(run_dir: Path, *, head: str | None, as_json: bool) -> None:
 
 
 def _verify_report(file: Path, names: list[str], *, runs_dir: str | None, as_json: bool) -> None:
-    from tracebench_core.analysis.document import FIRST_METHOD, METHOD, differing_parts
-    from tracebench_core.analysis.report.html import DATA, MAIN, check_charts, render_main, report_data
+    from tracebench_core.api.reports import (
+        DATA,
+        FIRST_METHOD,
+        MAIN,
+        METHOD,
+        check_charts,
+        differing_parts,
+        render_main,
+        report_data,
+    )
 
     try:
         text = file.read_text(encoding="utf-8")
@@ -124,7 +132,7 @@ def _verify_scores(
     file: Path, told: dict[str, Any], expected: dict[str, Any], names: list[str], *, as_json: bool
 ) -> NoReturn:
     """Say of a report that compares in another way than this version whether its scores are the runs', and that no more can be said."""
-    from tracebench_core.analysis.document import FIRST_METHOD, METHOD, differing_scores
+    from tracebench_core.api.reports import FIRST_METHOD, METHOD, differing_scores
 
     method, before = told.get("method", FIRST_METHOD), told.get("comparison")
     differing = differing_scores(before, expected)

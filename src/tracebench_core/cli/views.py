@@ -12,8 +12,8 @@ from tracebench_core.api.console import output
 from tracebench_core.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
-    from tracebench_core.analysis.views import Shown
-    from tracebench_core.store.reader import Run
+    from tracebench_core.api.analysis import Shown
+    from tracebench_core.api.records import Run
 
 KINDS = ("columns", "chart", "picture")
 
@@ -26,7 +26,7 @@ def write_views(run: Run, job_id: str | None, folder: Path, *, as_json: bool) ->
         OutputError: when a file cannot be written.
     """
     from tracebench_core import api
-    from tracebench_core.analysis.views import build_views
+    from tracebench_core.api.analysis import build_views
 
     shown = [*build_views(api.open_host().catalog(), run, job_id, kinds=KINDS)]
     if not shown:

@@ -1,4 +1,7 @@
-"""What a run's process hands on to its helpers: never provider keys, which stay readable in /proc where they were there at the start."""
+"""What a run's process hands on to its helpers: never provider keys, which stay readable in /proc where they were there at the start.
+
+A front end calls `begin` first of all, and the other two with the config that it is to run, before it has threads.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ _program: list[str] = []
 
 
 def begin() -> None:
-    """Note that this process is the command line, and take over the keys that an earlier self left in a pipe."""
+    """Note that this process is a command line, and take over the keys that an earlier self left in a pipe."""
     _program[:] = [sys.executable, *sys.orig_argv[1:]]
     told = os.environ.pop(DESCRIPTOR, None)
     if told is None:
         return
-    from tracebench_core.llm.credentials import hold
+    from tracebench_core.llm.credentials import hold  # noqa: PLC0415 - every command begins here
 
     with open(int(told), "rb") as pipe:  # noqa: PTH123 - a descriptor
         hold(json.loads(pipe.read()))
@@ -35,8 +38,8 @@ def go_on_without_keys(config: RunConfig) -> None:
     """Replace this process by one with the same arguments, whose keys come through a pipe; return where there is nothing to hide."""
     if config.mode != "real" or not _program:
         return
-    from tracebench_core.llm.credentials import secret_environ, without_secrets
-    from tracebench_core.llm.variants import llm_configs
+    from tracebench_core.llm.credentials import secret_environ, without_secrets  # noqa: PLC0415 - every command begins here
+    from tracebench_core.llm.variants import llm_configs  # noqa: PLC0415 - every command begins here
 
     llms = llm_configs(config).values()
     keys = json.dumps(secret_environ(os.environ, *llms)).encode()
@@ -56,9 +59,9 @@ def fork_helpers(config: RunConfig) -> None:
     """Let the helpers of a run be forks of this process, which has their imports, unless it has seen what they must not know."""
     if not _program or config.mode == "real" or config.salt not in {None, "public"}:
         return
-    from tracebench_core.forkserver import plant
-    from tracebench_core.llm.credentials import without_secrets
-    from tracebench_core.llm.variants import llm_configs
+    from tracebench_core.forkserver import plant  # noqa: PLC0415 - every command begins here
+    from tracebench_core.llm.credentials import without_secrets  # noqa: PLC0415 - every command begins here
+    from tracebench_core.llm.variants import llm_configs  # noqa: PLC0415 - every command begins here
 
     if len(without_secrets(os.environ, *llm_configs(config).values())) == len(os.environ):
         plant(TEMPLATE, GATEWAY, ahead=[TEMPLATE])

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from tracebench_core.cli.kept import Kept, Readings
+from tracebench_core.api.kept import Kept, Readings
 
 if TYPE_CHECKING:
     from tracebench_core.plugins.catalog import Catalog, Kind
@@ -29,7 +29,7 @@ def read_catalogue(root: Path | None = None) -> dict[str, Any]:
         listed: dict[str, Any] = found
         return listed
     readings = Readings()
-    from tracebench_core.builtin.hosting import open_host
+    from tracebench_core.builtin.hosting import open_host  # noqa: PLC0415 - what was kept needs none
 
     host = open_host(root=root)
     document = describe_catalogue(host.catalog())
@@ -63,7 +63,7 @@ def describe_catalogue(catalog: Catalog) -> dict[str, Any]:
 
 def unavailable(row: Row) -> str:
     """Return why a row's task or part cannot run on this machine, looked up now; nothing where it can."""
-    from tracebench_core.plugins.requirements import why_unavailable
+    from tracebench_core.plugins.requirements import why_unavailable  # noqa: PLC0415 - as above
 
     requirements: list[Any] = [SimpleNamespace(**each) for each in row["requires"]]
     return why_unavailable(row["broken"], requirements)

@@ -82,7 +82,7 @@ class Kept:
 
     def write(self, document: Any, readings: Readings) -> None:
         """Keep a document that was made while `readings` took notes; not where a file changed only just."""
-        from tracebench_core.store.files import write_whole
+        from tracebench_core.store.files import write_whole  # noqa: PLC0415 - reading needs none
 
         paths = readings.paths()
         files = {path: _state(path) for path in sorted(paths)}

@@ -1,0 +1,164 @@
+"""The conformance kit, where it is installed: its checks of a plugin, what came of each, and its attacks on tasks.
+
+The kit stands on this API, so it is not imported here but found by its name when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tracebench_core.plugins import PluginHost, load_ref
+
+__all__ = [
+    "Attacked",
+    "Check",
+    "Finding",
+    "Outcome",
+    "Skipped",
+    "attack_tasks",
+    "attacked_versions",
+    "check_plugin",
+    "checks",
+]
+
+OWNER = "the conformance kit"
+
+
+class Check(Protocol):
+    """One check of the kit."""
+
+    @property
+    def code(self) -> str:
+        """As in `TB301`; codes keep their meaning."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What it looks at: a plugin, a task, or a kind of part."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What is asked, in a sentence."""
+        ...
+
+    @property
+    def deep(self) -> bool:
+        """Whether it takes long, and is asked only where that is wanted."""
+        ...
+
+
+class Finding(Protocol):
+    """Something that is wrong, or will be with the next minor version."""
+
+    @property
+    def subject(self) -> str:
+        """The task or part that it is about; empty for the whole plugin."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """What is wrong."""
+        ...
+
+
+class Skipped(Protocol):
+    """A check that could not be made on this machine."""
+
+    @property
+    def subject(self) -> str:
+        """The task or part that it is about; empty for the whole plugin."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+        ...
+
+
+class Outcome(Protocol):
+    """What came of one check."""
+
+    @property
+    def check(self) -> Check:
+        """Which."""
+        ...
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What is wrong; the check failed where there is one."""
+        ...
+
+    @property
+    def warned(self) -> Sequence[Finding]:
+        """What will be wrong."""
+        ...
+
+    @property
+    def skipped(self) -> Sequence[Skipped]:
+        """What could not be asked."""
+        ...
+
+
+class Attacked(Protocol):
+    """What became of the attacks on one task."""
+
+    @property
+    def task(self) -> str:
+        """Its full id."""
+        ...
+
+    @property
+    def withstood(self) -> int:
+        """Forgeries that earned nothing."""
+        ...
+
+    @property
+    def believed(self) -> Sequence[str]:
+        """Those that did, in words."""
+        ...
+
+    @property
+    def skipped(self) -> str:
+        """Why some or all could not be tried."""
+        ...
+
+
+def checks() -> Mapping[str, Check]:
+    """Return the kit's checks by code, in the order in which they are asked."""
+    found: Mapping[str, Check] = load_ref("tracebench_core.testing.kit:CHECKS", owner=OWNER)
+    return found
+
+
+def check_plugin(
+    name: str, *, deep: bool = False, only: Sequence[str] = (), codes: Iterable[str] = (), root: Path | None = None
+) -> Iterator[Outcome]:
+    """Make the checks that apply to a plugin, those of some `codes` or all, and yield what came of each as it is made.
+
+    With `deep`, all its tasks are looked at and the checks that take long are made; `only` names tasks and parts.
+
+    Raises:
+        TraceBenchError: when there is no such plugin.
+    """
+    plugin = load_ref("tracebench_core.testing.plugin:PluginUnderTest", owner=OWNER)(
+        name, deep=deep, only=tuple(only), root=root
+    )
+    plugin.host.load(name)
+    yield from load_ref("tracebench_core.testing.kit:check_plugin", owner=OWNER)(plugin, codes=codes)
+
+
+def attack_tasks(host: PluginHost, names: Sequence[str], *, root: Path | None = None) -> Iterator[Attacked]:
+    """Yield what becomes of every attack on each of the tasks that names mean; `root` is where the host's local tasks are.
+
+    Raises:
+        UsageError: when a name means nothing that is offered.
+    """
+    yield from load_ref("tracebench_core.testing.attacking:attack_tasks", owner=OWNER)(host, names, root=root)
+
+
+def attacked_versions(host: PluginHost, task_ids: Sequence[str]) -> dict[str, str]:
+    """Return the versions of the distributions that tasks are of, by name; of a task in a file there is none."""
+    found: dict[str, str] = load_ref("tracebench_core.testing.attacking:attacked_versions", owner=OWNER)(host, task_ids)
+    return found
