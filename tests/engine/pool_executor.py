@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.api import open_host
-from tracebench_core.api.executors import ending, lock_fds, run_order
+from tracebench_core.api.executors import ending, lock_fds, run_order, unwritable
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import ExecutorSetting, ExecutorSpec, JobOrder
 
@@ -71,7 +71,7 @@ class PoolExecutor:
                     return
                 for order, exit_, detail in self._ended(active):
                     if exit_ == "unwritable":
-                        raise OSError(5, detail, f"{setting.run_dir}/jobs/{order.job.job_id}")
+                        raise unwritable(order, detail)
                     following = order.next_phase(exit_, detail)
                     if following is None:
                         yield End(order, exit_, detail)

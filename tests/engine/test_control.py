@@ -20,6 +20,7 @@ from tests.whole import HEAVY, cells
 from tracebench_core.engine.control_channel import ControlServer, Peer, ask
 from tracebench_core.engine.control_find import LiveRun, live_runs, tell
 from tracebench_core.engine.control_registry import control_folder, entries
+from tracebench_core.engine.kernel import descendants
 from tracebench_core.errors import RunDirError, UsageError
 from tracebench_core.specs import JobResult
 from tracebench_core.store.eventlog import read_events
@@ -354,3 +355,26 @@ def test_nonsense_does_not_close_the_channel(start: Start, run_dir: Path, sent: 
 
     assert ask(entry.address, {"do": "status"})["state"] == "running"
     assert not (run_dir / "control.jsonl").exists()
+
+
+def test_a_cancelled_job_whose_template_is_killed_is_cancelled_with_what_it_had_found(
+    start: Start, run_dir: Path
+) -> None:
+    """The job ignores that it is to end; before its grace is over, the process that holds it is killed."""
+    process = start("hangs")
+    run = wait_running(run_dir, jobs=2)
+    victim = run.running[0]
+    tell(run_dir, {"do": "cancel", "job": victim, "reason": "too slow"})
+    for template in _templates(process.pid):
+        os.kill(template, signal.SIGKILL)
+    wait_for(lambda: victim in results(run_dir))  # though another job goes on
+    assert found(run_dir) is not None
+
+    result = results(run_dir)[victim]
+    assert (result.status, result.stop_reason) == ("cancelled", "cancelled: too slow")
+    assert (result.best_candidate, result.used.evaluations) == ("c1", 1)
+
+
+def _templates(runner: int) -> list[int]:
+    told = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in descendants(runner)}
+    return [pid for pid, words in told.items() if b"tracebench_core.builtin.template_main" in words]

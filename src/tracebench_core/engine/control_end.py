@@ -20,8 +20,8 @@ from tracebench_core.store.writer import EventWriter
 
 
 @dataclass(frozen=True, slots=True)
-class NeverStarted:
-    """The end of a job that was cancelled before it began; see `JobEnd`."""
+class Cancelled:
+    """The end of a job that was cancelled before it began, or whose process or template ended otherwise after that; see `JobEnd`."""
 
     order: JobOrder
     exit: Literal["cancelled"] = "cancelled"

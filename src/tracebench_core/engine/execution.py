@@ -5,6 +5,7 @@ An executor calls `run_order` in a process that does nothing else, and `ending` 
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
@@ -34,12 +35,15 @@ DONE = 12
 """The job's result is written. Not 0: that is how a task's own `sys.exit` or `os._exit` ends, and leaves no result."""
 TRAINED = 13
 """Training is over, and scoring follows in another process."""
+TOO_LARGE = 15
+"""As `DISK_REFUSED`, by a limit for the size of files (`ulimit -f`)."""
 UNSCORED = 14
 """Scoring failed, and the job's log tells why; another process may try it."""
 _SAID = {
     0: "the process ended with exit code 0 and without a result",
     STOPPED: "the process was told to end by SIGTERM",
     DISK_REFUSED: "its files cannot be written",
+    TOO_LARGE: "its files grow beyond what `ulimit -f` allows",
     UNSCORED: "its scoring failed",
 }
 GARBAGE = 10_000
@@ -53,7 +57,13 @@ def ending(code: int | None, *, asked: str = "") -> tuple[str, str]:
     `unwritable` (the disk refused the job's files: the run cannot go on) or `died`.
     """
     known = {DONE: "done", TRAINED: "trained"}.get(code or 0)
-    return known or asked or ("unwritable" if code == DISK_REFUSED else "died"), _describe(code)
+    return known or asked or ("unwritable" if code in {DISK_REFUSED, TOO_LARGE} else "died"), _describe(code)
+
+
+def unwritable(order: JobOrder, detail: str) -> OSError:
+    """Return the error to raise where an order's process ended `unwritable`, by the words that `ending` found for it."""
+    number = errno.EFBIG if detail == _SAID[TOO_LARGE] else errno.EIO
+    return OSError(number, detail, str(RunLayout(Path(order.run_dir)).job(order.job.job_id).path))
 
 
 def run_order(order: JobOrder, host: PluginHost) -> int:
@@ -85,7 +95,7 @@ def run_order(order: JobOrder, host: PluginHost) -> int:
             raise
         with suppress(OSError):
             sys.stderr.write(f"{err}\n")
-        return DISK_REFUSED
+        return TOO_LARGE if err.errno == errno.EFBIG else DISK_REFUSED
     return DONE if layout.results.exists() else TRAINED
 
 

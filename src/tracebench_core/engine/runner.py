@@ -16,7 +16,7 @@ from pathlib import Path
 from tracebench_core.contracts import JobEnd, Reporter
 from tracebench_core.engine.committer import Committer
 from tracebench_core.engine.control import RunControl
-from tracebench_core.engine.control_end import NeverStarted, conclude_cancelled
+from tracebench_core.engine.control_end import Cancelled, conclude_cancelled
 from tracebench_core.engine.finish import conclude_broken, conclude_lost
 from tracebench_core.engine.interrupts import terminated_is_interrupted
 from tracebench_core.engine.means import Means, cpu_seconds
@@ -210,6 +210,10 @@ class Runner:
                 if end.exit == "trained":
                     if not broke and not self._is_wrapped:
                         trainings.ended(job, how=end.detail, attempt=around.attempt(job))
+                elif self._control.reason(job.job_id) is not None and end.exit != "done":
+                    if broke and end.exit != "lost":
+                        self._layout.job(job.job_id).fresh()  # what broke may have passed for a measurement
+                    committer.put(Cancelled(end.order))
                 elif broke and self._breaks[job.job_id] < MOST_BREAKS:
                     self._breaks[job.job_id] += 1
                     log.warning("job %s is run again: its template or its sandbox server died under it", job.job_id)
@@ -247,7 +251,7 @@ class Runner:
                 return
             if self._control.reason(job.job_id) is not None:
                 self._layout.job(job.job_id).fresh()
-                committer.put(NeverStarted(JobOrder(job=job, run_dir=str(self._layout.path))))
+                committer.put(Cancelled(JobOrder(job=job, run_dir=str(self._layout.path))))
                 continue
             if axis := around.spent():
                 self._stopped_by = f"run budget:{axis}"

@@ -15,6 +15,7 @@ from tracebench_core import money, temporary
 from tracebench_core.engine.calibration.instruments import Instruments
 from tracebench_core.engine.keeper import Keeper, KeptSandbox
 from tracebench_core.engine.meter import SharedCounter
+from tracebench_core.engine.open_files import demand_open_files
 from tracebench_core.engine.outage import OutageWatch
 from tracebench_core.engine.plan import Plan
 from tracebench_core.engine.providers import addressed, base_url, served
@@ -40,7 +41,6 @@ from tracebench_core.specs import (
     TaskSpec,
 )
 from tracebench_core.specs.events import LLMCall
-from tracebench_core.store.disk import warn_of_few_files
 from tracebench_core.store.journal import TrainedRecord
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.planned import kinds_of
@@ -96,7 +96,7 @@ class Surroundings:
         self._instruments = Instruments(plan, host, root=root)
 
     def __enter__(self) -> Surroundings:
-        warn_of_few_files()
+        demand_open_files(self._layout)
         self._instruments.settle()
         temporary.sweep(_remove)
         private = temporary.make_folder()

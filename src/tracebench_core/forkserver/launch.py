@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import IO
 
+from tracebench_core.forkserver.descriptors import lift_open_files
 from tracebench_core.forkserver.process import ForkedProcess, HelperProcess
 from tracebench_core.forkserver.server import serve
 
@@ -155,6 +156,7 @@ def plant(*entries: str, ahead: Sequence[str]) -> None:
     """
     if len([*Path("/proc/self/task").iterdir()]) > 1:
         return
+    lift_open_files()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     sys.stdout.flush()
     sys.stderr.flush()

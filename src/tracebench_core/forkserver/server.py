@@ -24,7 +24,6 @@ from tracebench_core.leaving import code_of, leave
 
 MOST_DESCRIPTORS = 32
 STANDARD = (0, 1, 2)
-FIRST_SPARE = 200
 SERVER = "trace-bench: starts helpers"
 _replaced: list[object] = []
 """Standard streams of the server: collecting them would close the helper's."""
@@ -111,8 +110,7 @@ def _take(descriptors: list[int], numbers: list[int]) -> None:
     """Give descriptors the numbers that they have where they come from."""
     import fcntl  # noqa: PLC0415 - part of the interpreter, here alone
 
-    above = max(FIRST_SPARE, *numbers) + 1
-    spare = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, above) for fd in descriptors]
+    spare = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, max(numbers) + 1) for fd in descriptors]
     for fd in descriptors:
         os.close(fd)
     for fd, number in zip(spare, numbers, strict=True):

@@ -42,6 +42,8 @@ DEVICES = ("/dev/null",)
 _FOR_ALL = {resource.RLIMIT_CORE: 0, resource.RLIMIT_MSGQUEUE: 0, resource.RLIMIT_SIGPENDING: 1024}
 """Limits that the children inherit: no core dumps, and little of what the kernel counts by user and not by process."""
 
+_FOR_EACH = (resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
+
 
 class Request(NamedTuple):
     """What one process may use: wall seconds, memory beyond the template's, the largest file, and one core where it may not use all."""
@@ -79,6 +81,7 @@ class Lockdown:
             self._family += landlock.grants(among, version=self.landlock, names=True)
         self._no_capabilities = _no_capabilities()
         self._address_space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        self._hard = {what: resource.getrlimit(what)[1] for what in _FOR_EACH}
         prctl(_NO_NEW_PRIVS, 1)
         for what, most in _FOR_ALL.items():
             resource.setrlimit(what, (most, most))
@@ -120,10 +123,10 @@ class Lockdown:
         cpu = -int(-request.seconds // 1)
         memory = request.memory_mb * _MB + (0 if family else self._address_space)
         size = request.file_mb * _MB
-        resource.prlimit(pid, resource.RLIMIT_CPU, (cpu, cpu + 1))
-        resource.prlimit(pid, resource.RLIMIT_AS, (memory, memory))
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, size))
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (_MAX_FILES, _MAX_FILES))
+        for what, most in zip(_FOR_EACH, (cpu + 1, memory, size, _MAX_FILES), strict=True):
+            hard = self._hard[what]
+            least = most if hard == resource.RLIM_INFINITY else min(most, hard)  # who began the run may have set less
+            resource.prlimit(pid, what, (min(cpu, least) if what == resource.RLIMIT_CPU else least, least))
         if request.core is not None:
             os.sched_setaffinity(pid, {request.core})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +12,6 @@ from tracebench_core.store.layout import RunLayout
 
 ENOUGH_FILES = 1024
 """Open files that a run of a few workers never needs."""
-
-FEW_FILES = 256
-log = logging.getLogger(__name__)
-
 _LOOK = {
     errno.EFBIG: "ulimit -f unlimited",
     errno.EMFILE: f"ulimit -n {ENOUGH_FILES}",
@@ -39,17 +34,15 @@ def disk_errors_explained(layout: RunLayout) -> Iterator[None]:
             raise _ended(layout) from err
         where = err.filename or layout.path
         look = _LOOK.get(err.errno or 0, f"df -h {layout.path}")
+        if not (layout.manifest.exists() or layout.mirror.exists()):
+            raise RunDirError(
+                f"The run did not begin, because `{where}` cannot be used: {err.strerror}. There is nothing to resume.",
+                hint=f"{look}; trace-bench run --config FILE",
+            ) from err
         raise RunDirError(
             f"The run stopped, because `{where}` cannot be used: {err.strerror}. What is finished is kept.",
             hint=f"{look}; trace-bench resume {layout.path}",
         ) from err
-
-
-def warn_of_few_files() -> None:
-    """Say so where a run may open so few files that its processes may end for want of them."""
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if 0 <= most < FEW_FILES:
-        log.warning("only %d files may be open at once, and a run may need more: ulimit -n %d", most, ENOUGH_FILES)
 
 
 def _ended(layout: RunLayout) -> RunDirError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 from collections import deque
 from collections.abc import Generator, Iterator
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
+from tracebench_core.engine.execution import unwritable
 from tracebench_core.engine.local.outside import HERE, Outside
 from tracebench_core.engine.local.process import TemplateProcess
 from tracebench_core.engine.wire import Wire
@@ -62,7 +62,7 @@ class LocalExecutor:
                         continue  # the template was told to end by somebody else: its jobs go to the next one
                     order = active.pop(message["end"])
                     if message["exit"] == "unwritable":
-                        raise OSError(errno.EIO, message["detail"], f"{setting.run_dir}/jobs/{order.job.job_id}")
+                        raise unwritable(order, message["detail"])
                     following = order.next_phase(message["exit"], message["detail"])
                     if following is None:
                         yield LocalEnd(order, message["exit"], message["detail"])
