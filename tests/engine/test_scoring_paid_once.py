@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.llm.scripted import chat
+from tests.llm.scripted import chat, chunks
 
 from tracebench_core import api
 from tracebench_core.config import parse_config
@@ -28,7 +28,7 @@ TESTS = [f"t{n}" for n in range(5)]
 LAB = (
     f"TESTS = {TESTS}"
     """
-import os, signal, time
+import json, os, signal, time, urllib.request
 from pathlib import Path
 from pydantic import BaseModel
 from tracebench_core.hookspecs import hookimpl
@@ -38,19 +38,36 @@ class Options(BaseModel, extra="forbid"):
     notes: str
     deaths: int
     at: str
+    is_streamed: bool = False
 
 class Settings(BaseModel, extra="forbid"):
     pass
+
+def whole(context, text):
+    return context.complete([{"role": "user", "content": text}], role="judge")[0].text
+
+def streamed(context, text):
+    door = context.endpoint("judge")
+    body = {"model": door.model, "stream": True, "messages": [{"role": "user", "content": text}]}
+    headers = {"Authorization": f"Bearer {door.api_key.get_secret_value()}", "Content-Type": "application/json"}
+    asked = urllib.request.Request(door.base_url + "/chat/completions", json.dumps(body).encode(), headers)
+    said = ""
+    for line in urllib.request.urlopen(asked):
+        if line.startswith(b"data: {"):
+            for choice in json.loads(line[6:])["choices"]:
+                said += choice["delta"].get("content") or ""
+    return said
 
 class Lab:
     objective = "raise x"
     parameters = [Parameter(name="x", initial=0.0, kind="number")]
     splits = {"train": [Example(id="a")], "test": [Example(id=n) for n in TESTS]}
-    def __init__(self, notes, deaths, at): self.notes, self.deaths, self.at = Path(notes), deaths, at
+    def __init__(self, notes, deaths, at, is_streamed):
+        self.notes, self.deaths, self.at, self.ask = Path(notes), deaths, at, streamed if is_streamed else whole
     def run(self, values, example, context):
         if example.id != "a":
             (self.notes / "pid").write_text(str(os.getpid()))
-        said = context.complete([{"role": "user", "content": f"{example.id} of {values['x']}"}], role="judge")[0].text
+        assert self.ask(context, f"{example.id} of {values['x']}") == "so it is"
         if example.id == self.at and len(list(self.notes.glob("death-*"))) < self.deaths:
             (self.notes / f"death-{os.getpid()}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -85,14 +102,25 @@ class Counting:
                 pass
 
             def do_POST(self) -> None:
-                text = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"][-1]["content"]
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                text = asked["messages"][-1]["content"]
                 counting.asked[text] += 1
-                counting.before(text)
-                body = json.dumps(chat({"content": "so it is"})).encode()
+                if asked.get("stream"):
+                    pieces = chunks({"content": "so "}, {"content": "it is"})
+                    told = [f"data: {json.dumps(piece)}\n\n".encode() for piece in pieces] + [b"data: [DONE]\n\n"]
+                else:
+                    told = [json.dumps(chat({"content": "so it is"})).encode()]
                 self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Length", str(sum(map(len, told))))
                 self.end_headers()
-                self.wfile.write(body)
+                for piece in told[:-1]:
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+                    if piece is told[0]:
+                        counting.before(text)
+                if len(told) == 1:
+                    counting.before(text)
+                self.wfile.write(told[-1])
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
@@ -114,8 +142,16 @@ def provider(install_plugin: Callable[..., None]) -> Iterator[Counting]:
     found.close()
 
 
-def config(tmp_path: Path, provider: Counting, *, deaths: int = 0, at: str = "t3", **more: Any) -> dict[str, Any]:
-    options = {"notes": str(tmp_path), "deaths": deaths, "at": at}
+@pytest.fixture(params=["whole", "streamed"])
+def way(request: pytest.FixtureRequest) -> str:
+    """How the task asks."""
+    return str(request.param)
+
+
+def config(
+    tmp_path: Path, provider: Counting, *, way: str = "whole", deaths: int = 0, at: str = "t3", **more: Any
+) -> dict[str, Any]:
+    options = {"notes": str(tmp_path), "deaths": deaths, "at": at, "is_streamed": way == "streamed"}
     return {
         "run_id": "paid",
         "mode": "real",
@@ -143,20 +179,20 @@ def expect_once(run_dir: Path, provider: Counting, *, is_told: bool = True) -> N
     assert check_run(run_dir) == []
 
 
-def test_an_undisturbed_scoring_asks_everything_once(tmp_path: Path, provider: Counting) -> None:
-    expect_once(api.run(parse_config(config(tmp_path, provider)), stream=io.StringIO()).run_dir, provider)
+def test_an_undisturbed_scoring_asks_everything_once(tmp_path: Path, provider: Counting, way: str) -> None:
+    expect_once(api.run(parse_config(config(tmp_path, provider, way=way)), stream=io.StringIO()).run_dir, provider)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_process_that_is_killed_half_way_pays_for_nothing_twice(
-    tmp_path: Path, provider: Counting, workers: int
+    tmp_path: Path, provider: Counting, way: str, workers: int
 ) -> None:
-    settings = config(tmp_path, provider, deaths=2, eval_workers=workers)
+    settings = config(tmp_path, provider, way=way, deaths=2, eval_workers=workers)
     expect_once(api.run(parse_config(settings), stream=io.StringIO()).run_dir, provider)
     assert len([*tmp_path.glob("death-*")]) == 2
 
 
-def test_a_call_that_was_under_way_is_joined_by_the_next_process(tmp_path: Path, provider: Counting) -> None:
+def test_a_call_that_was_under_way_is_joined_by_the_next_process(tmp_path: Path, provider: Counting, way: str) -> None:
     """The answer comes when the process that asked is dead, and the one in its place has asked."""
     killed: list[int] = []
 
@@ -170,12 +206,12 @@ def test_a_call_that_was_under_way_is_joined_by_the_next_process(tmp_path: Path,
             time.sleep(0.5)
 
     provider.before = kill
-    expect_once(api.run(parse_config(config(tmp_path, provider)), stream=io.StringIO()).run_dir, provider)
+    expect_once(api.run(parse_config(config(tmp_path, provider, way=way)), stream=io.StringIO()).run_dir, provider)
     assert killed
 
 
-def test_a_job_that_was_left_unscored_goes_on_with_its_answers(tmp_path: Path, provider: Counting) -> None:
-    summary = api.run(parse_config(config(tmp_path, provider, deaths=3)), stream=io.StringIO())
+def test_a_job_that_was_left_unscored_goes_on_with_its_answers(tmp_path: Path, provider: Counting, way: str) -> None:
+    summary = api.run(parse_config(config(tmp_path, provider, way=way, deaths=3)), stream=io.StringIO())
     assert summary.counts == {"unscored": 1}
     assert (summary.run_dir / "llm/scorings.jsonl").exists()
     assert check_run(summary.run_dir) == []
@@ -183,8 +219,10 @@ def test_a_job_that_was_left_unscored_goes_on_with_its_answers(tmp_path: Path, p
     expect_once(summary.run_dir, provider)
 
 
-def test_a_runner_that_is_killed_with_its_scoring_pays_for_nothing_twice(tmp_path: Path, provider: Counting) -> None:
-    settings = config(tmp_path, provider)
+def test_a_runner_that_is_killed_with_its_scoring_pays_for_nothing_twice(
+    tmp_path: Path, provider: Counting, way: str
+) -> None:
+    settings = config(tmp_path, provider, way=way)
     program = "import io, json, sys; from tracebench_core import api; from tracebench_core.config import parse_config; "
     program += "api.run(parse_config(json.loads(sys.argv[1])), stream=io.StringIO())"
     runner = subprocess.Popen([sys.executable, "-c", program, json.dumps(settings)], start_new_session=True)

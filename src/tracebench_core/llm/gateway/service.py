@@ -33,6 +33,7 @@ from tracebench_core.llm.gateway.providers.pieces import send_in_pieces, text_of
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.retry import ask_with_retries
 from tracebench_core.llm.gateway.settings import GatewaySettings
+from tracebench_core.llm.gateway.shared import SharedCalls
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import ModelIdentity
 from tracebench_core.store.prices import PriceTable
@@ -77,7 +78,7 @@ class Service:
         self._cache = cache
         self._finished = finished
         self._scorings = scorings
-        self._shared: dict[tuple[str, str, int], asyncio.Task[tuple[Reply, Metered]]] = {}
+        self._shared = SharedCalls()
         self._secrets = tuple(settings.environ.values())
         self.room, self.reader = Room(), Reader(settings.environ)
         self._provider = WithoutEcho(provider, self._secrets)
@@ -185,20 +186,14 @@ class Service:
             ProviderError: with the providers' secrets out of its text.
             Refused: when the job's time ended while the model was asked.
         """
-        if self._scorings is None or claims.phase == "training" or on_delta is not None:
+        if self._scorings is None or claims.phase == "training":
             return await self._call(account, claims, request, on_delta=on_delta)
-        key = claims.job_id, request.digest, request.occurrence
-        task = self._shared.get(key)
-        if task is None:
-            task = self._shared[key] = asyncio.create_task(self._call(account, claims, request))
-            self.track(account, claims.phase, task)
-            task.add_done_callback(lambda done: self._end_shared(key, done))
-        return await asyncio.shield(task)
-
-    def _end_shared(self, key: tuple[str, str, int], task: asyncio.Task[Any]) -> None:
-        self._shared.pop(key, None)
-        if not task.cancelled():
-            task.exception()  # that nobody waits for it any more is no mistake
+        return await self._shared.join(
+            (claims.job_id, request.digest, request.occurrence),
+            lambda take: self._call(account, claims, request, on_delta=take),
+            on_delta=on_delta,
+            track=lambda task: self.track(account, claims.phase, task),
+        )
 
     async def _call(
         self, account: Account, claims: Claims, request: ChatRequest, *, on_delta: OnDelta | None = None
