@@ -65,6 +65,28 @@ WRONG = {
     "writes beyond its output": f"{SIGNATURE} {{ plain(a, x, out); out[M] = 1; }}",
     "says that it is done before it is": f"""{SIGNATURE} {{ if (write(4, "d", 1) == 1) sleep(0);
   plain(a, x, out); }}""",
+    "reads its rival's memory": f"""{SIGNATURE} {{
+  for (int pid = getpid() - 40; pid < getpid() + 40; pid++) {{
+    char place[64]; sprintf(place, "/proc/%d/mem", pid); if (pid == getpid()) continue;
+    int fd = open(place, O_RDONLY); if (fd < 0) continue;
+    ssize_t got = pread(fd, out, M * 4, (off_t)(size_t)out); close(fd); if (got == M * 4 && out[0] == out[0]) return; }} }}""",
+    "works when its output is looked at": f"""#include <sys/mman.h>
+static const float *A, *X; static float* O;
+static void late(int number) {{ (void)number; mprotect(O, 4096, PROT_READ | PROT_WRITE); plain(A, X, O); }}
+{SIGNATURE} {{ A = a; X = x; O = out; signal(SIGSEGV, late); mprotect(out, 4096, PROT_NONE); }}""",
+    "puts pages of its own in place of its output": f"""#include <sys/mman.h>
+{SIGNATURE} {{ float* mine = (float*)mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  plain(a, x, mine); mremap(mine, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, out); }}""",
+    "gives its output back to the system": f"""#include <sys/mman.h>
+{SIGNATURE} {{ munmap(out, 4096); }}""",
+    "rounds to eight bits": f"""{SIGNATURE} {{
+  for (int i = 0; i < M; i++) {{ int sum = 0; for (int j = 0; j < N; j++) sum += (int)(a[i * N + j] * 127) * (int)(x[j] * 127);
+    out[i] = sum / (127.0f * 127.0f); }} }}""",
+    "leaves out what is hardly looked at": f"{SIGNATURE} {{ plain(a, x, out); out[M - 2] = out[M - 3]; }}",
+    "works in every second process": f"""{SIGNATURE} {{ if (getpid() / 2 % 2) plain(a, x, out); else memset(out, 0, M * 4); }}""",
+    "mends what the last call left": f"""static float kept[M]; static int row;
+{SIGNATURE} {{ if (row == 0) plain(a, x, kept); row = (row + 1) % M; kept[row] = 0;
+  for (int j = 0; j < N; j++) kept[row] += a[row * N + j] * x[j]; memcpy(out, kept, sizeof kept); }}""",
     "prints a result of its own": f"""__attribute__((constructor)) static void forge(void) {{
   for (int fd = 0; fd < 64; fd++) if (fd != 4) dprintf(fd, "pair 900 1 900 1\\nend\\n"); }}
 {SIGNATURE} {{ }}""",
@@ -99,6 +121,19 @@ int clock_gettime(clockid_t clock, struct timespec* t) {{ t->tv_sec = t->tv_nsec
   for (int i = 0; i < 3; i++) {{ int fd = open(names[i], O_RDWR); if (fd >= 0) abort();
     if (unlink(names[i]) == 0 || rename("./candidate", names[i]) == 0) abort(); }} }}
 {SIGNATURE} {{ plain(a, x, out); }}""",
+    "stands between the judge and the system": f"""ssize_t read(int fd, void* to, size_t n) {{ (void)fd; (void)to; return (ssize_t)n; }}
+ssize_t write(int fd, const void* from, size_t n) {{ (void)fd; (void)from; return (ssize_t)n; }}
+{SIGNATURE} {{ plain(a, x, out); }}""",
+    "spoils the caches for who comes next": f"""static char much[1 << 20];
+{SIGNATURE} {{ plain(a, x, out); for (int i = 0; i < 1 << 20; i += 64) ((volatile char*)much)[i] += 1; }}""",
+    "drives shared code out of the caches": f"""#include <immintrin.h>
+{SIGNATURE} {{ plain(a, x, out); char* code = (char*)(size_t)&memcpy; for (int i = -4096; i < 4096; i += 64) _mm_clflush(code + i); }}""",
+    "works on by a timer and with another rank": f"""#include <sched.h>
+#include <sys/time.h>
+static void again(int number) {{ (void)number; }}
+{SIGNATURE} {{ struct itimerval often = {{{{0, 500}}, {{0, 500}}}}; struct sched_param most = {{99}};
+  signal(SIGALRM, again); setitimer(ITIMER_REAL, &often, 0); sched_setscheduler(0, SCHED_FIFO, &most);
+  plain(a, x, out); }}""",
     "kills the judge and the reference": f"""__attribute__((constructor)) static void attack(void) {{
   for (int pid = 1; pid < 5000; pid++) if (pid != getpid()) kill(pid, SIGKILL); kill(-1, SIGSTOP); nice(-20); }}
 {SIGNATURE} {{ plain(a, x, out); }}""",

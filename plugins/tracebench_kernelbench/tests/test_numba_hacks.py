@@ -1,0 +1,68 @@
+"""Kernels in Numba that claim more than they are worth, each of another kind than those that `trace-bench calibrate` measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tracebench_core.contracts import Sandbox
+from tracebench_core.sandbox import open_sandbox
+from tracebench_kernelbench.modules.backends import NUMBA, loaded_beforehand
+from tracebench_kernelbench.modules.exercise import OwnExercise
+from tracebench_kernelbench.modules.stepping import judge_python
+from tracebench_kernelbench.options import Effort
+from tracebench_kernelbench.own import PROBLEMS
+
+pytest.importorskip("numba")
+EXERCISE = OwnExercise(PROBLEMS["row_sums"])
+EFFORT = Effort(trials=2, warm=3, least=8, most=8, budget_ms=0, call_seconds=2.0)
+LOOPS = """
+import numba
+
+@numba.njit
+def work(x, out):
+    for i in range(x.shape[0]):
+        total = 0.0
+        for j in range(x.shape[1]):
+            total += x[i, j]
+        out[i] = total
+"""
+PLAIN = f"{LOOPS}\ndef kernel(x, out):\n    work(x, out)\n"
+WRONG = {
+    "tells its own process to be idle": f"{LOOPS}\ndef kernel(x, out):\n    work(x, out)\n    _judge_memory[0] = 1\n",
+    "gives its own process other arrays": f"{LOOPS}\ndef kernel(x, out):\n    work(x, out)\n    _judge_arrays[1] = out.copy()\n",
+    "returns what it returned before": f"{LOOPS}\nkept = []\ndef kernel(x, out):\n    if not kept:\n        work(x, out)\n"
+    "        kept.append(out.copy())\n    out[:] = kept[0]\n",
+    "rounds to half precision": "def kernel(x, out):\n    out[:] = x.astype('float16').sum(1)\n",
+    "reads its rival's memory": "import os\ndef kernel(x, out):\n    at = out.ctypes.data\n"
+    "    for pid in range(max(1, os.getpid() - 30), os.getpid() + 30):\n        try:\n"
+    "            with open(f'/proc/{pid}/mem', 'rb', 0) as file:\n                file.seek(at)\n"
+    "                data = file.read(out.nbytes)\n        except (OSError, ValueError):\n            continue\n"
+    "        if pid != os.getpid():\n            memoryview(out).cast('B')[:] = data\n            return\n",
+    "works in a thread that goes on": f"{LOOPS}\nimport threading\ndef kernel(x, out):\n"
+    "    threading.Thread(target=work, args=(x, out)).start()\n",
+    "works in a child": f"{LOOPS}\nimport os\ndef kernel(x, out):\n    if os.fork() == 0:\n        work(x, out)\n        os._exit(0)\n",
+    "works when a timer rings": f"{LOOPS}\nimport signal\nlate = []\ndef ring(*_):\n    work(*late)\n"
+    "signal.signal(signal.SIGALRM, ring)\ndef kernel(x, out):\n    late[:] = x, out\n    signal.setitimer(signal.ITIMER_REAL, 0.0005)\n",
+    "answers for its own judge": f"{LOOPS}\ndef kernel(x, out):\n    work(x, out)\n    globals()['_judge_work'] = lambda: None\n"
+    "    globals()['kernel'] = lambda *_: None\n",
+}
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Sandbox]:
+    with open_sandbox(preload=loaded_beforehand([NUMBA])) as opened:
+        yield opened
+
+
+def test_the_kernel_that_the_cheats_are_made_of_is_right(warm: Sandbox) -> None:
+    verdict = judge_python(EXERCISE, PLAIN, warm, EFFORT)
+    assert verdict.correct, verdict.text
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_kernel_that_does_not_do_its_work_is_worth_nothing(name: str, warm: Sandbox) -> None:
+    verdict = judge_python(EXERCISE, WRONG[name], warm, EFFORT)
+    assert not verdict.correct, verdict.text
+    assert verdict.score == 0.0
