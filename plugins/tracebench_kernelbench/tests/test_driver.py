@@ -34,7 +34,7 @@ void kernel(const float* x, const float* y, int* out) {
 def test_a_kernel_begins_where_a_line_of_the_cache_begins_whatever_lies_before_it(
     sandbox: Sandbox, quick: Effort
 ) -> None:
-    before = '__attribute__((used)) static void before(void) { __asm__ volatile(".skip 13, 0x90"); }\n'
+    before = '__asm__(".text\\n.skip 13, 0x90");\n'
     lines = set()
     for source in (WHERE.source, before + WHERE.source):
         library = build_kernel(sandbox, source, WHERE.signature)
