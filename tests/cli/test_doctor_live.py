@@ -72,8 +72,6 @@ def test_each_wire_of_a_provider_is_asked_with_the_fields_of_a_run(
     model, path, answer, asked_at, left_out = wire
     if (path or not model.startswith("openai")) and find_spec("litellm") is None:
         pytest.skip("the extra `litellm` is not installed")
-    if "responses" in model and find_spec("mcp") is None:
-        pytest.skip("litellm asks the responses API with the package `mcp` alone")
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, "sk-0123456789")
     prices = {model.partition("/")[2]: {"prompt": 1, "completion": 2}}
@@ -82,7 +80,7 @@ def test_each_wire_of_a_provider_is_asked_with_the_fields_of_a_run(
     }
     with Scripted(answer) as good, Scripted(refusal, status=400) as bad:
         base = {server: server.base_url.removesuffix("/v1") + path for server in (good, bad)}
-        fields = {"model": model, "temperature": 0.5, "seed": 3, "max_tokens": 9}
+        fields = {"model": model, "temperature": 0.5, "seed": 3, "max_tokens": 16}
         llm: dict[str, Any] = {**fields, "base_url": base[good], "prices": prices}
         llm["roles"] = {"judge": {"base_url": base[bad]}}
         config = tmp_path / "c.json"
@@ -102,5 +100,22 @@ def test_each_wire_of_a_provider_is_asked_with_the_fields_of_a_run(
     assert tuple(agent["left_out"]) == left_out
     assert agent["address"] == (base[good] if path or not model.startswith("openai") else good.base_url)
     text = json.dumps([body for _, body in asked])
+    assert "16" in text
     assert ("seed" in text) is not bool(left_out)
     assert "0.5" in text
+
+
+@pytest.mark.skipif(find_spec("litellm") is None, reason="the extra `litellm` is not installed")
+def test_a_limit_that_the_responses_api_would_raise_is_told_and_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
+    with Scripted(RESPONSE) as server:
+        base_url = server.base_url.removesuffix("/v1") + "/other"
+        llm = {"model": "openai/responses/gpt-4o", "base_url": base_url, "max_tokens": 15}
+        config = tmp_path / "c.json"
+        config.write_text(json.dumps({"mode": "real", "llm": llm, "tasks": ["internal:numeric_param"]}))
+        done = CliRunner().invoke(app, ["doctor", "--live", "--config", str(config)])
+    assert server.asked == []
+    assert done.exit_code == 3
+    assert "no limit below 16 tokens" in done.stdout

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tracebench_core.llm.litellm_needs import needs_by_litellm
 from tracebench_core.llm.models import PREFIXES, every_model, missing_keys, resolve_models, unmet_needs
 from tracebench_core.llm.needs import Need
-from tracebench_core.llm.routing import INSTALL, SPEAKING, direct_address, lacks_litellm
+from tracebench_core.llm.routing import INSTALL, SPEAKING, direct_address, lacks_package
 from tracebench_core.llm.variants import llm_configs
 from tracebench_core.specs import LLMConfig, ModelIdentity, RunConfig
 
@@ -32,9 +32,8 @@ def lacks(config: RunConfig, *, environ: Mapping[str, str]) -> list[Lack]:
 
 
 def _lacks(llm: LLMConfig, environ: Mapping[str, str]) -> Iterator[Lack]:
-    if provider := lacks_litellm(llm, mode="real", environ=environ):
-        words = f"Models of `{provider}` are asked through litellm, and it is not installed."
-        yield Lack(f"provider {provider}", words, INSTALL)
+    if lacking := lacks_package(llm, mode="real", environ=environ):
+        yield Lack(f"provider {lacking.provider}", lacking.words, INSTALL)
     for missing in missing_keys(llm, environ=environ):
         words = f"Mode `real` needs `{missing.variable}` for provider `{missing.provider}`, and it is not set."
         yield Lack(f"key {missing.variable}", words, f"export {missing.variable}=…")

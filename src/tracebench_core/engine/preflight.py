@@ -13,7 +13,7 @@ from tracebench_core.engine.plan import Plan
 from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.llm.models import missing_key, resolve_models, unmet_needs, unpriced_models
-from tracebench_core.llm.routing import INSTALL, lacks_litellm
+from tracebench_core.llm.routing import INSTALL, lacks_package
 from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_core.specs import LLMConfig, RunConfig
@@ -38,10 +38,8 @@ def refuse_unready(plan: Plan, *, environ: Mapping[str, str]) -> None:
     config = plan.config
     if plan.asks_models:
         for llm in llm_configs(config).values():
-            if provider := lacks_litellm(llm, mode=config.mode, environ=environ):
-                raise MissingRequirementError(
-                    f"Models of `{provider}` are asked through litellm, and it is not installed.", hint=INSTALL
-                )
+            if lacking := lacks_package(llm, mode=config.mode, environ=environ):
+                raise MissingRequirementError(lacking.words, hint=INSTALL)
             missing = missing_key(llm, mode=config.mode, environ=environ)
             if missing is None:
                 if config.mode == "real":

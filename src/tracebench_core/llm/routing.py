@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tracebench_core.llm.models import PREFIXES, every_model, resolve_models
 from tracebench_core.specs import LLMConfig, Mode, ModelIdentity
+from tracebench_core.store.prices import bundled_map
 
 SPEAKING = frozenset({"openai", "openrouter", "hosted_vllm", "vllm", "lm_studio", "llamafile", "ollama", "ollama_chat"})
 """Providers whose address, where it ends in `/v1`, is OpenAI's API and nothing more; so is that of a provider that a plugin offers."""
@@ -32,12 +34,34 @@ def lacks_path(url: str) -> bool:
     return not urlsplit(url).path.strip("/")
 
 
-def lacks_litellm(llm: LLMConfig, *, mode: Mode, environ: Mapping[str, str]) -> str | None:
-    """Return the first provider that real mode asks through litellm while litellm is not installed, or None.
+class Lacking(NamedTuple):
+    """A package without which a provider cannot be asked."""
+
+    provider: str
+    words: str
+
+
+def lacks_package(llm: LLMConfig, *, mode: Mode, environ: Mapping[str, str]) -> Lacking | None:
+    """Return the first provider that real mode asks with a package that is not installed, or None; `INSTALL` brings them all.
 
     The address of a provider that a plugin offers is told later; it is asked directly.
     """
-    if mode != "real" or find_spec("litellm") is not None:
+    if mode != "real":
         return None
     asked = [identity for _, _, identity in every_model(resolve_models(llm, mode=mode, environ=environ))]
-    return next((m.provider for m in asked if m.provider in PREFIXES and direct_address(m) is None), None)
+    through_litellm = [m for m in asked if m.provider in PREFIXES and direct_address(m) is None]
+    if through_litellm and find_spec("litellm") is None:
+        provider = through_litellm[0].provider
+        return Lacking(provider, f"Models of `{provider}` are asked through litellm, and it is not installed.")
+    for model in through_litellm if find_spec("mcp") is None else ():
+        if is_asked_for_responses(model):
+            words = f"litellm asks `{model.model}` through the responses API with the package `mcp`, and it is not installed."
+            return Lacking(model.provider, words)
+    return None
+
+
+def is_asked_for_responses(identity: ModelIdentity) -> bool:
+    """Tell a model that litellm asks through OpenAI's responses API: so named, or known to have no other."""
+    known = bundled_map()
+    entry = known.get(f"{identity.provider}/{identity.model}") or known.get(identity.model) or {}
+    return identity.model.startswith("responses/") or entry.get("mode") == "responses"

@@ -64,7 +64,7 @@ class PriceTable:
 
 
 def _from_map(full: str, identity: ModelIdentity) -> Price | None:
-    known = _bundled_map()
+    known = bundled_map()
     entry = known.get(full)
     if entry is None:
         bare = known.get(identity.model)
@@ -90,7 +90,8 @@ def _is_same_provider(entry: Mapping[str, Any], provider: str) -> bool:
 
 
 @cache
-def _bundled_map() -> dict[str, dict[str, Any]]:
+def bundled_map() -> dict[str, dict[str, Any]]:
+    """Return what litellm ships of each model it knows; nothing where it is not installed."""
     spec = find_spec("litellm")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder) / MAP_FILE

@@ -29,10 +29,32 @@ def test_a_run_that_needs_litellm_is_told_by_the_provider(
 ) -> None:
     monkeypatch.setattr(routing, "find_spec", lambda _name: None)
     llm = LLMConfig.model_validate(config)
-    assert routing.lacks_litellm(llm, mode="real", environ=KEY) == lacking
-    assert routing.lacks_litellm(llm, mode="stub", environ=KEY) is None
+    found = routing.lacks_package(llm, mode="real", environ=KEY)
+    assert (found and found.provider) == lacking
+    assert found is None or found.words.endswith("litellm, and it is not installed.")
+    assert routing.lacks_package(llm, mode="stub", environ=KEY) is None
 
 
 def test_nothing_is_lacking_where_litellm_is_installed() -> None:
     pytest.importorskip("litellm")
-    assert routing.lacks_litellm(LLMConfig(model="gpt-4o-mini"), mode="real", environ=KEY) is None
+    assert routing.lacks_package(LLMConfig(model="gpt-4o-mini"), mode="real", environ=KEY) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "is_lacking"),
+    [
+        ("openai/responses/gpt-4o", True),
+        ("o1-pro", True),
+        ("gpt-4o-mini", False),
+        ("anthropic/claude-sonnet-4-5", False),
+    ],
+)
+def test_the_responses_api_needs_a_package_that_is_told(
+    model: str, is_lacking: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("litellm")
+    real = routing.find_spec
+    monkeypatch.setattr(routing, "find_spec", lambda name: None if name == "mcp" else real(name))
+    environ = KEY | {"ANTHROPIC_API_KEY": "sk-test"}
+    found = routing.lacks_package(LLMConfig(model=model), mode="real", environ=environ)
+    assert (found is not None and "package `mcp`" in found.words) is is_lacking

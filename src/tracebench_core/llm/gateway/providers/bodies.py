@@ -35,7 +35,7 @@ def _answer(data: dict[str, Any], kind: Kind, usage: Tokens | int | None) -> Rep
     choice = data["choices"][0]
     message = {"content": choice["text"]} if kind == "completion" else choice["message"]
     kept = {"role": "assistant", "content": ""} | kept_message(message)
-    return Reply(kept, choice.get("finish_reason") or "stop", **counted(usage))
+    return Reply(kept, str(choice.get("finish_reason") or "stop"), **counted(usage))
 
 
 def _vectors(data: dict[str, Any], usage: Tokens | int | None) -> Reply:

@@ -120,9 +120,13 @@ async def _stream(pieces: AsyncIterator[bytes], on_delta: OnDelta) -> Reply:
             raise ProviderError(f"the stream broke: {event['error']}"[:LONGEST_MESSAGE], kind="server")
         found = read_usage(event)
         usage = usage if found is None else found
-        for choice in event.get("choices") or ():
-            await message.add(choice.get("delta") or {"content": choice.get("text")}, on_delta)
-            finish_reason = choice.get("finish_reason") or finish_reason
+        try:
+            for choice in event.get("choices") or ():
+                await message.add(choice.get("delta") or {"content": choice.get("text")}, on_delta)
+                finish_reason = str(choice.get("finish_reason") or finish_reason)
+        except (AttributeError, TypeError) as err:
+            words = f"an event of the stream is none of a completion: {event}"[:LONGEST_MESSAGE]
+            raise ProviderError(words, kind="malformed", served=message.text) from err
     if not (ended or finish_reason):
         raise ProviderError("the answer is no whole stream of completions", kind="malformed")
     return Reply(message.whole(), finish_reason or "stop", **counted(usage))

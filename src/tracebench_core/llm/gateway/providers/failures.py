@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
 
 from tracebench_core.llm.exchange import ProviderError
+from tracebench_core.llm.routing import INSTALL
 
 KINDS = (
     ("timeout", ("Timeout", "APITimeoutError")),
@@ -24,6 +26,8 @@ CUT_SIGNS = ("Expecting ',' delimiter", "Unterminated string")
 """Of these, what tells of JSON that began well: a model's answer, which is charged."""
 REFUSED_SIGNS = ("Connection error", "Cannot connect", "Server disconnected", "Connection reset")
 """And for connections that were refused or dropped."""
+NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+"""litellm hides a package that it lacks among connections that failed."""
 LONGEST_MESSAGE = 2_000
 
 
@@ -32,6 +36,9 @@ def as_provider_error(error: Exception, *, base_url: str | None = None) -> Provi
     status = getattr(error, "status_code", None)
     where = f"at `{base_url}`: " if base_url else ""
     text = f"{where}{type(error).__name__}: {error}"[:LONGEST_MESSAGE]
+    if lacking := NO_MODULE.search(str(error)):
+        text = f"litellm takes the package `{lacking[1]}` for this model, and it is not installed. {INSTALL}"
+        return ProviderError(text, kind="auth")  # asking again would not help
     kind = _kind(error)
     served = "" if kind == "malformed" and any(sign in str(error) for sign in CUT_SIGNS) else None
     return ProviderError(text, kind=kind, status_code=status, retry_after=_retry_after(error), served=served)

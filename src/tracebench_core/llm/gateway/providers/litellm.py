@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply
+from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply, limit_of
 from tracebench_core.llm.gateway.fields import SAMPLING
 from tracebench_core.llm.gateway.providers.bodies import counted
 from tracebench_core.llm.gateway.providers.failures import as_provider_error
@@ -16,11 +16,19 @@ from tracebench_core.llm.gateway.providers.keys import provider_headers, provide
 from tracebench_core.llm.gateway.providers.pieces import StreamedMessage, kept_message
 from tracebench_core.llm.gateway.providers.usage import read_usage
 from tracebench_core.llm.models import model_config
-from tracebench_core.llm.routing import INSTALL
+from tracebench_core.llm.routing import INSTALL, is_asked_for_responses
 from tracebench_core.specs import LLMConfig
 
 REGIONS = {"oci": "oci_region", "vertex_ai": "vertex_location", "vertex_ai_beta": "vertex_location"}
 """By provider, what litellm calls its region; any other's is AWS's."""
+
+OF_RESPONSES = frozenset(
+    {"temperature", "top_p", "max_tokens", "max_completion_tokens", "tools", "tool_choice", "parallel_tool_calls", "response_format",
+     "reasoning_effort", "verbosity"}
+)  # fmt: skip
+"""What litellm has a place for in the responses API, of the fields that a model takes."""
+LEAST_OF_RESPONSES = 16
+"""Tokens: OpenAI's least limit there. litellm sends it in place of a smaller one, which would pass a cap."""
 
 
 class LiteLLMProvider:
@@ -41,6 +49,10 @@ class LiteLLMProvider:
             words = f"`{request.identity.provider}` is asked through litellm, which the gateway uses for chat alone"
             raise ProviderError(words, kind="request")
         await self._import()
+        limit = limit_of(request.sent())
+        if limit is not None and limit < LEAST_OF_RESPONSES and is_asked_for_responses(request.identity):
+            words = f"the responses API takes no limit below {LEAST_OF_RESPONSES} tokens; `{limit}` are asked for, or left by a cap"
+            raise ProviderError(words, kind="request")
         try:
             async with asyncio.timeout(self._llm.timeout):
                 answering = self._stream(request, on_delta) if on_delta else self._whole(request)
@@ -71,7 +83,10 @@ class LiteLLMProvider:
     def _dropped(self, request: ChatRequest) -> tuple[str, ...]:
         """Return what litellm leaves out of a request, as the model does not take it."""
         identity = request.identity
-        taken = self._litellm.get_supported_openai_params(model=identity.model, custom_llm_provider=identity.provider)
+        model = identity.model.removeprefix("responses/")
+        taken = self._litellm.get_supported_openai_params(model=model, custom_llm_provider=identity.provider)
+        if taken and is_asked_for_responses(identity):
+            taken = OF_RESPONSES.intersection(taken)
         return tuple(sorted(name for name in request.sent() if name in SAMPLING and taken and name not in taken))
 
     def _reach(self, request: ChatRequest) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from typing import Any
 
 from tracebench_core.llm.exchange import OnDelta
 
-DELTA_FIELDS = frozenset({"role", "content", "tool_calls", "reasoning_content", "refusal"})
-"""Of a streamed message, what is passed on and kept."""
 _PIECE = re.compile(r"\S+\s*|\s+")
 
 
@@ -28,10 +26,55 @@ def text_of_delta(delta: dict[str, Any]) -> str:
 
 
 def kept_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return of a message, or of a piece of one, what is passed on and kept."""
-    if message.get("reasoning") and not message.get("reasoning_content"):  # as OpenRouter and vLLM call it
-        message = {**message, "reasoning_content": message["reasoning"]}
-    return {name: message[name] for name in sorted(DELTA_FIELDS & message.keys()) if message[name] is not None}
+    """Return of a message, or of a piece of one, what is passed on and kept, in the one form that the chat API has for it.
+
+    Thoughts stand under `reasoning` (OpenRouter, vLLM) or among the parts of the content (Mistral) as well; half a character, which no
+    answer can be written with, is replaced.
+
+    Raises:
+        TypeError: where a field holds what it cannot.
+    """
+    thoughts, said = _read(message.get("content"))
+    texts = {
+        "content": said,
+        "reasoning_content": _read(message.get("reasoning_content") or message.get("reasoning"))[1] or thoughts,
+        "refusal": _read(message.get("refusal"))[1],
+    }
+    kept: dict[str, Any] = {name: text for name, text in texts.items() if text is not None}
+    if calls := message.get("tool_calls"):
+        kept["tool_calls"] = [_call(call) for call in calls]
+    return kept | ({"role": str(message["role"])} if message.get("role") else {})
+
+
+def _read(content: Any) -> tuple[str | None, str | None]:
+    """Return the thoughts and the text of a content, which may be a list of parts."""
+    if content is None or isinstance(content, str):
+        return None, None if content is None else _whole_characters(content)
+    thoughts, said = [], []
+    for part in content:
+        if part.get("type") == "thinking":
+            thoughts.append(_read(part.get("thinking"))[1] or "")
+        else:
+            said.append(_read(part.get("text"))[1] or "")
+    return "".join(thoughts) or None, "".join(said)
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call of a tool, or a piece of one, with texts where texts belong; some servers send arguments as an object."""
+    function = dict(call.get("function") or {})
+    if function.get("arguments") is not None and not isinstance(function["arguments"], str):
+        function["arguments"] = json.dumps(function["arguments"])
+    texts = [function.get("name"), function.get("arguments"), call.get("id")]
+    if not all(text is None or isinstance(text, str) for text in texts) or not isinstance(call.get("index") or 0, int):
+        raise TypeError("a call of a tool has a name, arguments and an id that are texts")
+    for name in ("name", "arguments"):
+        if function.get(name):
+            function[name] = _whole_characters(function[name])
+    return {**call, "function": function}
+
+
+def _whole_characters(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _numbered(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -55,6 +98,11 @@ class StreamedMessage:
             self._merge(call)
         if kept.keys() - {"role"} and any(kept[name] for name in kept if name != "role"):
             await on_delta(kept)
+
+    @property
+    def text(self) -> str:
+        """What was said up to now."""
+        return "".join(self._texts["content"])
 
     def whole(self) -> dict[str, Any]:
         """Return the message as it is up to now."""
