@@ -119,3 +119,29 @@ def test_a_limit_that_the_responses_api_would_raise_is_told_and_not_sent(
     assert server.asked == []
     assert done.exit_code == 3
     assert "no limit below 16 tokens" in done.stdout
+
+
+ALL_WRONG = [
+    ("nothing listens", "http://127.0.0.1:9/v1", 200, "curl -sS http://127.0.0.1:9/v1/models"),
+    ("no such model", "", 404, "/v1/models   lists the models that this server has"),
+    ("no such path", "/api", 404, "stands at `/v1`"),
+    ("a wrong key", "", 401, "export MY_KEY=…"),
+]
+
+
+@pytest.mark.parametrize("wrong", ALL_WRONG, ids=[case for case, *_ in ALL_WRONG])
+def test_what_a_newcomer_has_wrong_is_told_with_what_mends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: tuple[str, str, int, str]
+) -> None:
+    case, base_url, status, hint = wrong
+    if base_url == "/api" and find_spec("litellm") is None:
+        pytest.skip("the extra `litellm` is not installed")
+    monkeypatch.setenv("MY_KEY", "sk-0123456789")
+    with Scripted({"error": {"message": case}}, status=status) as server:
+        url = base_url if base_url.startswith("http") else server.base_url.removesuffix("/v1") + (base_url or "/v1")
+        llm = {"model": "openai/fake", "base_url": url, "api_key_env": "MY_KEY"}
+        config = tmp_path / "c.json"
+        config.write_text(json.dumps({"mode": "real", "llm": llm, "tasks": ["internal:numeric_param"]}))
+        done = CliRunner().invoke(app, ["doctor", "--live", "--config", str(config)])
+    assert done.exit_code == 3
+    assert done.stdout.count(hint) == 3, done.stdout

@@ -14,7 +14,7 @@ from tracebench_core.forkserver import launch
 from tracebench_core.llm.client import GatewayClient
 from tracebench_core.llm.gateway.ledger import read_ledger
 from tracebench_core.llm.gateway_process import start_gateway
-from tracebench_core.llm.models import names_of, resolve_models
+from tracebench_core.llm.models import key_variable, model_config, names_of, resolve_models
 from tracebench_core.llm.routing import direct_address
 from tracebench_core.llm.variants import llm_configs
 from tracebench_core.plugins import PluginHost
@@ -39,6 +39,8 @@ class Asked:
     """Fields that the model does not take."""
     address: str | None
     """Where it was asked; None where the provider's own address is."""
+    hint: str = ""
+    """What mends it, where it failed in a way that is known."""
 
 
 def ask_live(config: RunConfig, host: PluginHost) -> Iterator[Asked]:
@@ -70,4 +72,32 @@ def ask_live(config: RunConfig, host: PluginHost) -> Iterator[Asked]:
                 told = f"{variant}: {name}" if variant else name
                 left_out = tuple(line.get("left_out", ()))
                 address = direct_address(identity) or identity.base_url
-                yield Asked(role, told, ok, words, line.get("seconds", 0.0), line.get("usd"), left_out, address)
+                hint = (
+                    ""
+                    if ok
+                    else mend(line.get("error", ""), address, key_variable(model_config(llm, role, name), identity))
+                )
+                yield Asked(role, told, ok, words, line.get("seconds", 0.0), line.get("usd"), left_out, address, hint)
+
+
+def mend(error: str, address: str | None, key: str | None) -> str:
+    """Return what to look at first when a call failed, by the ledger's words; empty where these say all there is.
+
+    Args:
+        key: the variable that the provider's key is read from, or None where none is sent.
+    """
+    kind, _, words = error.partition(": ")
+    listing = f"curl -sS {address}/models" if address else ""
+    if kind == "auth" and "not installed" not in words:
+        return (
+            f"the key is read from `{key}`: export {key}=…"
+            if key
+            else "no key is sent: `api_key_env: VARIABLE` beside `model` names one"
+        )
+    if kind == "refused" and address:
+        return f"is the server there? {listing}   (else mend `base_url`)"
+    if not address or not any(sign in words for sign in ("404", "NotFoundError")):
+        return ""
+    if not address.endswith("/v1"):
+        return f"`base_url` is asked as it stands; OpenAI's API mostly stands at `/v1`: {listing}"
+    return f"{listing}   lists the models that this server has"

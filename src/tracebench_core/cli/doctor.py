@@ -93,6 +93,8 @@ def _ask_live(config: RunConfig | None, host: PluginHost, *, as_json: bool) -> N
         mark = "ok  " if asked.ok else "FAIL"
         output.line(output.safe(f"{mark}  {asked.role}: {asked.model}{place}, {asked.seconds:.2f} s, {cost}{dropped}"))
         output.line(output.safe(f"      {asked.words[:LONGEST_WORDS]}"))
+        if asked.hint:
+            output.line(output.safe(f"      hint: {asked.hint}"))
     if not all(asked.ok for asked in found):
         raise typer.Exit(MISSING)
 
