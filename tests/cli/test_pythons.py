@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.whole import HEAVY
 
+from tracebench_core.engine.installed_pythons import installed_python
 from tracebench_core.engine.pythons import create_python, list_pythons, remove_python
 from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
 from tracebench_core.plugins import PluginHost, unmet_requirement
@@ -87,3 +88,23 @@ def test_the_command_lists_what_plugins_offer(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tracebench_core.cli", "pythons", "list", "--json"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
     assert all(not p["ready"] for p in json.loads(done.stdout)["pythons"])
+
+
+def test_a_python_is_found_by_what_it_says_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def put(folder: str, name: str, body: str) -> str:
+        path = tmp_path / folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    put("path", "python3.77", "echo 'pyenv: python3.77: command not found' >&2; exit 127")  # a shim of nothing
+    put("path", "python3.78", "echo 3.11.2")  # its name promises what it is not
+    put("path", "python3-config", "echo 3.77.1")
+    kept = put("pyenv/versions/3.77.4/bin", "python3.77", "echo 3.77.4")
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+
+    assert installed_python("==3.77.*") == kept
+    assert installed_python(">=3.99") is None
+    assert installed_python(f"=={sys.version_info[0]}.{sys.version_info[1]}.*") == sys.executable

@@ -162,3 +162,75 @@ def test_a_task_that_asks_a_model_is_scored_again_with_the_answers_that_were_rec
     opens = cli("regrade", "kept", "--task", "mine:opens", env=env)
     assert opens.returncode == 1
     assert "through an address, whose calls cannot be told apart again" in opens.stdout
+
+
+CROSSED = """
+import hashlib, threading
+from collections import defaultdict
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Example, Feedback, Parameter, TaskSpec
+
+SECOND = "a"
+told = defaultdict(threading.Event)
+
+class Weighs:
+    objective = "say what weighs most"
+    parameters = (Parameter(name="x", initial=0.0, kind="number"),)
+    splits = {"train": (Example(id="a"), Example(id="b")), "test": (Example(id="ta"), Example(id="tb"))}
+    def run(self, values, example, context):
+        other = context.candidate, {"a": "b", "b": "a"}[example.id[-1]], len(example.id)
+        if example.id[-1] == SECOND:
+            told[other].wait(30)
+        try:
+            said = context.complete([{"role": "user", "content": "Surprise me."}])[0].text
+        finally:
+            told[context.candidate, example.id[-1], len(example.id)].set()
+        return int(hashlib.sha256(said.encode()).hexdigest()[:4], 16)
+    def guide(self, example, output, context):
+        return Feedback(score=output * (1.0 if example.id[-1] == "a" else 1000.0))
+
+@hookimpl
+def tracebench_tasks():
+    return [TaskSpec(name="weighs", loader="crossed:Weighs", title="weighs", uses_model=True)]
+"""
+
+
+@pytest.fixture
+def crossed(plugin_path: Install, cli: Cli, tmp_path: Path) -> Mapping[str, str]:
+    """A recorded run in which two examples ask the same and are answered differently, `b` first; then `a` comes to ask first."""
+    found = plugin_path("crossed", CROSSED, group="tracebench", entry="crossed", target="crossed")
+    env = {"TRACEBENCH_PLUGINS": "crossed", **found}
+    (tmp_path / "x.yaml").write_text("tasks: ['crossed:weighs']\ntrainers: [NoOp]\nseeds: [1, 2]\neval_workers: 2\n")
+    ran = cli("run", "--config", "x.yaml", "-o", "run_id=x", "-o", "llm.record=true", env=env)
+    assert ran.returncode == 0, ran.stderr
+    module = tmp_path / "site" / "crossed.py"
+    module.write_text(CROSSED.replace('SECOND = "a"', 'SECOND = "b"'))
+    return env
+
+
+def test_equal_prompts_of_different_examples_keep_their_answers(
+    cli: Cli, crossed: Mapping[str, str], tmp_path: Path
+) -> None:
+    told = json.loads(cli("regrade", "x", "--json", env=crossed).stdout)["jobs"]
+
+    assert len(told) == 2
+    for job in told:
+        assert not job["error"]
+        result = json.loads((tmp_path / "runs/x/jobs" / job["job_id"] / "results.json").read_text())
+        scored = {(event["what"], event["split"]): event["score"] for event in job["scored"]}
+        assert scored["best", "train"] == result["score_val_best"]
+        assert scored["best", "test"] == result["score_test"]
+
+
+def test_a_recording_that_does_not_tell_who_asked_is_refused_where_answers_differ(
+    cli: Cli, crossed: Mapping[str, str], tmp_path: Path
+) -> None:
+    calls = tmp_path / "runs" / "x" / "llm" / "calls.jsonl"
+    lines = [json.loads(line) for line in calls.read_text().splitlines()]
+    assert sum("asker" in line for line in lines) == 8  # two seeds, train and test
+    calls.write_text("".join(json.dumps({k: v for k, v in line.items() if k != "asker"}) + "\n" for line in lines))
+
+    refused = cli("regrade", "x", env=crossed)
+
+    assert refused.returncode == 1
+    assert "does not tell which evaluation had which answer: only a new run can measure it" in refused.stdout

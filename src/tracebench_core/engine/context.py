@@ -6,7 +6,6 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_core.engine.bounded import Gate
 from tracebench_core.engine.gated import GatedSandbox
 from tracebench_core.engine.models import Models
+from tracebench_core.llm import turns
 from tracebench_core.llm.access import Phase
 from tracebench_core.specs import Completion, Endpoint, Message, Role
 
@@ -24,14 +24,6 @@ UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 REPEATED = "repeated"
 LONGEST_NAME = 80
 """Characters of a folder's name that come from an id."""
-
-
-_asking: ContextVar[str] = ContextVar("asking", default="")
-
-
-def asking() -> str:
-    """Return candidate and example of the evaluation whose model call this thread is making."""
-    return _asking.get()
 
 
 class Lease(Protocol):
@@ -165,7 +157,7 @@ class EvaluationContext:
         """Ask a model."""
         self.asked_model = True
         with self.gate.passed():
-            _asking.set(f"{self.candidate} {self._example}")
+            turns.ask_for(self.candidate, self._example)
             return self._shared.models.complete(messages, role=role, phase=self._phase, n=n, **sampling)
 
     def endpoint(self, role: Role = "agent") -> Endpoint:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tracebench_core.engine.context import asking
 from tracebench_core.engine.models import Models
 from tracebench_core.ids import canonical_json
+from tracebench_core.llm import turns
 from tracebench_core.llm.access import Phase, Refusal
 from tracebench_core.specs import Completion, Endpoint, Message, Role, Usage
 from tracebench_core.specs.events import LLMCall
@@ -44,7 +44,7 @@ class Heard:
     ) -> list[Completion]:
         """Ask a model, or say what it said."""
         try:
-            key = canonical_json([asking(), list(messages), role, n, sampling])
+            key = canonical_json([turns.asker(), list(messages), role, n, sampling])
         except (TypeError, ValueError):  # what has no text cannot be told apart
             return self._models.complete(messages, role=role, phase=phase, n=n, **sampling)
         with self._lock:

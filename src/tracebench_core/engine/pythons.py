@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
+from tracebench_core.engine.installed_pythons import installed_python
 from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import PluginHost
@@ -109,15 +111,15 @@ def _built_from(home: Path) -> tuple[str, ...]:
 
 def _install(spec: PythonSpec, home: Path) -> None:
     home = home.absolute()
+    here = installed_python(spec.python)
     uv = shutil.which(
         "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     )
     if uv is not None:
-        _run([uv, "venv", "--quiet", "--python", spec.python, str(home)], spec)
+        _run([uv, "venv", "--quiet", "--python", here or spec.python, str(home)], spec)
         installer = [uv, "pip", "install", "--quiet", "--python", str(home)]
     else:
-        _refuse_other_version(spec)
-        _run([sys.executable, "-m", "venv", str(home)], spec)
+        _run([here or _refuse(spec), "-m", "venv", str(home)], spec)
         installer = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
     if spec.requirements:
         _run(
@@ -125,15 +127,13 @@ def _install(spec: PythonSpec, home: Path) -> None:
         )  # uv would heed the settings of a checkout that it is called in
 
 
-def _refuse_other_version(spec: PythonSpec) -> None:
-    from packaging.specifiers import SpecifierSet  # noqa: PLC0415 - only where something is built
-
+def _refuse(spec: PythonSpec) -> NoReturn:
     own = ".".join(map(str, sys.version_info[:3]))
-    if not SpecifierSet(spec.python).contains(own):
-        raise MissingRequirementError(
-            f"`{spec.name}` needs Python {spec.python}, this one is {own}, and `uv` is not here to fetch another.",
-            hint='pip install "uv>=0.9,<1"',
-        )
+    raise MissingRequirementError(
+        f"`{spec.name}` needs Python {spec.python}, which is neither on PATH nor among pyenv's; this one is {own}, and `uv` is not here "
+        "to fetch another.",
+        hint='pip install "uv>=0.9,<1"',
+    )
 
 
 def _run(argv: list[str], spec: PythonSpec, *, folder: Path | None = None) -> None:

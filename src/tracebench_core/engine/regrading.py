@@ -80,7 +80,7 @@ def _scored_again(
     models: NoModels = NoModels()
     if spec.uses_model:
         try:
-            models = Recorded(layout.path, job.job_id, [e for e in known if isinstance(e, LLMCall)])
+            models = Recorded(layout.path, job.job_id, [e for e in known if isinstance(e, LLMCall)], plan.config.llm)
         except RunDirError as err:
             return (), {}, f"it asks a model, whose answers are needed: {err}"
     trained = takewhile(lambda e: not isinstance(e, Scored | DataKnown), known)

@@ -61,6 +61,8 @@ class GatewayClient:
         body = {"model": model, "messages": list(messages), "n": n} | sampling
         path, key = f"{self._prefix}/chat/completions", self._access.keys[role][phase]
         headers = {LEDGER_HEADER: f"{self._access.engine_key} {self._told.last}"}
+        if phase != "training" and turns.asker():
+            headers[turns.ASKER_HEADER] = turns.asker()
         answer: dict[str, Any] = {}
         try:
             status, answer = self._send("POST", path, key=key, body=body, headers=headers, turn=turns.current())

@@ -34,6 +34,8 @@ class ChatRequest:
     """Under which the model stands on its role's list."""
     variant: str = ""
     """Which of the run's variants of models is asked."""
+    asker: str = ""
+    """The evaluation of scoring that asks, where that is known."""
     recorded: str = ""
     """In a replay: the job of the recording that this one repeats."""
     limit: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from tracebench_core.llm.credentials import KEY_VARIABLES
@@ -59,6 +59,19 @@ def model_config(llm: LLMConfig, role: Role, name: str) -> ModelConfig:
     own = role_config(llm, role)
     listed = llm.roles[role].models.get(name) if role in llm.roles else None
     return own if listed is None else _over(own, listed.model_copy(update={"model": listed.model or name}))
+
+
+def sampled(given: Mapping[str, Any], config: ModelConfig) -> dict[str, Any]:
+    """Return the sampling of a call with what a model's config says where the caller says nothing."""
+    sampling = dict(given)
+    for name in ("temperature", "top_p", "seed", "reasoning_effort"):
+        if (value := getattr(config, name)) is not None:
+            sampling.setdefault(name, value)
+    if config.max_tokens is not None and "max_completion_tokens" not in sampling:
+        sampling.setdefault("max_tokens", config.max_tokens)
+    if config.extra_body:
+        sampling["extra_body"] = dict(config.extra_body)
+    return sampling
 
 
 def names_of(identity: ModelIdentity) -> dict[str, ModelIdentity]:

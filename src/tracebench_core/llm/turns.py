@@ -1,4 +1,4 @@
-"""Turns: model calls under way together, numbered by the task that makes them and not by their arrival."""
+"""Who asks: model calls under way together are numbered by the task that makes them, and named by the evaluation, not told by arrival."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tracebench_core.ids import canonical_json, content_hash
+
 HEADER = "x-tracebench-turn"
 """Tells the gateway a call's place, as `section.offset`."""
+ASKER_HEADER = "x-tracebench-asker"
+"""Tells the gateway which evaluation of scoring makes a call; heeded from the engine alone."""
 LONGEST_NUMBER = 9
 """Digits of either number."""
 
@@ -39,6 +43,7 @@ class Turn:
         return Place(self.section, round_ * self.tasks + self.task)
 
 
+_ASKER: ContextVar[str] = ContextVar("asker", default="")
 _CURRENT: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 
@@ -63,3 +68,13 @@ def read_place(text: str) -> Place | None:
     if all(n.isascii() and n.isdigit() and len(n) <= LONGEST_NUMBER for n in (section, offset)):
         return Place(int(section), int(offset))
     return None
+
+
+def ask_for(candidate: str, example: str) -> None:
+    """Say that what this thread asks from now on is asked by the evaluation of a candidate on an example."""
+    _ASKER.set(content_hash(canonical_json([candidate, example]))[:16])
+
+
+def asker() -> str:
+    """Return what names the evaluation that this thread asks for; empty where none does."""
+    return _ASKER.get()

@@ -164,6 +164,10 @@ def _every(case: Calibration, mine: Seen, other: Seen | None) -> CaseVerdict:
     right = len(wanted) - len(wrong)
     if wrong:
         id_, words = next(iter(wrong.items()))
+        allowed = _tolerance(case, max(values, key=abs))
+        if mine.noise > allowed > 0:
+            words = f"Example `{id_}`: {words}. {_noise(mine.noise, allowed)}"
+            return _told(case, "noisy", expected, f"{right} of {len(wanted)} right", words)
         return _told(case, "failed", expected, f"{right} of {len(wanted)} right", f"Example `{id_}`: {words}")
     return _told(
         case, "passed", expected, f"all {right} right" if right > 1 else f"{mine.examples[next(iter(wanted))]:.6g}"
@@ -193,8 +197,7 @@ def _whole(case: Calibration, mine: Seen, other: Seen | None) -> CaseVerdict:
     if misses(noise):
         return _told(case, "failed", expected, seen)
     if noise > allowed and case.kind != "order":
-        why = f"The machine is too noisy: ± {noise:.2g} was seen, ± {allowed:.2g} is needed."
-        return _told(case, "noisy", expected, seen, why)
+        return _told(case, "noisy", expected, seen, _noise(noise, allowed))
     if misses(0.0):
         return _told(case, "noisy" if case.kind == "order" else "failed", expected, seen)
     return _told(case, "passed", expected, seen)
@@ -217,6 +220,10 @@ def _wanted_words(case: Calibration, target: float | None, allowed: float = 0.0)
 
 def _with_noise(figure: float, noise: float) -> str:
     return f"{figure:.6g}" + (f" ± {noise:.2g}" if noise else "")
+
+
+def _noise(seen: float, allowed: float) -> str:
+    return f"The machine is too noisy: ± {seen:.2g} was seen, ± {allowed:.2g} is needed."
 
 
 def _expected(case: Calibration, example: str, fallback: float | None) -> float | None:

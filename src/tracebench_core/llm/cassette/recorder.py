@@ -43,6 +43,8 @@ class Recorder:
             "request": self._blobs.put(canonical_json(request_content(request))),
             "metered": asdict(metered),
         }
+        if request.asker:
+            line["asker"] = request.asker
         if request.is_shortened:
             line["limit"] = request.limit
         if isinstance(outcome, ProviderError):

@@ -29,6 +29,7 @@ from tracebench_core.llm.gateway.wire.messages import MessagesWire, chat_message
 from tracebench_core.llm.gateway.wire.responses import ResponsesWire
 from tracebench_core.llm.models import names_of
 from tracebench_core.llm.tokens import Claims, verify
+from tracebench_core.llm.turns import ASKER_HEADER
 
 Handler = Callable[[Request], Awaitable[Response]]
 CHAT = ChatWire()
@@ -149,7 +150,8 @@ class Routes:
     def _asking(self, wire: Wire) -> Handler:
         async def asking(request: Request, caller: Caller) -> Response:
             engine = self._engine_of(request, caller)
-            response = await converse(request, wire=wire, service=self._service, caller=caller)
+            asker = request.headers.get(ASKER_HEADER, "") if engine is not None else ""
+            response = await converse(request, wire=wire, service=self._service, caller=caller, asker=asker)
             if engine is None or not isinstance(response, JSONResponse):
                 return response
             return _with_ledger(response, engine)

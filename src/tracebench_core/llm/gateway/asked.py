@@ -13,7 +13,7 @@ from tracebench_core.llm.gateway.balance import Demand
 from tracebench_core.llm.gateway.fields import MOST_TOKENS
 from tracebench_core.llm.gateway.reading import BadRequest
 from tracebench_core.llm.gateway.weight import Weight, body_of, weigh
-from tracebench_core.llm.models import model_config, names_of
+from tracebench_core.llm.models import model_config, names_of, sampled
 from tracebench_core.llm.tokens import Claims
 from tracebench_core.llm.turns import Place
 from tracebench_core.specs import LLMConfig, Message, ModelIdentity, Role
@@ -43,6 +43,8 @@ class Asked:
     kind: Kind = "chat"
     place: Place | None = None
     """Among equal requests, where the caller tells it; else it is that of arrival."""
+    asker: str = ""
+    """The evaluation that asks, where the engine tells."""
     raw: tuple[bytes, ...] = ()
     """The conversations as they are sent, where they are so long that they were serialised elsewhere."""
     left_out: tuple[str, ...] = ()
@@ -106,6 +108,7 @@ class Asked:
             sampling=self.sampling,
             digest=digest,
             occurrence=account.occurrence(digest, place, phase=claims.phase),
+            asker=self.asker,
             hints=claims.hints,
             kind=self.kind,
             limit=grant.limit if self.kind != "embedding" else None,
@@ -138,13 +141,4 @@ def choose_model(name: Any, claims: Claims) -> Model:
 
 def with_defaults(given: dict[str, Any], model: Model, *, claims: Claims, llm: LLMConfig) -> dict[str, Any]:
     """Return the sampling with what the config says where the caller says nothing."""
-    config = model_config(llm, claims.role, model.name)
-    sampling = dict(given)
-    for name in ("temperature", "top_p", "seed", "reasoning_effort"):
-        if (value := getattr(config, name)) is not None:
-            sampling.setdefault(name, value)
-    if config.max_tokens is not None and "max_completion_tokens" not in sampling:
-        sampling.setdefault("max_tokens", config.max_tokens)
-    if config.extra_body:
-        sampling["extra_body"] = dict(config.extra_body)
-    return sampling
+    return sampled(given, model_config(llm, claims.role, model.name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 from starlette.requests import Request
@@ -44,11 +44,11 @@ class Ended(Exception):  # noqa: N818 - the job ended; nothing went wrong
     """The job's training ended while its request was under way."""
 
 
-async def converse(request: Request, *, wire: Wire, service: Service, caller: Caller) -> Response:
-    """Answer one request."""
+async def converse(request: Request, *, wire: Wire, service: Service, caller: Caller, asker: str = "") -> Response:
+    """Answer one request; `asker` names the evaluation that makes it, where the engine tells."""
     with ExitStack() as holds:
         try:
-            asked = await _read(request, wire, service, caller, holds)
+            asked = replace(await _read(request, wire, service, caller, holds), asker=asker)
             service.check_priced(caller.claims, asked.model.identity)
         except BadRequest as error:
             return respond(wire, rejected(str(error), status=error.status))

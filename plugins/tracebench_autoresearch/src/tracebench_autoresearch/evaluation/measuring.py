@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from statistics import median
 from typing import Literal
 
 from tracebench_autoresearch.evaluation.box import Ran, run_in_box
 from tracebench_autoresearch.evaluation.extraction import NoMetric, read_metric
 from tracebench_autoresearch.evaluation.outside import run_outside
+from tracebench_autoresearch.evaluation.racing import is_settled, speedup
 from tracebench_autoresearch.experiment import OUTSIDE, Command, Metric, SystemExperiment
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
 from tracebench_core.contracts import Context, NotMeasured
@@ -24,8 +24,6 @@ STATUS: dict[Outcome, FeedbackStatus] = {
     "guard failed": "invalid",
     "refused": "invalid",
 }
-ROUNDS = 3
-"""How many times either side of a speed-up runs."""
 TAIL_LINES, TAIL_CHARS = 30, 3000
 SEEDS = 1 << 31
 """Seeds that every language takes are below this: awk makes one and the same of all larger ones, numpy refuses them."""
@@ -103,24 +101,36 @@ def _counted(running: _Running, ran: Ran, initial: Snapshot) -> Mapping[str, flo
 
 
 def _race(running: _Running, first: Ran, initial: Snapshot) -> float | None:
-    """Return how many times the processor time of the candidate's box that of the initial files takes; they run by turns.
+    """Return how many times the processor time of the candidate's box that of the initial files takes, from runs by turns.
 
-    Each run has a box of its own, beyond which no signal reaches, and what it starts and leaves running counts as its own.
+    Each run has a box of its own, beyond which no signal reaches, and what it starts and leaves running counts as its own. Who comes first
+    changes from round to round.
     """
     rival, command = replace(running, files=initial), running.experiment.run
-    mine, theirs = [first], list[Ran]()
-    for turn in range(ROUNDS):
-        if turn:
-            mine.append(running.run(command, name="run"))
+
+    def theirs() -> Ran:
         try:
-            theirs.append(rival.run(command, name="run of the initial files"))
+            return rival.run(command, name="run of the initial files")
         except _Ended as err:
             raise NotMeasured(f"The initial files, with which a speed-up compares, do not run: {err}") from err
-        if differing := [name for name, data in theirs[-1].outputs.items() if mine[-1].outputs.get(name) != data]:
+
+    def mine() -> Ran:
+        return first if not seconds[0] else running.run(command, name="run")
+
+    seconds: tuple[list[float], list[float]] = [], []
+    while not is_settled(seconds[1]):
+        if len(seconds[0]) % 2:
+            their_run, my_run = theirs(), mine()
+        else:
+            my_run, their_run = mine(), theirs()
+        if differing := [name for name, data in their_run.outputs.items() if my_run.outputs.get(name) != data]:
             words = f"`{differing[0]}` is not what the initial files write"
-            raise _Ended(Measurement("guard failed", words, tail=last_lines(mine[-1])))
-    seconds = [[ran.cpu_seconds for ran in side if ran.cpu_seconds] for side in (mine, theirs)]
-    return median(seconds[1]) / median(seconds[0]) if all(len(side) == ROUNDS for side in seconds) else None
+            raise _Ended(Measurement("guard failed", words, tail=last_lines(my_run)))
+        if not my_run.cpu_seconds or not their_run.cpu_seconds:
+            return None
+        seconds[0].append(my_run.cpu_seconds)
+        seconds[1].append(their_run.cpu_seconds)
+    return speedup(*seconds)
 
 
 @dataclass(frozen=True, slots=True)
