@@ -18,7 +18,10 @@ from tracebench_core.contracts import EvaluationFailed, NotMeasured
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import Calibration, Example, Feedback, Parameter, SuiteSpec, TaskSpec
 
-DRAWN = {"fast": [1.0, 1.1, 0.9], "again": [1.05, 0.95, 1.0], "twice": [0.5, 0.5, 0.5], "shaky": [1.0, 9.0, 2.0], "slow": [3.0] * 3, "shaken": [1.0, 9.0, 2.0], "slower": [3.0] * 3}
+DRAWN = {
+    "fast": [1.0, 1.1, 0.9], "again": [1.05, 0.95, 1.0], "twice": [0.5, 0.5, 0.5], "shaky": [1.0, 9.0, 2.0], "slow": [3.0] * 3,
+    "shaken": [1.0, 9.0, 2.0], "slower": [3.0] * 3,
+}
 TIMED = {"timed", "steady", "unsteady"}
 TWICE = {"text": "twice"}
 

@@ -84,9 +84,11 @@ def check_forgeries(plugin: PluginUnderTest) -> Found:
 
     Programs that do what an honest one does, and then walk closures, frames and the garbage collector for whatever holds the score, patch
     builtins and modules, print a score, exit early, bring a judge of their own, return what is no number, or leave a child behind: none
-    may score above the honest one, and no process may be left. They are made from Python functions: of a task whose candidates are
-    something else, or whose score is a time, the check says that it does not apply, and why; there its own forged cases are what is
-    known. Mend: count, time and compare nothing inside of the candidate's process; declare `score_bounds`.
+    may score above the honest one, and no process may be left. Scripts of Python and the shell, C sources and trees of files print a
+    score first and last, write it into files where one may be looked for, end early with exit code 0, plant files beside the honest ones,
+    or leave a child behind. Of a task whose candidates are something else, or whose score is a time, the check says that it does not
+    apply, and why; there its own forged cases are what is known. Mend: count, time and compare nothing inside of the candidate's process;
+    declare `score_bounds`.
     """
     for id_, spec in plugin.ready_tasks.items():
         if spec.sandbox is None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tracebench_core.specs import Parameter, Values
 from tracebench_core.testing.hostile import function_of
+from tracebench_core.testing.source_forgeries import forged_sources, forged_trees, language_of
 
 AFTERWARDS = {
     "closures": """
@@ -128,30 +130,49 @@ BIG = ("1000000000", "-1000000000")
 
 
 def forged_values(parameters: Sequence[Parameter], base: Values, *, metric: str) -> Iterator[tuple[str, bool, Values]]:
-    """Yield every forgery of every parameter that is a Python function: its name, whether the honest result is kept, all values."""
+    """Yield every forgery of every parameter that holds programs: its name, whether the honest result is kept, all values.
+
+    A Python function is forged from within, where whoever calls it is near; scripts, C sources and trees of files claim a score in all the
+    places where one may be looked for.
+    """
     for parameter in parameters:
-        text = base.get(parameter.name)
-        if (
-            parameter.kind != "code"
-            or not isinstance(text, str)
-            or (name := function_of(parameter)) not in _defined(text)
-        ):
-            continue
+        for what, keeps, value in _forged(parameter, base.get(parameter.name), metric=metric):
+            yield f"{parameter.name}: {what}", keeps, base | {parameter.name: value}
+
+
+def _forged(parameter: Parameter, value: Any, *, metric: str) -> Iterator[tuple[str, bool, Any]]:
+    """Yield every forgery of one parameter's value: what it does, whether the honest result is kept, and the value."""
+    if parameter.kind == "files" and isinstance(value, dict):
         for big in BIG:
-            for what, body in AFTERWARDS.items():
-                indented = "\n".join(
-                    f"    {line}" for line in body.format(big=big, metric=metric).strip("\n").splitlines()
-                )
-                forged = FRAME.format(base=text, name=name, big=big, body=indented, returned="result")
-                yield f"{parameter.name}: {what} {big}", True, base | {parameter.name: forged}
-        for verdict in ("True", *BIG):
-            own = [judge for judge in JUDGES if judge not in _defined(text)]
-            brought = "\n".join(f"def {judge}(*args, **kwargs):\n    return {verdict}\n" for judge in own)
-            yield f"{parameter.name}: own judge {verdict}", True, base | {parameter.name: f"{text}\n\n{brought}"}
-        for what, returned in RETURNED.items():
-            value = returned.format(big=BIG[0], metric=metric)
-            forged = FRAME.format(base=text, name=name, big=BIG[0], body="        pass", returned=value)
-            yield f"{parameter.name}: returns {what}", False, base | {parameter.name: forged}
+            for what, tree in forged_trees({p: str(t) for p, t in value.items()}, big=big, metric=metric):
+                yield f"{what} {big}", True, tree
+    elif parameter.kind == "code" and isinstance(value, str):
+        if (name := function_of(parameter)) in _defined(value):
+            yield from _forged_functions(value, name, metric=metric)
+        elif language := language_of(value):
+            for big in BIG:
+                for what, text in forged_sources(value, big=big, metric=metric, language=language):
+                    yield f"{language} {what} {big}", True, text
+
+
+def _forged_functions(text: str, name: str, *, metric: str) -> Iterator[tuple[str, bool, str]]:
+    """Yield every forgery of a Python function: what it does, whether the honest result is kept, and the text."""
+    for big in BIG:
+        for what, body in AFTERWARDS.items():
+            lines = body.format(big=big, metric=metric).strip("\n").splitlines()
+            indented = "\n".join(f"    {line}" for line in lines)
+            yield f"{what} {big}", True, FRAME.format(base=text, name=name, big=big, body=indented, returned="result")
+    own = [judge for judge in JUDGES if judge not in _defined(text)]
+    for verdict in ("True", *BIG):
+        brought = "\n".join(f"def {judge}(*args, **kwargs):\n    return {verdict}\n" for judge in own)
+        yield f"own judge {verdict}", True, f"{text}\n\n{brought}"
+    for what, returned in RETURNED.items():
+        value = returned.format(big=BIG[0], metric=metric)
+        yield (
+            f"returns {what}",
+            False,
+            FRAME.format(base=text, name=name, big=BIG[0], body="        pass", returned=value),
+        )
 
 
 def _defined(text: str) -> set[str]:

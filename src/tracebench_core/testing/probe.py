@@ -107,7 +107,7 @@ def try_forgeries(task_id: str, options: Mapping[str, Any]) -> None:
 def _unforgeable(parameters: Sequence[Parameter]) -> str:
     """Return why no forgery can be made of candidates, by the kinds of their parameters."""
     kinds = ", ".join(f"`{parameter.name}` ({parameter.kind})" for parameter in parameters)
-    return f"does not apply: no parameter holds a Python function to forge with: {kinds}"
+    return f"does not apply: no parameter holds a program in Python, C or shell to forge with: {kinds}"
 
 
 def _scores(bench: Workbench, values: Mapping[str, Any], name: str) -> dict[str, float]:

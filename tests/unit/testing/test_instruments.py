@@ -50,7 +50,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     before = {*sys.modules}
     yield tmp_path
     for name in {*sys.modules} - before:
-        if name.startswith(("tracebench_keptsuite", "printed")):
+        if name.startswith(("tracebench_keptsuite", "printed", "programs")):
             del sys.modules[name]
 
 
@@ -121,7 +121,7 @@ class Task:
     def guide(self, example, output, context): return Feedback(score=float(output))
 
 def prompt(): return Task("text", "Say it.")
-def shell(): return Task("code", "echo 1")
+def shell(): return Task("code", "(display 1)")
 def clock(): return Task("code", "def f():\\n    return 1\\n")
 
 @hookimpl
@@ -148,6 +148,101 @@ def test_where_a_check_does_not_apply_it_says_so_and_why(site: Path) -> None:
         "does not apply: it offers no case"
     }
     assert told["TB314", "others:shell"] == (
-        "does not apply: no parameter holds a Python function to forge with: `it` (code)"
+        "does not apply: no parameter holds a program in Python, C or shell to forge with: `it` (code)"
     )
     assert told["TB314", "others:clock"].startswith("does not apply: its score is a time")
+
+
+PROGRAMS = r"""
+import json, subprocess, sys
+from pathlib import Path
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Example, Feedback, Parameter, TaskSpec
+
+HONEST = {
+    "script": "import sys\nprint('sum:', sum(int(n) for n in sys.argv[1:]))\nprint('score: 3')\n",
+    "shell": "#!/bin/sh\nset -e\necho sum: $(($1 + $2))\necho score: 3\n",
+    "c": '#include <stdio.h>\n#include <stdlib.h>\nint main(int n, char **v) {\n'
+    '    printf("sum: %d\\nscore: 3\\n", atoi(v[1]) + atoi(v[2]));\n    return 0;\n}\n',
+    "tree": {
+        "main.py": "import part\nprint('sum:', part.add())\n",
+        "part.py": "import sys\ndef add():\n    return int(sys.argv[1]) + int(sys.argv[2])\n",
+    },
+}
+
+class Sums:
+    objective = "Add two numbers."
+    splits = {"train": (Example(id="a", input=("1", "2")),)}
+    def __init__(self, kind, believes):
+        self.kind, self.believes = kind, believes
+        initial = HONEST[kind]
+        self.parameters = (Parameter(name="it", initial=initial, kind="files" if kind == "tree" else "code"),)
+    def run(self, values, example, context):
+        folder = Path(context.workdir)
+        files = values["it"] if self.kind == "tree" else {{"script": "main.py", "shell": "main.sh", "c": "main.c"}[self.kind]: values["it"]}
+        for name, text in files.items():
+            (folder / name).write_text(text)
+        command = [sys.executable, "main.py"]
+        if self.kind == "c":
+            subprocess.run(["cc", "-o", "main", "main.c"], cwd=folder, capture_output=True, check=True)
+            command = ["./main"]
+        elif self.kind == "shell":
+            command = ["sh", "main.sh"]
+        done = subprocess.run([*command, *example.input], cwd=folder, capture_output=True, text=True, timeout=60)
+        return done.stdout.splitlines(), {path.name: path.read_text() for path in folder.glob("*.json")}
+    def guide(self, example, output, context):
+        lines, files = output
+        right = 3.0 * ("sum: 3" in lines)
+        if self.believes == "lines":
+            told = [float(line.split()[1]) for line in lines if line.startswith("score:")]
+            return Feedback(score=told[-1] if told else 0.0)
+        if self.believes == "files" and "metrics.json" in files:
+            return Feedback(score=json.loads(files["metrics.json"])["score"])
+        return Feedback(score=right)
+
+def task(kind, believes):
+    return lambda: Sums(kind, believes)
+
+LOADERS = {(k, b): task(k, b) for k in HONEST for b in ("lines", "files", "nothing")}
+globals().update({f"{k}_{b}": loader for (k, b), loader in LOADERS.items()})
+
+@hookimpl
+def tracebench_tasks():
+    chosen = [(k, b) for k, b in LOADERS if CHOSEN in (k, b)]
+    return [TaskSpec(name=f"{k}_{b}", loader=f"programs:{k}_{b}", title=k, licence="MIT", sandbox=()) for k, b in chosen]
+"""
+
+
+@pytest.mark.heavy("kits")
+@pytest.mark.parametrize(
+    ("kind", "lines", "files"),
+    [
+        (
+            "script",
+            "`it: python prints last 1000000000` scores 1e+09",
+            "`it: python writes first 1000000000` scores 1e+09",
+        ),
+        (
+            "shell",
+            "`it: shell prints last 1000000000` scores 1e+09",
+            "`it: shell writes first 1000000000` scores 1e+09",
+        ),
+        ("c", "`it: c prints last 1000000000` scores 1e+09", "`it: c writes first 1000000000` scores 1e+09"),
+        (
+            "tree",
+            "`it: python prints first 1000000000` scores 1e+09",
+            "`it: python writes first 1000000000` scores 1e+09",
+        ),
+    ],
+)
+def test_programs_that_are_no_functions_are_forged_too(site: Path, kind: str, lines: str, files: str) -> None:
+    (site / "programs.py").write_text(f"CHOSEN = {kind!r}\n{PROGRAMS}")
+
+    outcome = checked(site, "programs", "programs", ["TB314"])["TB314"]
+
+    told = {finding.subject: finding.message for finding in outcome.findings}
+    assert told.keys() == {f"programs:{kind}_{believes}" for believes in ("files", "lines", "nothing")}
+    assert lines in told[f"programs:{kind}_lines"]
+    assert files in told[f"programs:{kind}_files"]
+    assert told[f"programs:{kind}_nothing"].endswith("processes of candidates are left behind")
+    assert not outcome.skipped
