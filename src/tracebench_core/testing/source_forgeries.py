@@ -37,7 +37,8 @@ _PYTHON_DOES = {
     "writes first": "_write()",
     "writes last": "import atexit as _atexit\n_atexit.register(_write)",
     "exits early": "_claim()\n_write()\n_os._exit(0)",
-    "child": "if _os.fork() == 0:\n    import time as _time\n    _os.setsid()\n    _os.closerange(0, 64)\n    _time.sleep(600)\n    _os._exit(0)",
+    "child": "if _os.fork() == 0:\n    import time as _time\n    _os.setsid()\n    _os.closerange(0, 64)\n    _time.sleep(600)\n"
+    "    _os._exit(0)",
 }
 _C = """#include <stdio.h>
 #include <stdlib.h>
