@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tracebench_core import evaluate_task, load_config, run
+from tracebench_core.testing.fake_model import FakeModel
 from tracebench_core.testing.fake_openai import FakeOpenAI
 
 QUIET = {"TRACEBENCH_HF_SOURCE": "sample"}
@@ -186,3 +187,16 @@ def test_evaluate_task_names_a_broken_demonstration() -> None:
     feedback = evaluate_task("hf:gsm8k", {"demonstrations": [{"q": 1}]}, eval_kwargs=options)
     assert "`demonstrations` must be a list" in feedback[0].text
     assert feedback[0].status == "invalid"
+
+
+@pytest.mark.parametrize(("words", "judged"), [(["yes", "no"], 0.5), (["yes", "perhaps"], None), (["No."], 0.0)])
+def test_a_judge_is_asked_of_every_repeat(words: list[str], judged: float | None) -> None:
+    said = iter(words)
+
+    def answer(prompt: str, _call: int) -> str:
+        return next(said) if "Answer to judge:" in prompt else "#### 7"
+
+    options = {"judge": True, "num_eval_repeats": len(words), "num_train": 1, "num_validate": 0, "num_test": 0}
+    feedback = evaluate_task("hf:gsm8k", {}, eval_kwargs=options, model=FakeModel(answer))
+
+    assert feedback[0].metrics.get("judge") == judged

@@ -38,7 +38,7 @@ class QAGuide:
         if len(verdicts) > 1:
             metrics["spread"] = pstdev(scores)
         if self._judge:
-            metrics |= self._judged(case, verdicts[0], context)
+            metrics |= self._judged(case, verdicts, context)
         worst = scores.index(min(scores))
         text = self._words(case, verdicts[worst], replies[worst])
         return Feedback(score=math.fsum(scores) / len(scores), text=text, metrics=metrics)
@@ -64,13 +64,18 @@ class QAGuide:
             parts.append(_missing_hop(case, str(reply["evidence"])))
         return "\n".join(part for part in parts if part)
 
-    def _judged(self, case: Case, verdict: Verdict, context: Context) -> dict[str, float]:
-        """Ask a model whether the answer means the gold one; a judge that says neither yes nor no gives no metric."""
+    def _judged(self, case: Case, verdicts: Sequence[Verdict], context: Context) -> dict[str, float]:
+        """Ask a model of each answer whether it means the gold one; where it says neither yes nor no of one, there is no metric."""
+        said = [self._says_yes(case, verdict, context) for verdict in verdicts]
+        known = [float(word) for word in said if word is not None]
+        return {"judge": math.fsum(known) / len(known)} if len(known) == len(said) else {}
+
+    def _says_yes(self, case: Case, verdict: Verdict, context: Context) -> bool | None:
         gold = self._family.gold_reply(case)
         prompt = JUDGE.format(question=case.question, gold=gold, answer=cut(verdict.extracted, REPLY))
         said = context.complete([{"role": "user", "content": prompt}], role="judge", temperature=0)[0].text
         word = re.match(r"\W*(yes|no)\b", said, re.IGNORECASE)
-        return {"judge": float(word[1].lower() == "yes")} if word else {}
+        return word[1].lower() == "yes" if word else None
 
 
 class TokenGuide(QAGuide):
