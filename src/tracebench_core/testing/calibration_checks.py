@@ -83,12 +83,13 @@ def check_forgeries(plugin: PluginUnderTest) -> Found:
     """Believe no forged figure.
 
     Programs that do what an honest one does, and then walk closures, frames and the garbage collector for whatever holds the score, patch
-    builtins and modules, print a score, exit early, bring a judge of their own, return what is no number, or leave a child behind: none
-    may score above the honest one, and no process may be left. Scripts of Python and the shell, C sources and trees of files print a
-    score first and last, write it into files where one may be looked for, end early with exit code 0, plant files beside the honest ones,
-    or leave a child behind. Of a task whose candidates are something else, or whose score is a time, the check says that it does not
-    apply, and why; there its own forged cases are what is known. Mend: count, time and compare nothing inside of the candidate's process;
-    declare `score_bounds`.
+    builtins and modules, print a score, exit early, bring a judge or a score of their own, return what is no number, or leave a child
+    behind: none may score above the honest one, and no process may be left. Scripts of Python and the shell, C sources and trees of files
+    print a score first and last, write it into files where one may be looked for, end early with exit code 0, plant files beside the
+    honest ones, or leave a child behind. A function that does no work and returns what its callers hold as `expected`, `reference` or the
+    like may score no more than the start. Of a task whose candidates are something else, or whose score is a time, the check says that it
+    does not apply, and why; there its own forged cases are what is known. Mend: count, time and compare nothing inside of the candidate's
+    process; declare `score_bounds`.
     """
     for id_, spec in plugin.ready_tasks.items():
         if spec.sandbox is None:
@@ -113,12 +114,19 @@ def check_forgeries(plugin: PluginUnderTest) -> Found:
 def believed(line: Mapping[str, Any], best: float | None) -> str:
     """Return what a forgery got that it may not get; nothing where it is not believed."""
     if "error" in line:
-        return str(line["error"])
+        own = "; a candidate that ends or patches the process which scores it can score what it likes"
+        return f"{line['error']}{own if 'exit code' in line['error'] else ''}"
     if "left" in line:
         return f"{line['left']} processes of candidates are left behind"
     if "candidate" not in line:
         return ""
-    for example, score, honest, spread in line["scores"]:
+    for example, score, plain in line.get("stolen", ()):
+        if plain is not None and score > plain + 1e-9 * max(1.0, abs(plain)):
+            return (
+                f"the answer can be reached: `{line['candidate']}`, which does no work and returns what its callers' frames hold under a "
+                f"name such as `expected`, scores {score:g} on {example}; where it starts is worth {plain:g}"
+            )
+    for example, score, honest, spread in line.get("scores", ()):
         limit = honest + 3 * spread if line["keeps"] else best
         if limit is not None and score > limit + 1e-9 * max(1.0, abs(limit)):
             return (

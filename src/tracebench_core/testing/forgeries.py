@@ -102,6 +102,36 @@ JUDGES = (
     "score_solution", "test", "validate", "verify",
 )  # fmt: skip
 """Names of functions that a candidate may bring along to be judged by; who calls one lets it grade itself."""
+CLAIMED = ("score", "SCORE", "result", "reward", "fitness", "value", "speedup", "accuracy")
+"""Names beside a candidate's function that whoever grades it may read."""
+ORACLES = (
+    "expected",
+    "reference",
+    "references",
+    "gold",
+    "golds",
+    "truth",
+    "ground_truth",
+    "solution",
+    "optimum",
+    "label",
+    "labels",
+)
+"""Names under which whoever calls a candidate may hold what it is to find."""
+THIEF = """{base}
+
+def {name}(*args, **kwargs):
+    import sys
+    frame = sys._getframe(1)
+    while frame is not None:
+        for space in (frame.f_locals, frame.f_globals):
+            for held in ([space[n] for n in {oracles} if n in space], [getattr(v, n, None) for v in [*space.values()] for n in {oracles}]):
+                for each in held:
+                    if each is not None and not callable(each):
+                        return each
+        frame = frame.f_back
+"""
+IDLE = "{base}\n\ndef {name}(*args, **kwargs):\n    return None\n"
 FRAME = """{base}
 
 _honest, _under_way = {name}, []
@@ -140,6 +170,21 @@ def forged_values(parameters: Sequence[Parameter], base: Values, *, metric: str)
             yield f"{parameter.name}: {what}", keeps, base | {parameter.name: value}
 
 
+def thieves(parameters: Sequence[Parameter], base: Values) -> Iterator[tuple[str, Values, Values]]:
+    """Yield for every Python function a program that only returns what its callers hold, and one that does nothing."""
+    for parameter in parameters:
+        text = base.get(parameter.name)
+        if (
+            parameter.kind != "code"
+            or not isinstance(text, str)
+            or (name := function_of(parameter)) not in _defined(text)
+        ):
+            continue
+        steals = THIEF.format(base=text, name=name, oracles=ORACLES)
+        idles = IDLE.format(base=text, name=name)
+        yield f"{parameter.name}: steals", base | {parameter.name: steals}, base | {parameter.name: idles}
+
+
 def _forged(parameter: Parameter, value: Any, *, metric: str) -> Iterator[tuple[str, bool, Any]]:
     """Yield every forgery of one parameter's value: what it does, whether the honest result is kept, and the value."""
     if parameter.kind == "files" and isinstance(value, dict):
@@ -157,15 +202,20 @@ def _forged(parameter: Parameter, value: Any, *, metric: str) -> Iterator[tuple[
 
 def _forged_functions(text: str, name: str, *, metric: str) -> Iterator[tuple[str, bool, str]]:
     """Yield every forgery of a Python function: what it does, whether the honest result is kept, and the text."""
+    own = [judge for judge in JUDGES if judge not in _defined(text)]
+    for verdict in ("True", *BIG):
+        brought = "\n".join(f"def {judge}(*args, **kwargs):\n    return {verdict}\n" for judge in own)
+        yield f"own judge {verdict}", True, f"{text}\n\n{brought}"
+    for big in BIG:
+        claims = "".join(
+            f"{each} = {big}\n" for each in (*CLAIMED, metric) if each.isidentifier() and each not in _defined(text)
+        )
+        yield f"own score {big}", True, f"{text}\n\n{claims}metrics = {{'score': {big}, {metric!r}: {big}}}\n"
     for big in BIG:
         for what, body in AFTERWARDS.items():
             lines = body.format(big=big, metric=metric).strip("\n").splitlines()
             indented = "\n".join(f"    {line}" for line in lines)
             yield f"{what} {big}", True, FRAME.format(base=text, name=name, big=big, body=indented, returned="result")
-    own = [judge for judge in JUDGES if judge not in _defined(text)]
-    for verdict in ("True", *BIG):
-        brought = "\n".join(f"def {judge}(*args, **kwargs):\n    return {verdict}\n" for judge in own)
-        yield f"own judge {verdict}", True, f"{text}\n\n{brought}"
     for what, returned in RETURNED.items():
         value = returned.format(big=BIG[0], metric=metric)
         yield (

@@ -16,9 +16,9 @@ from tracebench_core.builtin.hosting import open_host
 from tracebench_core.engine.evaluation import Workbench, open_workbench
 from tracebench_core.engine.kernel import adopt_orphans
 from tracebench_core.engine.values import breach
-from tracebench_core.specs import Parameter
+from tracebench_core.specs import Parameter, Values
 from tracebench_core.testing.fake_model import FakeModel
-from tracebench_core.testing.forgeries import forged_values
+from tracebench_core.testing.forgeries import forged_values, thieves
 from tracebench_core.testing.hostile import hostile_values
 from tracebench_core.testing.task_checks import shipped_answers
 
@@ -92,6 +92,7 @@ def try_forgeries(task_id: str, options: Mapping[str, Any]) -> None:
         if not forged or not honest[0]:
             _say({"skipped": "no honest candidate is scored here" if forged else _unforgeable(bench.parameters)})
             return
+        _try_thieves(bench, base)
         spread = {id_: abs(score - honest[1].get(id_, score)) for id_, score in honest[0].items()}
         for number, (name, keeps, values) in enumerate(forged):
             if breach(bench.parameters, values):
@@ -102,6 +103,20 @@ def try_forgeries(task_id: str, options: Mapping[str, Any]) -> None:
                 [id_, got, max(h.get(id_, got) for h in honest), spread.get(id_, 0.0)] for id_, got in scores.items()
             ]
             _say({"candidate": name, "keeps": keeps, "scores": told})
+
+
+def _try_thieves(bench: Workbench, base: Values) -> None:
+    """Evaluate programs that return what their callers hold, beside the start and programs that do nothing."""
+    for number, (name, steals, idles) in enumerate(thieves(bench.parameters, base)):
+        if breach(bench.parameters, steals):
+            continue
+        _say({"begins": name})
+        plain = [_scores(bench, bench.complete({}), f"p{number}"), _scores(bench, idles, f"i{number}")]
+        told = [
+            [id_, got, max((scores[id_] for scores in plain if id_ in scores), default=None)]
+            for id_, got in _scores(bench, steals, f"s{number}").items()
+        ]
+        _say({"candidate": name, "stolen": told})
 
 
 def _unforgeable(parameters: Sequence[Parameter]) -> str:

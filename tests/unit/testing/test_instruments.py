@@ -50,7 +50,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     before = {*sys.modules}
     yield tmp_path
     for name in {*sys.modules} - before:
-        if name.startswith(("tracebench_keptsuite", "printed", "programs")):
+        if name.startswith(("tracebench_keptsuite", "printed", "programs", "trusting")):
             del sys.modules[name]
 
 
@@ -246,3 +246,45 @@ def test_programs_that_are_no_functions_are_forged_too(site: Path, kind: str, li
     assert files in told[f"programs:{kind}_files"]
     assert told[f"programs:{kind}_nothing"].endswith("processes of candidates are left behind")
     assert not outcome.skipped
+
+
+TRUSTING = """
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Example, Feedback, Parameter, TaskSpec
+
+class Squares:
+    objective = "Return the square."
+    parameters = (Parameter(name="code", initial="def solve(n):\\n    return n\\n", kind="code"),)
+    splits = {"train": tuple(Example(id=f"t{i}", input=i, reference=i * i) for i in (2, 3))}
+    def run(self, values, example, context):
+        space = {"__builtins__": dict(vars(__import__("builtins")))}
+        exec(values["code"], space)
+        held = {"expected": example.reference} if self.leaks else {}
+        answer = space["solve"](example.input)
+        return answer, space.get("score") if not self.leaks else None
+    def guide(self, example, output, context):
+        answer, told = output
+        return Feedback(score=float(answer == example.reference) if told is None else float(told), text="so")
+
+class Leaks(Squares):
+    leaks = True
+
+class Believes(Squares):
+    leaks = False
+    splits = {"train": (Example(id="a", input=1, reference=1),)}
+
+@hookimpl
+def tracebench_tasks():
+    return [TaskSpec(name=n.lower(), loader=f"trusting:{n}", title=n, licence="MIT", sandbox=()) for n in ("Leaks", "Believes")]
+"""
+
+
+def test_an_answer_within_reach_and_a_score_that_a_candidate_declares_are_found(site: Path) -> None:
+    (site / "trusting.py").write_text(TRUSTING)
+
+    outcome = checked(site, "trusting", "trusting", ["TB314"])["TB314"]
+
+    told = {finding.subject: finding.message for finding in outcome.findings}
+    assert told["trusting:leaks"].startswith("the answer can be reached: `code: steals`")
+    assert "scores 1 on t2; where it starts is worth 0" in told["trusting:leaks"]
+    assert "`code: own score 1000000000` scores 1e+09 on a, 1 is honest" in told["trusting:believes"]
