@@ -98,3 +98,24 @@ def test_of_a_result_that_nothing_vouches_for_neither_side_is_believed(finished:
     assert 99.0 not in scores(run)
     assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
     assert scores(run) == before
+
+
+def test_an_index_that_was_made_anew_vouches_for_no_events_that_no_journal_declared(
+    finished: Path, tmp_path: Path
+) -> None:
+    """The first repair lists the edited events; the second must not take that for a witness."""
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    before = scores(run)
+    cut(run / JOURNAL)
+    (run / "meta/files_index.json").unlink()
+    for result in run.glob("jobs/*/results.json"):
+        result.unlink()
+    forge(run)
+    for _ in range(3):
+        repair_run(run)
+        assert 99.0 not in scores(run)
+    accept_losses(run)
+    repair_run(run)
+    assert 99.0 not in scores(run)
+    assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
+    assert scores(run) == before

@@ -10,7 +10,7 @@ import heapq
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -49,13 +49,16 @@ class IndexedFile(NamedTuple):
 def write_files_index(layout: RunLayout, *, trust: Trust | None = None, is_accepted: bool = False) -> None:
     """List every file of the run, one line each, but for those that `iter_paths` leaves out.
 
-    With `trust`, files that only the index vouches for keep their entry when they changed or went since; and unless a person has accepted
-    it, so does a journal that was cut since.
+    With `trust`, files that only the index vouches for keep their entry when they changed or went since, jobs that no journal declares
+    finished are told, as the index vouches for none of their files; and unless a person has accepted it, a journal that was cut since
+    keeps what was said of it.
     """
     held = [] if trust is None else [*changed_keeps(layout, trust=trust)]
     files.make_dir(layout.meta)
+    undeclared = [] if trust is None else [j.job_id for j in layout.job_folders() if trust.end(j.job_id) is None]
+    entries = _merged(iter_files(layout), held)
     files.write_whole(
-        layout.files_index, _index_lines(_merged(iter_files(layout), held), witness.heads(layout, anew=is_accepted))
+        layout.files_index, _index_lines(entries, witness.heads(layout, anew=is_accepted), undeclared=undeclared)
     )
 
 
@@ -161,14 +164,19 @@ def differences(layout: RunLayout, listed: Iterable[IndexedFile]) -> Mapping[str
     }
 
 
-def _index_lines(entries: Iterable[IndexedFile], journals: Mapping[str, Any]) -> Iterator[bytes]:
+def _index_lines(
+    entries: Iterable[IndexedFile], journals: Mapping[str, Any], *, undeclared: Sequence[str]
+) -> Iterator[bytes]:
     yield b'{\n  "files": [\n'
     separator = ""
     for many in _batches(entries):
         lines = (f'{_ENTRY}{json.dumps(e.path)}, "size": {e.size}, "sha256": "{e.sha256}"}}' for e in many)
         yield (separator + ",\n".join(lines)).encode()
         separator = ",\n"
-    yield b'\n  ],\n  "journals": ' + json.dumps(journals).encode() + b"\n}\n"
+    yield b"\n  ],\n"
+    if undeclared:
+        yield witness.UNDECLARED + json.dumps(undeclared).encode() + b",\n"
+    yield b'  "journals": ' + json.dumps(journals).encode() + b"\n}\n"
 
 
 def _batches(entries: Iterable[IndexedFile]) -> Iterator[list[IndexedFile]]:

@@ -65,6 +65,8 @@ class FilesIndex(TypedDict):
 
     __pydantic_config__ = _CLOSED  # type: ignore[misc]
     files: list[Entry]
+    undeclared: NotRequired[list[str]]
+    """Jobs whose files are listed though no journal declared them finished then: the index vouches for none of these files."""
     journals: NotRequired[dict[str, Head]]
 
 

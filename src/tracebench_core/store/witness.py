@@ -16,6 +16,9 @@ from tracebench_core.store.regular import read_whole
 from tracebench_core.store.seal import Seal, seal_of
 from tracebench_core.store.trust import Trust
 
+UNDECLARED = b'  "undeclared": '
+"""How the line of the index begins that tells the jobs which no journal declared finished."""
+
 
 class Loss(NamedTuple):
     """A journal that is not what it was."""
@@ -87,8 +90,8 @@ def speaks_against(layout: JobLayout, *, trust: Trust) -> bool:
 
 
 def vouches_for_events(layout: JobLayout, *, trust: Trust) -> bool:
-    """Say whether the index knows the events of a job as they lie there."""
-    if layout.job_id in trust.begun_since:
+    """Say whether the index knows the events of a job as they lie there, and was made when a journal declared that job finished."""
+    if layout.job_id in trust.begun_since or layout.job_id in _undeclared(layout.run):
         return False
     return _entries(layout).get(_name(layout, layout.events)) == seal_of(layout.events) is not None
 
@@ -101,6 +104,15 @@ def _entries(layout: JobLayout) -> Mapping[str, Seal]:
         return {entry["path"]: Seal(entry["size"], entry["sha256"]) for entry in entries}
     except (OSError, ValueError, TypeError, KeyError):
         return {}
+
+
+def _undeclared(layout: RunLayout) -> frozenset[str]:
+    """Return the jobs that no journal declared finished when the index was made: it lists their files, and saw nobody vouch for them."""
+    try:
+        lines = [line for line in files.iter_lines(layout.files_index) if line.startswith(UNDECLARED)]
+        return frozenset(job for line in lines for job in json.loads(line.removeprefix(UNDECLARED).rstrip(b",")))
+    except (OSError, ValueError, TypeError):
+        return frozenset()
 
 
 def _name(layout: JobLayout, path: Any) -> str:
