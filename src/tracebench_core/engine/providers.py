@@ -10,7 +10,7 @@ from tracebench_core.contracts import NotMeasured
 from tracebench_core.engine.demand import demand
 from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.ids import did_you_mean
-from tracebench_core.llm.models import PREFIXES, every_model, resolve_models
+from tracebench_core.llm.models import FAMILIES, PREFIXES, every_model, resolve_models
 from tracebench_core.llm.needs import OTHERWISE
 from tracebench_core.llm.variants import llm_configs, name_of
 from tracebench_core.plugins import PluginHost, load_ref
@@ -52,6 +52,10 @@ def served(identities: Iterable[ModelIdentity], host: PluginHost) -> dict[ModelI
     return {i: spec for i in open_ones if (spec := find_provider(host, i.provider)) is not None}
 
 
+OWN_NAMES = frozenset({"openai"}.union(provider for _, provider in FAMILIES))
+"""Providers of models that bear no provider's name; routers' do, their own included."""
+
+
 def refuse_unknown(config: RunConfig, host: PluginHost) -> None:
     """See that every model's provider is one that litellm knows, one that a plugin offers, or a server at an address.
 
@@ -63,6 +67,13 @@ def refuse_unknown(config: RunConfig, host: PluginHost) -> None:
     offered = host.catalog().components["provider"]
     for llm in llm_configs(config).values():
         for role, _, identity in every_model(resolve_models(llm, mode="real", environ=os.environ)):
+            if (
+                identity.provider in OWN_NAMES
+                and identity.base_url is None
+                and identity.model.startswith(f"{identity.provider}/")
+            ):
+                words = f"`{identity.provider}/{identity.model}` (role `{role}`) names its provider twice."
+                raise ConfigError(words, hint=f"model: {identity.model}")
             if identity.provider in PREFIXES or identity.provider in offered or identity.base_url is not None:
                 continue
             near = OTHERWISE.get(identity.provider)

@@ -18,6 +18,7 @@ OF_LENGTH = frozenset(
 NOT_EXTRA = OF_LENGTH | {"model", "messages", "prompt", "input", "stream", "stream_options", "n", "best_of"}
 """What `extra_body` may not hold."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BLANK = re.compile(r"\s/|/\s|[\x00-\x1f\x7f]")
 _KEY_LIKE = re.compile(r"(sk|pk|gsk|xai|ghp|key)_.{16,}|[a-z]{2}_[A-Za-z]{24,}|(?=.*[a-z])(?=.*[0-9])\w{32,}")
 
 
@@ -55,6 +56,17 @@ class ModelConfig(Spec):
     callers' marks away."""
     extra_body: dict[str, JsonValue] = {}
     """Fields that every request carries besides, such as `top_k: 20`."""
+
+    @field_validator("model", "provider")
+    @classmethod
+    def _is_a_name(cls, name: str | None) -> str | None:
+        if name is not None and (
+            not name.strip("/") or name != name.strip() or name.endswith("/") or _BLANK.search(name)
+        ):
+            raise ValueError(
+                "it must be a name, without blanks around it or around a `/`, and something after the last `/`"
+            )
+        return name
 
     @field_validator("base_url")
     @classmethod

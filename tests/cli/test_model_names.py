@@ -1,0 +1,60 @@
+"""A model's name that nobody can have meant is refused before anything runs, with the name that was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tracebench_core.cli.app import app
+
+BLANKS = "without blanks around it"
+REFUSED = [
+    ({"model": ""}, BLANKS),
+    ({"model": " "}, BLANKS),
+    ({"model": "openai/"}, BLANKS),
+    ({"model": "/"}, BLANKS),
+    ({"model": "openai/ gpt-4o"}, BLANKS),
+    ({"model": "openai /gpt-4o"}, BLANKS),
+    ({"model": " openai/gpt-4o"}, BLANKS),
+    ({"model": "gpt-4o\n"}, BLANKS),
+    ({"model": "gpt-4o", "provider": "openai "}, BLANKS),
+    ({"model": "Openai/gpt-4o"}, "Did you mean `openai`?"),
+    ({"model": "gpt-4o", "provider": "OpenAI"}, "Did you mean `openai`?"),
+    ({"model": "antropic/claude"}, "Did you mean `anthropic`?"),
+    ({"model": "/gpt-4o"}, "is no provider that is known"),
+    ({"model": "openai/openai/gpt-4o"}, "names its provider twice"),
+    ({"model": "anthropic/anthropic/claude"}, "names its provider twice"),
+]
+TAKEN = [
+    {"model": "openrouter/openrouter/auto"},
+    {"model": "openai/openai/gpt-oss-20b", "base_url": "http://127.0.0.1:9/v1"},
+    {"model": "groq/openai/gpt-oss-20b"},
+    {"model": "gpt-4o"},
+]
+
+
+def validate(folder: Path, llm: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
+    """Return the exit code and the words of `validate`, an error's included."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "GROQ_API_KEY"):
+        monkeypatch.setenv(name, "sk-0123456789")
+    config = folder / "c.json"
+    config.write_text(json.dumps({"mode": "real", "llm": llm, "tasks": ["internal:numeric_param"]}))
+    done = CliRunner().invoke(app, ["validate", "--config", str(config)])
+    return done.exit_code, f"{done.output} {done.exception or ''}"
+
+
+@pytest.mark.parametrize(("llm", "words"), REFUSED, ids=lambda value: str(value)[:60])
+def test_a_name_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, llm: dict[str, Any], words: str) -> None:
+    code, told = validate(tmp_path, llm, monkeypatch)
+    assert code != 0, told
+    assert words in " ".join(told.split())
+
+
+@pytest.mark.parametrize("llm", TAKEN, ids=lambda value: str(value)[:60])
+def test_a_name_that_looks_odd_and_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, llm: dict[str, Any]) -> None:
+    code, told = validate(tmp_path, llm, monkeypatch)
+    assert code == 0, told
