@@ -98,7 +98,9 @@ def test_what_a_candidate_leaves_behind_never_reaches_the_evaluation(tmp_path: P
     assert evaluate(tmp_path, name="two").score == 0.0
     assert evaluate(tmp_path, {"make.sh": cheat}, name="two").score == 1.0
     assert "guard failed" in evaluate(tmp_path, {"make.sh": "if"}, name="two").text
-    assert "crashed" in evaluate(tmp_path, {"make.sh": "true\n"}, name="two").text  # the judge has nothing to read
+    for nothing in ("true\n", "mkdir out.txt\n", "mkfifo out.txt\n", "ln -s judge.sh out.txt\n"):
+        told = evaluate(tmp_path, {"make.sh": nothing}, name="two")
+        assert (told.status, "`run` left no plain file `out.txt`" in told.text) == ("invalid", True), told.text
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,14 @@ def test_uncommitted_changes_of_what_is_edited_are_refused_unless_a_revision_is_
     assert take_snapshot(repo, None, guarded=("other.py",)).texts["train.py"] == "x = 1\n"
 
 
+def test_uncommitted_changes_of_anything_else_are_told(repo: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (repo / "run.sh").write_text("echo ho\n")
+
+    take_snapshot(repo, None, guarded=("train.py",))
+
+    assert "has uncommitted changes in `run.sh`: what is committed is measured" in caplog.text
+
+
 def test_no_hook_runs_and_nothing_is_left_in_the_repository(repo: Path) -> None:
     marker = repo.parent / "hooked"
     for name in ("post-checkout", "post-index-change", "pre-commit", "fsmonitor-watchman"):

@@ -83,6 +83,9 @@ def measure(
         seconds = ran.seconds
         counted = _counted(running, ran, initial)
         if experiment.evaluate is not None:
+            if missing := [name for name in experiment.run.outputs if name not in ran.outputs]:
+                words = f"`run` left no plain file `{missing[0]}`, which `evaluate` is given"
+                return Measurement("no metric", words, seconds=seconds, tail=last_lines(ran))
             ran = running.run(experiment.evaluate, name="evaluate", given=ran.outputs)
     except _Ended as err:
         return err.measurement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ MOST_FILES = 8000
 MOST_BYTES = 64 << 20
 _SKIPPED = frozenset({".git", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
 _LINK, _MODULE, _PLAIN, _PROGRAM = "120000", "160000", "100644", "100755"
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,9 @@ def _demand_clean(folder: Path, guarded: tuple[str, ...]) -> None:
             f"`{folder}` has uncommitted changes in `{dirty[0]}`, which is edited: commit them, or name a `revision`.",
             hint=f"git -C {folder} status",
         )
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        log.warning("`%s` has uncommitted changes in `%s`%s: what is committed is measured", folder, changed[0], more)
 
 
 def _read_revision(folder: Path, commit: str) -> Snapshot:
