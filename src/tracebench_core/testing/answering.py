@@ -9,9 +9,8 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from tracebench_core.api.kit.answering import Phase, Refusal, turns
 from tracebench_core.errors import BudgetExhausted, ModelError
-from tracebench_core.llm import turns
-from tracebench_core.llm.access import Phase, Refusal
 from tracebench_core.specs import Budget, Completion, Endpoint, Message, Role, Usage, amounts_of
 from tracebench_core.specs.events import LLMCall
 from tracebench_core.testing.answering_http import AnsweringServer

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tracebench_core.api.kit.answering import STATUS, Failure, error_body
 from tracebench_core.errors import BudgetExhausted, ModelError
-from tracebench_core.llm.gateway.errors import STATUS, Failure, error_body
 from tracebench_core.specs import Completion
 from tracebench_core.testing.local_http import JsonHandler, LocalServer
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracebench_core.api.calibrating import calibrate, chosen_tasks
-from tracebench_core.engine.calibration.cases import cases_of
-from tracebench_core.engine.opening import open_task
+from tracebench_core.api.kit.cases import cases_of
+from tracebench_core.api.kit.parts import open_task
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import PluginHost
 from tracebench_core.testing.calibration_checks import FORGED_SECONDS, NO_CODE, believed

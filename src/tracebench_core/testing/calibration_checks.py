@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracebench_core.engine.calibration.cases import cases_of
-from tracebench_core.engine.calibration.measuring import calibrate
-from tracebench_core.engine.opening import open_task
+from tracebench_core.api.kit.cases import calibrate, cases_of
+from tracebench_core.api.kit.parts import open_task
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.specs import Calibration
 from tracebench_core.testing.findings import Finding, Skipped, Warned

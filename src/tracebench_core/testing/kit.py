@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tracebench_core.engine.opening import build_optimizer, build_trainer
-from tracebench_core.engine.settings import resolve_settings
+from tracebench_core.api.kit.parts import build_optimizer, build_trainer, resolve_settings
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import Catalog
 from tracebench_core.specs import TrainerSpec

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tracebench_core.api.evaluating import open_workbench
+from tracebench_core.api.kit.parts import build_optimizer, demand, open_task, resolve_settings
 from tracebench_core.contracts import Context, Environment, Guide, JobLogger, Optimizer, Problem
-from tracebench_core.engine.demand import demand
-from tracebench_core.engine.evaluation import open_workbench
-from tracebench_core.engine.opening import build_optimizer, open_task
-from tracebench_core.engine.settings import resolve_settings
 from tracebench_core.errors import (
     BrokenTaskError,
     MissingRequirementError,

@@ -12,10 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.builtin.hosting import open_host
-from tracebench_core.engine.evaluation import Workbench, open_workbench
-from tracebench_core.engine.kernel import adopt_orphans
-from tracebench_core.engine.values import breach
+from tracebench_core.api.evaluating import Workbench, breach, open_workbench
+from tracebench_core.api.hosting import open_host
+from tracebench_core.api.kit.jobs import adopt_orphans
 from tracebench_core.specs import Parameter, Values
 from tracebench_core.testing.fake_model import FakeModel
 from tracebench_core.testing.forgeries import forged_values, thieves

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.engine.evaluation import open_workbench
-from tracebench_core.engine.opening import open_task
+from tracebench_core.api.evaluating import open_workbench
+from tracebench_core.api.kit.parts import open_task
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import load_ref
 from tracebench_core.specs import ExampleResult, Feedback, Split, TaskSpec, Values

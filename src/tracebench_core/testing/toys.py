@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tracebench_core.builtin.tasks import code_param, numeric
-from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_core.api.kit.tasks import SimpleTask, code_param, numeric
 from tracebench_core.contracts import Context
 from tracebench_core.ids import canonical_json, derive_seed
 from tracebench_core.specs import Example, Feedback, Objective, Parameter, Split, Values

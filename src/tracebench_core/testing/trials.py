@@ -9,23 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.builtin import reflective
-from tracebench_core.builtin.hosting import open_host
+from tracebench_core.api.hosting import open_host
+from tracebench_core.api.kit.jobs import (
+    FINALISTS,
+    EvaluationService,
+    JobConfinement,
+    LazySandbox,
+    Meter,
+    MeteredProblem,
+    Recorder,
+    Scorer,
+    Setup,
+    Shared,
+    build_reflective,
+)
+from tracebench_core.api.kit.parts import SealedTask, build_wrapped
 from tracebench_core.contracts import Optimizer, Problem, Trainer
-from tracebench_core.engine.confining import JobConfinement
-from tracebench_core.engine.context import Shared
-from tracebench_core.engine.doors import LazySandbox
-from tracebench_core.engine.meter import Meter
-from tracebench_core.engine.opening import SealedTask, build_wrapped
-from tracebench_core.engine.problem import MeteredProblem
-from tracebench_core.engine.recorder import Recorder
-from tracebench_core.engine.scoring import Scorer
-from tracebench_core.engine.service import EvaluationService
-from tracebench_core.engine.setup import Setup
 from tracebench_core.errors import BudgetExhausted, TrainingStopped
 from tracebench_core.specs import Budget, BudgetState, Candidate, SandboxConfig, TaskSpec
 from tracebench_core.specs.events import CandidateSeen, EvaluationDone, Event, Scored, StepFinished
-from tracebench_core.store.ranking import FINALISTS
 from tracebench_core.testing.answering import Answer, AnsweringModels
 from tracebench_core.testing.toys import Toy
 
@@ -106,7 +108,7 @@ def run_trial(
     models = AnsweringModels(answer, caps=caps)
     meter = Meter(caps, models=models)
     sandbox = LazySandbox(SandboxConfig(), address=None, preload=())
-    build = optimizer or reflective.build
+    build = optimizer or build_reflective
     spent: str | None = None
     error: BaseException | None = None
     with tempfile.TemporaryDirectory() as folder:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from tracebench_core.api.kit.jobs import FINALISTS, Standings
 from tracebench_core.specs.events import CandidateSeen, Decision, EvaluationDone, Event, ExamplesKnown, Scored
-from tracebench_core.store.history import Standings
-from tracebench_core.store.ranking import FINALISTS
 from tracebench_core.testing.trials import Trial
 
 ROUNDING = 1e-9

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import pytest
 
@@ -13,7 +13,7 @@ from tracebench_core import api
 from tracebench_core.api import checking
 from tracebench_core.errors import TraceBenchError
 
-MODULES = sorted(each.name for each in iter_modules(api.__path__, "tracebench_core.api."))
+MODULES = sorted(each.name for each in walk_packages(api.__path__, "tracebench_core.api."))
 
 
 @pytest.mark.parametrize("name", ["tracebench_core.api", *MODULES])
