@@ -11,6 +11,7 @@ import pytest
 from tests.llm.scripted import Scripted
 from tests.llm.tap import Tap, check_answered
 
+from tracebench_core.forkserver import launch
 from tracebench_core.llm.client import GatewayClient
 from tracebench_core.llm.gateway.ledger import read_ledger
 from tracebench_core.llm.gateway_process import GatewayHandle, start_gateway
@@ -62,6 +63,7 @@ def open_door(tmp_path: Path) -> Iterator[Open]:
                     run_budget=run_budget or Budget(),
                     replay_from=replay_from,
                     environ=environ,
+                    launch=launch,
                 )
             )
             models = resolve_models(config, mode=mode, environ=environ)
