@@ -3,9 +3,9 @@
 A name is imported at its first use. What only some programs need stands in modules of its own, an idea each; the `trace-bench` command is
 written with these modules alone:
 
-* before a run: `hosting` and `catalogue` (what is installed), `configs`, `planning`, `estimates`, `evaluating`, `calibrating`, `checking`
-* a run: `running`, `keyless` (keys and helpers of its process), `control` (runs under way), `live` (one call of each model)
-* afterwards: `records`, `verdicts`, `comparing`, `curves`, `analysis`, `reports`, `recaps`, `regrading`, `replaying`, `mending`
+* before a run: `installed` (plugins and what they offer), `configs`, `planning`, `evaluating`, `calibrating`, `checking`
+* a run: `running`, `keyless` (keys and helpers of its process), `live` (one call of each model)
+* runs that exist: `records`, `rundirs` (steering, mending, repeating), `regrading`, `verdicts`, `judging` (who is better), `analysis`
 * for plugins: `programs` (processes), `interpreters`, `executors`, `sandboxes`, `codec`, and `console` (a plugin's own command)
 """
 

@@ -18,7 +18,7 @@ from tracebench_core.cli.standings import interval_text, probability_text, summa
 from tracebench_core.errors import GateError
 
 if TYPE_CHECKING:
-    from tracebench_core.api.comparing import Comparison
+    from tracebench_core.api.judging.comparing import Comparison
     from tracebench_core.api.records import Run
 
 AxisName = Literal["evaluations", "llm_calls", "tokens", "usd", "seconds"]
@@ -75,8 +75,8 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare trainers over runs: winner, intervals, noise floor, and what is not resolved."""
-    from tracebench_core.api.comparing import compare_runs, is_met, parse_gate
-    from tracebench_core.api.hosting import find_aggregate
+    from tracebench_core.api.installed.hosting import find_aggregate
+    from tracebench_core.api.judging.comparing import compare_runs, is_met, parse_gate
     from tracebench_core.api.records import load_run
 
     shown = chosen(columns, standings.COLUMNS, PAIRS, TASKS)
@@ -106,13 +106,13 @@ def compare(
 
 
 def _print_json(found: Comparison, missed: list[str]) -> None:
-    from tracebench_core.api.comparing import comparison_data
+    from tracebench_core.api.judging.comparing import comparison_data
 
     output.document("comparison", **comparison_data(found), gates_missed=missed)
 
 
 def _print_csv(found: Comparison) -> None:
-    from tracebench_core.api.comparing import STANDING_COLUMNS, standing_rows
+    from tracebench_core.api.judging.comparing import STANDING_COLUMNS, standing_rows
 
     writer = csv.DictWriter(sys.stdout, STANDING_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -120,7 +120,7 @@ def _print_csv(found: Comparison) -> None:
 
 
 def _print(found: Comparison, runs: Sequence[Run], axis: AxisName, *, columns: Sequence[str] | None) -> None:
-    from tracebench_core.api.comparing import remarks, verdict_sentence, what_next
+    from tracebench_core.api.judging.comparing import remarks, verdict_sentence, what_next
 
     if found.baseline is not None:
         _print_changes(found)

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 def ps(*, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
     """List the runs under way: all of yours on this machine, and those in `--runs-dir`."""
-    from tracebench_core.api.control import live_runs
+    from tracebench_core.api.rundirs.control import live_runs
 
     runs = live_runs(Path(runs_dir or "runs"))
     if as_json:
@@ -55,9 +55,9 @@ def watch(name: RunName, *, runs_dir: RunsDir = None, as_json: AsJson = False) -
 
     Ctrl-C ends the watching, not the run.
     """
-    from tracebench_core.api.control import follow_run
-    from tracebench_core.api.hosting import load_ref, open_host
+    from tracebench_core.api.installed.hosting import load_ref, open_host
     from tracebench_core.api.records import load_run
+    from tracebench_core.api.rundirs.control import follow_run
     from tracebench_core.cli.run import reporter_name
 
     run = load_run(find_run(name, runs_dir=runs_dir))
@@ -115,8 +115,8 @@ def logs(
     as_json: AsJson = False,
 ) -> None:
     """Print what a job has printed; with `--json` one object a line."""
-    from tracebench_core.api.control import follow_lines
     from tracebench_core.api.records import JobLayout, holder_of
+    from tracebench_core.api.rundirs.control import follow_lines
     from tracebench_core.errors import UsageError
 
     found = find_job(name, runs_dir=runs_dir)
@@ -142,7 +142,7 @@ def _print_line(text: str, *, as_json: bool) -> None:
 
 
 def _tell(run_dir: Path, request: dict[str, Any], *, as_json: bool) -> dict[str, Any]:
-    from tracebench_core.api.control import tell
+    from tracebench_core.api.rundirs.control import tell
 
     answer = tell(run_dir, request)
     if as_json:
@@ -156,7 +156,7 @@ def _target(name: str, runs_dir: str | None) -> tuple[Path, str | None]:
     Raises:
         UsageError: when there is neither.
     """
-    from tracebench_core.api.control import find_live_job
+    from tracebench_core.api.rundirs.control import find_live_job
     from tracebench_core.errors import UsageError
 
     path = Path(name)
@@ -169,7 +169,7 @@ def _target(name: str, runs_dir: str | None) -> tuple[Path, str | None]:
     try:
         return find_run(name, runs_dir=runs_dir), None
     except UsageError as err:
-        from tracebench_core.api.control import nearest_live_run
+        from tracebench_core.api.rundirs.control import nearest_live_run
 
         near = nearest_live_run(name)
         if near is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tracebench_core.api.console import output
 
 if TYPE_CHECKING:
-    from tracebench_core.api.hosting import PluginHost
+    from tracebench_core.api.installed.hosting import PluginHost
     from tracebench_core.specs import TaskSpec
     from tracebench_core.specs.trainer import Component
 
@@ -19,7 +19,7 @@ _HIDDEN = {"loader", "options", "settings", "name", "preload", "source", "broken
 def task_document(task_id: str, spec: TaskSpec, host: PluginHost) -> dict[str, Any]:
     """Return everything about a task that can be known without opening it."""
     from tracebench_core.api.calibrating import standing
-    from tracebench_core.api.hosting import Catalog
+    from tracebench_core.api.installed.hosting import Catalog
 
     facts = {"id": task_id, **spec.model_dump(mode="json", exclude=_HIDDEN - {"source"})}
     facts["calibrated"] = standing(host, host.id_in_file(task_id) or task_id, spec, {}).words
@@ -32,7 +32,7 @@ def task_document(task_id: str, spec: TaskSpec, host: PluginHost) -> dict[str, A
 
 def component_document(name: str, spec: Component) -> dict[str, Any]:
     """Return everything about a trainer, optimizer, guide or logger that can be known without building it."""
-    from tracebench_core.api.hosting import Catalog
+    from tracebench_core.api.installed.hosting import Catalog
 
     facts = {"id": name, **spec.model_dump(mode="json", exclude=_HIDDEN)}
     return {
@@ -65,7 +65,7 @@ def _settings(ref: str | None, *, owner: str) -> list[dict[str, str]] | None:
     from pydantic_core import PydanticUndefined
 
     from tracebench_core.api.configs import field_docs
-    from tracebench_core.api.hosting import load_ref
+    from tracebench_core.api.installed.hosting import load_ref
 
     model = load_ref(ref, owner=owner)
     docs = field_docs(model)

@@ -15,7 +15,7 @@ from tracebench_core.api.console import output
 from tracebench_core.errors import RunDirError
 
 if TYPE_CHECKING:
-    from tracebench_core.api.control import RunEntry
+    from tracebench_core.api.rundirs.control import RunEntry
 
 OURS = frozenset({"--detach", "--json"})
 LOOK_SECONDS = 0.02
@@ -47,7 +47,7 @@ def run_detached(arguments: Sequence[str], *, runs_dir: Path, as_json: bool) -> 
 
 
 def _wait(process: subprocess.Popen[bytes]) -> RunEntry | None:
-    from tracebench_core.api.control import entries
+    from tracebench_core.api.rundirs.control import entries
 
     while process.poll() is None:
         found = next((entry for entry in entries() if entry.pid == process.pid), None)

@@ -12,7 +12,7 @@ from tracebench_core.api.console import output
 from tracebench_core.api.console.options import AsJson, Overrides, Root
 
 if TYPE_CHECKING:
-    from tracebench_core.api.hosting import PluginHost
+    from tracebench_core.api.installed.hosting import PluginHost
     from tracebench_core.specs import RunConfig
 
 MISSING = 3
@@ -53,7 +53,7 @@ def doctor(
         return
     from tracebench_core.api import diagnose
     from tracebench_core.api.configs import load_config
-    from tracebench_core.api.hosting import open_host
+    from tracebench_core.api.installed.hosting import open_host
 
     settings = load_config(config, overrides=override or ()) if config is not None else None
     host = open_host(root=root, plugins=settings.plugins if settings else None)

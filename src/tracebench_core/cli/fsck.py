@@ -13,7 +13,7 @@ from tracebench_core.api.console.locate import find_run
 from tracebench_core.api.console.options import AsJson, RunsDir
 
 if TYPE_CHECKING:
-    from tracebench_core.api.mending import Finding
+    from tracebench_core.api.rundirs.mending import Finding
 
 INCONSISTENT = 1
 
@@ -37,7 +37,7 @@ def fsck(
 
     What the journal vouches for is never rewritten: where it is damaged, `--repair` moves it to `lost+found/` of the run.
     """
-    from tracebench_core.api.mending import accept_losses, check_run, read_trust, repair_run
+    from tracebench_core.api.rundirs.mending import accept_losses, check_run, read_trust, repair_run
 
     run_dir = find_run(name, runs_dir=runs_dir)
     found = check_run(run_dir)

@@ -76,7 +76,7 @@ def config(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it.")] = Path("bench.yaml"),
 ) -> None:
     """Write a commented config of what is installed; it runs as it is."""
-    from tracebench_core.api.hosting import Catalog, open_host
+    from tracebench_core.api.installed.hosting import Catalog, open_host
 
     catalog = open_host().catalog()
     tasks = [i for i, s in catalog.tasks.items() if i not in catalog.excluded and not Catalog.availability(s)]
@@ -104,7 +104,7 @@ def write_package(kind: PackageKind, name: str, into: Path) -> Path:
     Raises:
         UsageError: the name cannot be one, is taken, or its folder is there.
     """
-    from tracebench_core.api.hosting import core_version, open_host
+    from tracebench_core.api.installed.hosting import core_version, open_host
 
     if not NAME.fullmatch(name):
         raise UsageError(

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracebench_core.api.catalogue import TASK_FIELDS, Row, describe_catalogue, read_catalogue, unavailable
 from tracebench_core.api.console import output
 from tracebench_core.api.console.options import AsJson, Bench, Root, suite_names
+from tracebench_core.api.installed.catalogue import TASK_FIELDS, Row, describe_catalogue, read_catalogue, unavailable
 from tracebench_core.cli.check import check, checks
 from tracebench_core.cli.describing import component_document, print_document, task_document
 
 if TYPE_CHECKING:
-    from tracebench_core.api.hosting import Kind
+    from tracebench_core.api.installed.hosting import Kind
 
 _SETTINGS = {
     "trainer": "params_variants", "optimizer": "optimizer_kwargs", "guide": "guide_kwargs", "logger": "logger_kwargs",
@@ -48,7 +48,7 @@ def list_tasks(
 ) -> None:
     """List task ids, one per line; with an id, show that task."""
     if task is not None:
-        from tracebench_core.api.hosting import open_host
+        from tracebench_core.api.installed.hosting import open_host
 
         host = open_host(root=root)
         _show(task_document(task, host.task(task), host), settings_go_into="eval_kwargs", as_json=as_json)
@@ -74,7 +74,7 @@ def list_trainers(
 ) -> None:
     """List the trainers that can run here, or show one. A line is `id<TAB>available` or `id<TAB>unavailable<TAB>reason`."""
     if trainer is not None or every:
-        from tracebench_core.api.hosting import open_host
+        from tracebench_core.api.installed.hosting import open_host
     if trainer is not None:
         spec = open_host().component("trainer", trainer)
         _show(component_document(spec.name, spec), settings_go_into=_SETTINGS["trainer"], as_json=as_json)
@@ -120,7 +120,7 @@ def _lister(kind: Kind) -> Callable[..., None]:
         as_json: AsJson = False,
     ) -> None:
         if name is not None:
-            from tracebench_core.api.hosting import open_host
+            from tracebench_core.api.installed.hosting import open_host
 
             spec = open_host().component(kind, name)
             _show(component_document(spec.name, spec), settings_go_into=_SETTINGS[kind], as_json=as_json)
@@ -145,7 +145,7 @@ def _show(document: dict[str, Any], *, settings_go_into: str, as_json: bool) -> 
 
 def plugins(context: typer.Context, *, as_json: AsJson = False) -> None:
     """List plugins, broken ones included. Says of each what became of it, and why; exits 1 when one cannot be used."""
-    from tracebench_core.api.hosting import open_host
+    from tracebench_core.api.installed.hosting import open_host
 
     if context.invoked_subcommand is not None:
         return
@@ -178,7 +178,7 @@ def _tasks(suites: list[str], root: Path | None) -> list[Row]:
         by_suite.setdefault(row["id"].partition(":")[0], []).append(row)
     wanted = dict.fromkeys(names.get(suite.strip(), suite.strip()) for suite in suites)
     if missing := next((suite for suite in wanted if suite not in by_suite), None):
-        from tracebench_core.api.hosting import open_host, resolve_task_ids
+        from tracebench_core.api.installed.hosting import open_host, resolve_task_ids
 
         resolve_task_ids(open_host(root=root), f"{missing}:all")  # says why there is none
     return [row for suite in wanted for row in by_suite.get(suite, ())]

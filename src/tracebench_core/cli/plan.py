@@ -14,7 +14,7 @@ from tracebench_core.cli.reading import read_config
 
 if TYPE_CHECKING:
     from tracebench_core.api import Forecast
-    from tracebench_core.api.estimates import Estimate, GroupKey, JobEstimate
+    from tracebench_core.api.judging.estimates import Estimate, GroupKey, JobEstimate
     from tracebench_core.specs import JobSpec, Range
 
 LARGE = 2.0
@@ -80,7 +80,7 @@ def _print_jobs(forecast: Forecast) -> None:
 
 
 def _groups(forecast: Forecast) -> dict[GroupKey, list[JobSpec]]:
-    from tracebench_core.api.estimates import group_of
+    from tracebench_core.api.judging.estimates import group_of
 
     groups: dict[GroupKey, list[JobSpec]] = {}
     for job in forecast.plan.jobs:
@@ -89,7 +89,7 @@ def _groups(forecast: Forecast) -> dict[GroupKey, list[JobSpec]]:
 
 
 def _row(group: GroupKey, jobs: list[JobSpec], forecast: Forecast) -> tuple[str, ...]:
-    from tracebench_core.api.estimates import total_estimate
+    from tracebench_core.api.judging.estimates import total_estimate
     from tracebench_core.specs import AXES
 
     estimates = [forecast.run.jobs[job.job_id] for job in jobs]
@@ -117,7 +117,7 @@ def _range_words(amount: Range | None, *, unit: str = "") -> str:
 
 def _design(forecast: Forecast, task_id: str) -> dict[str, Any]:
     """Return what the seeds of one task can tell: in standard deviations, and in scores where past runs show the spread."""
-    from tracebench_core.api.estimates import group_of, seeds_to_resolve, smallest_difference
+    from tracebench_core.api.judging.estimates import group_of, seeds_to_resolve, smallest_difference
 
     job = next(job for job in forecast.plan.jobs if job.task_id == task_id)
     seeds = len(forecast.plan.config.seeds)
@@ -146,7 +146,7 @@ def _design_words(design: dict[str, Any]) -> str:
 
 
 def _warnings(forecast: Forecast, designs: list[dict[str, Any]]) -> list[str]:
-    from tracebench_core.api.estimates import seeds_to_resolve, too_few_proposals
+    from tracebench_core.api.judging.estimates import seeds_to_resolve, too_few_proposals
 
     found = list(forecast.unknown)
     if forecast.unshared is not None:
@@ -198,6 +198,6 @@ def _job_json(estimate: JobEstimate) -> dict[str, Any]:
 
 
 def _ranges(amounts: Estimate) -> dict[str, Any]:
-    from tracebench_core.api.estimates import AXES
+    from tracebench_core.api.judging.estimates import AXES
 
     return {axis: None if (r := amounts.on(axis)) is None else r.model_dump() for axis in AXES}

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 @group.command("list")
 def list_all(*, as_json: AsJson = False) -> None:
     """List the interpreters that plugins offer, and whether each is ready."""
-    from tracebench_core.api.hosting import open_host
+    from tracebench_core.api.installed.hosting import open_host
     from tracebench_core.api.interpreters import list_pythons
 
     found = list_pythons(open_host())
@@ -39,7 +39,7 @@ def list_all(*, as_json: AsJson = False) -> None:
 @group.command()
 def create(name: Name, *, as_json: AsJson = False) -> None:
     """Build an interpreter with pinned packages, or build it anew."""
-    from tracebench_core.api.hosting import open_host
+    from tracebench_core.api.installed.hosting import open_host
     from tracebench_core.api.interpreters import create_python
 
     built = create_python(name, open_host())

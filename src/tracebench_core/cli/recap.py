@@ -25,7 +25,7 @@ from tracebench_core.api.console.options import (
 from tracebench_core.api.console.tables import chosen
 
 if TYPE_CHECKING:
-    from tracebench_core.api.recaps import Recap, RunRecap, Standing
+    from tracebench_core.api.judging.recaps import Recap, RunRecap, Standing
     from tracebench_core.api.records import Run
     from tracebench_core.specs import JobSpec
 
@@ -64,8 +64,8 @@ def recap(
     Best so far is what the trainer had measured by then. Validation and test are `unknown` where a finalist at the cap was never scored.
     """
     from tracebench_core.api.configs import load_prices
-    from tracebench_core.api.hosting import find_aggregate
-    from tracebench_core.api.recaps import recap_run
+    from tracebench_core.api.installed.hosting import find_aggregate
+    from tracebench_core.api.judging.recaps import recap_run
     from tracebench_core.api.records import load_run
 
     shown = chosen(columns, COLUMNS, BOARD)

@@ -19,7 +19,7 @@ from tracebench_core.errors import UsageError
 from tracebench_core.ids import did_you_mean
 
 if TYPE_CHECKING:
-    from tracebench_core.api.replaying import Difference
+    from tracebench_core.api.rundirs.replaying import Difference
 
 DEMO = Path(__file__).with_name("demo.zip")
 """A recorded run: `docs/how-to/record-and-replay.md` says how it is made."""
@@ -53,7 +53,7 @@ def replay(
 ) -> None:
     """Run a recorded run again, from its recording: no model, no key, no cost. Exits with 4 when it comes out differently."""
     from tracebench_core import api
-    from tracebench_core.api.replaying import differences, replay_of
+    from tracebench_core.api.rundirs.replaying import differences, replay_of
 
     recorded = unpack_demo(Path(runs_dir or DEFAULT_RUNS_DIR), name) if demo else _named(name, runs_dir)
     again = replay_of(recorded, runs_dir=runs_dir, max_workers=max_workers)

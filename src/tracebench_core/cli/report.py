@@ -17,7 +17,7 @@ from tracebench_core.cli.compare import AxisName
 from tracebench_core.errors import MissingRequirementError, OutputError, UsageError
 
 if TYPE_CHECKING:
-    from tracebench_core.api.comparing import Comparison
+    from tracebench_core.api.judging.comparing import Comparison
     from tracebench_core.api.records import Run
 
 FORMATS = (".html", ".md", ".xml", ".csv", ".parquet", ".json")
@@ -76,20 +76,20 @@ def load_runs(names: list[str], runs_dir: str | None) -> list[Run]:
 
 def compared(runs: list[Run], options: dict[str, Any]) -> Comparison:
     """Compare runs as a report does."""
-    from tracebench_core.api.comparing import compare_runs
-    from tracebench_core.api.hosting import find_aggregate
+    from tracebench_core.api.installed.hosting import find_aggregate
+    from tracebench_core.api.judging.comparing import compare_runs
 
     return compare_runs(runs, find=find_aggregate, **options)
 
 
 def _render(suffix: str, runs: list[Run], comparison: Comparison, options: dict[str, Any]) -> bytes:
-    from tracebench_core.api.comparing import STANDING_COLUMNS, comparison_data, standing_rows
-    from tracebench_core.api.reports import render_junit, render_markdown
+    from tracebench_core.api.judging.comparing import STANDING_COLUMNS, comparison_data, standing_rows
+    from tracebench_core.api.judging.reports import render_junit, render_markdown
 
     match suffix:
         case ".html":
             from tracebench_core import api
-            from tracebench_core.api.reports import drawn_views, render_html
+            from tracebench_core.api.judging.reports import drawn_views, render_html
 
             views = [*drawn_views(api.open_host().catalog(), runs)]
             return render_html(runs, comparison, options=options, views=views).encode()

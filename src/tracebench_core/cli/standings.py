@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tracebench_core.api.console import output
 
 if TYPE_CHECKING:
-    from tracebench_core.api.comparing import Comparison, Interval, Summary
+    from tracebench_core.api.judging.comparing import Comparison, Interval, Summary
     from tracebench_core.api.records import Run
 
 SPARK = 32
@@ -32,7 +32,7 @@ def summary_table(found: Comparison, *, columns: Sequence[str] | None = None) ->
 
 def verdict_lines(found: Comparison, run: Run) -> Iterator[str]:
     """Yield the verdict in a sentence, and what would settle what is open; nothing where there is nobody to compare with."""
-    from tracebench_core.api.comparing import verdict_sentence, what_next
+    from tracebench_core.api.judging.comparing import verdict_sentence, what_next
 
     if len(found.summaries) > 1:
         yield verdict_sentence(found)
@@ -41,8 +41,8 @@ def verdict_lines(found: Comparison, run: Run) -> Iterator[str]:
 
 def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
     """Print a run's leaderboard and, on a terminal, a small curve per trainer; nothing for a run without an ended job."""
-    from tracebench_core.api.comparing import ENDED, compare_runs, unequal_use
-    from tracebench_core.api.hosting import find_aggregate
+    from tracebench_core.api.installed.hosting import find_aggregate
+    from tracebench_core.api.judging.comparing import ENDED, compare_runs, unequal_use
     from tracebench_core.api.records import DEMONSTRATOR, is_demonstration
 
     if not any(result.status in ENDED for result in run.results.values()):
@@ -105,7 +105,7 @@ def _overshoot(run: Run) -> list[str]:
 
 
 def _curves(runs: Sequence[Run], found: Comparison) -> None:
-    from tracebench_core.api.curves import band, grid, normalised, read_tracks, scales, sparkline
+    from tracebench_core.api.judging.curves import band, grid, normalised, read_tracks, scales, sparkline
 
     tracks = read_tracks(runs, found.outcomes, "evaluations")
     positions = grid([track.curve for track in tracks], points=SPARK)

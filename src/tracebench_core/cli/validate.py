@@ -11,7 +11,7 @@ from tracebench_core.api.console.options import AsJson, Bench, ConfigFile, Overr
 from tracebench_core.cli.reading import read_config
 
 if TYPE_CHECKING:
-    from tracebench_core.api.hosting import PluginHost
+    from tracebench_core.api.installed.hosting import PluginHost
     from tracebench_core.specs import RunConfig
 
 FAILED = 1
@@ -86,7 +86,7 @@ def _only(host: PluginHost, config: RunConfig, suites: list[str]) -> RunConfig:
     Raises:
         NothingSelectedError: no task is left.
     """
-    from tracebench_core.api.hosting import resolve_task_ids
+    from tracebench_core.api.installed.hosting import resolve_task_ids
     from tracebench_core.errors import NothingSelectedError
 
     wanted = {id_.partition(":")[0] for suite in suites for id_ in resolve_task_ids(host, f"{suite}:all")}

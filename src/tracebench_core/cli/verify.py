@@ -78,7 +78,7 @@ def _verify_run(run_dir: Path, *, head: str | None, as_json: bool) -> None:
 
 
 def _verify_report(file: Path, names: list[str], *, runs_dir: str | None, as_json: bool) -> None:
-    from tracebench_core.api.reports import (
+    from tracebench_core.api.judging.reports import (
         DATA,
         FIRST_METHOD,
         MAIN,
@@ -132,7 +132,7 @@ def _verify_scores(
     file: Path, told: dict[str, Any], expected: dict[str, Any], names: list[str], *, as_json: bool
 ) -> NoReturn:
     """Say of a report that compares in another way than this version whether its scores are the runs', and that no more can be said."""
-    from tracebench_core.api.reports import FIRST_METHOD, METHOD, differing_scores
+    from tracebench_core.api.judging.reports import FIRST_METHOD, METHOD, differing_scores
 
     method, before = told.get("method", FIRST_METHOD), told.get("comparison")
     differing = differing_scores(before, expected)

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.api.hosting import open_host
+from tracebench_core.api.installed.hosting import open_host
 from tracebench_core.plugins import Catalog, Kind, PluginHost, PluginRecord
 from tracebench_core.specs import Component, TaskSpec
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.api.evaluating import Workbench, breach, open_workbench
-from tracebench_core.api.hosting import open_host
+from tracebench_core.api.installed.hosting import open_host
 from tracebench_core.api.kit.jobs import adopt_orphans
 from tracebench_core.specs import Parameter, Values
 from tracebench_core.testing.fake_model import FakeModel

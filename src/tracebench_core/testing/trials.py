@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.api.hosting import open_host
+from tracebench_core.api.installed.hosting import open_host
 from tracebench_core.api.kit.jobs import (
     FINALISTS,
     EvaluationService,

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from tracebench_core.api.kept import Kept, Readings
+from tracebench_core.api.installed.kept import Kept, Readings
 
 if TYPE_CHECKING:
     from tracebench_core.plugins.catalog import Catalog, Kind

@@ -1,0 +1,1 @@
+"""What runs say of their trainers, and what runs to come can say: comparisons, curves, reports, recaps, estimates."""

@@ -1,0 +1,1 @@
+"""What is done with runs that exist: steering those under way, checking and mending, repeating from a recording."""
