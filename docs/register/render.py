@@ -24,6 +24,7 @@ KINDS = (
     "provider",
     "view",
     "command",
+    "attack",
     "hook",
 )
 HEAD = """# Register of plugins

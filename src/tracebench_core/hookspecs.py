@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # annotations only: a plugin imports the specs that it uses
 
     from tracebench_core.specs import (
         AggregateSpec,
+        AttackSpec,
         EnvironmentSpec,
         Exclusion,
         ExecutorSpec,
@@ -135,6 +136,11 @@ def tracebench_views() -> Iterable[ViewSpec]:
 @hookspec
 def tracebench_pythons() -> Iterable[PythonSpec]:
     """Return the interpreters this plugin's libraries need. Collected once per process."""
+
+
+@hookspec
+def tracebench_attacks() -> Iterable[AttackSpec]:
+    """Return attacks on tasks of any suite, for `trace-bench attack`. Collected once per process."""
 
 
 @hookspec

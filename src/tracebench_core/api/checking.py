@@ -19,6 +19,7 @@ __all__ = [
     "Skipped",
     "attack_tasks",
     "attacked_versions",
+    "attackers_versions",
     "check_plugin",
     "checks",
 ]
@@ -116,6 +117,11 @@ class Attacked(Protocol):
         ...
 
     @property
+    def by(self) -> Mapping[str, int]:
+        """How many of them each set of attacks has tried, by its name; `cases` are those of the tasks' authors."""
+        ...
+
+    @property
     def believed(self) -> Sequence[str]:
         """Those that did, in words."""
         ...
@@ -161,4 +167,10 @@ def attack_tasks(host: PluginHost, names: Sequence[str], *, root: Path | None = 
 def attacked_versions(host: PluginHost, task_ids: Sequence[str]) -> dict[str, str]:
     """Return the versions of the distributions that tasks are of, by name; of a task in a file there is none."""
     found: dict[str, str] = load_ref("tracebench_core.testing.attacking:attacked_versions", owner=OWNER)(host, task_ids)
+    return found
+
+
+def attackers_versions(host: PluginHost) -> dict[str, str]:
+    """Return the versions of the distributions whose sets of attacks are tried, by name."""
+    found: dict[str, str] = load_ref("tracebench_core.testing.attacking:attackers_versions", owner=OWNER)(host)
     return found

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import ExecutorSpec, LoggerSpec, OptimizerSpec, ReporterSpec, Requirement, TrainerSpec
+from tracebench_core.specs import (
+    AttackSpec,
+    ExecutorSpec,
+    LoggerSpec,
+    OptimizerSpec,
+    ReporterSpec,
+    Requirement,
+    TrainerSpec,
+)
 
 
 @hookimpl
@@ -118,4 +126,16 @@ def tracebench_reporters() -> list[ReporterSpec]:
             name="plain", title="One line per change", loader="tracebench_core.builtin.reporters:PlainReporter"
         ),
         ReporterSpec(name="json", title="JSON Lines", loader="tracebench_core.builtin.reporters:JsonReporter"),
+    ]
+
+
+@hookimpl
+def tracebench_attacks() -> list[AttackSpec]:
+    """What programs do to a score that is taken beside them."""
+    return [
+        AttackSpec(
+            name="forgeries",
+            title="Closures, frames, builtins, modules, early exits, odd values and a judge of their own",
+            loader="tracebench_core.testing.forgeries:forgeries",
+        )
     ]

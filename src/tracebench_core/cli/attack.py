@@ -1,4 +1,4 @@
-"""`attack`: try forgeries on the tasks of a suite, and say how many they withstood."""
+"""`attack`: try the attacks that plugins offer on the tasks of a suite, and say how many they withstood."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def attack(
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try forged candidates on tasks that run code: the kit's, and the cases that their authors know. Exits 1 when one is believed."""
+    """Try forged candidates on tasks that run code: those of plugins, and those of the tasks' authors. Exits 1 when one is believed."""
     from tracebench_core.api import open_host
-    from tracebench_core.api.checking import attack_tasks, attacked_versions
+    from tracebench_core.api.checking import attack_tasks, attacked_versions, attackers_versions
 
     found = []
     host = open_host(root=root)
@@ -33,7 +33,9 @@ def attack(
         found.append(attacked)
         if as_json:
             continue
-        output.line(output.safe(f"{attacked.task}  withstood {attacked.withstood} forgeries"))
+        by = ", ".join(f"{number} of {name}" for name, number in attacked.by.items())
+        told = f"{attacked.task}  withstood {attacked.withstood} forgeries"
+        output.line(output.safe(f"{told} ({by})" if by else told))
         for words in attacked.believed:
             output.line(output.safe(f"    FAIL  {words}"))
         if attacked.skipped:
@@ -41,11 +43,18 @@ def attack(
     total, fell = sum(one.withstood for one in found), sum(len(one.believed) for one in found)
     if as_json:
         tasks = [
-            {"task": one.task, "withstood": one.withstood, "believed": one.believed, "skipped": one.skipped}
+            {
+                "task": one.task,
+                "withstood": one.withstood,
+                "by": one.by,
+                "believed": one.believed,
+                "skipped": one.skipped,
+            }
             for one in found
         ]
         of = attacked_versions(host, [one.task for one in found])
-        output.document("attack", withstood=total, believed=fell, distributions=of, tasks=tasks)
+        tools = attackers_versions(host)
+        output.document("attack", withstood=total, believed=fell, distributions=of, attackers=tools, tasks=tasks)
     else:
         output.note(f"withstood {total} forgeries, believed {fell}")
     if fell:

@@ -12,7 +12,7 @@ from tracebench_core.specs import Component, Exclusion, SuiteSpec, TaskSpec, Tra
 
 Kind = Literal[
     "trainer", "optimizer", "guide", "executor", "logger", "reporter",
-    "environment", "provider", "stub_format", "aggregate", "view", "python",
+    "environment", "provider", "stub_format", "aggregate", "view", "python", "attack",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """What a plugin offers by name: hook `tracebench_<kind>s`."""

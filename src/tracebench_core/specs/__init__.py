@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tracebench_core.specs.order import ExecutorSetting, JobOrder, Sealed, SharedLimits
     from tracebench_core.specs.parts import (
         AggregateSpec,
+        AttackSpec,
         EnvironmentSpec,
         ProviderSpec,
         StubFormatSpec,
@@ -95,6 +96,7 @@ __all__ = [
     "OF_CALLS",
     "PUBLIC",
     "AggregateSpec",
+    "AttackSpec",
     "Axis",
     "Bounds",
     "Budget",
@@ -207,7 +209,7 @@ __getattr__ = imported_on_use(
         ),
         ".salts": "PUBLIC Salts",
         ".sandbox": "Limits Outcome OutcomeStatus",
-        ".parts": "AggregateSpec EnvironmentSpec ProviderSpec StubFormatSpec ViewSpec",
+        ".parts": "AggregateSpec AttackSpec EnvironmentSpec ProviderSpec StubFormatSpec ViewSpec",
         ".task": "Example Objective Parameter Requirement Resources SuiteSpec TaskSizes TaskSpec TaskVersion",
         ".trainer": "Component CostEstimate Exclusion ExecutorSpec GuideSpec LoggerSpec "
         "OptimizerSpec PythonSpec Range ReporterSpec Source TaskShape TrainerSpec",

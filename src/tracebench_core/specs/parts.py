@@ -1,4 +1,4 @@
-"""What else a plugin may offer: environments, model providers, stub answers, aggregates, views."""
+"""What else a plugin may offer: environments, model providers, stub answers, aggregates, views, attacks."""
 
 from __future__ import annotations
 
@@ -67,3 +67,11 @@ class ViewSpec(Component):
     kind: Literal["columns", "chart", "picture", "page"]
     suites: tuple[str, ...] = ()
     """Whose jobs it is for; empty for all."""
+
+
+class AttackSpec(Component):
+    """A set of attacks on tasks that run code of candidates. The loader names `(target: Target) -> Iterator[Forgery | str]`.
+
+    `trace-bench attack` asks it for one forgery after another, each once the one before was evaluated; a `str` says what could not be
+    tried and why. `Target` and `Forgery` are in `tracebench_core.testing.attacks`.
+    """

@@ -14,6 +14,8 @@ from tracebench_core.testing.findings import Finding, Skipped, Warned
 from tracebench_core.testing.plugin import PluginUnderTest, ask_process
 
 FORGED_SECONDS = 300.0
+FORGERIES = "forgeries"
+"""The kit's own set of attacks."""
 NO_CODE = "does not apply: it runs no code of candidates"
 Found = Iterator[Finding | Skipped | Warned]
 
@@ -99,7 +101,7 @@ def check_forgeries(plugin: PluginUnderTest) -> Found:
             continue
         cases = _cases(plugin, id_)
         gold = [] if isinstance(cases, str) else [c.expected for c in cases if c.kind == "gold" and not c.metric]
-        told = ask_process(["forge", id_, json.dumps(plugin.options_of(id_))], seconds=FORGED_SECONDS)
+        told = ask_process(["forge", id_, json.dumps(plugin.options_of(id_)), FORGERIES], seconds=FORGED_SECONDS)
         if len(told) == 1 and "skipped" in told[0]:
             yield Skipped("TB314", told[0]["skipped"], id_)
             continue
@@ -119,18 +121,13 @@ def believed(line: Mapping[str, Any], best: float | None) -> str:
         return f"{line['left']} processes of candidates are left behind"
     if "candidate" not in line:
         return ""
-    for example, score, plain in line.get("stolen", ()):
-        if plain is not None and score > plain + 1e-9 * max(1.0, abs(plain)):
-            return (
-                f"the answer can be reached: `{line['candidate']}`, which does no work and returns what its callers' frames hold under a "
-                f"name such as `expected`, scores {score:g} on {example}; where it starts is worth {plain:g}"
-            )
-    for example, score, honest, spread in line.get("scores", ()):
-        limit = honest + 3 * spread if line["keeps"] else best
+    if line["gained"]:
+        return f"`{line['candidate']}` gains: {line['gained']}"
+    for example, score, honest, spread in line["scores"]:
+        limit = best if honest is None else honest + 3 * spread
         if limit is not None and score > limit + 1e-9 * max(1.0, abs(limit)):
-            return (
-                f"a forged figure is believed: `{line['candidate']}` scores {score:g} on {example}, {limit:g} is honest"
-            )
+            means = line["means"] or "a forged figure is believed"
+            return f"{means}: `{line['candidate']}` scores {score:g} on {example}, {limit:g} is honest"
     return ""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tracebench_core.specs import Parameter, Values
+from tracebench_core.testing.attacks import Forgery, Target
 from tracebench_core.testing.hostile import function_of
 from tracebench_core.testing.source_forgeries import forged_sources, forged_trees, language_of
 
@@ -157,6 +158,21 @@ def {name}(*args, **kwargs):
     return {returned}
 """
 BIG = ("1000000000", "-1000000000")
+
+
+REACHED = "the answer can be reached by what does no work and returns what its callers' frames hold under a name such as `expected`"
+
+
+def forgeries(target: Target) -> Iterator[Forgery | str]:
+    """Yield all of the kit's forgeries of a task's parameters."""
+    forged = [*forged_values(target.parameters, target.honest, metric=target.metric)]
+    if not forged:
+        kinds = ", ".join(f"`{parameter.name}` ({parameter.kind})" for parameter in target.parameters)
+        yield f"does not apply: no parameter holds a program in Python, C or shell to forge with: {kinds}"
+    for name, steals, idles in thieves(target.parameters, target.honest):
+        yield Forgery(name, steals, no_more_than=idles, means=REACHED)
+    for name, keeps, values in forged:
+        yield Forgery(name, values, no_more_than=target.honest if keeps else None)
 
 
 def forged_values(parameters: Sequence[Parameter], base: Values, *, metric: str) -> Iterator[tuple[str, bool, Values]]:

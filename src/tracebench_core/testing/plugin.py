@@ -88,7 +88,7 @@ def ask_process(arguments: list[str], *, seconds: float, only: str | None = None
         )
     except subprocess.TimeoutExpired as err:
         text = err.stdout.decode(errors="replace") if isinstance(err.stdout, bytes) else err.stdout or ""
-        return [*_objects(text), {"error": f"it was still at it after {seconds:g} s"}]
+        return [*_objects(text), {"error": f"it was still at it after {seconds:g} s", "cut_off": True}]
     found = [*_objects(done.stdout)]
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or [""])[-1]

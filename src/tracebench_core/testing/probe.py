@@ -7,19 +7,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.api.evaluating import Workbench, breach, open_workbench
+from tracebench_core.api.evaluating import breach, open_workbench
 from tracebench_core.api.installed.hosting import open_host
 from tracebench_core.api.kit.jobs import adopt_orphans
-from tracebench_core.specs import Parameter, Values
 from tracebench_core.testing.fake_model import FakeModel
-from tracebench_core.testing.forgeries import forged_values, thieves
+from tracebench_core.testing.forging import SEVERAL, try_forgeries
 from tracebench_core.testing.hostile import hostile_values
-from tracebench_core.testing.task_checks import shipped_answers
 
 HEAVY = (
     "torch", "tensorflow", "jax", "numpy", "pandas", "scipy", "sklearn", "matplotlib", "transformers", "datasets", "litellm", "openai",
@@ -30,8 +28,6 @@ FREE_TO_READ = ("HOME", "PATH", "XDG_", "TRACEBENCH_", "TRACE_BENCH_", "PYTHON",
 PLACES = ("_HOME", "_ROOT", "_DIR", "_PATH")
 """Variables that say where things lie."""
 CHILD_SECONDS = 5.0
-SEVERAL = 3
-"""Examples that a candidate meets in a probe."""
 
 
 def main(arguments: list[str]) -> None:
@@ -44,7 +40,7 @@ def main(arguments: list[str]) -> None:
         try_hostile(name, options)
     elif what == "forge":
         adopt_orphans()
-        try_forgeries(name, options)
+        try_forgeries(name, options, rest[1], say=_say)
         if left := _children():
             _say({"left": left})
     else:
@@ -79,54 +75,6 @@ def try_hostile(task_id: str, options: Mapping[str, Any]) -> None:
             result = next(iter(bench.evaluate(values, split="train", name=f"h{number}")))
             feedback = result.feedback
             _say({"candidate": name, "status": feedback.status, "score": feedback.score, "text": len(feedback.text)})
-
-
-def try_forgeries(task_id: str, options: Mapping[str, Any]) -> None:
-    """Evaluate forgeries beside the honest program that they are made from, and write what came of each as it comes."""
-    host = open_host()
-    with open_workbench(host, task_id, eval_kwargs=options, models=FakeModel("")) as bench:
-        base = bench.complete((shipped_answers(bench.spec, options) or [{}])[-1])
-        forged = [*forged_values(bench.parameters, base, metric=bench.spec.metric)]
-        honest = [_scores(bench, base, name) for name in ("a", "b")]
-        if not forged or not honest[0]:
-            _say({"skipped": "no honest candidate is scored here" if forged else _unforgeable(bench.parameters)})
-            return
-        _try_thieves(bench, base)
-        spread = {id_: abs(score - honest[1].get(id_, score)) for id_, score in honest[0].items()}
-        for number, (name, keeps, values) in enumerate(forged):
-            if breach(bench.parameters, values):
-                continue
-            _say({"begins": name})
-            scores = _scores(bench, values, f"f{number}")
-            told = [
-                [id_, got, max(h.get(id_, got) for h in honest), spread.get(id_, 0.0)] for id_, got in scores.items()
-            ]
-            _say({"candidate": name, "keeps": keeps, "scores": told})
-
-
-def _try_thieves(bench: Workbench, base: Values) -> None:
-    """Evaluate programs that return what their callers hold, beside the start and programs that do nothing."""
-    for number, (name, steals, idles) in enumerate(thieves(bench.parameters, base)):
-        if breach(bench.parameters, steals):
-            continue
-        _say({"begins": name})
-        plain = [_scores(bench, bench.complete({}), f"p{number}"), _scores(bench, idles, f"i{number}")]
-        told = [
-            [id_, got, max((scores[id_] for scores in plain if id_ in scores), default=None)]
-            for id_, got in _scores(bench, steals, f"s{number}").items()
-        ]
-        _say({"candidate": name, "stolen": told})
-
-
-def _unforgeable(parameters: Sequence[Parameter]) -> str:
-    """Return why no forgery can be made of candidates, by the kinds of their parameters."""
-    kinds = ", ".join(f"`{parameter.name}` ({parameter.kind})" for parameter in parameters)
-    return f"does not apply: no parameter holds a program in Python, C or shell to forge with: {kinds}"
-
-
-def _scores(bench: Workbench, values: Mapping[str, Any], name: str) -> dict[str, float]:
-    results = bench.evaluate(values, split="train", name=name, most=SEVERAL)
-    return {r.example: r.feedback.score for r in results if r.feedback.status == "ok"}
 
 
 def _children() -> int:

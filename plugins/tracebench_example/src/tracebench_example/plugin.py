@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import Bounds, LoggerSpec, SuiteSpec, TaskSpec, TrainerSpec
+from tracebench_core.specs import AttackSpec, Bounds, LoggerSpec, SuiteSpec, TaskSpec, TrainerSpec
 
 
 @hookimpl
@@ -55,5 +55,17 @@ def tracebench_loggers() -> list[LoggerSpec]:
             name="StepsCsv",
             title="One line per step in the job's steps.csv",
             loader="tracebench_example.steps_csv:StepsCsv",
+        )
+    ]
+
+
+@hookimpl
+def tracebench_attacks() -> list[AttackSpec]:
+    """List the sets of attacks, which `trace-bench attack` tries on the tasks of any suite."""
+    return [
+        AttackSpec(
+            name="idle",
+            title="Answers that take no work",
+            loader="tracebench_example.idle:forgeries",
         )
     ]

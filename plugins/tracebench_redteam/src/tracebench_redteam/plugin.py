@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import Bounds, SuiteSpec, TaskSpec
+from tracebench_core.specs import AttackSpec, Bounds, SuiteSpec, TaskSpec
 from tracebench_redteam.task import offered
 
 
@@ -33,4 +33,16 @@ def tracebench_tasks() -> list[TaskSpec]:
             sandbox=(),
         )
         for name, (place, kind) in offered().items()
+    ]
+
+
+@hookimpl
+def tracebench_attacks() -> list[AttackSpec]:
+    """Offer the attacks on candidates for the tasks of any suite."""
+    return [
+        AttackSpec(
+            name="redteam",
+            title="Lies, the truth looked up, files, sockets, servers and processes in reach, and what is left behind",
+            loader="tracebench_redteam.elsewhere:forgeries",
+        )
     ]
