@@ -285,6 +285,6 @@ def test_an_answer_within_reach_and_a_score_that_a_candidate_declares_are_found(
     outcome = checked(site, "trusting", "trusting", ["TB314"])["TB314"]
 
     told = {finding.subject: finding.message for finding in outcome.findings}
-    assert told["trusting:leaks"].startswith("the answer can be reached: `code: steals`")
+    assert told["trusting:leaks"].startswith("the answer can be reached by what does no work")
     assert "scores 1 on t2, 0 is honest" in told["trusting:leaks"]
     assert "`code: own score 1000000000` scores 1e+09 on a, 1 is honest" in told["trusting:believes"]
