@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,10 @@ class Finding:
     forbids: bool
 
     def __str__(self) -> str:
-        each = "; ".join(f"{_short(value)} in {', '.join(runs)}" for value, runs in self.values.items())
+        words = _told_apart([*self.values])
+        each = "; ".join(
+            f"{_short(word)} in {', '.join(runs)}" for word, runs in zip(words, self.values.values(), strict=True)
+        )
         return f"{self.field} {'differ' if self.field in PLURAL else 'differs'}: {each}"
 
 
@@ -155,6 +159,25 @@ def _by_value(pairs: Any) -> dict[str, tuple[str, ...]]:
     for run_id, value in pairs:
         values[canonical_json(value).decode()].append(run_id)
     return {value: tuple(runs) for value, runs in values.items()}
+
+
+def _told_apart(values: Sequence[str]) -> list[str]:
+    """Return values, given as JSON, in words; of objects only the entries that not all of them have."""
+    each = [dict(_entries(json.loads(value))) for value in values]
+    shared = set.intersection(*({*entries.items()} for entries in each)) if each else set()
+    told = [{name: value for name, value in entries.items() if (name, value) not in shared} for entries in each]
+    return [", ".join(f"{name} {value}".strip() for name, value in entries.items()) or "none" for entries in told]
+
+
+def _entries(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield an object's entries, those of its objects by their names one after another, or anything else as one entry."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _entries(inner, f"{name} {key}".strip())
+    elif isinstance(value, list):
+        yield name, ", ".join(one if isinstance(one, str) else canonical_json(one).decode() for one in value)
+    else:
+        yield name, value if isinstance(value, str) else canonical_json(value).decode()
 
 
 def _short(value: str, most: int = 80) -> str:

@@ -47,7 +47,9 @@ def validate_config(
     named |= {("logger", j.logger) for j in plan.jobs}
     for kind, name in sorted((k, n) for k, n in named if n is not None):
         yield _resolves(host, kind, name)
-    yield Check("OK", "matrix", f"{len(plan.jobs)} jobs expanded deterministically")
+    yield Check(
+        "OK", "matrix", f"{len(plan.jobs)} {'job' if len(plan.jobs) == 1 else 'jobs'} expanded deterministically"
+    )
     for job in plan.jobs:
         yield Check("OK", f"job {job.job_id}", f"{job.task_id} x {job.trainer_id} (seed={job.seed})")
 

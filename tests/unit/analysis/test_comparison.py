@@ -12,6 +12,7 @@ from tests.unit.analysis.runs import make_run
 from tracebench_core.analysis.comparison import compare_runs
 from tracebench_core.analysis.document import comparison_data
 from tracebench_core.analysis.gates import is_met, parse_gate
+from tracebench_core.analysis.pooling import Finding
 from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
 from tracebench_core.analysis.settling import settling
 from tracebench_core.errors import UsageError
@@ -175,6 +176,20 @@ def test_different_models_are_different_entrants(tmp_path: Path) -> None:
 
     assert {s.standing.entrant for s in found.summaries} == {"A (small)", "A (large)"}
     assert any(remark.startswith("Model differs") for remark in remarks(found))
+
+
+def test_what_runs_differ_in_is_told_in_words_and_without_what_they_share() -> None:
+    versions = {'{"core":"0.1.0","python":"3.11.7"}': ("one",), '{"core":"0.2.0","python":"3.11.7"}': ("other",)}
+    prices = {'{"lab/a":{"prompt":0.5}}': ("one",), "{}": ("other",)}
+
+    assert (
+        str(Finding("versions", versions, forbids=False)) == "versions differ: core 0.1.0 in one; core 0.2.0 in other"
+    )
+    assert str(Finding("prices", prices, forbids=False)) == "prices differ: lab/a prompt 0.5 in one; none in other"
+    assert (
+        str(Finding("`salt`", {'"a"': ("one",), '"b"': ("other",)}, forbids=True))
+        == "`salt` differs: a in one; b in other"
+    )
 
 
 def test_seeds_of_two_runs_are_pooled_and_repeated_jobs_count_once(tmp_path: Path) -> None:
