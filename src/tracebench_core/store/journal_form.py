@@ -42,6 +42,12 @@ def is_sound(line: bytes) -> bool:
     return end.startswith(_SUM) and end == _SUM + sum_of(plain).encode() + b'"}'
 
 
+def is_cut(line: bytes, number: int) -> bool:
+    """Say whether a line that is not sound can be the beginning of the one with this number, which a crash cut short."""
+    begins = f'{{"n":{number},'.encode()
+    return not line.endswith(b'"}') and (line.startswith(begins) or begins.startswith(line))
+
+
 def sum_of(plain: bytes) -> str:
     """Return the sum of a line, of which `plain` is what stands before it."""
     return digest_before_sum(plain)[:_SUM_DIGITS]

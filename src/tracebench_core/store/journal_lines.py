@@ -17,6 +17,7 @@ from tracebench_core.store.journal_form import (
     digest_before_sum,
     digest_of,
     has_sum,
+    is_cut,
     is_keyed_by,
     is_sound,
     number_of,
@@ -76,6 +77,8 @@ class JournalReader:
         self._expected: int | None = None
         self._seen: set[int] = set()
         self._unsound = 0
+        self._cut = 0
+        """Of these, lines that begin as the next one would."""
         self._garbled = 0
         self._is_of_older: bool | None = None
 
@@ -139,15 +142,17 @@ class JournalReader:
                 self.damage += 1  # a crash tears the end off
                 return
             self._unsound += 1
+            self._cut += self._expected is not None and is_cut(line, self._expected)
             self._garbled += record is None
             return
         wanted = self._expected if self._expected is not None else number if self._is_of_older else 0
-        if number == wanted:
-            self.torn += self._unsound == 1 and self._expected is not None
-            self.damage += self._unsound if self._unsound > 1 and self._expected is not None else 0
-        else:
-            self.damage += 1
         prev = prev_of(line)
+        if number != wanted:
+            self.damage += 1
+        elif self._expected is not None:
+            took_nothing = self._unsound == 1 or prev == self.head
+            self.torn += self._unsound if took_nothing else 0
+            self.damage += 0 if took_nothing else self._unsound
         if prev is not None and record.get("kind") == "chained":
             self._check_key()
             self._begin(str(record.get("key")))
@@ -155,7 +160,7 @@ class JournalReader:
         if self.is_broken:
             return
         self._expected = max(number, wanted - 1) + 1
-        self._unsound = 0
+        self._unsound = self._cut = 0
         if number not in self._seen:
             self._seen.add(number)
             yield record
@@ -167,7 +172,7 @@ class JournalReader:
             return
         if not self._unsound:
             return
-        if is_torn and self._unsound == 1:
-            self.torn += 1
+        if (is_torn and self._unsound == 1) or (self.is_chained and self._cut == self._unsound):
+            self.torn += self._unsound
         else:
             self.damage += self._unsound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,6 +13,7 @@ from tracebench_core.store import files
 from tracebench_core.store.journal_form import (
     START,
     digest_of,
+    is_cut,
     is_keyed_by,
     is_sound,
     number_of,
@@ -124,16 +126,21 @@ def _tell_missing(kept: Sequence[_Line], changed: set[int], found: Sifted) -> No
 
 
 def _tell_unsound(lines: files.Lines, sound: Sequence[_Line], true: Sequence[_Line], found: Sifted) -> None:
-    """Part lines that a crash tore from those that were changed: a torn one took nothing from the chain around it."""
+    """Part lines that a crash tore from those that were changed: torn ones took nothing from the chain around them."""
     places = {line.place for line in sound}
-    by_place = {line.place: line for line in true}
+    of_true = [line.place for line in true]
     for place, raw in enumerate(lines.lines):
         if place in places:
             continue
-        before, after = by_place.get(place - 1), by_place.get(place + 1)
+        following = bisect(of_true, place)
+        before = true[following - 1] if following else None
+        after = true[following] if following < len(true) else None
         is_last = place == len(lines.lines) - 1
-        fits = before is not None and after is not None and after.prev == before.digest
-        if not raw.endswith(_WHOLE) and (fits or (is_last and lines.torn)):
+        if before is not None and after is not None:
+            took_nothing = after.prev == before.digest
+        else:
+            took_nothing = (is_last and lines.torn) or (before is not None and is_cut(raw, before.n + 1))
+        if not raw.endswith(_WHOLE) and took_nothing:
             found.torn += 1
         elif raw.endswith(_WHOLE) or not is_last or not lines.torn:
             found.faults.append(f"line {place + 1} of the file cannot be read")

@@ -60,6 +60,23 @@ def test_a_torn_record_costs_only_itself(run):
     assert finished_jobs(run) == {"a": "ok", "c": "failed"}
 
 
+@pytest.mark.parametrize("kept", [1, 6, 40, 150])
+def test_deaths_one_after_another_in_the_middle_of_a_record_cost_no_record_that_was_written(run, kept):
+    with Journal(run) as journal:
+        journal.job_finished("a", "ok")
+    path = run.journal("main")
+    for job in ("b", "c", "d"):
+        whole = path.read_bytes()
+        with Journal(run) as journal:
+            journal.job_finished(job, "ok")
+        path.write_bytes(path.read_bytes()[: len(whole) + 1 + kept])
+        trust = read_trust(run)
+        assert (trust.damage, set(trust.ends)) == ([], {"a"})
+    with Journal(run) as journal:
+        journal.job_finished("e", "ok")
+    assert (read_trust(run).damage, finished_jobs(run)) == ([], {"a": "ok", "e": "ok"})
+
+
 @pytest.mark.parametrize(
     "junk",
     [
