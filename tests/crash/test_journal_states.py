@@ -28,7 +28,7 @@ from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.manifest import write_manifest
 from tracebench_core.store.mirror import declare_meta
 from tracebench_core.store.seal import seal_of
-from tracebench_core.store.trust import end_records
+from tracebench_core.store.trust import end_records, read_trust
 from tracebench_core.store.verifying import chain_of, verify_run
 
 SEQUENCES = int(os.environ.get("TRACEBENCH_STATES", "12"))
@@ -161,9 +161,11 @@ class Store(RuleBasedStateMachine):
 
     @rule()
     def accept(self) -> None:
-        """`fsck --accept`."""
+        """`fsck --accept`; a journal that went before any job had begun is no loss yet, and stays away."""
         self._watch(lambda: accept_losses(self.layout.path))
-        self.lacks, self.known_head = None, None
+        if read_trust(self.layout).meta:
+            self.lacks = None
+        self.known_head = None
 
     @rule()
     def verify(self) -> None:
