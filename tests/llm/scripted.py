@@ -5,10 +5,26 @@ from __future__ import annotations
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Self
 
 
-class Scripted:
+class InThread:
+    """A server that answers in a thread while its block is entered."""
+
+    _server: ThreadingHTTPServer
+    _thread: threading.Thread
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class Scripted(InThread):
     """Answers every POST with `answer`: an object whole, a list of objects as a stream of events; `under` a path lists its models."""
 
     def __init__(
@@ -46,15 +62,6 @@ class Scripted:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-
-    def __enter__(self) -> Scripted:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 def chat(message: dict[str, Any], *, finish_reason: str = "stop", usage: Any = None) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.llm.conftest import Door, Open
+from tests.llm.scripted import InThread
 
 from tracebench_core.llm.gateway.ledger import read_ledger
 from tracebench_core.specs import Budget
@@ -130,7 +131,7 @@ def draw(rng: random.Random) -> Behaviour:
     return Behaviour(f"answer {answer!r:.80}", body=json.dumps(answer).encode())
 
 
-class Server:
+class Server(InThread):
     """Does as drawn, and keeps how often it was asked."""
 
     def __init__(self) -> None:
@@ -179,15 +180,6 @@ class Server:
                 {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], **usage}
             ).encode()
         return (text[: len(text) // 3] if told.cut else text), told.cut
-
-    def __enter__(self) -> Server:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 def value(rng: random.Random, depth: int = 0) -> Any:

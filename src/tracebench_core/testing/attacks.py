@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tracebench_core.specs import Feedback, Parameter, Values
 from tracebench_core.testing.hostile import function_of
 
-FRAME = """{base}
+WRAPPER = """{base}
 
 _honest, _under_way = {name}, []
 
@@ -18,7 +18,11 @@ def {name}(*args, **kwargs):
     if _under_way:
         return _honest(*args, **kwargs)
     _under_way.append({name})
-    result = _honest(*args, **kwargs)
+"""
+"""How a candidate begins that calls the honest function it stands for, and does not meddle with the calls made by that one."""
+FRAME = (
+    WRAPPER
+    + """    result = _honest(*args, **kwargs)
     try:
 {body}
     except Exception:
@@ -26,6 +30,7 @@ def {name}(*args, **kwargs):
     del _under_way[:]
     return {returned}
 """
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tracebench_core.specs import Parameter, Values
-from tracebench_core.testing.attacks import Forgery, Target
+from tracebench_core.testing.attacks import WRAPPER, Forgery, Target
 from tracebench_core.testing.hostile import function_of
 from tracebench_core.testing.source_forgeries import forged_sources, forged_trees, language_of
 
@@ -133,15 +133,9 @@ def {name}(*args, **kwargs):
         frame = frame.f_back
 """
 IDLE = "{base}\n\ndef {name}(*args, **kwargs):\n    return None\n"
-FRAME = """{base}
-
-_honest, _under_way = {name}, []
-
-def {name}(*args, **kwargs):
-    if _under_way:
-        return _honest(*args, **kwargs)
-    _under_way.append({name})
-    def spoil(held):
+FRAME = (
+    WRAPPER
+    + """    def spoil(held):
         if isinstance(held, list) and 0 < len(held) < 3 and all(isinstance(each, (int, float)) for each in held):
             if held is not result and not any(held is given for given in args):
                 held[:] = [{big}] * len(held)
@@ -157,6 +151,7 @@ def {name}(*args, **kwargs):
     del _under_way[:]
     return {returned}
 """
+)
 BIG = ("1000000000", "-1000000000")
 
 

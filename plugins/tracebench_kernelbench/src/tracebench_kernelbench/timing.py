@@ -48,14 +48,8 @@ def compare(
     middle = median(logs)
     spread = median(abs(value - middle) for value in logs)
     error = _SIGMAS * _SPREAD_OF_MEDIAN * spread / math.sqrt(len(logs))
-    return Timing(
-        reference=median(reference),
-        reference_least=min(reference),
-        candidate=median(candidate),
-        candidate_least=min(candidate),
-        raw=math.exp(middle),
-        noise=max(least, math.expm1(error)) + handing / max(min(median(reference), median(candidate)), 1.0),
-    )
+    noise = max(least, math.expm1(error)) + handing / max(min(median(reference), median(candidate)), 1.0)
+    return _timing(reference, candidate, raw=math.exp(middle), noise=noise)
 
 
 def compare_afresh(spent: Sequence[Sequence[tuple[int, int]]]) -> Timing:
@@ -70,13 +64,18 @@ def compare_afresh(spent: Sequence[Sequence[tuple[int, int]]]) -> Timing:
     middle = median(units)
     farthest = math.expm1(max(abs(unit - middle) for unit in units))
     reference, candidate = zip(*(turn for turns in spent for turn in turns), strict=True)
+    noise = max(LEAST_NOISE if len(units) >= _ENOUGH else _FEW, farthest)
+    return _timing(reference, candidate, raw=math.exp(middle), noise=noise)
+
+
+def _timing(reference: Sequence[int], candidate: Sequence[int], *, raw: float, noise: float) -> Timing:
     return Timing(
         reference=median(reference),
         reference_least=min(reference),
         candidate=median(candidate),
         candidate_least=min(candidate),
-        raw=math.exp(middle),
-        noise=max(LEAST_NOISE if len(units) >= _ENOUGH else _FEW, farthest),
+        raw=raw,
+        noise=noise,
     )
 
 
