@@ -22,6 +22,7 @@ from tracebench_core.store.journal_keys import key_file, key_folder
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.trust import read_trust
 from tracebench_core.store.verifying import chain_of, verify_run
+from tracebench_core.store.vouched import vouched_result
 
 JOURNAL = "journal-main.jsonl"
 Lines = list[bytes]
@@ -194,7 +195,9 @@ def test_a_result_that_is_signed_anew_is_not_believed(run: Path) -> None:
     assert f"`job_finished` of `{job.name}`" in told(run)[0]
     assert results.relative_to(run).as_posix() in {f.path for f in check_run(run)}
     with pytest.raises(RunDirError, match=r"results\.json. is not the file that the journal"):
-        _ = api.load_run(run).results
+        vouched_result(RunLayout(run).job(job.name), trust=read_trust(run))
+    with pytest.raises(RunDirError, match=f"line {place}.*{job.name}"):
+        api.load_run(run)
     assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
     assert content_hash(results.read_bytes()) != digest
 

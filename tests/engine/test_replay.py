@@ -141,8 +141,9 @@ def test_the_command_says_what_came_out_differently(tmp_path: Path) -> None:
         True,
     )
 
-    for journal in recorded.layout.journals():  # of a version without end records
-        journal.unlink()
+    layout = recorded.layout
+    for witness in (*layout.journals(), layout.mirror, layout.files_index):  # of a version without end records
+        witness.unlink()
     done = trace_bench(tmp_path, "replay", recorded.run_id)
     assert done.returncode == 4, done.stderr
     assert "score_val_initial was -4.0, is -3.0" in done.stderr

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tracebench_core.api import load_run
+from tracebench_core.api.records import RunLayout
 from tracebench_viewer.settings import VARIABLE
 
 pytestmark = [
@@ -113,8 +114,9 @@ def test_runs_that_may_not_be_pooled_are_refused_in_words(runs_dir: Path, monkey
     manifest.write_text(
         manifest.read_text().replace('"comparability": 1', '"comparability": 2').replace('"first"', '"other"')
     )
-    for journal in (runs_dir / "other").glob("journal-*.jsonl"):
-        journal.unlink()
+    layout = RunLayout(runs_dir / "other")
+    for witness in (*layout.journals(), layout.mirror, layout.files_index):  # as a run of a version that kept none
+        witness.unlink()
     app = opened(runs_dir, "compare", monkeypatch=monkeypatch, runs="first,other")
     assert "cannot be pooled" in texts(app)
 

@@ -13,6 +13,7 @@ from tracebench_core.api.console import output
 from tracebench_core.api.console.locate import DEFAULT_RUNS_DIR, is_run
 from tracebench_core.api.console.options import AsJson, Columns, RunsDir
 from tracebench_core.api.console.tables import chosen
+from tracebench_core.errors import TraceBenchError
 
 COLUMNS = ("run", "started", "jobs", "status", "tasks", "trainers", "calls", "usd")
 LEAST = ("usd", "calls", "trainers", "tasks")
@@ -37,12 +38,15 @@ def runs(
     folder = Path(runs_dir or DEFAULT_RUNS_DIR)
     found = [_facts(place) for place in folder.glob("*") if is_run(place)] if folder.is_dir() else []
     found.sort(key=lambda facts: (str(facts["started"]), str(facts["run"])), reverse=True)
+    told = [facts | {"problem": _problem(folder / str(facts["run"]))} for facts in found[:limit]]
     if as_json:
-        output.document("runs", runs_dir=str(folder), runs=found[:limit])
+        output.document("runs", runs_dir=str(folder), runs=told)
         return
-    output.table(COLUMNS, [_row(facts) for facts in found[:limit]], columns=shown, least=LEAST)
+    output.table(COLUMNS, [_row(facts) for facts in told], columns=shown, least=LEAST)
     if len(found) > limit:
         output.note(f"{len(found) - limit} older.  All:  trace-bench runs --limit {len(found)}")
+    if broken := next((facts for facts in told if facts["problem"]), None):
+        output.note(f"Why it cannot be read:  {output.command('fsck', folder / str(broken['run']))}")
     if found:
         output.note(f"One of them:  {output.command('show', folder / str(found[0]['run']))}")
     else:
@@ -67,6 +71,17 @@ def _facts(place: Path) -> dict[str, Any]:
     }
 
 
+def _problem(place: Path) -> str:
+    """Return why a run cannot be read; empty where it can."""
+    from tracebench_core.api.records import load_run
+
+    try:
+        load_run(place)
+    except TraceBenchError as err:
+        return str(err)
+    return ""
+
+
 def _row(facts: Mapping[str, Any]) -> tuple[str, ...]:
     status = ", ".join(f"{n} {status}" for status, n in facts["counts"].items())
     calls = facts["llm_calls"]
@@ -74,7 +89,7 @@ def _row(facts: Mapping[str, Any]) -> tuple[str, ...]:
         facts["run"],
         str(facts["started"] or "-")[:16].replace("T", " "),
         str(facts["jobs"]),
-        status or "no result yet",
+        "unreadable" if facts["problem"] else status or "no result yet",
         _named(facts["tasks"]),
         _named(facts["trainers"]),
         "-" if calls is None else str(calls),

@@ -10,6 +10,7 @@ from tracebench_core.llm.cassette.player import check_recording
 from tracebench_core.specs import RunConfig
 from tracebench_core.store.layout import RunLayout
 from tracebench_core.store.planned import iter_jobs
+from tracebench_core.store.witness import demand_sound
 
 
 def _recorded_to_the_end(layout: RunLayout) -> int:
@@ -31,9 +32,10 @@ def replay_of(run_dir: Path, *, runs_dir: str | None = None, max_workers: int | 
     """Return how a recorded run is repeated; `runs_dir` holds the replay, by default beside the recording.
 
     Raises:
-        RunDirError: when the folder is no run, or was not recorded, or the recording cannot be read.
+        RunDirError: when the folder is no run, or was not recorded, or its journal is damaged or its recording cannot be read.
     """
     layout, config, root, trust = reopen_run_dir(run_dir)
+    demand_sound(layout, trust=trust)
     check_recording(layout.path)
     trust.demand_growing(layout)
     changes = {

@@ -22,6 +22,7 @@ from tracebench_core.store.spent import LedgerReader, spent_of
 from tracebench_core.store.tabular import SPECS, Source, TableName
 from tracebench_core.store.trust import Trust, damaged, read_trust
 from tracebench_core.store.vouched import vouched_result
+from tracebench_core.store.witness import demand_sound
 
 
 class Run:
@@ -157,12 +158,13 @@ def load_run(path: str | Path) -> Run:
     """Open a run directory. Needs no plugin.
 
     Raises:
-        RunDirError: when the folder is missing, is no run, is of a newer format than this reader knows, or says of itself what its journal
-            does not vouch for.
+        RunDirError: when the folder is missing, is no run, is of a newer format than this reader knows, says of itself what its journal
+            does not vouch for, or has a journal that is damaged, cut or gone.
     """
     layout = RunLayout(Path(path))
     if not layout.path.is_dir():
         raise RunDirError(f"run directory `{path}` does not exist", hint="trace-bench runs")
     run = Run(layout, read_head(layout))
     run.trust.demand_meta(layout, layout.manifest)
+    demand_sound(layout, trust=run.trust)
     return run

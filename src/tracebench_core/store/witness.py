@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from tracebench_core.errors import RunDirError
@@ -18,6 +20,8 @@ from tracebench_core.store.trust import Trust
 
 UNDECLARED = b'  "undeclared": '
 """How the line of the index begins that tells the jobs which no journal declared finished."""
+
+_JOURNALS = b'  "journals": '
 
 
 class Loss(NamedTuple):
@@ -81,6 +85,24 @@ def demand_journal(layout: RunLayout, *, trust: Trust) -> None:
         )
 
 
+def demand_sound(layout: RunLayout, *, trust: Trust) -> None:
+    """Refuse to read a run whose journals are not as they were written; what a person has accepted is let through.
+
+    Raises:
+        RunDirError: naming the first journal, and what is wrong with it.
+    """
+    harmed = next(iter(trust.damage), None)
+    loss = None if harmed is not None else next(losses(layout, trust=trust), None)
+    if harmed is not None:
+        named = "; ".join(dict.fromkeys(harmed.words[:2])) or f"{harmed.lines} of its lines were changed"
+        loss = Loss(harmed.path, f"it was damaged or edited: {named}")
+    if loss is not None:
+        raise RunDirError(
+            f"`{layout.path / loss.path}` does not vouch for the run any more: {loss.words}.",
+            hint=f"trace-bench fsck {shlex.quote(str(layout.path))}",
+        )
+
+
 def speaks_against(layout: JobLayout, *, trust: Trust) -> bool:
     """Say whether the index knows the result or the events of a job as other files than those that lie there."""
     if layout.job_id in trust.begun_since:
@@ -121,7 +143,11 @@ def _name(layout: JobLayout, path: Any) -> str:
 
 def _told(layout: RunLayout) -> dict[str, dict[str, Any]]:
     try:
-        told = json.loads(read_whole(layout.files_index)).get("journals", {})
+        last = next(
+            (line for line in islice(files.last_lines(layout.files_index), 3) if line.startswith(_JOURNALS)), None
+        )
+        whole = read_whole(layout.files_index) if last is None else b"{%b}" % last  # which may list a million files
+        told = json.loads(whole).get("journals", {})
         return {name: head for name, head in told.items() if isinstance(head, dict)}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, TraceBenchError
 from tracebench_viewer import parts, steering, views
 from tracebench_viewer.look import NOTHING, duration, mark, number
 
@@ -22,6 +22,11 @@ def draw() -> None:
     if run["problem"]:
         parts.trouble(RunDirError(run["problem"], hint=f"trace-bench fsck {parts.settings().runs / run['name']}"))
         return
+    try:
+        opened = parts.reader().run(run["name"])
+    except TraceBenchError as err:
+        parts.trouble(err)
+        return
     is_live = parts.shelf().live(run["name"]) is not None
     st.fragment(_progress, run_every=EVERY if is_live else None)(run["name"], was_live=is_live)
     jobs, config, history = st.tabs(["Jobs", "Config", "History"])
@@ -31,7 +36,7 @@ def draw() -> None:
         _config(run)
     with history:
         _history(run)
-    views.draw(parts.reader().run(run["name"]), None)
+    views.draw(opened, None)
 
 
 def _progress(name: str, *, was_live: bool) -> None:
