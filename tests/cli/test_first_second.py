@@ -1,7 +1,8 @@
-"""Ctrl-C before the command has begun, and a limit on open files that is too low for a run."""
+"""Ctrl-C before the command, or a run, has begun, and a limit on open files that is too low for a run."""
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from tests.cli.conftest import COMMAND
 SLOW = "import sys, time\nsys.stderr.write('importing\\n'); sys.stderr.flush()\ntime.sleep(30)\n"
 
 
-def test_an_interrupt_while_the_command_imports_is_told_by_its_signal_alone(tmp_path: Path) -> None:
+def test_an_interrupt_while_the_command_imports_says_that_nothing_was_begun(tmp_path: Path) -> None:
     """The first module that it imports is held up, as a slow disk would."""
     (tmp_path / "typer.py").write_text(SLOW)
     for argv in ([str(COMMAND)], [sys.executable, "-m", "tracebench_core.cli"]):
@@ -31,7 +32,59 @@ def test_an_interrupt_while_the_command_imports_is_told_by_its_signal_alone(tmp_
         time.sleep(0.1)
         started.send_signal(signal.SIGINT)
         with started.stderr as told:
-            assert (started.wait(60), told.read()) == (-signal.SIGINT, "")
+            assert (started.wait(60), told.read()) == (130, "interrupted: nothing was begun\n")
+
+
+SITE = """
+import sys
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{module}":
+            sys.meta_path.remove(self)
+            sys.stderr.write("held up\\n"); sys.stderr.flush()
+            import time; time.sleep(30)
+sys.meta_path.insert(0, Slow())
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["tracebench_core.config", "tracebench_core.engine.runner", "tracebench_core.engine.surroundings"]
+)
+def test_an_interrupt_before_the_first_job_says_so(tmp_path: Path, module: str) -> None:
+    """A module that a run needs late is held up, as a slow disk would; then Ctrl-C, as a terminal sends it, to all of its processes."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/sitecustomize.py").write_text(SITE.format(module=module))
+    (tmp_path / "c.yaml").write_text(f"run_id: r\n{SMALL}")
+    started = subprocess.Popen(
+        [str(COMMAND), "run", "--config", "c.yaml"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "site")}, start_new_session=True,
+    )  # fmt: skip
+    assert started.stderr is not None
+    assert started.stderr.readline() == "held up\n"
+    time.sleep(0.1)
+    os.killpg(started.pid, signal.SIGINT)
+    _, told = started.communicate(timeout=60)
+    assert (started.returncode, told) == (130, "interrupted\nNothing was begun; the same command begins it.\n")
+
+
+def test_an_interrupt_between_the_plan_and_the_first_job_names_the_command_that_goes_on(tmp_path: Path) -> None:
+    """The reporter has said where the run is; the first job's processes are being started."""
+    (tmp_path / "c.yaml").write_text(f"run_id: r\n{SMALL}")
+    code = (
+        "import os, signal, sys\n"
+        "from tracebench_core.engine import surroundings\n"
+        "def held(self): os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(30)\n"
+        "surroundings.Surroundings.__enter__ = held\n"
+        "from tracebench_core.cli.app import main\n"
+        "main()\n"
+    )
+    stopped = subprocess.run(
+        [sys.executable, "-c", code, "run", "--config", "c.yaml"],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert stopped.returncode == 130
+    assert "interrupted\nNo job had begun. Continue:  trace-bench resume runs/r" in stopped.stderr
+    assert subprocess.run([str(COMMAND), "resume", "runs/r"], cwd=tmp_path, check=False, timeout=120).returncode == 0
 
 
 SMALL = "tasks: ['internal:multi_param', 'internal:code_param']\ntrainers: [SequentialRefine]\nseeds: [1, 2]\nmax_workers: 2\n"

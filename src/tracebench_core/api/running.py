@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -129,9 +130,14 @@ def _run(
     known: Trust | None = None,
 ) -> RunSummary:
     runner = Runner(plan_, host, layout, reporter=reporter, resume=mode, error_type=error_type, known=known)
-    return runner.run(
-        lambda: Surroundings(plan_, host, layout, root=root, environ=provider_environ(), reuse=mode != "none")
-    )
+    try:
+        return runner.run(
+            lambda: Surroundings(plan_, host, layout, root=root, environ=provider_environ(), reuse=mode != "none")
+        )
+    except KeyboardInterrupt as err:
+        begun = "No job had begun. " if next(layout.job_folders(), None) is None else ""
+        err.add_note(f"{begun}Continue:  trace-bench resume {shlex.quote(str(layout.path))}")
+        raise
 
 
 def _reporter(host: PluginHost, name: str, stream: TextIO | None) -> Reporter:

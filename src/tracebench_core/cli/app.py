@@ -54,6 +54,10 @@ GOLDEN_PATH = """Start here:
 """
 
 
+INTERRUPTED = 130
+STARTING = ("run", "resume", "replay")
+NOT_BEGUN = "Nothing was begun; the same command begins it."
+
 pending = typer.Typer(rich_markup_mode=None)
 """Our own commands; each is built when it is called."""
 
@@ -77,6 +81,16 @@ class LazyGroup(TyperGroup):
         """Return our commands in the order of use, then the plugins' by name."""
         own = super().list_commands(ctx)
         return [*own, *sorted({p.name for p in entry_points(group=COMMANDS)} - {*own})]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; Ctrl-C, of which typer says nothing, is told, with what its notes say of how to go on."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as err:
+            notes = getattr(err, "__notes__", [])
+            begun = [] if notes or ctx.invoked_subcommand not in STARTING else [NOT_BEGUN]
+            output.note("\n".join(["interrupted", *map(output.safe, [*notes, *begun])]))
+            raise typer.Exit(INTERRUPTED) from None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; a plugin cannot replace one of ours."""
@@ -135,9 +149,6 @@ def program() -> None:
         if is_watched():
             raise
         leave(code_of(err))
-
-
-INTERRUPTED = 130
 
 
 def main() -> None:

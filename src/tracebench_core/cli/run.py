@@ -205,7 +205,11 @@ def finish(summary: RunSummary, *, as_json: bool) -> None:
             if path.exists():
                 output.line(f"{name}: {path}")
         output.line(f"Head: {chain_words(chain_of(run_dir))}")
-        _verdict(run_dir)
+        try:
+            _verdict(run_dir)
+        except KeyboardInterrupt as err:
+            err.add_note(next_command(summary))
+            raise
     output.note(next_command(summary))
     raise typer.Exit(summary.exit_code)
 
