@@ -43,7 +43,7 @@ def smallest_common_budget(runs: Sequence[Run]) -> Budget | None:
 def uncapped_common_use(runs: Sequence[Run], axis: Axis) -> float | None:
     """Return the smallest of the trainers' largest uses where no job caps the axis and the uses differ; None elsewhere.
 
-    The trainer that changes nothing needs no budget, and sets none.
+    The trainer that changes nothing needs no budget, and sets none; nor does a job that failed.
     """
     most: dict[str, float] = defaultdict(float)
     for run in runs:
@@ -53,6 +53,8 @@ def uncapped_common_use(runs: Sequence[Run], axis: Axis) -> float | None:
                 continue
             if job.budget.caps():
                 return None
+            if result.status == "failed":
+                continue
             most[job.trainer_id] = max(most[job.trainer_id], getattr(result.used, axis) or 0.0)
     used = [amount for amount in most.values() if amount > 0]
     return min(used) if used and max(used) > UNEQUAL * min(used) else None

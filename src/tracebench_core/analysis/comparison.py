@@ -14,7 +14,7 @@ from tracebench_core.analysis.differences import Difference, Scores
 from tracebench_core.analysis.floor import noise_floor, resolution_of
 from tracebench_core.analysis.multiplicity import RankComparison, compare_ranks, holm
 from tracebench_core.analysis.order import Pair, in_order, lacks, ordered, tasks_of_table
-from tracebench_core.analysis.outcomes import ENDED, FailurePolicy, Outcome, Outcomes, read_outcomes
+from tracebench_core.analysis.outcomes import ENDED, FailurePolicy, Outcome, Outcomes, read_outcomes, unscored
 from tracebench_core.analysis.pairing import Declared, Two, meet
 from tracebench_core.analysis.pooling import pooling_findings, refuse_demonstrations, refuse_unpoolable
 from tracebench_core.analysis.sequential import FIRST_LOOK, Looks, decide, plan_looks
@@ -143,9 +143,12 @@ def _tasks(
         judged = tuple(replace(verdict, adjusted=next(adjusted)) for verdict in verdicts)
         here = [o for o in outcomes.outcomes if o.task == task]
         bounds = outcomes.bounds.get(task, Bounds())
+        by_entrant = {e: [o for o in here if o.entrant == e] for e in entrants}
         standings = [
-            _standing(e, [[*raw[e].get(task, {}).values()]], [o for o in here if o.entrant == e], bounds)
-            for e in entrants
+            _standing(
+                e, [[*raw[e].get(task, {}).values()] if any(o.score is not None for o in own) else []], own, bounds
+            )
+            for e, own in by_entrant.items()
         ]
         standings.sort(key=_height)
         yield TaskComparison(
@@ -165,7 +168,7 @@ def _verdicts(
     alpha = ALPHA / max(1, len(met))
     for (one, other), two in met.items():
         difference = two.difference(task)
-        if difference is None:
+        if difference is None or task in two.blank:
             continue
         resolution = resolution_of(difference.contrast, alpha=alpha)
         decision = decide(difference.contrast, looks, margin=margin) if looks is not None else None
@@ -179,6 +182,7 @@ def _verdicts(
             decision,
             against=_against(difference),
             equivalence=difference.contrast.equivalence(margin) if margin is not None and looks is None else None,
+            measured=sum(two.measured[part.task] for part in difference.tasks),
         )
 
 
@@ -209,7 +213,7 @@ def _standing(entrant: str, strata: Sequence[Sequence[float]], outcomes: Sequenc
     return Standing(
         entrant=entrant,
         interval=bootstrap_t_interval(filled).inside(bounds.minimum, bounds.maximum) if filled else None,
-        counted=sum(o.value is not None for o in outcomes),
+        counted=sum(o.value is not None for o in outcomes) if filled else 0,
         measured=sum(o.score is not None for o in outcomes),
         jobs=len(outcomes),
     )
@@ -245,7 +249,7 @@ def _summaries(
             standing=_standing(entrant, strata, own, _bounds(on, outcomes)),
             iqm=iqm_interval(strata) if strata else None,
             gap=_gap(own, outcomes),
-            failed=sum(o.status in ENDED and o.score is None for o in own),
+            failed=len(unscored(own)),
             use=mean_use(own),
             rank=rank.get(entrant),
             proposals=total_proposals(own),

@@ -11,7 +11,7 @@ from tracebench_core.analysis.intervals import Interval
 from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
 from tracebench_core.analysis.verdicts import Comparison, PairVerdict, Standing
 
-FIRST_METHOD, METHOD = 1, 2
+FIRST_METHOD, METHOD = 1, 3
 """The way of comparing of reports that do not say, and this one. It rises whenever equal runs come to other data, for which a report of
 before is not false."""
 STANDING_COLUMNS = (
@@ -88,11 +88,12 @@ def _facts(data: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"the runs": data["runs"], "the cut": data["cut"], "failures": data["failures_count_as"]}
     for task in data["tasks"]:
         for standing in task["standings"]:
-            mean = standing["mean"]
+            mean = standing["mean"] if standing["measured"] else None
             found[f"the scores of {standing['entrant']} on {task['task']}"] = (
                 task["measure"],
                 None if mean is None else f"{mean['estimate']:.9g}",
-                *(standing[name] for name in ("counted", "measured", "jobs")),
+                standing["counted"] if standing["measured"] else 0,
+                *(standing[name] for name in ("measured", "jobs")),
             )
     return found
 
@@ -146,6 +147,7 @@ def _pair(pair: PairVerdict) -> dict[str, Any]:
         "improvement": pair.improvement,
         "scale": difference.scale,
         "pairs": difference.paired,
+        "pairs_measured": pair.measured,
         "unpaired": difference.unpaired,
         "resolution": None if pair.resolution is None else _flat(pair.resolution),
         "tasks": [part.task for part in difference.tasks],

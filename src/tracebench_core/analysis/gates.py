@@ -38,7 +38,7 @@ def is_met(gate: Gate, comparison: Comparison) -> bool:
     """Tell whether a comparison over all tasks resolves that the first is better, or that the two lie within its margin of each other.
 
     The claim was made beforehand, so it is not corrected for the other pairs of the table; in a sequential design its decision counts.
-    A difference that is real and within the margin meets `~`, too.
+    A difference that is real and within the margin meets `~`, too. Of an entrant without a single score no claim is met.
 
     Raises:
         UsageError: when an entrant is not there, the two have no task in common, their tasks disagree and have no fixed scale, or
@@ -52,6 +52,10 @@ def is_met(gate: Gate, comparison: Comparison) -> bool:
                 hint=f"one of: {', '.join(entrants)}",
             )
     pair = comparison.pair(gate.better, gate.worse)
+    if pair is None and any(
+        s.standing.entrant in {gate.better, gate.worse} and not s.standing.measured for s in comparison.summaries
+    ):
+        return False
     if pair is None:
         raise UsageError(f"Gate `{gate}`: the two have no task in common, or the baseline leaves them out.")
     if pair.against and pair.difference.scale == "standardised":

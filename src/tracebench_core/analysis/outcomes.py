@@ -19,7 +19,10 @@ from tracebench_core.store.reader import Run
 from tracebench_core.store.rows import TaskKey, group_of
 
 FailurePolicy = Literal["initial", "worst", "exclude"]
-"""What a job counts for that ended without a score: its task's initial score, the task's lowest score, or nothing."""
+"""What a job counts for that ended without a score: its task's initial score, the task's lowest score, or nothing.
+
+Where no job of an entrant has a score, none of them counts for anything: nothing was measured that the others could stand beside.
+"""
 ENDED: frozenset[JobStatus] = frozenset({"ok", "failed", "timeout"})
 """Jobs that ended in another way were not run to their end by their trainer: they count nowhere, and are told."""
 
@@ -121,6 +124,11 @@ class _Scale:
     lowest: float | None
 
 
+def unscored(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Return the jobs that ended without a score."""
+    return [o for o in outcomes if o.status in ENDED and o.score is None]
+
+
 def read_outcomes(
     runs: Sequence[Run],
     *,
@@ -165,8 +173,12 @@ def read_outcomes(
         task: _scale(tasks[task], found, cut=caps is not None, target=targets.get(task.task_id))
         for task, found in by_task.items()
     }
+    measured = {job.entrant for job in jobs.values() if _score(job, scales[job.task]) is not None}
     return Outcomes(
-        outcomes=tuple(_outcome(job, entrants[job.entrant], scales[job.task], policy) for job in jobs.values()),
+        outcomes=tuple(
+            _outcome(job, entrants[job.entrant], scales[job.task], policy if job.entrant in measured else "exclude")
+            for job in jobs.values()
+        ),
         measures={scale.name: scale.measure for scale in scales.values()},
         anchors={scale.name: scale.anchors for scale in scales.values() if scale.anchors is not None},
         entrants=tuple(entrants.values()),
@@ -229,11 +241,16 @@ def _scale(name: str, jobs: Sequence[_Job], *, cut: bool, target: float | None) 
 
 
 def _counts(job: _Job) -> bool:
-    return job.result.status in ENDED and not (job.result.status == "failed" and job.recap is None)
+    status = job.result.status if job.recap is None else job.recap.status
+    return job.result.status in ENDED and status != "failed"
+
+
+def _score(job: _Job, scale: _Scale) -> float | None:
+    return job.on(scale.measure) if _counts(job) else None
 
 
 def _outcome(job: _Job, entrant: str, scale: _Scale, policy: FailurePolicy) -> Outcome:
-    score = job.on(scale.measure) if _counts(job) else None
+    score = _score(job, scale)
     value = score
     if score is None and job.result.status in ENDED and scale.anchors is not None and policy != "exclude":
         value = scale.anchors.zero if policy == "initial" else scale.lowest

@@ -37,6 +37,10 @@ class Two:
     spans: Mapping[str, float]
     """From the initial candidate's score to the declared target; where none is declared, the width of the declared bounds."""
     widths: Mapping[str, float]
+    measured: Mapping[str, int]
+    """By task, pairs of a seed that both have a measured score of."""
+    blank: frozenset[str]
+    """Tasks on which one of the two has no measured score at all: nothing is said of the two there."""
 
     def turned(self) -> Two:
         """Return the two the other way round."""
@@ -56,15 +60,24 @@ class Two:
 def meet(one: Iterable[Outcome], other: Iterable[Outcome], *, policy: FailurePolicy, declared: Declared) -> Two:
     """Return two entrants as they are compared.
 
-    A job without a score counts as the policy says, by the initial candidate's scores in the jobs of these two alone.
+    A job without a score counts as the policy says, by the initial candidate's scores in the jobs of these two alone; who has no score at
+    all meets nobody.
     """
     mine, theirs = _by_task(one), _by_task(other)
+    if not all(any(o.score is not None for own in side.values() for o in own) for side in (mine, theirs)):
+        mine = {}
+    measured: dict[str, int] = {}
+    blank: set[str] = set()
     found: tuple[dict[str, dict[int, float]], dict[str, dict[int, float]]] = ({}, {})
     spans = dict(declared.widths())
     for task in mine:
         if task not in theirs:
             continue
         zero = _zero([*mine[task], *theirs[task]])
+        scored = [{o.seed for o in side if o.score is not None} for side in (mine[task], theirs[task])]
+        measured[task] = len(scored[0] & scored[1])
+        if not all(scored):
+            blank.add(task)
         for side, outcomes in zip(found, (mine[task], theirs[task]), strict=True):
             values = {
                 o.seed: v for o in outcomes if (v := _value(o, [*mine[task], *theirs[task]], zero, policy)) is not None
@@ -74,7 +87,7 @@ def meet(one: Iterable[Outcome], other: Iterable[Outcome], *, policy: FailurePol
         target = declared.targets.get(task)
         if target is not None and zero is not None and target > zero:
             spans[task] = target - zero
-    return Two(*found, spans=spans, widths=declared.widths())
+    return Two(*found, spans=spans, widths=declared.widths(), measured=measured, blank=frozenset(blank))
 
 
 def _by_task(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:

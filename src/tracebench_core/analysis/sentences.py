@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from tracebench_core.analysis.budgets import unequal_uses
 from tracebench_core.analysis.differences import Scores
 from tracebench_core.analysis.intervals import LEAST, variance
+from tracebench_core.analysis.outcomes import ENDED, Outcome, unscored
 from tracebench_core.analysis.settling import more_seeds, open_pair, settling
 from tracebench_core.analysis.verdicts import ALPHA, Comparison, PairVerdict
 from tracebench_core.specs import Axis
@@ -22,17 +24,64 @@ POLICY = {
 
 CLEAR = 0.001
 """Against what never varies, a difference at this level is as sure as 5 % elsewhere, for the skewest scores that were simulated."""
+CAUSE = 300
+"""Characters of an error that are shown."""
 SHOWN = 3
 """Pairs of which a remark is made one by one."""
 
 
 def verdict_sentence(comparison: Comparison) -> str:
-    """Return the verdict in one sentence; where nothing is resolved it says so."""
+    """Return the verdict in one sentence; where nothing is resolved it says so, and where jobs failed, of whom."""
     entrants = [s.standing.entrant for s in comparison.summaries if s.standing.interval is not None]
-    if len(entrants) < 2:  # noqa: PLR2004 - a comparison needs two
-        return f"Nothing to compare: {entrants[0] if entrants else 'no entrant'} alone has scores."
+    if not entrants:
+        return f"Nothing to compare, for nobody has a score: {_how(comparison.outcomes.outcomes, '')}."
+    blank = comparison.without_scores()
+    said = [f"nothing can be said about {name}: {_how(own)}" for name, own in [*blank.items()][:SHOWN]]
+    said += [f"nor about {len(blank) - SHOWN} more without a score"] if len(blank) > SHOWN else []
+    partly = [(name, own, lost) for name in entrants if (lost := unscored(own := comparison.outcomes.of(name)))]
+    if len(partly) > SHOWN:
+        total = sum(len(lost) for _, _, lost in partly)
+        partly = []
+        said.append(f"{total} jobs of these trainers ended without a score, each of which {POLICY[comparison.policy]}")
+    said += [
+        f"{len(lost)} of {len(own)} jobs of {name} ended without a score, {_each(lost)} {POLICY[comparison.policy]}"
+        for name, own, lost in partly
+    ]
+    return "; ".join([_verdict(comparison, entrants).removesuffix("."), *said]) + "."
+
+
+def first_failures(comparison: Comparison) -> list[Outcome]:
+    """Return the first job without a score of each entrant that has none at all, or, where all have some, the first of anybody's."""
+    first = [next((o for o in own if o.status in ENDED), None) for own in comparison.without_scores().values()]
+    found = [o for o in first if o is not None]
+    return found[:SHOWN] or unscored(comparison.outcomes.outcomes)[:1]
+
+
+def _each(lost: Sequence[Outcome]) -> str:
+    return "which" if len(lost) == 1 else "each of which"
+
+
+def _how(outcomes: Sequence[Outcome], whose: str = "its ") -> str:
+    """Return what became of jobs of which none has a score."""
+    n, counts = len(outcomes), Counter(o.status for o in outcomes)
+    if counts["failed"] == n:
+        many = f"both {whose}jobs failed" if n == 2 else f"all {whose}{n} jobs failed"  # noqa: PLR2004 - so one says two
+        return f"{whose or 'the '}only job failed" if n == 1 else many
+    told = ", ".join(
+        f"{k} {'ended without a score' if status == 'ok' else status.replace('_', ' ')}" for status, k in counts.items()
+    )
+    return (
+        f"{whose or 'the '}only job has no score ({told})"
+        if n == 1
+        else f"none of {whose or 'the '}{n} jobs has a score ({told})"
+    )
+
+
+def _verdict(comparison: Comparison, entrants: Sequence[str]) -> str:
     if comparison.baseline is not None:
         return _against_baseline(comparison)
+    if len(entrants) == 1:
+        return f"Nothing to compare: {entrants[0]} alone has scores."
     leader = entrants[0]
     pairs = {other: comparison.pair(leader, other) for other in entrants[1:]}
     met = {other: pair for other, pair in pairs.items() if pair is not None}
@@ -90,10 +139,11 @@ def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
         said.append(
             f"{repeated} {'job is' if repeated == 1 else 'jobs are'} in several runs: the last run's result counts."
         )
-    if failed := sum(s.failed for s in comparison.summaries):
+    if failed := sum(s.failed for s in comparison.summaries if s.standing.interval is not None):
         said.append(
             f"{failed} {'job' if failed == 1 else 'jobs'} ended without a score; each {POLICY[comparison.policy]}."
         )
+    said += _failures(comparison)
     said += _random(comparison)
     said += [_stuck_sentence(name, *counts) for name, counts in _stuck(comparison).items()]
     said += unequal_use(comparison, axis)
@@ -102,6 +152,31 @@ def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
     if any(task.variance is None for pair in comparison.pairs for task in pair.difference.tasks):
         said.append("A task with one seed has no measured spread: no difference is claimed on it.")
     return said
+
+
+def _failures(comparison: Comparison) -> Iterator[str]:
+    """Yield the first cause of failures, whose jobs on a task have no score at all, and how many pairs were measured on both sides."""
+    for o in first_failures(comparison):
+        cause = " ".join(o.error.split())[:CAUSE] or o.stop_reason
+        yield f"{o.entrant}: its first job without a score ({o.task}, seed {o.seed}) ended as `{o.status}`: {cause.removesuffix('.')}."
+    with_some = {s.standing.entrant for s in comparison.summaries if s.standing.measured}
+    blank = [
+        f"{s.entrant} on {task.task}"
+        for task in comparison.tasks
+        for s in task.standings
+        if not s.measured and s.jobs and s.entrant in with_some
+    ]
+    if blank:
+        more = f" and {len(blank) - SHOWN} more" if len(blank) > SHOWN else ""
+        yield f"Without a single score, so that nothing is compared there: {'; '.join(blank[:SHOWN])}{more}."
+    short = [pair for pair in comparison.pairs if pair.measured < pair.difference.paired]
+    for pair in short[:SHOWN]:
+        yield (
+            f"{pair.one} and {pair.other}: of {pair.difference.paired} pairs of a seed {pair.measured} were measured on both sides; in the "
+            "others a job that failed counts for what it left."
+        )
+    if len(short) > SHOWN:
+        yield f"{len(short) - SHOWN} more pairs of entrants were not measured on both sides with every seed."
 
 
 def _random(comparison: Comparison) -> Iterator[str]:
@@ -217,8 +292,8 @@ def _stuck(comparison: Comparison) -> dict[str, tuple[int, int]]:
     """Return by entrant how many of its jobs stayed at the initial score, out of how many, where most of them did better."""
     found = {}
     for name in comparison.outcomes.entrants:
-        measured = [o for o in comparison.outcomes.of(name) if o.value is not None and o.initial is not None]
-        stuck = sum(o.value <= o.initial for o in measured if o.value is not None and o.initial is not None)
+        measured = [o for o in comparison.outcomes.of(name) if o.score is not None and o.initial is not None]
+        stuck = sum(o.score <= o.initial for o in measured if o.score is not None and o.initial is not None)
         if 0 < stuck < len(measured) / 2:
             found[name] = (stuck, len(measured))
     return found
@@ -234,7 +309,7 @@ def _stuck_sentence(name: str, stuck: int, of: int) -> str:
 
 def unequal_use(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
     """Return the warning that entrants used an axis unequally, or nothing."""
-    uses = {s.standing.entrant: s.use for s in comparison.summaries}
+    uses = {s.standing.entrant: s.use for s in comparison.summaries if s.standing.interval is not None}
     if (unequal := unequal_uses(uses, axis)) is None:
         return []
     least, most, ratio = unequal
@@ -243,6 +318,8 @@ def unequal_use(comparison: Comparison, axis: Axis = "evaluations") -> list[str]
 
 
 def _against_baseline(comparison: Comparison) -> str:
+    if comparison.baseline in comparison.without_scores():
+        return f"Nothing to compare: the baseline {comparison.baseline} has no score."
     if not comparison.pairs:
         return f"Nothing to compare: nobody has a task in common with {comparison.baseline}."
     by_verdict = {v: [p.one for p in comparison.pairs if p.verdict == v] for v in ("better", "worse", "equivalent")}
@@ -265,6 +342,8 @@ def _more_seeds(comparison: Comparison, pair: PairVerdict) -> str:
         if more is None:
             return f"{names}: the plan's remaining seeds will likely not decide; stop, or plan for more beforehand."
     else:
+        if pair.difference.interval.estimate == 0 and pair.measured < pair.difference.paired:
+            return f"{names}: nothing tells them apart; jobs that failed count here without a score. Try those again first."
         if pair.difference.interval.estimate == 0:
             return f"{names} scored alike: no number of seeds tells them apart unless they come to differ."
         if more_seeds(pair) is None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracebench_core.analysis.outcomes import ENDED
+from tracebench_core.analysis.outcomes import ENDED, unscored
 from tracebench_core.analysis.verdicts import DECIDED, Comparison, PairVerdict
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import RunConfig
@@ -64,6 +64,16 @@ def settling(comparison: Comparison, runs: Sequence[Run]) -> Settling | None:
     usd = math.fsum(known) / len(ended) * len(each) * seeds if ended and len(known) == len(costs) else None
     seconds = math.fsum(o.seconds for o in ended) / max(1, len(ended)) * len(each) * seeds
     return Settling(pair, seeds, usd, seconds / _workers(runs), _command(runs, seeds))
+
+
+def hints(comparison: Comparison, runs: Sequence[Run]) -> list[str]:
+    """Return for each run the command that tries again what ended without a score; nothing where all ended with one."""
+    lost = {o.run_id for o in unscored(comparison.outcomes.outcomes) if o.status != "ok"}
+    folders = [run.layout.path for run in runs if run.run_id in lost]
+    return [
+        f"hint: {shlex.join(['trace-bench', 'resume', str(folder), '--failed'])}   (tries the failed jobs again, once the cause is mended)"
+        for folder in folders
+    ]
 
 
 def _config(run: Run) -> RunConfig | None:

@@ -11,7 +11,7 @@ from tracebench_core.analysis.differences import Difference
 from tracebench_core.analysis.floor import NoiseFloor, Resolution
 from tracebench_core.analysis.intervals import Interval
 from tracebench_core.analysis.multiplicity import RankComparison
-from tracebench_core.analysis.outcomes import FailurePolicy, Outcomes
+from tracebench_core.analysis.outcomes import FailurePolicy, Outcome, Outcomes
 from tracebench_core.analysis.pooling import Finding
 from tracebench_core.analysis.recap import Measure
 from tracebench_core.analysis.sequential import Decision, Verdict
@@ -55,6 +55,8 @@ class PairVerdict:
     """Of several tasks, those on which the lower of the two is ahead beyond doubt (5 %, uncorrected)."""
     equivalence: float | None = None
     """The probability of two one-sided tests within the margin, after Holm's correction over all pairs; None where no margin was given."""
+    measured: int = 0
+    """Of the difference's pairs of a seed, those with a measured score on both sides: elsewhere a failed job counts as the policy says."""
 
     @property
     def verdict(self) -> str:
@@ -76,7 +78,7 @@ class PairVerdict:
         chance = None if self.improvement is None else 1 - self.improvement
         return PairVerdict(
             self.other, self.one, self.difference.turned(), self.adjusted, chance, self.resolution, _turned(self.decision),
-            against=self.against, equivalence=self.equivalence,
+            against=self.against, equivalence=self.equivalence, measured=self.measured,
         )  # fmt: skip
 
 
@@ -162,6 +164,11 @@ class Comparison:
     changes: tuple[Change, ...]
     margin: float | None = None
     """The difference that counts as none, on the pairs' scale; None where none was given."""
+
+    def without_scores(self) -> dict[str, list[Outcome]]:
+        """Return the entrants of which no job has a score, with what became of their jobs: nothing can be said about them."""
+        own = {name: self.outcomes.of(name) for name in self.outcomes.entrants}
+        return {name: jobs for name, jobs in own.items() if all(o.score is None for o in jobs)}
 
     def pair(self, one: str, other: str) -> PairVerdict | None:
         """Return the verdict on two entrants, turned round where it was computed the other way; None where they never met."""

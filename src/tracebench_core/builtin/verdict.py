@@ -44,8 +44,12 @@ def verdict_of(run: Run) -> Verdict:
 
 def verdict_data(found: Comparison, run: Run) -> Verdict:
     """Return what the comparison of a run says."""
-    from tracebench_core.analysis.sentences import verdict_sentence, what_next  # noqa: PLC0415 - as above
-    from tracebench_core.analysis.settling import open_pair, settling  # noqa: PLC0415 - as above
+    from tracebench_core.analysis.sentences import (  # noqa: PLC0415 - as above
+        remarks,
+        verdict_sentence,
+        what_next,
+    )
+    from tracebench_core.analysis.settling import hints, open_pair, settling  # noqa: PLC0415 - as above
 
     told = settling(found, [run])
     return Verdict(
@@ -54,6 +58,9 @@ def verdict_data(found: Comparison, run: Run) -> Verdict:
         decided=bool(found.pairs) and open_pair(found) is None,
         pairs=tuple(map(_pair, found.pairs)),
         next_step=what_next(found, [run]) or "",
+        without_scores=tuple(found.without_scores()),
+        remarks=tuple(remarks(found)),
+        hints=tuple(hints(found, [run])),
         settling=None
         if told is None
         else SettlingData(

@@ -120,7 +120,7 @@ def _print_csv(found: Comparison) -> None:
 
 
 def _print(found: Comparison, runs: Sequence[Run], axis: AxisName, *, columns: Sequence[str] | None) -> None:
-    from tracebench_core.api.judging.comparing import remarks, verdict_sentence, what_next
+    from tracebench_core.api.judging.comparing import hints, remarks, verdict_sentence, what_next
 
     if found.baseline is not None:
         _print_changes(found)
@@ -136,6 +136,8 @@ def _print(found: Comparison, runs: Sequence[Run], axis: AxisName, *, columns: S
         output.note(output.safe(remark))
     if (step := what_next(found, runs)) is not None:
         output.note(output.safe(step))
+    for hint in hints(found, runs):
+        output.note(output.safe(hint))
 
 
 def _print_changes(found: Comparison) -> None:
@@ -189,7 +191,7 @@ def _print_tasks(found: Comparison, columns: Sequence[str] | None) -> None:
                 "winner"
                 if task.winner == standing.entrant
                 else "not resolved"
-                if position == 1 and task.winner is None
+                if position == 1 and task.winner is None and standing.interval is not None
                 else ""
             )
             n = f"{standing.counted}/{standing.jobs}"

@@ -219,9 +219,9 @@ def _verdict(run_dir: Path) -> None:
     from tracebench_core.api.verdicts import verdict_at_end
 
     told = verdict_at_end(run_dir)
-    if len(told.entrants) != 1:
-        for sentence in filter(None, (told.sentence, told.next_step)):
-            output.note(output.safe(sentence))
+    if len(told.entrants) != 1 or told.without_scores:
+        for sentence in filter(None, (told.sentence, *told.remarks, told.next_step)):
+            output.note(output.safe(sentence.replace("`--at", f"`trace-bench compare {run_dir} --at")))
 
 
 def next_command(summary: RunSummary) -> str:

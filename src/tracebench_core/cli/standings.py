@@ -32,17 +32,19 @@ def summary_table(found: Comparison, *, columns: Sequence[str] | None = None) ->
 
 def verdict_lines(found: Comparison, run: Run) -> Iterator[str]:
     """Yield the verdict in a sentence, and what would settle what is open; nothing where there is nobody to compare with."""
-    from tracebench_core.api.judging.comparing import verdict_sentence, what_next
+    from tracebench_core.api.judging.comparing import hints, remarks, verdict_sentence, what_next
 
-    if len(found.summaries) > 1:
+    if len(found.outcomes.entrants) > 1 or not found.summaries[0].standing.measured:
         yield verdict_sentence(found)
+        yield from remarks(found)
         yield from filter(None, [what_next(found, [run])])
+        yield from hints(found, [run])
 
 
 def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
     """Print a run's leaderboard and, on a terminal, a small curve per trainer; nothing for a run without an ended job."""
     from tracebench_core.api.installed.hosting import find_aggregate
-    from tracebench_core.api.judging.comparing import ENDED, compare_runs, unequal_use
+    from tracebench_core.api.judging.comparing import ENDED, compare_runs
     from tracebench_core.api.records import DEMONSTRATOR, is_demonstration
 
     if not any(result.status in ENDED for result in run.results.values()):
@@ -54,13 +56,13 @@ def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
         return
     found = compare_runs([run], find=find_aggregate)
     for sentence in verdict_lines(found, run):
-        output.note(output.safe(sentence))
+        output.note(output.safe(sentence.replace("`--at", f"`trace-bench compare {run.layout.path} --at")))
     summary_table(found, columns=columns)
     if sys.stdout.isatty():
         _curves([run], found)
     output.line("")
-    for sentence in [*unequal_use(found), *_evaluations(run), *_flags(run), *_overshoot(run), *self_reported([run])]:
-        output.note(sentence.replace("`--at", f"`trace-bench compare {run.run_id} --at"))
+    for sentence in [*_evaluations(run), *_flags(run), *_overshoot(run), *self_reported([run])]:
+        output.note(sentence)
 
 
 def _evaluations(run: Run) -> Iterator[str]:

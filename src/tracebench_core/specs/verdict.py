@@ -53,5 +53,11 @@ class Verdict(Spec):
     pairs: tuple[PairData, ...] = ()
     next_step: str = ""
     """What would settle what is open, in words."""
+    without_scores: tuple[str, ...] = ()
+    """Of whom nothing can be said, for none of their jobs has a score."""
+    remarks: tuple[str, ...] = ()
+    """What weakens the verdict, as `compare` says it."""
+    hints: tuple[str, ...] = ()
+    """What to type where jobs have no score, with why."""
     settling: SettlingData | None = None
     """The same as data; null where nothing is open, or nothing is known to settle it."""

@@ -122,7 +122,7 @@ def test_all_failed_is_told_and_claims_nothing(tmp_path: Path) -> None:
     statuses = {(t, k, s): "failed" for t in ("A", "B") for k in ("s:x", "s:y") for s in range(5)}
     run = make_run(tmp_path / "r", lambda *_: None, statuses=statuses, initial=None)  # type: ignore[arg-type]
 
-    assert verdict_sentence(compare_runs([run])) == "Nothing to compare: no entrant alone has scores."
+    assert verdict_sentence(compare_runs([run])) == "Nothing to compare, for nobody has a score: all 20 jobs failed."
 
 
 def test_a_run_without_an_ended_job_is_refused_with_the_command_that_continues_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracebench_core.analysis.intervals import Interval
-from tracebench_core.analysis.outcomes import ENDED
+from tracebench_core.analysis.outcomes import unscored
 from tracebench_core.analysis.verdicts import Comparison
 from tracebench_core.store.reader import Run
 
@@ -126,7 +126,7 @@ def _instruments(runs: Sequence[Run]) -> Section:
 
 
 def _failures(comparison: Comparison) -> Section:
-    failed = [o for o in comparison.outcomes.outcomes if o.status in ENDED and o.score is None]
+    failed = unscored(comparison.outcomes.outcomes)
     rows = [(o.task, o.entrant, str(o.seed), o.status, o.stop_reason, o.error[:300]) for o in failed[:SHOWN_FAILURES]]
     note = f"{len(failed) - SHOWN_FAILURES} more are not listed." if len(failed) > SHOWN_FAILURES else ""
     return Section(

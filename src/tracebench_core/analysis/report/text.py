@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from tracebench_core.analysis.outcomes import ENDED
+from tracebench_core.analysis.outcomes import ENDED, unscored
 from tracebench_core.analysis.report.sections import Section, sections
 from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
 from tracebench_core.analysis.verdicts import Comparison
@@ -32,7 +32,7 @@ def render_junit(comparison: Comparison) -> str:
     root = ET.Element("testsuites")
     for task in comparison.outcomes.tasks:
         outcomes = [o for o in comparison.outcomes.outcomes if o.task == task]
-        failed = [o for o in outcomes if o.status in ENDED and o.score is None]
+        failed = unscored(outcomes)
         skipped = [o for o in outcomes if o.status not in ENDED]
         suite = ET.SubElement(root, "testsuite", name=_xml(task), tests=str(len(outcomes)))
         suite.set("failures", str(len(failed)))

@@ -5,7 +5,8 @@ from tracebench_core.analysis.document import STANDING_COLUMNS, comparison_data,
 from tracebench_core.analysis.gates import Gate, is_met, parse_gate
 from tracebench_core.analysis.intervals import Interval
 from tracebench_core.analysis.outcomes import ENDED
-from tracebench_core.analysis.sentences import remarks, unequal_use, verdict_sentence, what_next
+from tracebench_core.analysis.sentences import remarks, verdict_sentence, what_next
+from tracebench_core.analysis.settling import hints
 from tracebench_core.analysis.verdicts import Comparison, Summary
 
 __all__ = [
@@ -17,11 +18,11 @@ __all__ = [
     "Summary",
     "compare_runs",
     "comparison_data",
+    "hints",
     "is_met",
     "parse_gate",
     "remarks",
     "standing_rows",
-    "unequal_use",
     "verdict_sentence",
     "what_next",
 ]
