@@ -94,6 +94,10 @@ def test_nothing_is_said_of_a_trainer_whose_model_never_answered(cli: Cli, tmp_p
     assert gate.returncode == 4
     assert "Gate not met: NoOp > BestOfN." in gate.stderr
     against = cli("compare", "one", "--baseline", "BestOfN", env=CORE_ONLY)
+    floor = cli("compare", "one", "--baseline", "NoOp", env=CORE_ONLY)
+    assert against.returncode == floor.returncode == 0, floor.stderr
+    assert "Against NoOp: RandomSearch is" in floor.stdout
+    assert nothing in floor.stdout
     assert "Nothing to compare: the baseline BestOfN has no score; nothing can be said" in against.stdout
 
 

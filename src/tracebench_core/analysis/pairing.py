@@ -60,12 +60,10 @@ class Two:
 def meet(one: Iterable[Outcome], other: Iterable[Outcome], *, policy: FailurePolicy, declared: Declared) -> Two:
     """Return two entrants as they are compared.
 
-    A job without a score counts as the policy says, by the initial candidate's scores in the jobs of these two alone; who has no score at
-    all meets nobody.
+    A job without a score counts as the policy says, by the initial candidate's scores in the jobs of these two alone. Where on no task both
+    have a measured score they never met.
     """
     mine, theirs = _by_task(one), _by_task(other)
-    if not all(any(o.score is not None for own in side.values() for o in own) for side in (mine, theirs)):
-        mine = {}
     measured: dict[str, int] = {}
     blank: set[str] = set()
     found: tuple[dict[str, dict[int, float]], dict[str, dict[int, float]]] = ({}, {})
@@ -87,6 +85,8 @@ def meet(one: Iterable[Outcome], other: Iterable[Outcome], *, policy: FailurePol
         target = declared.targets.get(task)
         if target is not None and zero is not None and target > zero:
             spans[task] = target - zero
+    if blank.issuperset(measured):
+        found = ({}, {})
     return Two(*found, spans=spans, widths=declared.widths(), measured=measured, blank=frozenset(blank))
 
 

@@ -87,7 +87,7 @@ def _verdict(comparison: Comparison, entrants: Sequence[str]) -> str:
     met = {other: pair for other, pair in pairs.items() if pair is not None}
     never = [other for other, pair in pairs.items() if pair is None]
     if not met:
-        return f"Nothing to compare: {leader} never met {_list(never)}, for they have no task in common."
+        return f"Nothing to compare: {leader} never met {_list(never)}, for on no task do both have a score."
     beaten = [other for other, pair in met.items() if pair.verdict == "better"]
     beaten_by = [other for other, pair in met.items() if pair.verdict == "worse"]
     alike = [other for other, pair in met.items() if pair.verdict == "equivalent"]
@@ -109,7 +109,7 @@ def _verdict(comparison: Comparison, entrants: Sequence[str]) -> str:
         parts.append(f"{leader} is {_list(told)}{rest}, {where}")
     else:
         parts.append(f"Not resolved: {leader} leads, but no difference from the others is clear, {where}")
-    parts += [f"it never met {_list(never)}, for they have no task in common"] if never else []
+    parts += [f"it never met {_list(never)}, for on no task do both have a score"] if never else []
     return f"{'; '.join(parts)}."
 
 
@@ -207,7 +207,7 @@ def _apart(comparison: Comparison) -> Iterator[str]:
         never = [f"{a} and {b}" for a, b in combinations(names, 2) if comparison.pair(a, b) is None]
         if never:
             more = f" and {len(never) - SHOWN} more pairs" if len(never) > SHOWN else ""
-            yield f"Never met, for they have no task in common: {'; '.join(never[:SHOWN])}{more}."
+            yield f"Never met, for on no task do both have a score: {'; '.join(never[:SHOWN])}{more}."
 
 
 def _unpaired(comparison: Comparison) -> Iterator[str]:
@@ -376,7 +376,7 @@ def _count(numbers: Sequence[int], what: str) -> str:
 
 
 def _within(comparison: Comparison) -> str:
-    return f"within ±{comparison.margin:g}"
+    return "" if comparison.margin is None else f"within ±{comparison.margin:g}"
 
 
 def _amount(pair: PairVerdict) -> str:

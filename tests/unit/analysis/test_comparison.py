@@ -125,6 +125,25 @@ def test_all_failed_is_told_and_claims_nothing(tmp_path: Path) -> None:
     assert verdict_sentence(compare_runs([run])) == "Nothing to compare, for nobody has a score: all 20 jobs failed."
 
 
+def test_who_failed_wherever_the_other_has_scores_never_met_it(tmp_path: Path) -> None:
+    failed = {("A", "s:x"), ("B", "s:y")}
+    statuses = {(t, k, s): "failed" for t, k in failed for s in range(5)}
+
+    def score(trainer: str, task: str, seed: int) -> float | None:
+        return None if (trainer, task) in failed else 1.0
+
+    found = compare_runs([make_run(tmp_path / "r", score, statuses=statuses)])  # type: ignore[arg-type]
+
+    assert not found.pairs
+    assert verdict_sentence(found).startswith(
+        "Nothing to compare: A never met B, for on no task do both have a score; 5 of"
+    )
+    assert [(t.task, s.entrant) for t in found.tasks for s in t.standings if s.interval is None] == [
+        ("s:x", "A"),
+        ("s:y", "B"),
+    ]
+
+
 def test_a_run_without_an_ended_job_is_refused_with_the_command_that_continues_it(tmp_path: Path) -> None:
     statuses = {(t, k, s): "not_run" for t in ("A", "B") for k in ("s:x", "s:y") for s in range(5)}
     run = make_run(tmp_path / "r", lambda *_: 1.0, statuses=statuses)  # type: ignore[arg-type]

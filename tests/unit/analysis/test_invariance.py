@@ -130,7 +130,7 @@ def test_who_never_met_is_neither_ranked_nor_compared(tmp_path: Path) -> None:
     assert found.pair("A", "P") is None
     sentence = verdict_sentence(found)
     assert sentence.startswith("A is better than B by")
-    assert "it never met P and Q, for they have no task in common" in sentence
+    assert "it never met P and Q, for on no task do both have a score" in sentence
     assert any("Never met" in remark and "A and P" in remark for remark in remarks(found))
 
 
