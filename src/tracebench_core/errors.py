@@ -3,11 +3,45 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
+import sys
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ClassVar
 
 UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
 """Numbers of an `OSError` that say nothing of the program that wrote, and everything of the disk, or of a limit for files (`ulimit -f`)."""
+
+_PIP = re.compile(r"(?<!-m )(?<!uv )(?<!/)\bpip install\b")
+
+
+def typed(hint: str) -> str:
+    """Return a hint so that it can be typed where it is read: `pip install` as the command that installs into this environment.
+
+    An environment that `uv` made has no pip; then it is `uv`, else the pip that Python brings along.
+    """
+    return _PIP.sub(lambda _: _installer(), hint) if "pip install" in hint else hint
+
+
+def _installer() -> str:
+    from shlex import quote  # noqa: PLC0415 - few errors have such a hint
+    from shutil import which  # noqa: PLC0415 - few errors have such a hint
+
+    bin_folder = Path(sys.executable).parent
+    python = quote(sys.executable)
+    if find_spec("pip") is not None:
+        is_own = Path(which("pip") or "/").parent == bin_folder
+        return "pip install" if is_own else f"{python} -m pip install"
+    made_by = os.environ.get("UV", "")  # which `uv run` sets
+    beside = [bin_folder, Path(sys.prefix).parent / ".tools" / "bin"]  # the latter is made by README's command
+    found = (
+        "uv" if which("uv") else next(filter(None, (which(made_by), *(which("uv", path=str(f)) for f in beside))), None)
+    )
+    if found is not None:
+        return f"{quote(found)} pip install --python {python}"
+    return f"{python} -m ensurepip && {python} -m pip install"
 
 
 class TraceBenchError(Exception):
@@ -17,7 +51,7 @@ class TraceBenchError(Exception):
 
     def __init__(self, message: str, *, hint: str = "", field: tuple[str | int, ...] = ()) -> None:
         super().__init__(message)
-        self.hint = hint
+        self.hint = typed(hint)
         self.field = field
         """The field of a config that it is about."""
         self.parts: tuple[TraceBenchError, ...] = ()

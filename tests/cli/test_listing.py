@@ -12,6 +12,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from tracebench_core.errors import typed
+
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
 CORE_ONLY = {"TRACEBENCH_PLUGINS": ""}
@@ -96,7 +98,7 @@ def test_tasks_as_json_say_what_is_missing(cli: Cli, mine: Mapping[str, str]) ->
     assert shown["schema_version"] == 1
     assert tasks["mine:one"]["title"] == "The first"
     assert tasks["mine:one"]["unavailable"] is None
-    assert "pip install no-such-module" in tasks["mine:deep/two"]["unavailable"]
+    assert typed("pip install no-such-module") in tasks["mine:deep/two"]["unavailable"]
 
 
 def test_trainers_are_listed_with_their_state(cli: Cli, mine: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tracebench_core import api
+from tracebench_core.errors import typed
 from tracebench_core.specs import JobResult
 
 Lab = Callable[..., api.RunSummary]
@@ -120,7 +121,7 @@ def test_a_missing_requirement_skips_the_job_and_says_how_to_get_it(lab: Lab) ->
 
     assert summary.exit_code == 3
     assert only(summary).status == "skipped"
-    assert "pip install not_there" in only(summary).stop_reason
+    assert typed("pip install not_there") in only(summary).stop_reason
 
 
 def test_fail_fast_leaves_the_rest_not_run(lab: Lab) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tracebench_core.errors import typed
+
 HAS_STREAMLIT = find_spec("streamlit") is not None
 needs_streamlit = pytest.mark.skipif(
     not HAS_STREAMLIT, reason="Streamlit is not installed: pip install 'tracebench-core[ui]'"
@@ -37,7 +39,7 @@ def run(*words: str, hidden: str = "") -> subprocess.CompletedProcess[str]:
 def test_without_streamlit_it_says_how_to_get_it(tmp_path: Path) -> None:
     done = run("ui", "--runs-dir", str(tmp_path), hidden="streamlit")
     assert done.returncode == 3
-    assert "pip install 'tracebench-core[ui]'" in done.stderr
+    assert typed("pip install 'tracebench-core[ui]'") in done.stderr
     assert "Traceback" not in done.stderr
 
 

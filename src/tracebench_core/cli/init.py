@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from tracebench_core.api.console import output
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import UsageError, typed
 
 NAME = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 SUFFIX = ".tmpl"
@@ -65,7 +65,9 @@ def _command(kind: PackageKind) -> Callable[..., None]:
         folder = write_package(kind, name, into)
         output.line(str(folder))
         output.note(
-            f"Next:  cd {folder} && pip install -e '.[test]' && pytest && trace-bench plugins check {_plugin(name)}"
+            typed(
+                f"Next:  cd {folder} && pip install -e '.[test]' && pytest && trace-bench plugins check {_plugin(name)}"
+            )
         )
 
     init.__doc__ = f"Write a package with one {kind.value}, its tests, and all that publishing takes."

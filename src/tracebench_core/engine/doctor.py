@@ -11,7 +11,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.client import HTTPException
 from importlib.metadata import PackageNotFoundError, distribution
@@ -27,7 +27,7 @@ from tracebench_core.engine.lacking import addresses, lacks
 from tracebench_core.engine.plan import make_plan
 from tracebench_core.engine.providers import served, settle_providers
 from tracebench_core.engine.pythons import list_pythons
-from tracebench_core.errors import RunDirError, TraceBenchError
+from tracebench_core.errors import RunDirError, TraceBenchError, typed
 from tracebench_core.llm.credentials import KEY_VARIABLES
 from tracebench_core.llm.models import every_model, key_variable, model_config, resolve_models
 from tracebench_core.llm.variants import llm_configs
@@ -76,7 +76,7 @@ def diagnose(config: RunConfig | None = None, *, host: PluginHost | None = None)
         rows += _selection(config, host)
     elif config is not None:
         rows += [*_models(config)]
-    return rows
+    return [replace(row, hint=typed(row.hint)) for row in rows]
 
 
 def _python() -> Diagnosis:

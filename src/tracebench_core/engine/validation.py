@@ -12,7 +12,7 @@ from tracebench_core.engine.plan import Plan, TaskChoice, choose_tasks, make_pla
 from tracebench_core.engine.preflight import held, note_unknown_names, refuse_unpriced, refuse_unready
 from tracebench_core.engine.reserve import unshared_words
 from tracebench_core.engine.trial import Check, Trials
-from tracebench_core.errors import MissingRequirementError, TraceBenchError
+from tracebench_core.errors import MissingRequirementError, TraceBenchError, typed
 from tracebench_core.plugins import Catalog, PluginHost, load_ref
 from tracebench_core.specs import RunConfig
 
@@ -96,7 +96,7 @@ def _of_models(config: RunConfig, *, environ: Mapping[str, str], strict: bool) -
     """Say what the models lack here, a warning as the run may be meant for another machine, and where a host alone is asked."""
     for lack in lacks(config, environ=environ):
         if not (strict and lack.is_sure):  # `_lacks` fails for those
-            yield Check("WARN", lack.subject, f"{lack.words} {lack.hint}")
+            yield Check("WARN", lack.subject, f"{lack.words} {typed(lack.hint)}")
     for url, asked in addresses(config, environ=environ).items():
         if url.rstrip("/") != asked:
             yield Check("OK", f"base_url {url}", f"names no path: asked at {asked}")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tracebench_core.errors import typed
 from tracebench_core.plugins.interpreters import has_python
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def why_unavailable(broken: str, requirements: Iterable[Requirement]) -> str:
     if broken:
         return f"broken: {broken}"
     missing = unmet_requirement(requirements)
-    return f"needs: {missing.kind} `{missing.name}` ({missing.hint})" if missing else ""
+    return f"needs: {missing.kind} `{missing.name}` ({typed(missing.hint)})" if missing else ""
 
 
 def _is_moot(requirement: Requirement, settings: Mapping[str, Any]) -> bool:

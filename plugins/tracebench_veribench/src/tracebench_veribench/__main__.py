@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from tracebench_core.errors import typed
 from tracebench_veribench.discovery.rows import DATASET
 
 
@@ -25,7 +26,7 @@ def _fetch(folder: Path, revision: str | None) -> int:
     try:
         from datasets import load_dataset  # noqa: PLC0415 - an extra
     except ImportError:
-        sys.stderr.write('`datasets` is not installed\nhint: pip install "tracebench-veribench[hub]"\n')
+        sys.stderr.write(typed('`datasets` is not installed\nhint: pip install "tracebench-veribench[hub]"\n'))
         return 3
     try:
         loaded = load_dataset(DATASET, split="train", revision=revision)

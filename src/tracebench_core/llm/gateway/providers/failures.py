@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
 
+from tracebench_core.errors import typed
 from tracebench_core.llm.exchange import ProviderError
 from tracebench_core.llm.routing import INSTALL
 
@@ -37,7 +38,7 @@ def as_provider_error(error: Exception, *, base_url: str | None = None) -> Provi
     where = f"at `{base_url}`: " if base_url else ""
     text = f"{where}{type(error).__name__}: {error}"[:LONGEST_MESSAGE]
     if lacking := NO_MODULE.search(str(error)):
-        text = f"litellm takes the package `{lacking[1]}` for this model, and it is not installed. {INSTALL}"
+        text = f"litellm takes the package `{lacking[1]}` for this model, and it is not installed. {typed(INSTALL)}"
         return ProviderError(text, kind="auth")  # asking again would not help
     kind = _kind(error)
     served = "" if kind == "malformed" and any(sign in str(error) for sign in CUT_SIGNS) else None

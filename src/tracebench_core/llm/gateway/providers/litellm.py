@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from tracebench_core.errors import typed
 from tracebench_core.llm.exchange import ChatRequest, OnDelta, ProviderError, Reply, limit_of
 from tracebench_core.llm.gateway.fields import SAMPLING
 from tracebench_core.llm.gateway.providers.bodies import counted
@@ -148,7 +149,7 @@ class LiteLLMProvider:
         try:
             await asyncio.to_thread(lambda: self._litellm)
         except ImportError as err:
-            raise ProviderError(f"litellm cannot be imported: {err}. {INSTALL}", kind="auth") from err
+            raise ProviderError(f"litellm cannot be imported: {err}. {typed(INSTALL)}", kind="auth") from err
 
 
 def _tokens(usage: Any) -> dict[str, Any]:
