@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 KEEP_LOGGER = frozenset({"default", "config"})
 NO_LOGGER = frozenset({"none", "null", "off", "disable", "disabled"})
 INTERRUPTED = 130
+FLAGS = {"evaluations": "--max-evaluations", "llm_calls": "--max-calls", "tokens": "--max-tokens", "usd": "--max-usd"}
+"""What raises a cap of a run that goes on."""
 UNFINISHED = ("failed", "timeout", "cancelled", "unscored")
 
 
@@ -224,10 +227,26 @@ def _verdict(run_dir: Path) -> None:
             output.note(output.safe(sentence.replace("`--at", f"`trace-bench compare {run_dir} --at")))
 
 
+def _enough(summary: RunSummary, axis: str) -> str:
+    """Return the cap of a run that pays for every job that is left; `N` where jobs have no cap that says what they may cost."""
+    from tracebench_core.api.records import load_run
+
+    run = load_run(summary.run_dir)
+    spent = sum(getattr(result.used, axis) or 0 for result in run.results.values())
+    left = [getattr(run.job(i).budget, axis) for i, result in run.results.items() if result.status == "not_run"]
+    if None in left:
+        return "N"
+    return f"{math.ceil((spent + sum(left)) * 1e4) / 1e4}" if axis == "usd" else str(int(spent + sum(left)))
+
+
 def next_command(summary: RunSummary) -> str:
     """Return what to type next: what is left to run, else what there is to see."""
     counts = summary.counts
     told = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "no job"
+    if counts.get("not_run") and (axis := summary.stopped_by.removeprefix("run budget:")) in FLAGS:
+        more = output.command("resume", summary.run_dir, FLAGS[axis], _enough(summary, axis))
+        less = f"or run it anew with a smaller `budget.{axis}`, or a larger `run_budget.{axis}`"
+        return f"{told}: the run's budget of {axis} does not pay for the next job. Give it more:  {more}\n  {less}"
     if counts.get("not_run"):
         return f"{told}. Continue:  {output.command('resume', summary.run_dir)}"
     if any(counts.get(status) for status in UNFINISHED):
