@@ -44,8 +44,8 @@ bench:
 
 # Write the schemas and the reference page of run directories from the models.
 formats:
-    .venv/bin/python -c "from pathlib import Path; from tracebench_core.store.published import write; write(Path('src/tracebench_core/store/schemas'), Path('docs/reference/run-directory.md'))"
-    .venv/bin/python -c "import json; from tracebench_core.config.schema import verdict_schema; print(json.dumps(verdict_schema(), indent=2))" > configs/schema/verdict.schema.json
+    .venv/bin/python -c "from pathlib import Path; from tracebench_runs.published import write; write(Path('libs/tracebench_runs/src/tracebench_runs/schemas'), Path('docs/reference/run-directory.md'))"
+    .venv/bin/python -c "import json; from tracebench_engine.config.schema import verdict_schema; print(json.dumps(verdict_schema(), indent=2))" > configs/schema/verdict.schema.json
 
 # wheel and source distribution of the core and of each plugin, in dist/
 build:
@@ -79,7 +79,7 @@ distributions *names: build
 
 # write the reference page of the conformance checks
 checks-page:
-    {{bin}}/python -c "from pathlib import Path; from tracebench_core.testing.kit import reference; Path('docs/reference/checks.md').write_text(reference())"
+    {{bin}}/python -c "from pathlib import Path; from tracebench_testing.kit import reference; Path('docs/reference/checks.md').write_text(reference())"
 
 # mutants of eight modules, on their unit tests: goes on where an earlier call stopped (docs/explanation/mutants.md)
 mutants *options:

@@ -30,8 +30,8 @@ from tracebench_autoresearch.sources.snapshot import Entry, Snapshot, write_file
 from tracebench_autoresearch.trainer.judging import Greedy, NoiseAware, Rule
 from tracebench_autoresearch.trainer.prompts import shown_files
 from tracebench_core.proposing.answer_format import shown_values
-from tracebench_core.sandbox import open_sandbox
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_sandbox import open_sandbox
+from tracebench_testing.fake_openai import FakeOpenAI
 
 BASELINE = 4
 _PROGRAM = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -164,7 +164,7 @@ def whole_experiments(tree: Snapshot, count: int) -> list[float]:
             (scratch / "run.yaml").write_text(config.replace("autoresearch:tiny_lm", "autoresearch:small"))
             words = ["run", "--config", "run.yaml", "--root", "root", "--runs-dir", "runs"]
             subprocess.run(
-                [sys.executable, "-m", "tracebench_core.cli", *words], cwd=scratch, check=True, capture_output=True
+                [sys.executable, "-m", "tracebench_engine.cli", *words], cwd=scratch, check=True, capture_output=True
             )
         (path,) = scratch.glob("runs/*/jobs/*/events.jsonl")
         events = [json.loads(line) for line in path.read_text().splitlines()]
@@ -207,7 +207,7 @@ def loop(trainers: Sequence[str], keep: Path | None) -> None:
         server = stack.enter_context(FakeOpenAI(reply=propose))
         config = Path(scratch, "run.yaml")
         config.write_text(CONFIG.format(url=server.base_url, trainers=", ".join(trainers)))
-        words = [sys.executable, "-m", "tracebench_core.cli"]
+        words = [sys.executable, "-m", "tracebench_engine.cli"]
         subprocess.run(
             [*words, "run", "--config", str(config), "--runs-dir", scratch, "-o", "run_id=r"],
             check=True,

@@ -22,10 +22,6 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import yaml
 from pydantic import BaseModel
 
-from tracebench_core import api
-from tracebench_core.builtin.hosting import open_host
-from tracebench_core.config import load_config, placing
-from tracebench_core.config.problems import dotted
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Budget, InitialFrom, RunConfig
@@ -38,6 +34,10 @@ from tracebench_core.specs.run import (
     TaskEntry,
     TrainerEntry,
 )
+from tracebench_engine import api
+from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.config import load_config, placing
+from tracebench_engine.config.problems import dotted
 
 Loc = tuple[str | int, ...]
 NAME = "broken.yaml"

@@ -18,10 +18,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.specs import Axis, JobResult
-from tracebench_core.testing.fake_openai import FakeOpenAI, Served
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_testing.fake_openai import FakeOpenAI, Served
 
 ANSWER = '{"reasoning": "closer", "values": {"x": %s}}'
 PRICE = {"fake": {"prompt": 1.0, "completion": 2.0}}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.unit.analysis.runs import make_run
 
-from tracebench_core.store.reader import load_run
+from tracebench_runs.reading.reader import load_run
 
 
 def score(trainer: str, task: str, seed: int) -> float:
@@ -37,8 +37,8 @@ def main() -> None:
         count = len(read.results)
         baseline = cpu() - start
         start, wall = cpu(), time.perf_counter()
-        from tracebench_core.analysis.comparison import compare_runs  # noqa: PLC0415 - its import is part of the time
-        from tracebench_core.analysis.document import comparison_data  # noqa: PLC0415 - as above
+        from tracebench_analysis.comparison.comparison import compare_runs  # noqa: PLC0415 - its import is part of the time
+        from tracebench_analysis.comparison.document import comparison_data  # noqa: PLC0415 - as above
 
         comparison_data(compare_runs([load_run(Path(folder) / "r")]))
         spent = cpu() - start

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from tracebench_core.builtin.command import Command, CommandSettings
 from tracebench_core.contracts import Problem
-from tracebench_core.testing import run_trial
-from tracebench_core.testing.toys import build_number
+from tracebench_engine.builtin.command import Command, CommandSettings
+from tracebench_testing import run_trial
+from tracebench_testing.toys import build_number
 
 EVALUATIONS = 2_000
 PROGRAM = f"""

@@ -21,10 +21,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebench_core.analysis.differences import compare_scores
-from tracebench_core.analysis.resolution import smallest_paired_difference
-from tracebench_core.analysis.sequential import FREEDOM, STRETCH, Looks, decide, plan_looks
-from tracebench_core.store.student import quantile
+from tracebench_analysis.statistics.differences import compare_scores
+from tracebench_analysis.statistics.resolution import smallest_paired_difference
+from tracebench_analysis.statistics.sequential import FREEDOM, STRETCH, Looks, decide, plan_looks
+from tracebench_runs.results.student import quantile
 
 Grid = NDArray[np.float64]
 ALPHA = 0.05

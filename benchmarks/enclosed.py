@@ -20,10 +20,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tracebench_core import api
-from tracebench_core.api.programs import held_command
-from tracebench_core.api.records import load_run
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.api.programs import held_command
+from tracebench_engine.api.records import load_run
+from tracebench_engine.config import parse_config
 
 EVALUATIONS = 400
 GOAL_MS, GOAL_RATIO = 30, 1.02

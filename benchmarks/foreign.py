@@ -28,10 +28,10 @@ sys.path.append(str(Path(__file__).parent))
 from foreign_costs import listing, overhead, stub
 from foreign_rules import Agent, Proposer  # it chooses the sample rows before the plugin is imported
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.specs import JobResult
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_testing.fake_openai import FakeOpenAI
 from tracebench_trainers_ext.specs import TRAINER_SPECS
 
 OWN = ("NoOp", "BestOfN", "SequentialRefine", "PrioritySearch", "GEPA-Base")

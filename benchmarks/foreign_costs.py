@@ -18,13 +18,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tracebench_core import api
-from tracebench_core.builtin.command import Command, CommandSettings
-from tracebench_core.config import parse_config
 from tracebench_core.contracts import Context, Problem
 from tracebench_core.specs import Example, Values
-from tracebench_core.testing import run_trial
-from tracebench_core.testing.toys import build_number
+from tracebench_engine import api
+from tracebench_engine.builtin.command import Command, CommandSettings
+from tracebench_engine.config import parse_config
+from tracebench_testing import run_trial
+from tracebench_testing.toys import build_number
 from tracebench_trainers_ext.launch import ADAPTERS
 
 STUB_SECONDS = 240
@@ -45,7 +45,7 @@ LISTING = """
 import site, sys
 site.addsitedir(sys.argv.pop())
 sys.argv[1:] = ["list-trainers"]
-from tracebench_core.cli.app import main
+from tracebench_engine.cli.app import main
 main()
 """
 

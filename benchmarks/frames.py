@@ -22,13 +22,13 @@ from tracebench_core.specs.events import (
     JobStarted,
     StepFinished,
 )
-from tracebench_core.store.export import FORMATS, export_run
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import write_manifest
-from tracebench_core.store.reader import load_run
-from tracebench_core.store.reduce import reduce_job
-from tracebench_core.store.results import write_result
-from tracebench_core.store.writer import EventWriter
+from tracebench_runs.events.reduce import reduce_job
+from tracebench_runs.events.writer import EventWriter
+from tracebench_runs.export import FORMATS, export_run
+from tracebench_runs.meta.manifest import write_manifest
+from tracebench_runs.reading.reader import load_run
+from tracebench_runs.results.results import write_result
+from tracebench_runs.storage.layout import RunLayout
 
 
 def spec(seed: int) -> JobSpec:

@@ -30,11 +30,11 @@ from urllib.parse import urlsplit
 import httpx
 
 from tracebench_core.errors import ModelError
-from tracebench_core.llm.client import GatewayClient
-from tracebench_core.llm.gateway_process import GatewayHandle, start_gateway
-from tracebench_core.llm.models import resolve_models
 from tracebench_core.specs import Budget, LLMConfig, Mode
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_gateway.client import GatewayClient
+from tracebench_gateway.gateway_process import GatewayHandle, start_gateway
+from tracebench_gateway.models import resolve_models
+from tracebench_testing.fake_openai import FakeOpenAI
 
 MESSAGES = [{"role": "user", "content": "Improve the value of x, please. It is 2.0 now."}]
 STUB_CALLS, CLIENTS, IN_FLIGHT, BLOCKS = 1000, 8, 32, 10
@@ -212,7 +212,7 @@ async def _rate(base_url: str, key: str, calls: int) -> float:
 @contextmanager
 def fake_process() -> Iterator[str]:
     """Run the fake server in a process of its own, so that it does not share our interpreter."""
-    argv = [sys.executable, "-m", "tracebench_core.testing.fake_openai"]
+    argv = [sys.executable, "-m", "tracebench_testing.fake_openai"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         line = process.stdout.readline() if process.stdout else ""
         found = re.match(r"http\S+", line)

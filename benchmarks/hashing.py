@@ -22,10 +22,12 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.engine.trainings import Trainings
-from tracebench_core.store import commit, index, journal, results, seal
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_engine.run.trainings import Trainings
+from tracebench_runs.journal import commit, index, journal
+from tracebench_runs.results import results
+from tracebench_runs.storage import seal
 
 NOTHING = "0" * 64
 

@@ -20,8 +20,8 @@ from typing import Any
 
 os.environ["TRACEBENCH_HF_SOURCE"] = "folder"
 
-from tracebench_core import load_config, run
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine.api import load_config, run
+from tracebench_testing.fake_openai import FakeOpenAI
 
 LATENCY = 0.2
 AT_ONCE = 32
@@ -81,7 +81,7 @@ def memory(folder: Path) -> None:
     told |= {"mode": "stub", "llm": {"stub": "empty"}, "eval_workers": 1, "run_id": "m"}
     (folder / "m.json").write_text(json.dumps(told))
     events, resident, seen = [], {}, 0
-    command = [sys.executable, "-m", "tracebench_core.cli", "run", "--config", str(folder / "m.json")]
+    command = [sys.executable, "-m", "tracebench_engine.cli", "run", "--config", str(folder / "m.json")]
     process = subprocess.Popen(
         command,
         env={**os.environ, "TRACEBENCH_HF_DATA": str(folder)},

@@ -21,10 +21,10 @@ from typing import Any
 
 os.environ["TRACEBENCH_HF_SOURCE"] = "sample"
 
-from tracebench_core import load_config, run
 from tracebench_core.proposing.answer_format import shown_values
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine.api import load_config, run
 from tracebench_hfqa.rows.opening import SAMPLES
+from tracebench_testing.fake_openai import FakeOpenAI
 
 PHRASES = {
     "prompt_template": ("Think step by step.", "End with #### and the number."),

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from math import fsum
 from pathlib import Path
 
-from tracebench_core.sandbox import LocalSandbox
 from tracebench_hfqa.declared import SHIPPED, read_entries
 from tracebench_hfqa.entry import Entry
 from tracebench_hfqa.families import find_family
@@ -20,6 +19,7 @@ from tracebench_hfqa.families.family import Case, within_reach
 from tracebench_hfqa.rows.folder import ENDINGS, read_file
 from tracebench_hfqa.rows.opening import read_cases
 from tracebench_hfqa.running import run_tests
+from tracebench_sandbox import LocalSandbox
 
 FORMS = ("The final answer is: {}", "The answer is: {}.", "**{}**", "{}.", "The final answer is: \\boxed{{{}}}.")
 

@@ -15,10 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.specs.events import EvaluationDone
-from tracebench_core.store.eventlog import read_events
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.events.eventlog import read_events
 
 SECONDS, WORKERS = 0.2, 8
 PLUGIN = f"""

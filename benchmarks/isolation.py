@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tracebench_core.sandbox import LocalSandbox, isolation, open_sandbox
 from tracebench_core.specs import Limits
+from tracebench_sandbox import LocalSandbox, isolation, open_sandbox
 
 CODE = "def f(x):\n    return x + 1\n"
 HUNG = {
@@ -29,7 +29,7 @@ HUNG = {
 }
 FLOOR = """
 import gc, json, os, resource, sys, time, numpy
-import tracebench_core.sandbox.server
+import tracebench_sandbox.template.server
 gc.collect(); gc.freeze()
 code = sys.argv[1]
 def used():

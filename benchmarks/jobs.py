@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 
 FLOOR = """
 import gc, os, sys, time
@@ -39,8 +39,8 @@ for n in range(jobs):
 print(time.perf_counter() - started)
 """
 MODULES = (
-    "tracebench_core.builtin.template_main", "tracebench_core.engine.job", "tracebench_core.engine.finish",
-    "tracebench_core.store.writer", "tracebench_core.store.states",
+    "tracebench_engine.builtin.template_main", "tracebench_engine.job.job", "tracebench_engine.job.finish",
+    "tracebench_runs.events.writer", "tracebench_runs.events.states",
 )  # fmt: skip
 
 

@@ -22,10 +22,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from tracebench_core import api
 from tracebench_core.contracts import Sandbox
-from tracebench_core.sandbox import open_sandbox
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
 from tracebench_kernelbench.building import build_kernel
 from tracebench_kernelbench.driving import drive
 from tracebench_kernelbench.judging import judge
@@ -36,6 +34,8 @@ from tracebench_kernelbench.modules.task import renamed
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
 from tracebench_kernelbench.timing import compare_afresh
+from tracebench_sandbox import open_sandbox
+from tracebench_testing.fake_openai import FakeOpenAI
 
 FAST_MATH = '#pragma GCC optimize("fast-math")\n'
 MATMUL = (

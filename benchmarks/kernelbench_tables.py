@@ -26,7 +26,6 @@ from kernelbench import MODULE
 import tracebench_kernelbench
 from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_core.errors import MissingRequirementError
-from tracebench_core.sandbox import open_sandbox
 from tracebench_kernelbench.calibrations import PARAMETER, TIMES, of_c, of_module, of_numba
 from tracebench_kernelbench.judging import Verdict, judge
 from tracebench_kernelbench.modules.backends import BACKENDS, NUMBA, TORCH, loaded_beforehand
@@ -36,6 +35,7 @@ from tracebench_kernelbench.modules.stepping import judge_python
 from tracebench_kernelbench.modules.task import renamed
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
+from tracebench_sandbox import open_sandbox
 
 EFFORT = Effort(compile_seconds=600.0)
 REPEATED = {"torch": {(1, 2), (1, 42), (2, 1)}, "torch_compile": {(1, 42)}, "cpp": {(1, 42)}}

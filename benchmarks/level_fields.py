@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from tracebench_core import api
-from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Context
 from tracebench_core.specs import Example, Feedback, Parameter, Split, Values
-from tracebench_core.testing.teacher import Lesson
-from tracebench_core.testing.toys import Toy, steps_towards
+from tracebench_engine import api
+from tracebench_engine.builtin.tasks.simple import SimpleTask
+from tracebench_testing.teacher import Lesson
+from tracebench_testing.toys import Toy, steps_towards
 
 PEAKS = ((2.0, 0.6), (8.0, 1.0))
 """Positions and heights of the two hills of the deceptive field."""

@@ -16,11 +16,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tracebench_core.contracts import Sandbox
-from tracebench_core.sandbox import open_sandbox
 from tracebench_core.specs import TaskSpec
 from tracebench_llm4ad.baselines import load_baseline
 from tracebench_llm4ad.catalog import SPECS
 from tracebench_llm4ad.code_task import PARAMETER, CodeTask, mean
+from tracebench_sandbox import open_sandbox
 
 
 @dataclass(frozen=True)

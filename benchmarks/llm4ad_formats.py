@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_core import api
+from tracebench_engine import api
 from tracebench_llm4ad.adapters.runtime.loading import load
 from tracebench_llm4ad.adapters.tree import Found, find_tasks
 from tracebench_llm4ad.catalog import BY_NAME

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from tracebench_core import api
+from tracebench_engine import api
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.ladders import ladder_of, program_of
 

@@ -23,12 +23,12 @@ from typing import Any
 from llm4ad_anchors import Job
 
 from tracebench_core.contracts import Sandbox, Session
-from tracebench_core.sandbox import open_sandbox
 from tracebench_core.specs import Outcome, TaskSpec
 from tracebench_llm4ad.catalog import SPECS
 from tracebench_llm4ad.code_task import NUMPY_PRELUDE, PARAMETER, CodeTask
 from tracebench_llm4ad.heuristic import load_trusted
 from tracebench_llm4ad.science.equation_task import EquationTask
+from tracebench_sandbox import open_sandbox
 
 
 class Counting:

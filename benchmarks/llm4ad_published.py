@@ -18,8 +18,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from tracebench_core import api
 from tracebench_core.specs import Split
+from tracebench_engine import api
 from tracebench_llm4ad.baselines import load_baseline
 from tracebench_llm4ad.published import published_program
 

@@ -31,12 +31,12 @@ from llm4ad_anchors import Job
 from tracebench_core.contracts import EvaluationFailed, Sandbox
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins.catalog import Catalog
-from tracebench_core.sandbox import open_sandbox
 from tracebench_core.specs import TaskSpec
 from tracebench_llm4ad import plugin
 from tracebench_llm4ad.adapters.task import ForeignTask
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.code_task import PARAMETER
+from tracebench_sandbox import open_sandbox
 
 QUOTED = 110
 LONG = 0.25

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.ids import content_hash
-from tracebench_core.store.journal import EndRecord, Journal
-from tracebench_core.store.seal import Seal
+from tracebench_runs.journal.journal import EndRecord, Journal
+from tracebench_runs.storage.seal import Seal
 
 COMMAND = str(Path(sys.executable).with_name("trace-bench"))
 WATCH = """

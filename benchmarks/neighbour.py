@@ -23,9 +23,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tracebench_core.llm.gateway_process import start_gateway
-from tracebench_core.llm.models import resolve_models
 from tracebench_core.specs import Budget, LLMConfig
+from tracebench_gateway.gateway_process import start_gateway
+from tracebench_gateway.models import resolve_models
 
 SIZE = 31 << 20
 CALLS = 200
@@ -91,7 +91,7 @@ def peak(pid: int) -> float:
 @contextmanager
 def provider(delay: float) -> Iterator[LLMConfig]:
     """Run a provider, and yield how it is reached."""
-    command = [sys.executable, "-m", "tracebench_core.testing.fake_openai", "--delay", str(delay)]
+    command = [sys.executable, "-m", "tracebench_testing.fake_openai", "--delay", str(delay)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

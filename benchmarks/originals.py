@@ -29,8 +29,8 @@ from trainers import Estimate, estimate
 from tracebench_core.contracts import Optimizer, Problem, Trainer
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import Budget, Evaluation, Example, Values
-from tracebench_core.testing.toys import build_dials, build_number
-from tracebench_core.testing.trials import Trial, run_trial
+from tracebench_testing.toys import build_dials, build_number
+from tracebench_testing.trials import Trial, run_trial
 
 MINIBATCH = 3
 CALLS = 50

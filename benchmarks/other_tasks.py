@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from statistics_claims import by_task, show
 
-from tracebench_core.analysis.differences import compare_scores
-from tracebench_core.store.student import quantile
+from tracebench_analysis.statistics.differences import compare_scores
+from tracebench_runs.results.student import quantile
 
 Array = NDArray[np.float64]
 MEAN = 0.3

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 
 TASKS = ("internal:numeric_param", "internal:code_param", "internal:multi_param")
 TRAINERS = ("NoOp", "RandomSearch", "BestOfN", "SequentialRefine", "PrioritySearch", "KeepBest")

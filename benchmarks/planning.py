@@ -17,18 +17,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobSpec
-from tracebench_core.store.journal import EndRecord, Journal
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import write_manifest
-from tracebench_core.store.planned import iter_jobs
-from tracebench_core.store.recovery import settle
-from tracebench_core.store.reduce import not_run
-from tracebench_core.store.results import result_bytes
-from tracebench_core.store.tables import TableWriter
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.check.recovery import settle
+from tracebench_runs.events.reduce import not_run
+from tracebench_runs.journal.journal import EndRecord, Journal
+from tracebench_runs.meta.manifest import write_manifest
+from tracebench_runs.meta.planned import iter_jobs
+from tracebench_runs.results.results import result_bytes
+from tracebench_runs.results.tables import TableWriter
+from tracebench_runs.storage.layout import RunLayout
 
 T = TypeVar("T")
 PARTS = ("plan", "prepare", "decide", "tables")

@@ -12,10 +12,10 @@ import os
 import tempfile
 from typing import Any
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import TraceBenchError
-from tracebench_core.llm.models import resolve_models
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_gateway.models import resolve_models
 
 OPENAI = {"OPENAI_API_KEY": "k"}
 AZURE = {"AZURE_API_KEY": "k"}

@@ -14,12 +14,12 @@ import os
 import tempfile
 from typing import Any
 
-from tracebench_core import api
 from tracebench_core.ids import canonical_json, content_hash
-from tracebench_core.llm.exchange import ChatRequest
-from tracebench_core.llm.stub.model import answer
 from tracebench_core.specs import ModelIdentity
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_gateway.exchange import ChatRequest
+from tracebench_gateway.stub.model import answer
+from tracebench_testing.fake_openai import FakeOpenAI
 
 PRICE = {"prompt": 0.15, "completion": 0.60}
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.engine.replay import replay_of
-from tracebench_core.store.compare import differences
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_engine.run.replay import replay_of
+from tracebench_runs.reading.compare import differences
+from tracebench_testing.fake_openai import FakeOpenAI
 
 CALLS = 4
 LATENCY = 0.05

@@ -16,16 +16,16 @@ from typing import NamedTuple
 
 from trainer_trials import MANY, builder
 
-from tracebench_core.builtin.baselines import BestOfN, NoOp, RandomSearch
-from tracebench_core.builtin.settings import BestOfNSettings, NoOpSettings, RandomSearchSettings
 from tracebench_core.contracts import Trainer
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import CandidateSeen, Scored
-from tracebench_core.testing.teacher import Lesson, Teacher
-from tracebench_core.testing.toys import Toy
-from tracebench_core.testing.trials import run_trial
+from tracebench_engine.builtin.baselines import BestOfN, NoOp, RandomSearch
+from tracebench_engine.builtin.settings import BestOfNSettings, NoOpSettings, RandomSearchSettings
 from tracebench_fields.field import Case
 from tracebench_fields.task import FieldOptions, FieldTask
+from tracebench_testing.teacher import Lesson, Teacher
+from tracebench_testing.toys import Toy
+from tracebench_testing.trials import run_trial
 
 REFERENCE = "BestOfN"
 TESTED = ("Minibatch", "SequentialSearch", "AggregatedUpdate", "GEPA-Base", "GEPA-UCB", "GEPA-Beam")

@@ -19,7 +19,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, stdev
 
-from tracebench_core.store.ranking import FINALISTS, Ranking
+from tracebench_runs.events.ranking import FINALISTS, Ranking
 
 Scores = Mapping[int, Mapping[str, float]]
 """By candidate, then by example."""

@@ -18,11 +18,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.specs.events import CandidateSeen
-from tracebench_core.store.eventlog import read_events
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.events.eventlog import read_events
+from tracebench_testing.fake_openai import FakeOpenAI
 
 PROPOSALS = 16
 LATENCY = 0.3

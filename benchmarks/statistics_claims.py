@@ -20,16 +20,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebench_core.analysis.bootstrap import bootstrap_interval, bootstrap_t_interval, iqm_interval
-from tracebench_core.analysis.comparison import compare_runs
-from tracebench_core.analysis.differences import Scores, compare_scores
-from tracebench_core.analysis.gates import Gate, is_met
-from tracebench_core.analysis.intervals import Interval
-from tracebench_core.analysis.multiplicity import holm
-from tracebench_core.analysis.resolution import paired_seeds_to_resolve, smallest_paired_difference
-from tracebench_core.analysis.sentences import CLEAR
-from tracebench_core.analysis.sequential import STRETCH, Looks, decide, plan_looks
-from tracebench_core.analysis.verdicts import Comparison
+from tracebench_analysis.comparison.comparison import compare_runs
+from tracebench_analysis.comparison.gates import Gate, is_met
+from tracebench_analysis.comparison.sentences import CLEAR
+from tracebench_analysis.comparison.verdicts import Comparison
+from tracebench_analysis.statistics.bootstrap import bootstrap_interval, bootstrap_t_interval, iqm_interval
+from tracebench_analysis.statistics.differences import Scores, compare_scores
+from tracebench_analysis.statistics.intervals import Interval
+from tracebench_analysis.statistics.multiplicity import holm
+from tracebench_analysis.statistics.resolution import paired_seeds_to_resolve, smallest_paired_difference
+from tracebench_analysis.statistics.sequential import STRETCH, Looks, decide, plan_looks
 from tracebench_core.errors import UsageError
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float64]]

@@ -23,13 +23,13 @@ from pathlib import Path
 
 from plugins.tracebench_terminalbench.tests.whole_runs import left, run_command
 
-from tracebench_core import api
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
 from tracebench_terminalbench.catalog import cases_of
 from tracebench_terminalbench.found import find_harbor
 from tracebench_terminalbench.job_config import job_config
 from tracebench_terminalbench.launch import harbor_environ
 from tracebench_terminalbench.options import Options
+from tracebench_testing.fake_openai import FakeOpenAI
 
 TASK = "toy/hello-file"
 TRIALS, AT_A_TIME = 12, 4

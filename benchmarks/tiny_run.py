@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 COMMAND = str(Path(sys.executable).with_name("trace-bench"))
-IMPORTS = "import tracebench_core.cli.app, tracebench_core.api.running, tracebench_core.builtin.template_main"
+IMPORTS = "import tracebench_engine.cli.app, tracebench_engine.api.running, tracebench_engine.builtin.template_main"
 CONFIG = "tasks: [internal:numeric_param]\ntrainers: [NoOp]\nmode: stub\n"
 GOAL = 0.65
 

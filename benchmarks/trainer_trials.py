@@ -18,16 +18,16 @@ from typing import Any, Literal
 from level_fields import build_conflict, build_exam, build_packing, build_valley, packing_scale
 from pydantic import BaseModel
 
-from tracebench_core.builtin.baselines import BestOfN, NoOp, SequentialRefine
-from tracebench_core.builtin.settings import BestOfNSettings, NoOpSettings, SequentialRefineSettings
 from tracebench_core.contracts import Trainer
 from tracebench_core.specs import Budget, Example, Values
 from tracebench_core.specs.events import BestChanged, Scored
-from tracebench_core.store.history import Standings
-from tracebench_core.testing.teacher import Teacher
-from tracebench_core.testing.toys import Toy, build_dials, build_number
-from tracebench_core.testing.trials import Trial, run_trial
+from tracebench_engine.builtin.baselines import BestOfN, NoOp, SequentialRefine
+from tracebench_engine.builtin.settings import BestOfNSettings, NoOpSettings, SequentialRefineSettings
 from tracebench_opto.trainers.specs import TRAINER_SPECS
+from tracebench_runs.events.history import Standings
+from tracebench_testing.teacher import Teacher
+from tracebench_testing.toys import Toy, build_dials, build_number
+from tracebench_testing.trials import Trial, run_trial
 
 MANY = 10_000
 CALLS = {"number": 20, "deceptive": 60, "exam": 60, "code": 40, "minibatch": 30}

@@ -25,8 +25,8 @@ from trainer_trials import FIELDS, Axis, Field, Kept, Outcome, builder, field_of
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import Budget, Evaluation
 from tracebench_core.specs.events import BestChanged, CandidateSeen
-from tracebench_core.testing.toys import build_dials, build_number
-from tracebench_core.testing.trials import Trial
+from tracebench_testing.toys import build_dials, build_number
+from tracebench_testing.trials import Trial
 
 RESAMPLES = 2000
 TEN = 10.0
@@ -214,7 +214,7 @@ class Table:
 
         Drawn is the gain over the initial candidate, in parts of the field's scale.
         """
-        from tracebench_core.analysis.charts import Charts  # noqa: PLC0415 - only pictures need it
+        from tracebench_analysis.figures.charts import Charts  # noqa: PLC0415 - only pictures need it
 
         folder.mkdir(parents=True, exist_ok=True)
         for kept in self.kept:

@@ -23,11 +23,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tracebench_core import api
-from tracebench_core.builtin.hosting import open_host
-from tracebench_core.engine.evaluation import open_workbench
 from tracebench_core.proposing.answer_format import shown_values
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.job.evaluation import open_workbench
+from tracebench_testing.fake_openai import FakeOpenAI
 from tracebench_veribench.coq.catalog import ENTRIES
 from tracebench_veribench.coq.problem import load_problem
 

@@ -22,12 +22,12 @@ from pathlib import Path
 from plugins.tracebench_viewer.tests.visiting import Visitor, at_home, browsing, served, visiting
 from tests.unit.store.samples import candidate, evaluation, started
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.specs import BudgetState
 from tracebench_core.specs.events import BestChanged, Event, LLMCall
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.reader import load_run
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.reading.reader import load_run
+from tracebench_runs.storage.layout import RunLayout
 from tracebench_viewer.index import Index
 
 SESSIONS = 6

@@ -34,13 +34,14 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = Path(__file__).parents[1]
-CORE, OPTO = "src/tracebench_core", "plugins/tracebench_opto/src/tracebench_opto"
+ENGINE, RUNS = "libs/tracebench_engine/src/tracebench_engine", "libs/tracebench_runs/src/tracebench_runs"
+OPTO = "plugins/tracebench_opto/src/tracebench_opto"
 UNIT, PARTS = "tests/unit", "plugins/tracebench_opto/tests/parts"
 MODULES = {
-    "meter": (f"{CORE}/engine/meter.py", [f"{UNIT}/engine/test_meter.py"]),
-    "costs": (f"{CORE}/engine/costs.py", [f"{UNIT}/engine/test_costs.py"]),
-    "ranking": (f"{CORE}/store/ranking.py", [f"{UNIT}/engine/test_archive.py"]),
-    "recombine": (f"{CORE}/builtin/recombine.py", [f"{UNIT}/builtin/test_recombine.py"]),
+    "meter": (f"{ENGINE}/job/meter.py", [f"{UNIT}/engine/test_meter.py"]),
+    "costs": (f"{ENGINE}/matrix/costs.py", [f"{UNIT}/engine/test_costs.py"]),
+    "ranking": (f"{RUNS}/events/ranking.py", [f"{UNIT}/engine/test_archive.py"]),
+    "recombine": (f"{ENGINE}/builtin/recombine.py", [f"{UNIT}/builtin/test_recombine.py"]),
     "archive": (f"{OPTO}/parts/archive.py", [f"{PARTS}/test_archive.py", f"{PARTS}/test_selection.py"]),
     "racing": (f"{OPTO}/parts/racing.py", [f"{PARTS}/test_racing.py"]),
     "search": (f"{OPTO}/parts/search.py", [f"{PARTS}/test_search_steps.py", f"{PARTS}/test_search.py"]),

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from tracebench_core.forkserver.launch import ForkServer
-from tracebench_core.forkserver.process import ForkedProcess
+from tracebench_sandbox.forkserver.launch import ForkServer
+from tracebench_sandbox.forkserver.process import ForkedProcess
 
-ENTRY = "tracebench_core.cli.__main__"
+ENTRY = "tracebench_engine.cli.__main__"
 AHEAD = (
     ENTRY,
-    "tracebench_core.cli.app",
-    "tracebench_core.builtin.template_main",
-    *(f"tracebench_core.api.{name}" for name in ("running", "planning", "records", "analysis")),
+    "tracebench_engine.cli.app",
+    "tracebench_engine.builtin.template_main",
+    *(f"tracebench_engine.api.{name}" for name in ("running", "planning", "records", "analysis")),
 )
 
 

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tracebench_core.api import open_host
-from tracebench_core.api.calibrating import recall
-from tracebench_core.api.calibration_tables import kinds_table
+from tracebench_engine.api import open_host
+from tracebench_engine.api.calibrating import recall
+from tracebench_engine.api.calibration_tables import kinds_table
 
 ROOT = Path(__file__).parents[2]
 PLACE = re.compile(r"(<!-- calibrations: (\S+) -->\n)(.*?)(<!-- /calibrations -->)", re.DOTALL)

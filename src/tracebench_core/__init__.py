@@ -1,10 +1,11 @@
-"""Trace-Bench: the fair bench for LLM-as-optimizer algorithms.
+"""What plugins of Trace-Bench are written against: specs, contracts, hooks, and the registry of plugins.
 
-The public Python API. Names are imported on first use, so that `import tracebench_core` stays light.
+Names are imported on first use, so that `import tracebench_core` stays light; those of the bench are forwarded to it.
 """
 
 from __future__ import annotations
 
+from tracebench_core.forwarding import install
 from tracebench_core.lazy import imported_on_use
 
 _HOMES = {
@@ -16,3 +17,4 @@ _HOMES = {
 __all__ = sorted(" ".join(_HOMES.values()).split())  # noqa: PLE0605 - derived from the one table of names
 
 __getattr__ = imported_on_use(__name__, _HOMES)
+install()

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import typer
 
-from tracebench_core.cli.app import app
-from tracebench_core.config.overrides import parse_override
+from tracebench_engine.cli.app import app
+from tracebench_engine.config.overrides import parse_override
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
+SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("libs/*/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
 HELD = "\N{BULLET}"
 """Stands for what is filled in when the hint is given."""
 TOOLS = frozenset(
@@ -85,7 +85,7 @@ def test_a_command_of_ours_exists_with_its_options(words: tuple[str, ...]) -> No
 def test_an_extra_that_is_to_be_installed_exists(words: tuple[str, ...]) -> None:
     found = re.fullmatch(r"([\w-]+)(?:\[([\w,-]+)\])?", words[-1])
     assert found, words
-    home = ROOT if found[1] == "tracebench-core" else ROOT / "plugins" / found[1].replace("-", "_")
+    (home,) = [ROOT] if found[1] == "tracebench-core" else ROOT.glob(f"*/{found[1].replace('-', '_')}")
     project = tomllib.loads((home / "pyproject.toml").read_text())["project"]
     assert project["name"] == found[1]
     for extra in (found[2] or "").split(","):

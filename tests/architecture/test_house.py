@@ -10,11 +10,16 @@ from pathlib import Path
 import pytest
 
 from tracebench_core import hookspecs
+from tracebench_core.forwarding import LIBRARIES
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "src" / "tracebench_core"
-SOURCES = sorted([*CORE.rglob("*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
+LIBS = {"tracebench_core": CORE} | {
+    p.name: p for p in sorted(ROOT.glob("libs/*/src/*")) if (p / "__init__.py").is_file()
+}
+SOURCES = sorted([*(path for lib in LIBS.values() for path in lib.rglob("*.py")), *ROOT.glob("plugins/*/src/**/*.py")])
 MOST_LINES = 400
+HOUSE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["house"]
 ORDINARY_WORDS = {"viewer", "ray", "example", "ext", "local", "fields"}
 """Names of plugins that are also words; these are looked for as `tracebench_<name>` only."""
 
@@ -24,24 +29,52 @@ def plugin_names() -> set[str]:
     return {name for p in projects for name in p["entry-points"].get("tracebench", {})}
 
 
-def test_the_core_names_no_plugin() -> None:
+def test_no_library_names_a_plugin() -> None:
     names = plugin_names()
     assert {"llm4ad", "opto"} <= names
     words = "|".join(rf"tracebench[_-]{n}\b" + ("" if n in ORDINARY_WORDS else rf"|\b{n}\b") for n in sorted(names))
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
-        for path in sorted(CORE.rglob("*.py"))
+        for lib in LIBS.values()
+        for path in sorted(lib.rglob("*.py"))
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if re.search(words, line)
     ]
     assert found == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_a_module_says_what_it_is_and_stays_small(path: Path) -> None:
-    text = path.read_text()
-    assert len(text.splitlines()) <= MOST_LINES
-    assert not text or text.startswith('"""'), "a module begins with one sentence on what it is"
+def test_the_libraries_are_those_that_are_kept_away_from_candidates() -> None:
+    assert sorted(LIBS) == sorted(LIBRARIES)
+
+
+@pytest.mark.parametrize("name", sorted(LIBS))
+def test_a_library_keeps_its_budget_of_lines(name: str) -> None:
+    lines = sum(len(path.read_text().splitlines()) for path in LIBS[name].rglob("*.py"))
+    assert lines <= HOUSE["lines"][name], "what can go? Else raise it in pyproject.toml, and say why in the commit"
+
+
+def test_no_folder_is_crowded() -> None:
+    """What is crowded today is listed and may only get emptier."""
+    crowded = HOUSE.get("crowded", {})
+    most = HOUSE["modules_in_a_folder"]
+    counts = {
+        ".".join(folder.relative_to(lib.parent).parts): sum(1 for p in folder.glob("*.py") if p.name != "__init__.py")
+        for lib in LIBS.values()
+        for folder in {path.parent for path in lib.rglob("*.py")}
+    }
+    assert {name: count for name, count in counts.items() if count > crowded.get(name, most)} == {}
+    assert {name for name in crowded if counts.get(name, 0) <= most} == set(), "no longer crowded: strike it out"
+
+
+def test_a_module_says_what_it_is_and_stays_small() -> None:
+    breaches = []
+    for path in SOURCES:
+        text = path.read_text()
+        if len(text.splitlines()) > MOST_LINES:
+            breaches.append(f"{path.relative_to(ROOT)}: {len(text.splitlines())} lines, at most {MOST_LINES}")
+        if text and not text.startswith('"""'):
+            breaches.append(f"{path.relative_to(ROOT)}: a module begins with one sentence on what it is")
+    assert breaches == []
 
 
 @pytest.mark.parametrize("name", [n for n in dir(hookspecs) if n.startswith("tracebench_")])

@@ -29,7 +29,7 @@ import json, sys
 {code}
 print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})), file=sys.stderr)
 """
-CLI = "sys.argv = ['trace-bench', *{arguments!r}]\nfrom tracebench_core.cli.app import main\ntry: main()\nexcept SystemExit: pass"
+CLI = "sys.argv = ['trace-bench', *{arguments!r}]\nfrom tracebench_engine.cli.app import main\ntry: main()\nexcept SystemExit: pass"
 
 
 def imported_by(code: str, *, folder: Path | None = None, **variables: str) -> set[str]:
@@ -39,7 +39,7 @@ def imported_by(code: str, *, folder: Path | None = None, **variables: str) -> s
 
 
 @pytest.mark.parametrize(
-    "package", ["tracebench_core", "tracebench_core.config", "tracebench_core.plugins", "tracebench_core.store"]
+    "package", ["tracebench_core", "tracebench_engine.config", "tracebench_core.plugins", "tracebench_runs"]
 )
 def test_a_package_is_light(package: str) -> None:
     assert not HEAVY & imported_by(f"import {package}")

@@ -199,8 +199,8 @@ CANDIDATES = [
 
 def main() -> None:
     """Run every candidate and print the Markdown table of the documentation."""
-    from tracebench_core.sandbox import open_sandbox
     from tracebench_core.specs import Limits
+    from tracebench_sandbox import open_sandbox
 
     numpy_folder = os.path.dirname(str(importlib.util.find_spec("numpy").origin))  # type: ignore[union-attr]  # noqa: PTH120
     print("| candidate | what happened | what the optimizer is told |\n|---|---|---|")

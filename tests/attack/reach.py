@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tracebench_core.api.reaching import PARTICIPANTS, reach, table
+from tracebench_engine.api.reaching import PARTICIPANTS, reach, table
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/threat-model.md"
 MARKED = re.compile(r"(?<=<!-- reach -->\n).*?(?=<!-- /reach -->)", re.DOTALL)

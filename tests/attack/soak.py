@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 
 PLUGIN = """
 import runpy

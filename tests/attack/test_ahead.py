@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.contracts import Session
-from tracebench_core.sandbox import LocalSandbox, isolation, open_sandbox
 from tracebench_core.specs import Limits
+from tracebench_sandbox import LocalSandbox, isolation, open_sandbox
 
 pytestmark = pytest.mark.skipif(isolation().level != "strong", reason="this host has no Landlock or no seccomp")
 LIMITS = Limits(seconds=10.0, memory_mb=256, file_mb=1)

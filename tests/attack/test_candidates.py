@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.sandbox import LocalSandbox, isolation, open_sandbox
 from tracebench_core.specs import Limits
+from tracebench_sandbox import LocalSandbox, isolation, open_sandbox
 
 _HERE = Path(__file__).parent
 FIRST = runpy.run_path(str(_HERE / "candidates.py"))["CANDIDATES"]

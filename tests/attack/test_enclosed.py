@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.engine import control_channel
-from tracebench_core.engine.control_channel import ControlServer
-from tracebench_core.engine.held import APART, belongings
-from tracebench_core.sandbox import landlock, namespaces
-from tracebench_core.sandbox.apart import ENCLOSED, LIMITS, NOT_STARTED
 from tracebench_core.specs import JobResult
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_engine.door.held import APART, belongings
+from tracebench_engine.run import control_channel
+from tracebench_engine.run.control_channel import ControlServer
+from tracebench_sandbox.apart import ENCLOSED, LIMITS, NOT_STARTED
+from tracebench_sandbox.kernel import landlock, namespaces
 
 needs_namespaces = pytest.mark.skipif(not namespaces.available(), reason="this host allows no user namespaces")
 FREE_OF_SIGHT = [sys.executable, "tests/sandbox/hide.py", "namespaces"]

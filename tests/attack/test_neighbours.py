@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.sandbox import LocalSandbox, isolation, open_sandbox
-from tracebench_core.sandbox.folders import LEVELS, BreachError, Weighing, remove
 from tracebench_core.specs import Limits
+from tracebench_sandbox import LocalSandbox, isolation, open_sandbox
+from tracebench_sandbox.folders import LEVELS, BreachError, Weighing, remove
 
 ESCAPES = runpy.run_path(str(Path(__file__).with_name("escapes.py")))["ESCAPES"]
 HONEST = (

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.errors import MissingRequirementError
-from tracebench_core.sandbox import isolation, launch, open_sandbox
 from tracebench_core.specs import Limits
+from tracebench_sandbox import isolation, launch, open_sandbox
 
 HERE = Path(__file__).parent
 CANDIDATES = [
@@ -31,8 +31,8 @@ def older(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Start templates that are told of an older ABI."""
 
     def tell(version: int) -> None:
-        first = "from tracebench_core.sandbox.server"
-        patch = f"from tracebench_core.sandbox import landlock; landlock.abi = lambda: {version}; {first}"
+        first = "from tracebench_sandbox.template.server"
+        patch = f"from tracebench_sandbox.kernel import landlock; landlock.abi = lambda: {version}; {first}"
         monkeypatch.setattr(launch, "_PROGRAM", launch._PROGRAM.replace(first, patch))
 
     return tell

@@ -10,8 +10,8 @@ import sys
 import pytest
 from tests.attack.reach import shown
 
-from tracebench_core.api.reaching import PARTICIPANTS, Participant, looking, reach
-from tracebench_core.sandbox import isolation
+from tracebench_engine.api.reaching import PARTICIPANTS, Participant, looking, reach
+from tracebench_sandbox import isolation
 
 here = isolation()
 pytestmark = pytest.mark.skipif(
@@ -37,7 +37,7 @@ def test_the_threat_model_says_what_a_probe_finds(who: Participant) -> None:
 
 def test_doctor_prints_it_and_names_whom_it_knows() -> None:
     def doctor(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tracebench_core.cli", "doctor", *words]
+        command = [sys.executable, "-m", "tracebench_engine.cli", "doctor", *words]
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
     told = json.loads(doctor("--as", "candidate", "--json").stdout)

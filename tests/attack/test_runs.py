@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.attack.soak import differences, install
 
-from tracebench_core.sandbox import isolation
+from tracebench_sandbox import isolation
 
 
 @pytest.mark.heavy("attack")

@@ -18,15 +18,15 @@ from typing import Any
 import pytest
 from tests.chaos import lab
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.engine.plan import Plan, make_plan
-from tracebench_core.engine.rundir import open_run_dir
-from tracebench_core.engine.runner import Runner
-from tracebench_core.engine.surroundings import Surroundings
 from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.specs import JobResult, JobSpec
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_engine.matrix.plan import Plan, make_plan
+from tracebench_engine.run.rundir import open_run_dir
+from tracebench_engine.run.runner import Runner
+from tracebench_engine.run.surroundings import Surroundings
+from tracebench_testing.fake_openai import FakeOpenAI
 
 pytestmark = [pytest.mark.heavy("chaos"), pytest.mark.timeout(1800)]
 

@@ -26,7 +26,7 @@ task = TaskSpec(name="gullible", loader=f"{__name__}:build", title="Gullible", s
 
 
 def attack(*words: str, at: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tracebench_core.cli", "attack", *words]
+    command = [sys.executable, "-m", "tracebench_engine.cli", "attack", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=at)
 
 
@@ -50,7 +50,7 @@ def test_a_task_that_believes_what_it_is_told_falls(tmp_path: Path) -> None:
 PLUGIN = """
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import AttackSpec, Requirement
-from tracebench_core.testing.attacks import Forgery
+from tracebench_testing.attacks import Forgery
 
 @hookimpl
 def tracebench_attacks():

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.broken_configs import Told, cases, tell, works
 from tests.whole import HEAVY
 
-from tracebench_core.builtin.hosting import open_host
+from tracebench_engine.builtin.hosting import open_host
 
 ENOUGH = 150
 

@@ -116,7 +116,7 @@ def test_what_was_seen_is_recalled_without_measuring(cli: Cli, rude: Mapping[str
 def test_nothing_that_was_seen_is_lost_when_it_is_interrupted(rude: Mapping[str, str], tmp_path: Path) -> None:
     quiet = {k: v for k, v in os.environ.items() if not k.startswith("TRACEBENCH_")}
     with subprocess.Popen(
-        [sys.executable, "-m", "tracebench_core.cli", "calibrate", "rude:fine", "rude:hangs", "internal"],
+        [sys.executable, "-m", "tracebench_engine.cli", "calibrate", "rude:fine", "rude:hangs", "internal"],
         cwd=tmp_path,
         env={**quiet, **rude, "ALSO": "hangs"},
         stdout=subprocess.PIPE,

@@ -9,7 +9,7 @@ from subprocess import CompletedProcess
 
 import yaml
 
-from tracebench_core.config import config_schema
+from tracebench_engine.config import config_schema
 
 Cli = Callable[..., CompletedProcess[str]]
 

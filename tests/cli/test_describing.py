@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from tracebench_core.cli.app import app
+from tracebench_engine.cli.app import app
 
 
 def said(*arguments: str) -> str:

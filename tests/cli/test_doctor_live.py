@@ -11,7 +11,7 @@ import pytest
 from tests.llm.scripted import Scripted, chat
 from typer.testing import CliRunner
 
-from tracebench_core.cli.app import app
+from tracebench_engine.cli.app import app
 
 
 def test_each_role_is_asked_once_and_what_came_of_it_is_told(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ SLOW = "import sys, time\nsys.stderr.write('importing\\n'); sys.stderr.flush()\n
 def test_an_interrupt_while_the_command_imports_says_that_nothing_was_begun(tmp_path: Path) -> None:
     """The first module that it imports is held up, as a slow disk would."""
     (tmp_path / "typer.py").write_text(SLOW)
-    for argv in ([str(COMMAND)], [sys.executable, "-m", "tracebench_core.cli"]):
+    for argv in ([str(COMMAND)], [sys.executable, "-m", "tracebench_engine.cli"]):
         started = subprocess.Popen(
             [*argv, "runs"],
             stderr=subprocess.PIPE,
@@ -48,7 +48,7 @@ sys.meta_path.insert(0, Slow())
 
 
 @pytest.mark.parametrize(
-    "module", ["tracebench_core.config", "tracebench_core.engine.runner", "tracebench_core.engine.surroundings"]
+    "module", ["tracebench_engine.config", "tracebench_engine.run.runner", "tracebench_engine.run.surroundings"]
 )
 def test_an_interrupt_before_the_first_job_says_so(tmp_path: Path, module: str) -> None:
     """A module that a run needs late is held up, as a slow disk would; then Ctrl-C, as a terminal sends it, to all of its processes."""
@@ -72,10 +72,10 @@ def test_an_interrupt_between_the_plan_and_the_first_job_names_the_command_that_
     (tmp_path / "c.yaml").write_text(f"run_id: r\n{SMALL}")
     code = (
         "import os, signal, sys\n"
-        "from tracebench_core.engine import surroundings\n"
+        "from tracebench_engine.run import surroundings\n"
         "def held(self): os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(30)\n"
         "surroundings.Surroundings.__enter__ = held\n"
-        "from tracebench_core.cli.app import main\n"
+        "from tracebench_engine.cli.app import main\n"
         "main()\n"
     )
     stopped = subprocess.run(

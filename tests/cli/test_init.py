@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tracebench_core.cli.init import PackageKind, write_package
 from tracebench_core.errors import UsageError
+from tracebench_engine.cli.parts.init import PackageKind, write_package
 
 from .conftest import Cli
 

@@ -11,7 +11,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tracebench_core.api.installed.kept import Kept, Readings, digest
+from tracebench_engine.api.installed.kept import Kept, Readings, digest
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tracebench_core.cli.app import app
+from tracebench_engine.cli.app import app
 
 BLANKS = "without blanks around it"
 REFUSED = [

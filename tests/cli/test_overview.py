@@ -9,8 +9,8 @@ from subprocess import CompletedProcess
 import pytest
 from tests.unit.store.samples import job_spec
 
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import write_manifest
+from tracebench_runs.meta.manifest import write_manifest
+from tracebench_runs.storage.layout import RunLayout
 
 Cli = Callable[..., CompletedProcess[str]]
 JOBS = 2001

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tests.whole import HEAVY
 
-from tracebench_core.engine.installed_pythons import installed_python
-from tracebench_core.engine.pythons import create_python, list_pythons, remove_python
 from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
 from tracebench_core.plugins import PluginHost, unmet_requirement
 from tracebench_core.plugins.interpreters import find_python
 from tracebench_core.specs import PythonSpec, Requirement
+from tracebench_engine.checks.installed_pythons import installed_python
+from tracebench_engine.checks.pythons import create_python, list_pythons, remove_python
 
 
 class Offers:
@@ -85,7 +85,7 @@ def test_a_path_is_an_interpreter_too(host: PluginHost) -> None:
 
 def test_the_command_lists_what_plugins_offer(tmp_path: Path) -> None:
     environ = os.environ | {"TRACEBENCH_PYTHONS": str(tmp_path)}
-    command = [sys.executable, "-m", "tracebench_core.cli", "pythons", "list", "--json"]
+    command = [sys.executable, "-m", "tracebench_engine.cli", "pythons", "list", "--json"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
     assert all(not p["ready"] for p in json.loads(done.stdout)["pythons"])
 

@@ -9,8 +9,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tracebench_core.engine.regrading import why_not
 from tracebench_core.specs import TaskSpec
+from tracebench_engine.checks.regrading import why_not
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]

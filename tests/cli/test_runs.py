@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tracebench_core.cli.app import app
+from tracebench_engine.cli.app import app
 
 
 def listed(folder: Path, *options: str) -> list[dict[str, object]]:

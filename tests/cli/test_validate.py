@@ -252,7 +252,7 @@ def test_a_missing_key_is_told_before_the_run_tells_it(cli: Cli, tmp_path: Path)
 
 TROUBLESOME = """
 import os, time
-from tracebench_core.builtin.tasks.simple import SimpleTask
+from tracebench_engine.builtin.tasks.simple import SimpleTask
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import Feedback, Parameter, TaskSpec
 

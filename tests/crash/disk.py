@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracebench_core.store.files import FileSystem
+from tracebench_runs.storage.files import FileSystem
 
 
 class Crash(BaseException):

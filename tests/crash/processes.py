@@ -7,7 +7,11 @@ import signal
 import time
 from pathlib import Path
 
-SIGNS = {"template_main": "template", "llm.gateway": "gateway", "sandbox.server": "sandbox"}
+SIGNS = {
+    "template_main": "template",
+    "tracebench_gateway.server": "gateway",
+    "tracebench_sandbox.template.server": "sandbox",
+}
 
 
 def tree(pid: int) -> dict[int, str]:

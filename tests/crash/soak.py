@@ -23,13 +23,13 @@ from typing import Any
 import yaml
 from tests.crash.processes import kill, tree, wait_until_gone
 
-from tracebench_core.store.compare import without_times
-from tracebench_core.store.fsck import check_run
-from tracebench_core.store.journal import EndRecord
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.reader import load_run
-from tracebench_core.store.rows import SPENT
-from tracebench_core.store.trust import end_records
+from tracebench_runs.check.fsck import check_run
+from tracebench_runs.journal.journal import EndRecord
+from tracebench_runs.journal.trust import end_records
+from tracebench_runs.reading.compare import without_times
+from tracebench_runs.reading.reader import load_run
+from tracebench_runs.results.rows import SPENT
+from tracebench_runs.storage.layout import RunLayout
 
 VICTIMS = ("runner", "template", "job", "gateway", "sandbox")
 """Not the candidate: killed from outside, it is a candidate that crashed, and is measured as one."""

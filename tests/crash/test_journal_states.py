@@ -21,15 +21,15 @@ from tests.crash.test_store_crash_points import JOBS, MODES, Engine
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
-from tracebench_core.store.files import installed
-from tracebench_core.store.fsck import accept_losses, check_run, repair_run
-from tracebench_core.store.journal import Journal
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import write_manifest
-from tracebench_core.store.mirror import declare_meta
-from tracebench_core.store.seal import seal_of
-from tracebench_core.store.trust import end_records, read_trust
-from tracebench_core.store.verifying import chain_of, verify_run
+from tracebench_runs.check.fsck import accept_losses, check_run, repair_run
+from tracebench_runs.check.mirror import declare_meta
+from tracebench_runs.check.verifying import chain_of, verify_run
+from tracebench_runs.journal.journal import Journal
+from tracebench_runs.journal.trust import end_records, read_trust
+from tracebench_runs.meta.manifest import write_manifest
+from tracebench_runs.storage.files import installed
+from tracebench_runs.storage.layout import RunLayout
+from tracebench_runs.storage.seal import seal_of
 
 SEQUENCES = int(os.environ.get("TRACEBENCH_STATES", "12"))
 FORGED = b"99.0"

@@ -11,13 +11,13 @@ from typing import get_args
 import pytest
 from tests.docs.writers import load_writer
 
-from tracebench_core.api import open_host
-from tracebench_core.api.calibrating import chosen_tasks
-from tracebench_core.api.calibration_tables import BROKEN, HEAD, NOT_MEASURED, RESULTS, WITHOUT
-from tracebench_core.engine.calibration.cases import cases_of
-from tracebench_core.engine.opening import open_task
 from tracebench_core.plugins import Catalog
 from tracebench_core.specs import CalibrationKind
+from tracebench_engine.api import open_host
+from tracebench_engine.api.calibrating import chosen_tasks
+from tracebench_engine.api.calibration_tables import BROKEN, HEAD, NOT_MEASURED, RESULTS, WITHOUT
+from tracebench_engine.checks.calibration.cases import cases_of
+from tracebench_engine.measure.opening import open_task
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("internal", "trace_examples", "example_plugin", "opto", "fields")

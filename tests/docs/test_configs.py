@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracebench_core.builtin.hosting import open_host
-from tracebench_core.config import load_config
+from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.config import load_config
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

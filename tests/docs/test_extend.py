@@ -12,10 +12,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
+from tracebench_core import errors
 from tracebench_core.specs.events import SuiteRecord
-from tracebench_core.store.eventlog import read_events
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.events.eventlog import read_events
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "extend.md"
 
@@ -50,7 +51,7 @@ def test_the_pages_plugins_run_as_they_stand_there(install_plugin: Callable[...,
 
 def test_the_pages_axis_ends_a_job_once_its_lines_are_in_the_table(tmp_path: Path) -> None:
     core = tmp_path / "site" / "tracebench_core"
-    shutil.copytree(Path(api.__file__).parents[1], core, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(errors.__file__).parent, core, ignore=shutil.ignore_patterns("__pycache__"))
     table = core / "specs" / "budget.py"
     (change,) = re.findall(r"^```diff\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     lines = change.splitlines()
@@ -71,7 +72,7 @@ def test_the_pages_axis_ends_a_job_once_its_lines_are_in_the_table(tmp_path: Pat
     path = str(tmp_path / "c.json")
     for command in (["run", "--config", path], ["plan", path]):
         done = subprocess.run(
-            [sys.executable, "-m", "tracebench_core.cli", *command],
+            [sys.executable, "-m", "tracebench_engine.cli", *command],
             env=environ,
             capture_output=True,
             text=True,

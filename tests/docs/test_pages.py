@@ -15,12 +15,12 @@ import typer
 from pydantic import BaseModel
 from tests.whole import HEAVY
 
-from tracebench_core.api import plan
-from tracebench_core.cli.app import app
-from tracebench_core.config import config_schema, load_config, parse_config
-from tracebench_core.config.document import parse
-from tracebench_core.config.schema import MODELS, verdict_schema
 from tracebench_core.specs import ModelConfig, RunConfig
+from tracebench_engine.api import plan
+from tracebench_engine.cli.app import app
+from tracebench_engine.config import config_schema, load_config, parse_config
+from tracebench_engine.config.document import parse
+from tracebench_engine.config.schema import MODELS, verdict_schema
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tracebench_core import api
-from tracebench_core.api.verdicts import verdict_at_end
-from tracebench_core.config import load_config
+from tracebench_engine import api
+from tracebench_engine.api.verdicts import verdict_at_end
+from tracebench_engine.config import load_config
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

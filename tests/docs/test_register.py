@@ -100,7 +100,7 @@ def test_the_record_of_an_attack_is_shown_beside_an_entry(render: ModuleType, tm
 
 
 def test_what_attack_writes_is_such_a_record(render: ModuleType, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tracebench_core.cli", "attack", "example_plugin", "--json"]
+    command = [sys.executable, "-m", "tracebench_engine.cli", "attack", "example_plugin", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=150, cwd=tmp_path)
     (tmp_path / "tracebench-example.json").write_text(done.stdout)
     shown = render.withstood("tracebench-example", tmp_path)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 
 LAB = """
 import ctypes, os, signal, subprocess, sys, threading, time

@@ -19,10 +19,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.api import open_host
-from tracebench_core.api.executors import ending, lock_fds, run_order, unwritable
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import ExecutorSetting, ExecutorSpec, JobOrder
+from tracebench_engine.api import open_host
+from tracebench_engine.api.executors import ending, lock_fds, run_order, unwritable
 
 LOOK = 0.01
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from tests.warm import trace_bench
 
-from tracebench_core import api
 from tracebench_core.averages import LARGEST, mean, total, variance
-from tracebench_core.config import parse_config
 from tracebench_core.specs.events import EvaluationDone
-from tracebench_core.store.fsck import check_run
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.check.fsck import check_run
 
 VALUES = {
     "largest": "1.797e308",

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import tracebench_core
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import RunDirError, UsageError
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 
 
 def test_every_public_name_can_be_had() -> None:

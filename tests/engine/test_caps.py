@@ -15,12 +15,12 @@ from benchmarks.caps import CAPS, LOOPS, Row, measure, trainers
 from tests.whole import cells
 from typer.testing import CliRunner
 
-from tracebench_core import api
-from tracebench_core.cli.app import app
-from tracebench_core.config import parse_config
 from tracebench_core.errors import ConfigError, UsageError
 from tracebench_core.specs import Axis
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.cli.app import app
+from tracebench_engine.config import parse_config
+from tracebench_testing.fake_openai import FakeOpenAI
 
 AXES: tuple[Axis, ...] = tuple(CAPS)
 CLIENTS = ("PrioritySearch", *LOOPS)

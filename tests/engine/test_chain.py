@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
-from tracebench_core.store import journal_form
-from tracebench_core.store.fsck import accept_losses, check_run, repair_run
-from tracebench_core.store.journal import Journal
-from tracebench_core.store.journal_keys import key_file, key_folder
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.trust import read_trust
-from tracebench_core.store.verifying import chain_of, verify_run
-from tracebench_core.store.vouched import vouched_result
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.check.fsck import accept_losses, check_run, repair_run
+from tracebench_runs.check.verifying import chain_of, verify_run
+from tracebench_runs.journal import form as journal_form
+from tracebench_runs.journal.journal import Journal
+from tracebench_runs.journal.keys import key_file, key_folder
+from tracebench_runs.journal.trust import read_trust
+from tracebench_runs.results.vouched import vouched_result
+from tracebench_runs.storage.layout import RunLayout
 
 JOURNAL = "journal-main.jsonl"
 Lines = list[bytes]

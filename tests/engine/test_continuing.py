@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.engine.continuing import Extend
-from tracebench_core.engine.doctor import diagnose
 from tracebench_core.errors import RunDirError
-from tracebench_core.store.fsck import check_run
-from tracebench_core.store.journal import Journal
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import iter_job_lines, read_head, write_manifest_lines
-from tracebench_core.store.mirror import declare_meta
-from tracebench_core.store.salts import SHARED_FILE, shared_salts
+from tracebench_engine import api
+from tracebench_engine.checks.doctor import diagnose
+from tracebench_engine.config import parse_config
+from tracebench_engine.run.continuing import Extend
+from tracebench_runs.check.fsck import check_run
+from tracebench_runs.check.mirror import declare_meta
+from tracebench_runs.journal.journal import Journal
+from tracebench_runs.meta.manifest import iter_job_lines, read_head, write_manifest_lines
+from tracebench_runs.meta.salts import SHARED_FILE, shared_salts
+from tracebench_runs.storage.layout import RunLayout
 
 
 def run(runs: Path, *, extend: Extend = False, limit: int | None = None, **changes: Any) -> api.RunSummary:

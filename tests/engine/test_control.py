@@ -17,15 +17,15 @@ import pytest
 from tests.engine.test_resume import processes_of, wait_for
 from tests.whole import HEAVY, cells
 
-from tracebench_core.engine.control_channel import ControlServer, Peer, ask
-from tracebench_core.engine.control_find import LiveRun, live_runs, tell
-from tracebench_core.engine.control_registry import control_folder, entries
-from tracebench_core.engine.kernel import descendants
 from tracebench_core.errors import RunDirError, UsageError
 from tracebench_core.specs import JobResult
-from tracebench_core.store.eventlog import read_events
-from tracebench_core.store.fsck import check_run
-from tracebench_core.store.layout import RunLayout
+from tracebench_engine.door.control_registry import control_folder, entries
+from tracebench_engine.job.kernel import descendants
+from tracebench_engine.run.control_channel import ControlServer, Peer, ask
+from tracebench_engine.run.control_find import LiveRun, live_runs, tell
+from tracebench_runs.check.fsck import check_run
+from tracebench_runs.events.eventlog import read_events
+from tracebench_runs.storage.layout import RunLayout
 
 from .conftest import LAB
 
@@ -65,7 +65,7 @@ def start(install_plugin: Callable[..., None], tmp_path: Path) -> Iterator[Start
         path = tmp_path / "config.yaml"
         path.write_text(CONFIG.format(trainers=", ".join(trainers), runs=tmp_path / "runs"))
         process = subprocess.Popen(
-            [sys.executable, "-m", "tracebench_core.cli", "run", "--config", str(path)],
+            [sys.executable, "-m", "tracebench_engine.cli", "run", "--config", str(path)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         started.append(process)
@@ -377,4 +377,4 @@ def test_a_cancelled_job_whose_template_is_killed_is_cancelled_with_what_it_had_
 
 def _templates(runner: int) -> list[int]:
     told = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in descendants(runner)}
-    return [pid for pid, words in told.items() if b"tracebench_core.builtin.template_main" in words]
+    return [pid for pid, words in told.items() if b"tracebench_engine.builtin.template_main" in words]

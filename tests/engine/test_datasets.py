@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import PluginError
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 
 PLUGIN = """
 import json, os, pathlib, time

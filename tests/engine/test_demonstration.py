@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.api.analysis import compare_runs
-from tracebench_core.config import parse_config
 from tracebench_core.errors import UsageError
+from tracebench_engine import api
+from tracebench_engine.api.analysis import compare_runs
+from tracebench_engine.config import parse_config
 
 CONFIG = {
     "tasks": ["internal:code_param", "internal:numeric_param"],
@@ -48,7 +48,7 @@ from tracebench_core.specs import TaskSpec
 
 @hookimpl
 def tracebench_tasks():
-    loader = "tracebench_core.builtin.tasks.numeric:build_one"
+    loader = "tracebench_engine.builtin.tasks.numeric:build_one"
     return [TaskSpec(name="odd", title="Odd", loader=loader, metric="distance", answers="odd_answers:broken")]
 """
 

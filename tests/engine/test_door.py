@@ -21,13 +21,13 @@ from typing import Any
 import pytest
 from tests.whole import HEAVY
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.engine.door import CLIENT_FOLDER, PROTOCOL, Door
-from tracebench_core.engine.foreign import tracebench_client
 from tracebench_core.specs import JobResult
-from tracebench_core.testing import run_trial
-from tracebench_core.testing.toys import Toy, build_number
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_engine.door.door import CLIENT_FOLDER, PROTOCOL, Door
+from tracebench_engine.door.foreign import tracebench_client
+from tracebench_testing import run_trial
+from tracebench_testing.toys import Toy, build_number
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "foreign_trainer" / "trainer.py"
 HEAD = "import tracebench_client, time, os, sys\nproblem = tracebench_client.connect()\n"
@@ -415,7 +415,7 @@ def test_a_step_ends_with_the_connection_that_began_it() -> None:
 
 
 def test_the_client_is_one_file_that_needs_nothing_of_ours() -> None:
-    code = "import sys, tracebench_client; print([m for m in sys.modules if m.startswith('tracebench_core')])"
+    code = "import sys, tracebench_client; print([m for m in sys.modules if m.startswith(('tracebench_core', 'tracebench_engine'))])"
     environ = {"PYTHONPATH": str(CLIENT_FOLDER), "PATH": os.environ["PATH"]}
     done = subprocess.run([sys.executable, "-S", "-c", code], env=environ, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

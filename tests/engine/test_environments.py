@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 
 PLUGIN = """
 import http.server, json, os, pathlib, threading, time, urllib.request
@@ -131,7 +131,7 @@ def test_a_task_is_evaluated_with_its_environments_without_a_run(diary: Path) ->
 def test_what_is_open_is_closed_when_a_process_is_killed(diary: Path, tmp_path: Path, whom: str) -> None:
     config = tmp_path / "c.yaml"
     config.write_text(f"tasks: [{{id: 'house:waiting'}}]\ntrainers: [{{id: NoOp}}]\nruns_dir: {tmp_path / 'runs'}\n")
-    runner = subprocess.Popen([sys.executable, "-m", "tracebench_core.cli", "run", "--config", str(config)])
+    runner = subprocess.Popen([sys.executable, "-m", "tracebench_engine.cli", "run", "--config", str(config)])
     try:
         _wait_for(lambda: diary.exists() and "open tool" in diary.read_text())
         os.kill(_child_in(tmp_path) if whom == "job" else runner.pid, signal.SIGKILL)

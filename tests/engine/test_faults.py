@@ -19,10 +19,10 @@ import yaml
 from tests.crash.processes import tree
 from tests.whole import HEAVY, cells
 
-from tracebench_core import api
 from tracebench_core.errors import RunDirError
-from tracebench_core.store.fsck import check_run
-from tracebench_core.store.trust import finished_jobs
+from tracebench_engine import api
+from tracebench_runs.check.fsck import check_run
+from tracebench_runs.journal.trust import finished_jobs
 
 Lab = Callable[..., api.RunSummary]
 COMMAND = str(Path(sys.executable).parent / "trace-bench")
@@ -127,7 +127,7 @@ def test_two_runs_in_one_second_are_two_folders(lab: Lab) -> None:
 def test_a_clock_that_jumps_back_changes_no_result_and_no_decision(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     from datetime import UTC, datetime
 
-    from tracebench_core.store import journal
+    from tracebench_runs.journal import journal
 
     first = lab("lab:fine", "NoOp", seeds=[1, 2])
     monkeypatch.setattr(journal, "utc_now", lambda: datetime(2001, 1, 1, tzinfo=UTC))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tracebench_core import api
+from tracebench_engine import api
 
 HELPER = """
 import json, os, pathlib, resource, signal, sys
@@ -34,7 +34,7 @@ if __name__ == "__main__":
 PROGRAM = """
 import json, os, signal, sys
 from pathlib import Path
-from tracebench_core import forkserver
+from tracebench_sandbox import forkserver
 plan = json.loads(sys.argv[1])
 kept = open("/dev/null")  # whatever this process has open is no helper's
 if plan["fork"]:
@@ -111,8 +111,8 @@ def test_a_forked_helper_differs_from_a_fresh_one_in_nothing_but_its_imports(tmp
 
 RUNS = """
 import io, json, os, pathlib, threading
-from tracebench_core import api
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 
 CONFIG = {"tasks": ["internal:numeric_param"], "mode": "stub", "trainers": [
     {"id": "PrioritySearch", "params": {"ps_steps": 1, "ps_candidates": 1, "ps_proposals": 1}}]}
@@ -159,10 +159,13 @@ def test_a_program_that_runs_again_forks_its_helpers_and_the_runs_are_the_same(t
 
     assert [counts for _, counts, _ in runs] == [{"ok": 1}] * 2
     for number, (_, _, seen) in enumerate(runs):
-        found = {kind: [has for title, has in seen if kind in title] for kind in ("template_main", "llm.gateway")}
+        found = {
+            kind: [has for title, has in seen if kind in title]
+            for kind in ("template_main", "tracebench_gateway.server")
+        }
         # a fork's first environment is that of its server, which has no variable of any run
         assert found["template_main"] == [number == 0], seen
-        assert found["llm.gateway"] in ([number == 0], []), seen  # it lets nobody inspect it
+        assert found["tracebench_gateway.server"] in ([number == 0], []), seen  # it lets nobody inspect it
         assert any("starts helpers" in title for title, _ in seen) == (number > 0)
     assert all(not Path("/proc", str(pid)).exists() for pid in left)  # the servers, which ended with their program
     results = [api.load_run(Path(run_dir)).results for run_dir, _, _ in runs]
@@ -180,7 +183,7 @@ def test_a_program_that_runs_again_forks_its_helpers_and_the_runs_are_the_same(t
 
 SEEDED = """
 import os, sys, threading
-from tracebench_core import forkserver
+from tracebench_sandbox import forkserver
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 forkserver.plant("a_helper", ahead=["a_helper"])
 with open(os.devnull, "wb") as nothing:
@@ -207,9 +210,9 @@ def test_a_process_with_threads_is_not_forked(tmp_path: Path) -> None:
 HELD = """
 import os, signal, sys
 from pathlib import Path
-from tracebench_core import forkserver
-from tracebench_core.engine import kernel
-from tracebench_core.forkserver import launch
+from tracebench_sandbox import forkserver
+from tracebench_engine.job import kernel
+from tracebench_sandbox.forkserver import launch
 launch.ANSWER_SECONDS, launch.START_SECONDS = 0.5, 600.0
 forkserver.plant("a_helper", ahead=["a_helper"])
 with open(sys.argv[1], "ab") as log:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from tests.warm import trace_bench
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.store.fsck import check_run, repair_run
-from tracebench_core.store.regular import IrregularFileError, read_whole
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.check.fsck import check_run, repair_run
+from tracebench_runs.storage.regular import IrregularFileError, read_whole
 
 
 def holes(path: Path) -> None:

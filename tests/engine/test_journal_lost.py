@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import RunDirError
-from tracebench_core.store.fsck import accept_losses, check_run, repair_run
-from tracebench_core.store.journal_form import sum_of
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.check.fsck import accept_losses, check_run, repair_run
+from tracebench_runs.journal.form import sum_of
 
 JOURNAL = "journal-main.jsonl"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 
 
 def run(tmp_path: Path, **trainer: Any) -> api.Run:

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 from tests.unit.store.samples import job_spec
 
-from tracebench_core import api, temporary
-from tracebench_core.config import parse_config
-from tracebench_core.engine.reserve import Reserve
 from tracebench_core.specs import Budget, BudgetState, JobResult, JobSpec, Usage
-from tracebench_core.store.reader import load_run
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_engine.matrix.reserve import Reserve
+from tracebench_runs.reading.reader import load_run
+from tracebench_sandbox import temporary
+from tracebench_testing.fake_openai import FakeOpenAI
 
 REPLY = json.dumps({"reasoning": "closer", "values": {"x": 2.5}})
 FAILS_ONCE = """
@@ -37,7 +38,7 @@ if not been.exists():
 
 SERVER = f"""
 import sys, threading
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_testing.fake_openai import FakeOpenAI
 with FakeOpenAI(port=int(sys.argv[1]), reply=lambda _: {REPLY!r}, delay=0.05) as server:
     print(server.base_url, flush=True)
     threading.Event().wait()
@@ -162,7 +163,7 @@ def test_the_first_tells_what_the_others_cost() -> None:
 
 def test_folders_of_dead_processes_are_swept_and_no_others() -> None:
     make = (
-        "import os; from tracebench_core.api.programs import scratch_folder\n"
+        "import os; from tracebench_engine.api.programs import scratch_folder\n"
         "with scratch_folder('door') as folder: print(folder, flush=True); os.kill(os.getpid(), 9)"
     )
     dead = Path(

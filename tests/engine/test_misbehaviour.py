@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core import api
 from tracebench_core.errors import typed
 from tracebench_core.specs import JobResult
+from tracebench_engine import api
 
 Lab = Callable[..., api.RunSummary]
 

@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tracebench_core import api
-from tracebench_core.builtin.hosting import open_host
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.config import parse_config
 
 WATCHER = """
 import json, sys
@@ -23,7 +23,7 @@ def tracebench_run_job(job, job_dir):
     finally:
         (job_dir / "imported.json").write_text(json.dumps(sorted(set(sys.modules) - before)))
 """
-OURS = ("tracebench_core.", "tracebench_opto.")
+OURS = ("tracebench_engine.", "tracebench_opto.")
 NEEDS_SETTINGS = {"Command", "Agent", "Sequence", "Portfolio", "DSPyTrainer"}
 
 

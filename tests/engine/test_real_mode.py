@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import MissingRequirementError
-from tracebench_core.testing.fake_openai import FakeOpenAI, Fault
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_testing.fake_openai import FakeOpenAI, Fault
 
 PRICE = {"prompt": 2.0, "completion": 8.0}
 KEY = "sk-test-0123456789abcdef"
@@ -158,7 +158,7 @@ def test_a_cap_on_calls_ends_training_and_the_best_is_kept(tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("key")
 def test_a_recorded_run_replays_without_a_server_to_the_same_results(tmp_path: Path) -> None:
-    from tracebench_core.store.compare import without_times
+    from tracebench_runs.reading.compare import without_times
 
     trainers = [{"id": "SequentialRefine", "params": {"num_steps": 3}}]
     with FakeOpenAI(reply=answer) as server:

@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 from tests import warm
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import ConfigError, RunDirError
 from tracebench_core.specs.events import LLMCall
-from tracebench_core.store.compare import IDENTITY, differences, without_identity
-from tracebench_core.store.eventlog import read_events
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.events.eventlog import read_events
+from tracebench_runs.reading.compare import IDENTITY, differences, without_identity
+from tracebench_testing.fake_openai import FakeOpenAI
 
 STEPS = 6
 TIMES = re.compile(rb'"(?:seconds|time_seconds|started_at|ended_at|job_id|mode)": *(?:"[^"]*"|[-+.0-9e]+|null)')

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 import yaml
 
-from tracebench_core import api
-from tracebench_core.engine.rundir import reopen_run_dir
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobResult
-from tracebench_core.store.compare import without_times
-from tracebench_core.store.fsck import check_run
-from tracebench_core.store.journal import Journal
-from tracebench_core.store.recovery import settle
+from tracebench_engine import api
+from tracebench_engine.run.rundir import reopen_run_dir
+from tracebench_runs.check.fsck import check_run
+from tracebench_runs.check.recovery import settle
+from tracebench_runs.journal.journal import Journal
+from tracebench_runs.reading.compare import without_times
 
 Lab = Callable[..., api.RunSummary]
 

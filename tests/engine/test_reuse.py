@@ -18,16 +18,16 @@ from typing import Any
 import pytest
 import yaml
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs.events import EvaluationDone, LLMCall
-from tracebench_core.store.compare import without_times
-from tracebench_core.store.eventlog import read_events
-from tracebench_core.store.fsck import check_run
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.lock import holder_of
-from tracebench_core.store.trust import read_trust
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.check.fsck import check_run
+from tracebench_runs.events.eventlog import read_events
+from tracebench_runs.journal.trust import read_trust
+from tracebench_runs.reading.compare import without_times
+from tracebench_runs.storage.layout import RunLayout
+from tracebench_runs.storage.lock import holder_of
 
 COMMAND = str(Path(sys.executable).parent / "trace-bench")
 LAB = """

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.engine.scored_before import ScoredBefore
 from tracebench_core.specs import ExampleResult, Feedback
 from tracebench_core.specs.events import EvaluationDone, JobStarted
-from tracebench_core.store.fsck import check_run
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_engine.measure.scored_before import ScoredBefore
+from tracebench_runs.check.fsck import check_run
 
 LAB = """
 import os, signal, time

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.engine.test_scoring_paid_once import LAB, TESTS, Counting, config
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 
 PRICES = {"m": {"prompt": 0.01, "completion": 8.0}}
 CALL = (11 * 0.01 + 7 * 8) / 1e6

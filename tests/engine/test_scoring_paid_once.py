@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 from tests.llm.scripted import chat, chunks
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.specs.events import LLMCall
-from tracebench_core.store.fsck import check_run
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.check.fsck import check_run
 
 TESTS = [f"t{n}" for n in range(5)]
 LAB = (
@@ -223,7 +223,9 @@ def test_a_runner_that_is_killed_with_its_scoring_pays_for_nothing_twice(
     tmp_path: Path, provider: Counting, way: str
 ) -> None:
     settings = config(tmp_path, provider, way=way)
-    program = "import io, json, sys; from tracebench_core import api; from tracebench_core.config import parse_config; "
+    program = (
+        "import io, json, sys; from tracebench_engine import api; from tracebench_engine.config import parse_config; "
+    )
     program += "api.run(parse_config(json.loads(sys.argv[1])), stream=io.StringIO())"
     runner = subprocess.Popen([sys.executable, "-c", program, json.dumps(settings)], start_new_session=True)
 

@@ -14,8 +14,8 @@ from tests.engine import pool_executor
 from tests.engine.test_faults import resume, start, wait_for
 from tests.engine.test_misbehaviour import *  # noqa: F403 - the same tests, with the fixture `lab` of this module
 
-from tracebench_core import api
-from tracebench_core.api.records import tell
+from tracebench_engine import api
+from tracebench_engine.api.records import tell
 
 pytestmark = pytest.mark.heavy("executor")
 Lab = Callable[..., api.RunSummary]

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.engine.doctor import Diagnosis, diagnose
 from tracebench_core.errors import ConfigError, RunDirError
 from tracebench_core.specs import JobResult, Salts
-from tracebench_core.store.fsck import check_run, repair_run
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.salts import SHARED_FILE, secrets_of
+from tracebench_engine import api
+from tracebench_engine.checks.doctor import Diagnosis, diagnose
+from tracebench_engine.config import parse_config
+from tracebench_runs.check.fsck import check_run, repair_run
+from tracebench_runs.meta.salts import SHARED_FILE, secrets_of
+from tracebench_runs.storage.layout import RunLayout
 
 VAULT = """
 import json, os, re
@@ -76,7 +76,7 @@ class Forger:
 class Patcher:
     def __init__(self, settings): pass
     def train(self, problem):
-        from tracebench_core.engine import scoring
+        from tracebench_engine.job import scoring
         scoring.Scorer.test_once = lambda self, initial, best: None
         problem._task.run.__self__.guide = lambda *_: Feedback(score=12345.0)
         problem.evaluate({"x": 1.0})

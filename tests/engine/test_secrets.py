@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.testing.fake_openai import FakeOpenAI, echo
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_testing.fake_openai import FakeOpenAI, echo
 
 KEY = "sk-test-0123456789abcdef-nowhere"
 SPY = """
@@ -118,7 +118,7 @@ def test_a_run_goes_on_without_the_key_in_any_environment_but_the_gateways_memor
         }
         (tmp_path / "config.yaml").write_text(json.dumps(config))
         process = subprocess.Popen(
-            [sys.executable, "-m", "tracebench_core.cli", "run", "--config", str(tmp_path / "config.yaml")],
+            [sys.executable, "-m", "tracebench_engine.cli", "run", "--config", str(tmp_path / "config.yaml")],
             env={**os.environ, "FAKE_KEY": KEY, "COPY_OF_IT": KEY},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -8,10 +8,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.specs.events import LLMCall, StepFinished
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_testing.fake_openai import FakeOpenAI
 
 STEPS = 3
 PROGRAM = f"""

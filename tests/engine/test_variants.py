@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.analysis.comparison import compare_runs
-from tracebench_core.analysis.pooling import pooling_findings
-from tracebench_core.config import parse_config
-from tracebench_core.engine.replay import replay_of
-from tracebench_core.store.compare import differences
-from tracebench_core.store.reader import load_run
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_analysis.comparison.comparison import compare_runs
+from tracebench_analysis.comparison.pooling import pooling_findings
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_engine.run.replay import replay_of
+from tracebench_runs.reading.compare import differences
+from tracebench_runs.reading.reader import load_run
+from tracebench_testing.fake_openai import FakeOpenAI
 
 PRICE = {"prompt": 2.0, "completion": 8.0}
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import ConfigError
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_testing.fake_openai import FakeOpenAI
 
 NUMBER = "internal:numeric_param"
 REFINE = {"id": "SequentialRefine", "optimizer": "Reflective", "params": {"num_steps": 12}}

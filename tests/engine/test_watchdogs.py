@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.api import load_run
-from tracebench_core.engine import kernel
+from tracebench_engine.api import load_run
+from tracebench_engine.job import kernel
 
 ORPHAN = """
 import ctypes, os, signal, sys, time
-from tracebench_core.engine import kernel
+from tracebench_engine.job import kernel
 
 kernel.adopt_orphans()
 middle = os.fork()
@@ -77,12 +77,12 @@ def tracebench_trainers():
 """
 SHORT = """
 import os, sys
-from tracebench_core.engine.local import process
+from tracebench_engine.run.local import process
 process.TICK, process.PING_AFTER, process.CLOSING = 0.1, 0.5, 2.0
 process.LIFELESS = float(os.environ.get("DOGS_LIFELESS", "2.0"))
-from tracebench_core.forkserver import plant
-plant("tracebench_core.builtin.template_main", ahead=["tracebench_core.builtin.template_main"])  # it is held as well
-from tracebench_core.cli.app import main
+from tracebench_sandbox.forkserver import plant
+plant("tracebench_engine.builtin.template_main", ahead=["tracebench_engine.builtin.template_main"])  # it is held as well
+from tracebench_engine.cli.app import main
 main()
 """
 

@@ -11,12 +11,12 @@ import pytest
 from tests.llm.scripted import Scripted
 from tests.llm.tap import Tap, check_answered
 
-from tracebench_core.forkserver import launch
-from tracebench_core.llm.client import GatewayClient
-from tracebench_core.llm.gateway.ledger import read_ledger
-from tracebench_core.llm.gateway_process import GatewayHandle, start_gateway
-from tracebench_core.llm.models import resolve_models
 from tracebench_core.specs import Budget, LLMConfig, Mode
+from tracebench_gateway.client import GatewayClient
+from tracebench_gateway.gateway_process import GatewayHandle, start_gateway
+from tracebench_gateway.models import resolve_models
+from tracebench_gateway.server.metering.ledger import read_ledger
+from tracebench_sandbox.forkserver import launch
 
 KEY = "sk-provider-secret-0123456789"
 

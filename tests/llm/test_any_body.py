@@ -21,8 +21,8 @@ import pytest
 from tests.llm.conftest import Door, Open
 from tests.llm.scripted import InThread
 
-from tracebench_core.llm.gateway.ledger import read_ledger
 from tracebench_core.specs import Budget
+from tracebench_gateway.server.metering.ledger import read_ledger
 
 CASES = int(os.environ.get("TRACEBENCH_FUZZ", "40"))
 """For each wire."""

@@ -10,9 +10,9 @@ import pytest
 from tests.llm.conftest import Door, Open, say
 
 from tracebench_core.errors import BudgetExhausted, ModelError
-from tracebench_core.llm.client import GatewayClient
 from tracebench_core.specs import Budget
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_gateway.client import GatewayClient
+from tracebench_testing.fake_openai import FakeOpenAI
 
 PRICE = {"fake": {"prompt": 1.0, "completion": 1.0}}
 

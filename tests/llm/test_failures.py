@@ -12,11 +12,11 @@ import pytest
 from tests.llm.conftest import KEY, Open, say
 
 from tracebench_core.errors import ModelError
-from tracebench_core.llm.client import GatewayClient
-from tracebench_core.llm.gateway_process import GatewayHandle, start_gateway
-from tracebench_core.llm.models import ROLES
 from tracebench_core.specs import Budget, LLMConfig, ModelIdentity
-from tracebench_core.testing.fake_openai import FakeOpenAI, Fault
+from tracebench_gateway.client import GatewayClient
+from tracebench_gateway.gateway_process import GatewayHandle, start_gateway
+from tracebench_gateway.models import ROLES
+from tracebench_testing.fake_openai import FakeOpenAI, Fault
 
 RETRIES = 2
 

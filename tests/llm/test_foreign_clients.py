@@ -13,7 +13,7 @@ import pytest
 from tests.llm.conftest import Open, say
 
 from tracebench_core.specs import Budget, Endpoint
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_testing.fake_openai import FakeOpenAI
 
 
 def sdk_for(endpoint: Endpoint) -> openai.OpenAI:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.llm.conftest import Door, Open, say
 
-from tracebench_core.llm.gateway.large import MOST_OBJECTS, MOST_OF_JOB, SMALL, BadRequest, Room
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_gateway.server.requests.large import MOST_OBJECTS, MOST_OF_JOB, SMALL, BadRequest, Room
+from tracebench_testing.fake_openai import FakeOpenAI
 
 MIB = 1 << 20
 
@@ -75,7 +75,7 @@ def test_the_bodies_of_a_job_are_bounded_in_sum_and_those_of_another_are_not_kep
 
 
 def test_whoever_waits_too_long_for_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracebench_core.llm.gateway.large.WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("tracebench_gateway.server.requests.large.WAIT_SECONDS", 0.01)
 
     async def main() -> None:
         room = Room()

@@ -17,11 +17,11 @@ from tests.llm.conftest import Door, say
 from tests.llm.tap import Tap, check_answered
 from tests.whole import cells
 
-from tracebench_core.llm.client import GatewayClient
-from tracebench_core.llm.gateway.ledger import read_ledger
-from tracebench_core.llm.gateway_process import start_gateway
-from tracebench_core.llm.models import resolve_models
 from tracebench_core.specs import Budget, LLMConfig
+from tracebench_gateway.client import GatewayClient
+from tracebench_gateway.gateway_process import start_gateway
+from tracebench_gateway.models import resolve_models
+from tracebench_gateway.server.metering.ledger import read_ledger
 
 MIB = 1 << 20
 SIZES = {"64 KiB - 1": 65_535, "64 KiB": 65_536, "64 KiB + 1": 65_537, "1 MB": MIB, "8 MB": 8 * MIB, "31 MB": 31 * MIB}

@@ -14,9 +14,9 @@ import pytest
 from tests.llm.conftest import KEY, Open, say
 
 from tracebench_core.errors import ModelError
-from tracebench_core.llm.client import GatewayClient
 from tracebench_core.specs import Budget
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_gateway.client import GatewayClient
+from tracebench_testing.fake_openai import FakeOpenAI
 
 
 def test_jobs_wait_for_a_killed_gateway_and_the_ledger_is_whole(open_door: Open) -> None:
@@ -80,7 +80,7 @@ def test_closing_ends_the_process_and_frees_the_port(open_door: Open) -> None:
 RUNNER = """
 import os, sys, time
 from pathlib import Path
-from tracebench_core.llm.gateway_process import start_gateway
+from tracebench_gateway.gateway_process import start_gateway
 from tracebench_core.specs import Budget, LLMConfig
 gateway = start_gateway(LLMConfig(), mode="stub", run_dir=Path(sys.argv[1]), run_budget=Budget())
 gateway.wait_ready()

@@ -11,7 +11,7 @@ import pytest
 from tests.llm.conftest import Door, Open
 from tests.llm.scripted import Scripted, chat
 
-from tracebench_core.llm.gateway.ledger import read_ledger
+from tracebench_gateway.server.metering.ledger import read_ledger
 
 USAGE = {
     "prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 30, "cache_creation_tokens": 50},

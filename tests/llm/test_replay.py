@@ -9,8 +9,8 @@ import pytest
 from tests.llm.conftest import Open, say
 
 from tracebench_core.errors import ModelError, RunDirError
-from tracebench_core.llm.cassette.player import recorded_models
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_gateway.cassette.player import recorded_models
+from tracebench_testing.fake_openai import FakeOpenAI
 
 
 def test_a_recorded_run_replays_without_a_server(open_door: Open) -> None:

@@ -13,10 +13,10 @@ import pytest
 from tests.llm.conftest import Open, say
 
 from tracebench_core.errors import BudgetExhausted, ModelError
-from tracebench_core.llm.access import LEDGER_HEADER
-from tracebench_core.llm.client import GatewayClient
-from tracebench_core.llm.told import Told
 from tracebench_core.specs import Budget
+from tracebench_gateway.access import LEDGER_HEADER
+from tracebench_gateway.client import GatewayClient
+from tracebench_gateway.told import Told
 
 THREADS, CALLS = 16, 160
 

@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from tracebench_core.engine.held import APART
-from tracebench_core.sandbox.apart import LIMITS
+from tracebench_engine.door.held import APART
+from tracebench_sandbox.apart import LIMITS
 
 GROUPS = Path("/sys/fs/cgroup")
 USER = 1000

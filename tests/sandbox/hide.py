@@ -9,8 +9,8 @@ import errno
 import os
 import sys
 
-from tracebench_core.sandbox import seccomp
-from tracebench_core.sandbox.syscalls import prctl
+from tracebench_sandbox.kernel import seccomp
+from tracebench_sandbox.kernel.syscalls import prctl
 
 _GONE = seccomp._refuse(errno.ENOSYS)
 RULES = {

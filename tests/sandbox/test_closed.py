@@ -12,9 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tracebench_core.engine.held import APART
-from tracebench_core.sandbox import namespaces
-from tracebench_core.sandbox.apart import NOT_STARTED, ONLY
+from tracebench_engine.door.held import APART
+from tracebench_sandbox.apart import NOT_STARTED, ONLY
+from tracebench_sandbox.kernel import namespaces
 
 BODY = b"x" * 300_000
 

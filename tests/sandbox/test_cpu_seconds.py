@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tracebench_core.sandbox import LocalSandbox, open_sandbox
+from tracebench_sandbox import LocalSandbox, open_sandbox
 
 CODE = """
 import time

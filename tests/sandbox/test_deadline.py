@@ -6,8 +6,8 @@ import os
 import socket
 import time
 
-from tracebench_core.sandbox.server import Child
-from tracebench_core.sandbox.session import Clock
+from tracebench_sandbox.session import Clock
+from tracebench_sandbox.template.server import Child
 
 LOOKS = 150_000
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.engine.doors import LazySandbox
 from tracebench_core.errors import UsageError
-from tracebench_core.sandbox.granted import granted_folders
 from tracebench_core.specs import SandboxConfig
+from tracebench_engine.job.doors import LazySandbox
+from tracebench_sandbox.granted import granted_folders
 
 
 @pytest.fixture

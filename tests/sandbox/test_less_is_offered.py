@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.sandbox import isolation, seccomp
+from tracebench_sandbox import isolation
+from tracebench_sandbox.kernel import seccomp
 
 HIDE = [sys.executable, str(Path(__file__).with_name("hide.py"))]
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import json, sys, time
-from tracebench_core.sandbox import isolation, open_sandbox
+from tracebench_sandbox import isolation, open_sandbox
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.specs import Limits
 
@@ -112,7 +113,7 @@ def test_where_nothing_is_offered_it_refuses_and_names_the_flag(tmp_path: Path) 
 
 @needs_filter
 def test_a_run_refuses_with_exit_3_and_the_flag_makes_it_go(tmp_path: Path) -> None:
-    command = [*HIDE, "landlock,seccomp,namespaces", sys.executable, "-m", "tracebench_core.cli"]
+    command = [*HIDE, "landlock,seccomp,namespaces", sys.executable, "-m", "tracebench_engine.cli"]
     config = tmp_path / "c.yaml"
     config.write_text(
         "tasks: [{id: 'example_plugin:median'}]\ntrainers: [{id: NoOp}]\n"

@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.errors import MissingRequirementError
-from tracebench_core.sandbox import connect, open_sandbox, start_server
 from tracebench_core.specs import Limits
+from tracebench_sandbox import connect, open_sandbox, start_server
 
 LOOP = "def f():\n    while True: pass\n"
 LONG = Limits(seconds=60)
 CLIENT = (
-    "import sys\nfrom tracebench_core.sandbox import connect\nfrom tracebench_core.specs import Limits\n"
+    "import sys\nfrom tracebench_sandbox import connect\nfrom tracebench_core.specs import Limits\n"
     "connect(sys.argv[1]).call('def f():\\n while True: pass\\n', 'f', limits=Limits(seconds=60))\n"
 )
 OWNER = (
-    "import sys, threading\nfrom pathlib import Path\nfrom tracebench_core.sandbox import start_server, connect\n"
+    "import sys, threading\nfrom pathlib import Path\nfrom tracebench_sandbox import start_server, connect\n"
     "from tracebench_core.specs import Limits\n"
     "server = start_server(directory=Path(sys.argv[1]))\n"
     "box = connect(server.address)\n"

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import tracebench_core
-from tracebench_core.sandbox import LocalSandbox, isolation, open_sandbox
+import tracebench_sandbox
+from tracebench_sandbox import LocalSandbox, isolation, open_sandbox
 
 SECRET = "answer-" + "41f7c0de"
 WALK = f"""
@@ -33,7 +34,7 @@ def find():
         if type(thing) is dict:
             held += [key for key, value in thing.items() if isinstance(value, str) and mark in value]
         waiting += gc.get_referents(thing)
-    return held, [n for n in sys.modules if n.partition(".")[0] in ("fake_suite", "tracebench_core")], len(seen)
+    return held, [n for n in sys.modules if n.partition(".")[0] == "fake_suite" or n.startswith("tracebench_")], len(seen)
 """
 
 LIBRARY = """
@@ -112,9 +113,7 @@ def test_what_is_not_preloaded_is_no_part_of_the_sandbox(sandbox: LocalSandbox) 
     assert sandbox.call("def f():\n    import fake_other\n", "f").status in {"error", "forbidden"}
 
 
-@pytest.mark.parametrize(
-    "module", ["tracebench_core.builtin", "tracebench_core.engine", "tracebench_core.sandbox.client"]
-)
+@pytest.mark.parametrize("module", ["tracebench_engine.builtin", "tracebench_engine", "tracebench_sandbox.client"])
 def test_the_bench_itself_cannot_be_imported(sandbox: LocalSandbox, module: str) -> None:
     assert sandbox.call(f"def f():\n    import {module}\n", "f").status in {"error", "forbidden"}
 
@@ -161,7 +160,8 @@ INSTALLED = """
 import json, sys
 from pathlib import Path
 import tracebench_core
-from tracebench_core.sandbox import open_sandbox
+import tracebench_sandbox
+from tracebench_sandbox import open_sandbox
 
 place = Path(tracebench_core.__file__).parent
 code = f"import leaf; print(leaf.NAME); open({str(place / 'errors.py')!r})"
@@ -174,8 +174,10 @@ def test_a_command_imports_what_is_installed_beside_us_and_reads_nothing_of_ours
     venv.create(tmp_path / "venv", with_pip=False)
     python = tmp_path / "venv" / "bin" / "python"
     (folder,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
-    ours = Path(tracebench_core.__file__).parent
-    shutil.copytree(ours, folder / "tracebench_core", ignore=shutil.ignore_patterns("__pycache__"))
+    for ours in (tracebench_core, tracebench_sandbox):
+        shutil.copytree(
+            Path(ours.__file__).parent, folder / ours.__name__, ignore=shutil.ignore_patterns("__pycache__")
+        )
     (folder / "leaf.py").write_text("NAME = 'leaf'\n")
     (folder / "others.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n")
 

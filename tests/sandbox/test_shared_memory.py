@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tracebench_core.sandbox import LocalSandbox, open_sandbox
 from tracebench_core.specs import Limits
+from tracebench_sandbox import LocalSandbox, open_sandbox
 
 CODE = """
 import mmap, os, threading

@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.simulation.outside import Outside
 
-from tracebench_core.engine.plan import Plan
 from tracebench_core.specs import ExecutorSetting, JobOrder, JobResult, JobSpec
-from tracebench_core.store.layout import RunLayout
+from tracebench_engine.matrix.plan import Plan
+from tracebench_runs.storage.layout import RunLayout
 
 GRACE = 2.0
 """Seconds that a job is given to end."""

@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 from tests.simulation.disk import Killed, Life, SimulatedDisk
 
-from tracebench_core.engine import execution
-from tracebench_core.engine.recorder import Recorder
 from tracebench_core.errors import UNWRITABLE
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import JobOrder
-from tracebench_core.store import files
-from tracebench_core.store.layout import JobLayout, RunLayout
-from tracebench_core.store.writer import EventWriter
+from tracebench_engine.job import execution
+from tracebench_engine.measure.recorder import Recorder
+from tracebench_runs.events.writer import EventWriter
+from tracebench_runs.storage import files
+from tracebench_runs.storage.layout import JobLayout, RunLayout
 
 SIGKILL = -9
 HUGE = (

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracebench_core.engine.plan import Plan
-from tracebench_core.engine.runner import RunSummary
-from tracebench_core.store.fsck import check_run
-from tracebench_core.store.journal import EndRecord
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.results import read_result
-from tracebench_core.store.trust import end_records
+from tracebench_engine.matrix.plan import Plan
+from tracebench_engine.run.runner import RunSummary
+from tracebench_runs.check.fsck import check_run
+from tracebench_runs.journal.journal import EndRecord
+from tracebench_runs.journal.trust import end_records
+from tracebench_runs.results.results import read_result
+from tracebench_runs.storage.layout import RunLayout
 
 FORGED = b"99.0"
 """How a forged score is written."""

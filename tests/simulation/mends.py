@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from tracebench_core import averages
-from tracebench_core.engine import runner, underway
-from tracebench_core.engine.local import executor, process
-from tracebench_core.engine.trainings import Trainings
-from tracebench_core.store import recovery, witness
+from tracebench_engine.run import runner, underway
+from tracebench_engine.run.local import executor, process
+from tracebench_engine.run.trainings import Trainings
+from tracebench_runs.check import recovery
+from tracebench_runs.journal import witness
 
 
 def any_value(patch: pytest.MonkeyPatch) -> None:
@@ -80,7 +81,7 @@ def numbers_of_their_own(patch: pytest.MonkeyPatch) -> None:
 
 
 def _users(name: str) -> list[Any]:
-    from tracebench_core.store import checks, fsck
+    from tracebench_runs.check import checks, fsck
 
     return [module for module in (witness, recovery, checks, fsck) if hasattr(module, name)]
 

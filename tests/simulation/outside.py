@@ -9,8 +9,8 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from tracebench_core.engine.execution import ending
 from tracebench_core.specs import ExecutorSetting, JobOrder
+from tracebench_engine.job.execution import ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -180,7 +180,7 @@ class Launched:
 
 
 class Outside:
-    """See `tracebench_core.engine.local.outside.Outside`: the same, of a machine that there is not."""
+    """See `tracebench_engine.run.local.outside.Outside`: the same, of a machine that there is not."""
 
     def __init__(self, jobs: Jobs, random: Random, *, faults: int) -> None:
         self.clock = Clock()

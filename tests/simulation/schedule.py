@@ -18,29 +18,29 @@ from tests.simulation.disk import DEATHS, POWER_CUTS, REFUSALS, Killed, Life, Si
 from tests.simulation.jobs import Jobs, Recordings
 from tests.simulation.outside import LONGEST, NeverEndsError, Outside
 
-from tracebench_core.api import open_host
-from tracebench_core.config import parse_config
-from tracebench_core.engine.committer import Committer
-from tracebench_core.engine.control import RunControl
-from tracebench_core.engine.control_channel import Peer
-from tracebench_core.engine.control_resume import record_resume
-from tracebench_core.engine.local.executor import LocalExecutor
-from tracebench_core.engine.local.process import CLOSING
-from tracebench_core.engine.means import Means
-from tracebench_core.engine.plan import make_plan
-from tracebench_core.engine.rundir import hash_config
-from tracebench_core.engine.runner import Runner, RunSummary
 from tracebench_core.errors import TraceBenchError
-from tracebench_core.store import files
-from tracebench_core.store.disk import disk_errors_explained
-from tracebench_core.store.fsck import accept_losses, repair_run
-from tracebench_core.store.journal import EndRecord, Journal
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.lock import RunLock
-from tracebench_core.store.manifest import write_manifest
-from tracebench_core.store.meta import write_config
-from tracebench_core.store.mirror import declare_meta
-from tracebench_core.store.trust import end_records, read_trust
+from tracebench_engine.api import open_host
+from tracebench_engine.config import parse_config
+from tracebench_engine.matrix.plan import make_plan
+from tracebench_engine.run.committer import Committer
+from tracebench_engine.run.control import RunControl
+from tracebench_engine.run.control_channel import Peer
+from tracebench_engine.run.control_resume import record_resume
+from tracebench_engine.run.local.executor import LocalExecutor
+from tracebench_engine.run.local.process import CLOSING
+from tracebench_engine.run.means import Means
+from tracebench_engine.run.rundir import hash_config
+from tracebench_engine.run.runner import Runner, RunSummary
+from tracebench_runs.check.fsck import accept_losses, repair_run
+from tracebench_runs.check.mirror import declare_meta
+from tracebench_runs.journal.journal import EndRecord, Journal
+from tracebench_runs.journal.trust import end_records, read_trust
+from tracebench_runs.meta.manifest import write_manifest
+from tracebench_runs.meta.meta import write_config
+from tracebench_runs.storage import files
+from tracebench_runs.storage.disk import disk_errors_explained
+from tracebench_runs.storage.layout import RunLayout
+from tracebench_runs.storage.lock import RunLock
 
 PATIENCE = 2 * (GRACE + CLOSING) + 10.0
 """Virtual seconds in which what was asked to end has ended: once for whoever holds the jobs, once for who is started in its place."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracebench_core import BenchRunner
-from tracebench_core.config import parse_config
+from tracebench_engine.api import BenchRunner
+from tracebench_engine.config import parse_config
 
 
 def test_a_runner_runs_its_config(tmp_path: Path) -> None:

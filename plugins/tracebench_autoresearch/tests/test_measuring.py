@@ -9,8 +9,8 @@ import pytest
 from plugins.tracebench_autoresearch.tests.dials import write, write_dial
 
 from tracebench_autoresearch.experiment import Command
-from tracebench_core import evaluate_task
 from tracebench_core.specs import Feedback
+from tracebench_engine.api import evaluate_task
 
 FASTER = """from collections import Counter
     seen = Counter()

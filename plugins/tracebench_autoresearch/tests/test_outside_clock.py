@@ -10,8 +10,8 @@ from plugins.tracebench_autoresearch.tests.dials import write
 
 from tracebench_autoresearch.catalog import find
 from tracebench_autoresearch.experiment import SystemExperiment, read_experiment
-from tracebench_core.api.evaluating import evaluate_task
 from tracebench_core.errors import UsageError
+from tracebench_engine.api.evaluating import evaluate_task
 
 RACE: dict[str, Any] = {
     "editable": ["work.sh"],

@@ -12,8 +12,8 @@ from tracebench_autoresearch.experiment import read_experiment
 from tracebench_autoresearch.program_task import ProgramTask
 from tracebench_autoresearch.task import ExperimentTask
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
-from tracebench_core.testing import Toy, Trial, run_trial
-from tracebench_core.testing.toys import build_code
+from tracebench_testing import Toy, Trial, run_trial
+from tracebench_testing.toys import build_code
 
 
 class Once:

@@ -14,7 +14,7 @@ import pytest
 from plugins.tracebench_autoresearch.tests.dials import answer, block, write_dial
 
 from tracebench_core.proposing.answer_format import shown_values
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_testing.fake_openai import FakeOpenAI
 
 CONFIG = """
 mode: real
@@ -36,7 +36,7 @@ def config(folder: Path, url: str, *, trainer: str = LOOP, task: str = "dial") -
 
 def trace_bench(folder: Path, *words: str, check: bool = True) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "tracebench_core.cli", *words, "--runs-dir", str(folder / "runs")],
+        [sys.executable, "-m", "tracebench_engine.cli", *words, "--runs-dir", str(folder / "runs")],
         check=False, capture_output=True, text=True, cwd=folder,
     )  # fmt: skip
     assert not check or done.returncode == 0, done.stderr
@@ -105,7 +105,7 @@ def test_a_run_that_is_killed_goes_on_with_the_same_history(root: Path, tmp_path
         words = [
             sys.executable,
             "-m",
-            "tracebench_core.cli",
+            "tracebench_engine.cli",
             *run_args(tmp_path, path),
             "--runs-dir",
             str(tmp_path / "runs"),
@@ -141,7 +141,7 @@ def test_two_runs_on_one_repository_leave_it_as_it_was(tmp_path: Path) -> None:
         command = [
             sys.executable,
             "-m",
-            "tracebench_core.cli",
+            "tracebench_engine.cli",
             "run",
             "--config",
             str(path),
@@ -159,7 +159,7 @@ def test_two_runs_on_one_repository_leave_it_as_it_was(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in sorted(repo.rglob("*")) if path.is_file()} == before
     exports = [
         subprocess.Popen([
-            sys.executable, "-m", "tracebench_core.cli", "autoresearch", "export", name, "--repo", str(repo),
+            sys.executable, "-m", "tracebench_engine.cli", "autoresearch", "export", name, "--repo", str(repo),
             "--root", str(tmp_path / "root"), "--branch", f"experiments/{name}", "--runs-dir", str(tmp_path / "runs"),
         ])
         for name in ("r", "s")
@@ -204,7 +204,7 @@ def test_another_trainer_optimises_the_program(root: Path, tmp_path: Path) -> No
 def test_a_full_disk_is_no_crash_of_the_candidate(root: Path, tmp_path: Path) -> None:
     (root / "dial/big.txt").write_text("x" * 1_000_000)
     code = (
-        "import os, sys, tempfile\nfrom pathlib import Path\nfrom tracebench_core import evaluate_task\n"
+        "import os, sys, tempfile\nfrom pathlib import Path\nfrom tracebench_engine.api import evaluate_task\n"
         "print(evaluate_task('autoresearch:dial', root=Path(sys.argv[1]))[0].text)"
     )
     (tmp_path / "small").mkdir()

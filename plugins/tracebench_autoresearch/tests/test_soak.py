@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from plugins.tracebench_autoresearch.tests.dials import answer, block, write_dial
 
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_testing.fake_openai import FakeOpenAI
 
 pytestmark = [pytest.mark.heavy("autoresearch_soak"), pytest.mark.timeout(3600)]
 CANDIDATES = int(os.environ.get("TRACEBENCH_SOAK_CANDIDATES", "200"))
@@ -61,7 +61,7 @@ class Place:
         self.environ = os.environ | {"TMPDIR": str(self.temporary), MARK: self.mark}
 
     def command(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "tracebench_core.cli", *words, "--runs-dir", str(self.folder / "runs")]
+        return [sys.executable, "-m", "tracebench_engine.cli", *words, "--runs-dir", str(self.folder / "runs")]
 
     def start(self) -> list[str]:
         return self.command("run", "--config", "run.yaml", "--root", "root", "-o", "run_id=r")

@@ -21,8 +21,8 @@ from tracebench_autoresearch.trainer.settings import AutoresearchSettings
 from tracebench_core.errors import NotApplicableError
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import Decision, Proposals
-from tracebench_core.testing import Toy, Trial, run_trial
-from tracebench_core.testing.toys import build_code, build_number
+from tracebench_testing import Toy, Trial, run_trial
+from tracebench_testing.toys import build_code, build_number
 
 
 def trial(toy: Toy, replies: Any, *, budget: Budget | None = None, **settings: Any) -> Trial:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core import evaluate_task, load_config, run
+from tracebench_engine.api import evaluate_task, load_config, run
 
 CONFIG = """
 seeds: [1]

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import TraceBenchError
-from tracebench_core.store.fsck import check_run
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 from tracebench_example.command import app
+from tracebench_runs.check.fsck import check_run
 
 
 def run(folder: Path, name: str, **more: Any) -> Any:

@@ -1,6 +1,6 @@
 """The plugin and its tasks keep every promise that the conformance kit knows."""
 
-from tracebench_core.testing import PluginConformance, SuiteConformance
+from tracebench_testing import PluginConformance, SuiteConformance
 
 
 class TestPlugin(PluginConformance):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 from tracebench_fields.drawing import Drawing, draw
 from tracebench_fields.releases import FOLDER
 

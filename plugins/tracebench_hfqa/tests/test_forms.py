@@ -47,7 +47,7 @@ def test_an_answer_scores_the_same_in_every_form(entry: Entry) -> None:
 
 def test_every_family_calibrates_here() -> None:
     tasks = ["hf:strategy_qa", "hf:mbpp", "hf:drop", "hf:bbeh/object_counting", "hf:small/extraction"]
-    command = [sys.executable, "-m", "tracebench_core.cli", "calibrate", *tasks, "--json"]
+    command = [sys.executable, "-m", "tracebench_engine.cli", "calibrate", *tasks, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     told = json.loads(done.stdout)

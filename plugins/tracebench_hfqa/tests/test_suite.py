@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import evaluate_task, load_config, run
-from tracebench_core.testing.fake_model import FakeModel
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine.api import evaluate_task, load_config, run
+from tracebench_testing.fake_model import FakeModel
+from tracebench_testing.fake_openai import FakeOpenAI
 
 QUIET = {"TRACEBENCH_HF_SOURCE": "sample"}
 
@@ -35,7 +35,7 @@ def solve(messages: list[dict[str, Any]]) -> str:
 
 def test_listing_imports_neither_datasets_nor_opens_rows() -> None:
     code = (
-        "import sys; from tracebench_core.cli.app import main\n"
+        "import sys; from tracebench_engine.cli.app import main\n"
         "sys.argv = ['trace-bench', 'list-tasks', '--bench', 'hf']\n"
         "try: main()\n"
         "except SystemExit: pass\n"
@@ -109,8 +109,8 @@ def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.M
         "loop": ("def double_all(numbers):\n    while True: pass\n", 0.0),
         "empty": ("", 0.0),
     }
-    from tracebench_core.engine.doors import LazySandbox
     from tracebench_core.specs import SandboxConfig
+    from tracebench_engine.job.doors import LazySandbox
     from tracebench_hfqa.families import find_family
     from tracebench_hfqa.families.family import Fields
     from tracebench_hfqa.rows.folder import read_file
@@ -147,8 +147,8 @@ UNTRUE = "def found(s):\n    class True_:\n        def __eq__(self, other): retu
 
 
 def test_programs_pass_tests_of_every_form() -> None:
-    from tracebench_core.engine.doors import LazySandbox
     from tracebench_core.specs import SandboxConfig
+    from tracebench_engine.job.doors import LazySandbox
     from tracebench_hfqa.families import find_family
     from tracebench_hfqa.families.family import Fields
     from tracebench_hfqa.running import run_tests

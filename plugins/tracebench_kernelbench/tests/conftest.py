@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tracebench_core.sandbox import LocalSandbox, open_sandbox
 from tracebench_kernelbench.options import Effort
+from tracebench_sandbox import LocalSandbox, open_sandbox
 
 QUICK = Effort(trials=2, warm=3, least=8, most=8, budget_ms=0, call_seconds=1.0)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.testing.fake_hub import COMMIT, FakeHub
 from tracebench_kernelbench.modules.source import DATASET, LEVELS, find_problems
+from tracebench_testing.fake_hub import COMMIT, FakeHub
 
 pytest.importorskip("datasets", reason='needs `pip install "tracebench-kernelbench[hub]"`')
 pytestmark = pytest.mark.heavy("datasets")
@@ -46,7 +46,7 @@ def hub(tmp_path: Path) -> Iterator[FakeHub]:
 
 
 def fetch(hub: FakeHub, folder: Path, *more: str, endpoint: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tracebench_core.cli", "kernelbench", "fetch", str(folder), *more]
+    command = [sys.executable, "-m", "tracebench_engine.cli", "kernelbench", "fetch", str(folder), *more]
     home = {"HF_ENDPOINT": endpoint or hub.address, "HF_HOME": str(folder.parent / "home"), "NO_COLOR": "1"}
     return subprocess.run(command, env={**os.environ, **home}, capture_output=True, text=True, timeout=170, check=False)
 

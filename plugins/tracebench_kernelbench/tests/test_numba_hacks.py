@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from tracebench_core.contracts import Sandbox
-from tracebench_core.sandbox import open_sandbox
 from tracebench_kernelbench.modules.backends import NUMBA, loaded_beforehand
 from tracebench_kernelbench.modules.exercise import OwnExercise
 from tracebench_kernelbench.modules.stepping import judge_python
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
+from tracebench_sandbox import open_sandbox
 
 pytest.importorskip("numba")
 EXERCISE = OwnExercise(PROBLEMS["row_sums"])

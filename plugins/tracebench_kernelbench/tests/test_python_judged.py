@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.contracts import NotMeasured, Sandbox
-from tracebench_core.sandbox import open_sandbox
 from tracebench_kernelbench.modules.backends import (
     BACKENDS,
     CPP,
@@ -25,6 +24,7 @@ from tracebench_kernelbench.modules.stepping import judge_python
 from tracebench_kernelbench.modules.task import renamed
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
+from tracebench_sandbox import open_sandbox
 
 EFFORT = Effort(trials=2, warm=3, least=6, most=6, budget_ms=0, call_seconds=2.0)
 HEAD = "import torch\nimport torch.nn as nn\n"

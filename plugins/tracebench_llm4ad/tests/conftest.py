@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tracebench_core.contracts import EvaluationFailed, Sandbox
-from tracebench_core.sandbox.client import open_sandbox
 from tracebench_core.specs import Example, Feedback
 from tracebench_llm4ad.code_task import PARAMETER, CodeTask
+from tracebench_sandbox.client import open_sandbox
 
 
 @dataclass(frozen=True)

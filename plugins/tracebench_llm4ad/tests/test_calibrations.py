@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tracebench_core.engine.calibration.measuring import calibrate
 from tracebench_core.plugins import PluginHost, discover
 from tracebench_core.specs import CaseVerdict
+from tracebench_engine.checks.calibration.measuring import calibrate
 from tracebench_llm4ad.calibrations import RUNG
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.cobench import folder

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.api.analysis import build_views
-from tracebench_core.config import parse_config
 from tracebench_core.plugins import load_ref
-from tracebench_core.store.reader import load_run
+from tracebench_engine import api
+from tracebench_engine.api.analysis import build_views
+from tracebench_engine.config import parse_config
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.cobench.catalog import SPECS as CO_BENCH
 from tracebench_llm4ad.code_task import CodeTask, seeding
@@ -21,6 +20,7 @@ from tracebench_llm4ad.drawings.drawing import MOST_MARKS, Drawing
 from tracebench_llm4ad.drawings.svg import panels
 from tracebench_llm4ad.drawings.view import RECORD
 from tracebench_llm4ad.heuristic import load_trusted
+from tracebench_runs.reading.reader import load_run
 
 OWN = (
     "circle_packing", "optimization/tsp_construct", "optimization/tsp_gls_2O", "optimization/cvrp_construct", "optimization/jssp_construct",
@@ -56,7 +56,7 @@ def as_svg(drawing: Drawing) -> str:
     "name", [*OWN, *(s.name for s in CO_BENCH if s.name.split("/")[-1].removesuffix("_co_bench") in DRAWN)]
 )
 def test_a_solution_is_drawn_and_nothing_in_it_can_act(name: str) -> None:
-    from tracebench_core.analysis.svg import clean_svg
+    from tracebench_analysis.figures.svg import clean_svg
 
     spec = BY_NAME[name]
     sizes = {} if name == "circle_packing" else {"n_train": 1, "n_test": 1}

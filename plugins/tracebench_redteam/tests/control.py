@@ -10,16 +10,16 @@ import json
 import sys
 from collections.abc import Collection, Iterator, Sequence
 
-from tracebench_core.api.sandboxes import open_sandbox
-from tracebench_core.sandbox import launch
+from tracebench_engine.api.sandboxes import open_sandbox
 from tracebench_redteam.attacks import ALONE, ATTACKS, SEEN_BY_FOLDER, Attack
 from tracebench_redteam.places import try_attacks
+from tracebench_sandbox import launch
 
-_FIRST = "from tracebench_core.sandbox.server"
+_FIRST = "from tracebench_sandbox.template.server"
 _OFF = {
-    "sweep": "from tracebench_core.sandbox import strangers; strangers.sweep = lambda find: None; ",
+    "sweep": "from tracebench_sandbox.template import strangers; strangers.sweep = lambda find: None; ",
     "capabilities": (
-        "from tracebench_core.sandbox import lockdown; lockdown.Lockdown._drop_capabilities = lambda self: None; "
+        "from tracebench_sandbox.template import lockdown; lockdown.Lockdown._drop_capabilities = lambda self: None; "
     ),
 }
 

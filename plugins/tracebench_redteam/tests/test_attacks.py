@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.api import evaluate_task
-from tracebench_core.api.sandboxes import open_sandbox
 from tracebench_core.contracts import Sandbox
-from tracebench_core.sandbox import isolation, namespaces
+from tracebench_engine.api import evaluate_task
+from tracebench_engine.api.sandboxes import open_sandbox
 from tracebench_redteam.attacks import ALONE, ATTACKS, BURNS, FORGES, KINDS, SEEN_BY_FOLDER, TAKES, Attack
 from tracebench_redteam.places import ALL_OFF, try_attacks
 from tracebench_redteam.task import offered
+from tracebench_sandbox import isolation
+from tracebench_sandbox.kernel import namespaces
 
 needs_namespaces = pytest.mark.skipif(not namespaces.available(), reason="this host allows no user namespaces")
 needs_sandbox = pytest.mark.skipif(isolation().level == "process", reason="this host has no sandbox for candidates")

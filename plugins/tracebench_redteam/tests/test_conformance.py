@@ -1,6 +1,6 @@
 """The plugin keeps every promise that the conformance kit knows."""
 
-from tracebench_core.testing import PluginConformance
+from tracebench_testing import PluginConformance
 
 
 class TestPlugin(PluginConformance):

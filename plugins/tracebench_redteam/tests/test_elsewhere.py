@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.sandbox import isolation
+from tracebench_sandbox import isolation
 
 OURS = """
 from tracebench_core.contracts import EvaluationFailed
@@ -46,7 +46,7 @@ HELD = """
 
 def attacked(folder: Path, run: str) -> dict[str, Any]:
     (folder / "ours.py").write_text(OURS.format(run=run.strip()))
-    command = [sys.executable, "-m", "tracebench_core.cli", "attack", "./ours.py:task", "--json"]
+    command = [sys.executable, "-m", "tracebench_engine.cli", "attack", "./ours.py:task", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, cwd=folder)
     return dict(json.loads(done.stdout))
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_terminalbench import rules
 from tracebench_terminalbench.found import Harbor
 from tracebench_terminalbench.job_config import TOYS, Case, Model, job_config
@@ -18,6 +17,7 @@ from tracebench_terminalbench.launch import Ended, harbor_environ, run_job
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.subject import write_subject
 from tracebench_terminalbench.trials import Trial, read_trials
+from tracebench_testing.fake_openai import FakeOpenAI
 
 pytestmark = pytest.mark.heavy("harbor")
 ALL = [Case(folder.name, folder) for folder in sorted(TOYS.iterdir())]

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from plugins.tracebench_terminalbench.tests.whole_runs import left, run_command
 
-from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_terminalbench import rules
 from tracebench_terminalbench.found import Harbor
+from tracebench_testing.fake_openai import FakeOpenAI
 
 pytestmark = [pytest.mark.heavy("harbor"), pytest.mark.timeout(600)]
 CONFIG = """
@@ -51,7 +51,7 @@ def test_a_strict_validation_tries_each_task_with_its_solution_and_with_nothing(
         )
         words = ["validate", "--strict", "--config", str(config), "--root", str(tmp_path / "tasks")]
         done = subprocess.run(
-            [sys.executable, "-m", "tracebench_core.cli", *words],
+            [sys.executable, "-m", "tracebench_engine.cli", *words],
             check=False,
             capture_output=True,
             text=True,
@@ -84,7 +84,7 @@ def test_a_trainer_finds_the_advice_that_solves_the_tasks(harbor: Harbor, tmp_pa
     assert [sum(found) for found in scores.values()] == [1.0, 2.0, 3.0]
     assert result["score_test"] == 1.0
     shown = subprocess.run(
-        [sys.executable, "-m", "tracebench_core.cli", "show", str(next(tmp_path.glob("runs/*/jobs/*"))), "--evaluation", "2"],
+        [sys.executable, "-m", "tracebench_engine.cli", "show", str(next(tmp_path.glob("runs/*/jobs/*"))), "--evaluation", "2"],
         check=False, capture_output=True, text=True,
     )  # fmt: skip
     assert "I write the answer without a look." in shown.stdout

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.unit.analysis.runs import make_run
 
-from tracebench_core.api.records import Run, load_run
 from tracebench_core.specs.events import SuiteRecord
+from tracebench_engine.api.records import Run, load_run
 from tracebench_terminalbench.trajectory import view
 
 STEPS = [

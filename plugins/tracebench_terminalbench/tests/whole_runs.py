@@ -12,7 +12,7 @@ def run_command(folder: Path, config: str) -> list[str]:
     path = folder / "run.yaml"
     path.write_text(config)
     words = ["run", "--config", str(path), "--runs-dir", str(folder / "runs")]
-    return [sys.executable, "-m", "tracebench_core.cli", *words]
+    return [sys.executable, "-m", "tracebench_engine.cli", *words]
 
 
 def left(folder: Path) -> list[tuple[int, str]]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_testing.fake_openai import FakeOpenAI
 
 pytestmark = [pytest.mark.heavy("trackers"), pytest.mark.filterwarnings("ignore")]
 JOBS = 4
@@ -22,7 +22,7 @@ JOBS = 4
 
 def run(folder: Path, logger: str | None, kwargs: dict[str, Any], **more: Any) -> tuple[Path, dict[str, int]]:
     """Run four jobs, two at a time; return the run's folder and how many ended how."""
-    from tracebench_core.config import parse_config
+    from tracebench_engine.config import parse_config
 
     trainer: dict[str, Any] = {"id": "RandomSearch", "params": {"num_steps": 3}}
     if logger is not None:

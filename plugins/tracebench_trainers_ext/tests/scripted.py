@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from plugins.tracebench_trainers_ext.tests.forms import in_form, written
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.plugins.interpreters import has_python
 from tracebench_core.specs import JobResult
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_testing.fake_openai import FakeOpenAI
 from tracebench_trainers_ext.specs import TRAINER_SPECS
 
 STAGES = ("return x + 1", "return 2 * x", "return 2 * x + 1")

@@ -18,9 +18,9 @@ import pytest
 from plugins.tracebench_trainers_ext.tests.forms import in_form, written
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, needs, run, said
 
-from tracebench_core.builtin.tasks import code_param
 from tracebench_core.plugins.interpreters import find_python
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine.builtin.tasks import code_param
+from tracebench_testing.fake_openai import FakeOpenAI
 
 pytestmark = [pytest.mark.heavy("trainers_ext"), pytest.mark.timeout(600)]
 BARE = Path(__file__).with_name("bare")

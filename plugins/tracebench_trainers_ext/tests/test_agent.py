@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, run, said
 
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_testing.fake_openai import FakeOpenAI
 
 AGENT = """
 import json, os, pathlib, subprocess, sys, urllib.request

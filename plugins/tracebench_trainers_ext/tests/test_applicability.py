@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import NotApplicableError
 from tracebench_core.plugins import load_ref
-from tracebench_core.testing import run_trial
-from tracebench_core.testing.toys import build_code, build_number
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_testing import run_trial
+from tracebench_testing.toys import build_code, build_number
 from tracebench_trainers_ext.settings.dspy import CoproSettings, DspyTrainerSettings
 from tracebench_trainers_ext.specs import TRAINER_SPECS
 from tracebench_trainers_ext.trainers import dspy_trainer

@@ -11,7 +11,7 @@ from plugins.tracebench_trainers_ext.tests.worded import Foreign, Wording
 
 from tracebench_core.contracts import Trainer
 from tracebench_core.plugins import load_ref
-from tracebench_core.testing import TRAINER_CHECKS
+from tracebench_testing import TRAINER_CHECKS
 from tracebench_trainers_ext.specs import TRAINER_SPECS
 
 pytestmark = [pytest.mark.heavy("trainers_ext_kit"), pytest.mark.timeout(900)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, improve, run, said
 
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_testing.fake_openai import FakeOpenAI
 
 HEAD = """
 import os, signal, subprocess, sys, time

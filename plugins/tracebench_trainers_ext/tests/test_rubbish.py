@@ -10,7 +10,7 @@ import pytest
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, is_here, needs, run, said
 
 from tracebench_core.specs import JobResult
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_testing.fake_openai import FakeOpenAI
 
 pytestmark = [pytest.mark.heavy("trainers_ext"), pytest.mark.timeout(600)]
 TOYS = Path(__file__).with_name("toys.py")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Context
 from tracebench_core.specs import Example, Feedback, Parameter, Split, Values
+from tracebench_engine.builtin.tasks.simple import SimpleTask
 
 INPUTS: dict[Split, tuple[int, ...]] = {"train": (0, 1, 2, 5), "validation": (3, 7), "test": (4, 10)}
 

@@ -13,9 +13,9 @@ from plugins.tracebench_trainers_ext.tests.forms import SECTION, in_form, shown
 from tracebench_core.contracts import Context
 from tracebench_core.proposing.answer_format import render_values
 from tracebench_core.specs import Budget, Example, Parameter, Values
-from tracebench_core.testing import Subject, Teacher, Toy, Trial, run_trial
-from tracebench_core.testing.answering import Answer
-from tracebench_core.testing.trainer_checks import AMPLE
+from tracebench_testing import Subject, Teacher, Toy, Trial, run_trial
+from tracebench_testing.answering import Answer
+from tracebench_testing.trainer_checks import AMPLE
 
 Wording = Literal["", "each", "one"]
 """Numbers as they are, each as a text, or all of them as the lines of one program."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from plugins.tracebench_veribench.tests.proving import Held
 
-from tracebench_core.sandbox import LocalSandbox, open_sandbox
+from tracebench_sandbox import LocalSandbox, open_sandbox
 from tracebench_veribench.coq.environment import CoqEnvironment
 
 

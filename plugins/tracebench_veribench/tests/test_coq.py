@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from plugins.tracebench_veribench.tests.proving import Held, requires_coq
 
-from tracebench_core.sandbox import LocalSandbox
+from tracebench_sandbox import LocalSandbox
 from tracebench_veribench.attacks.corpus import Attack, coq_attacks
 from tracebench_veribench.coq import verifying
 from tracebench_veribench.coq.audit import assumes_nothing

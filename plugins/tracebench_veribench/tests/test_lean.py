@@ -11,10 +11,10 @@ import pytest
 from plugins.tracebench_veribench.tests.proving import Held, write_tool
 from plugins.tracebench_veribench.tests.test_discovery import make_verina
 
-from tracebench_core import evaluate_task
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import MissingRequirementError
-from tracebench_core.sandbox import LocalSandbox
+from tracebench_engine.api import evaluate_task
+from tracebench_sandbox import LocalSandbox
 from tracebench_veribench.attacks.corpus import LEAN_PROGRAM, LEAN_REFERENCE, Attack, lean_attacks
 from tracebench_veribench.discovery import catalog
 from tracebench_veribench.discovery.rows import build_problem

@@ -109,7 +109,7 @@ def test_a_run_keeps_gold_and_hidden_tests_to_itself(tmp_path: Path) -> None:
         "tasks: ['veribench_coq:file/list_sum', 'veribench_coq:list_sum']\ntrainers: [KeepBest]\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "tracebench_core.cli", "run", "--config", str(config)],
+        [sys.executable, "-m", "tracebench_engine.cli", "run", "--config", str(config)],
         capture_output=True,
         text=True,
         timeout=170,
@@ -126,7 +126,7 @@ def test_a_run_keeps_gold_and_hidden_tests_to_itself(tmp_path: Path) -> None:
 @requires_coq
 def test_the_form_of_a_reply_does_not_matter_and_forgeries_earn_nothing() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tracebench_core.cli", "calibrate", "veribench_coq:list_sum", "veribench_coq:file/gcd", "--json"],
+        [sys.executable, "-m", "tracebench_engine.cli", "calibrate", "veribench_coq:list_sum", "veribench_coq:file/gcd", "--json"],
         capture_output=True, text=True, timeout=170, check=False,
     )  # fmt: skip
 

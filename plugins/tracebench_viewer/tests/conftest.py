@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from plugins.tracebench_viewer.tests.visiting import browsing
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 
 CONFIG = {
     "mode": "stub",

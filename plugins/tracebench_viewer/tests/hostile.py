@@ -10,7 +10,6 @@ from pathlib import Path
 from tests.unit.store.samples import candidate, evaluation, job_spec, started
 
 from tracebench_core.ids import content_hash
-from tracebench_core.llm.cassette.blobs import Blobs
 from tracebench_core.specs import BudgetState, JobSpec, ModelIdentity
 from tracebench_core.specs.events import (
     BestChanged,
@@ -23,12 +22,13 @@ from tracebench_core.specs.events import (
     StepFinished,
     StepStarted,
 )
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import write_manifest
-from tracebench_core.store.reduce import reduce_job
-from tracebench_core.store.results import write_result
-from tracebench_core.store.summary import RunEnd
-from tracebench_core.store.tables import TableWriter
+from tracebench_gateway.cassette.blobs import Blobs
+from tracebench_runs.events.reduce import reduce_job
+from tracebench_runs.meta.manifest import write_manifest
+from tracebench_runs.results.results import write_result
+from tracebench_runs.results.summary import RunEnd
+from tracebench_runs.results.tables import TableWriter
+from tracebench_runs.storage.layout import RunLayout
 
 TEXTS = {
     "HTML with an event handler": '<img src=x onerror="window.hacked=1;alert(1)"><b id="hacked">bold</b>',

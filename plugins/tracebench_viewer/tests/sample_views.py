@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracebench_core.store.reader import Run
+from tracebench_runs.reading.reader import Run
 
 
 def broken(run: Run, job_id: str | None) -> Any:

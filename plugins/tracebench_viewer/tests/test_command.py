@@ -15,7 +15,7 @@ from tracebench_core.errors import typed
 
 HAS_STREAMLIT = find_spec("streamlit") is not None
 needs_streamlit = pytest.mark.skipif(
-    not HAS_STREAMLIT, reason="Streamlit is not installed: pip install 'tracebench-core[ui]'"
+    not HAS_STREAMLIT, reason="Streamlit is not installed: pip install 'tracebench-engine[ui]'"
 )
 
 
@@ -24,7 +24,7 @@ def run(*words: str, hidden: str = "") -> subprocess.CompletedProcess[str]:
     block = (
         "import sys, importlib.util as u; real = u.find_spec;"
         f"u.find_spec = lambda n, *a: None if n == {hidden!r} else real(n, *a);"
-        "from tracebench_core.cli.app import main; sys.argv[1:] = sys.argv[1:]; main()"
+        "from tracebench_engine.cli.app import main; sys.argv[1:] = sys.argv[1:]; main()"
     )
     return subprocess.run(
         [sys.executable, "-c", block, *words],
@@ -39,7 +39,7 @@ def run(*words: str, hidden: str = "") -> subprocess.CompletedProcess[str]:
 def test_without_streamlit_it_says_how_to_get_it(tmp_path: Path) -> None:
     done = run("ui", "--runs-dir", str(tmp_path), hidden="streamlit")
     assert done.returncode == 3
-    assert typed("pip install 'tracebench-core[ui]'") in done.stderr
+    assert typed("pip install 'tracebench-engine[ui]'") in done.stderr
     assert "Traceback" not in done.stderr
 
 

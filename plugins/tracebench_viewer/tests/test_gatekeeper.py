@@ -90,7 +90,7 @@ def test_websockets_are_asked_the_same() -> None:
 
 
 @pytest.mark.skipif(
-    find_spec("streamlit") is None, reason="Streamlit is not installed: pip install 'tracebench-core[ui]'"
+    find_spec("streamlit") is None, reason="Streamlit is not installed: pip install 'tracebench-engine[ui]'"
 )
 def test_another_user_is_turned_away_from_page_socket_and_file_and_whoever_read_the_address_is_not(
     tmp_path: Path,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.api import load_run
 from tracebench_core.errors import RunDirError
+from tracebench_engine.api import load_run
 from tracebench_viewer.index import Index, index_file
 from tracebench_viewer.shelf import Filter, Shelf
 

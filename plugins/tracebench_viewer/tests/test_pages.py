@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.api import load_run
-from tracebench_core.api.records import RunLayout
+from tracebench_engine.api import load_run
+from tracebench_engine.api.records import RunLayout
 from tracebench_viewer.settings import VARIABLE
 
 pytestmark = [
     pytest.mark.heavy("viewer"),
     pytest.mark.skipif(
-        find_spec("streamlit") is None, reason="Streamlit is not installed: pip install 'tracebench-core[ui]'"
+        find_spec("streamlit") is None, reason="Streamlit is not installed: pip install 'tracebench-engine[ui]'"
     ),
     pytest.mark.filterwarnings("ignore"),  # Streamlit's own
 ]
@@ -101,8 +101,8 @@ def test_a_job_that_failed_shows_why_and_how_to_repeat_it(runs_dir: Path, monkey
 
 
 def test_a_comparison_says_what_the_command_says(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracebench_core.analysis.comparison import compare_runs
-    from tracebench_core.analysis.sentences import verdict_sentence
+    from tracebench_analysis.comparison.comparison import compare_runs
+    from tracebench_analysis.comparison.sentences import verdict_sentence
 
     app = opened(runs_dir, "compare", monkeypatch=monkeypatch, runs="first")
     assert verdict_sentence(compare_runs([load_run(runs_dir / "first")])) in texts(app)

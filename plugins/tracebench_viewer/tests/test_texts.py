@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.config import parse_config
 from tracebench_core.errors import UsageError
+from tracebench_engine.config import parse_config
 from tracebench_viewer import launching, look
 from tracebench_viewer.commands import ask, forget, installed
 from tracebench_viewer.diffs import LONGEST, as_text, side_by_side

@@ -48,7 +48,7 @@ def served(runs_dir: Path, at: Path, *words: str, pid: list[int] | None = None) 
     command = [
         sys.executable,
         "-m",
-        "tracebench_core.cli",
+        "tracebench_engine.cli",
         "ui",
         "--runs-dir",
         str(runs_dir),
@@ -183,7 +183,7 @@ def visiting(
 def command(*words: str, env: Mapping[str, str] | None = None) -> str:
     """Return what a `trace-bench` command prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "tracebench_core.cli", *words],
+        [sys.executable, "-m", "tracebench_engine.cli", *words],
         capture_output=True,
         text=True,
         check=True,

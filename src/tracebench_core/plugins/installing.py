@@ -9,11 +9,12 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from tracebench_core.forwarding import BENCH
 from tracebench_core.plugins.discovery import CORE, GROUP
 
 
 def install_hint(plugin: str) -> str:
-    """Return the command that installs a plugin, from this checkout or as an extra of the core; else the one that lists plugins."""
+    """Return the command that installs a plugin, from this checkout or as an extra of the bench; else the one that lists plugins."""
     checkout = _checkout()
     if checkout is not None:
         for project in sorted(checkout.glob("plugins/*/pyproject.toml")):
@@ -21,7 +22,7 @@ def install_hint(plugin: str) -> str:
                 return f"pip install -e {project.parent}"
     extras = _extras()
     found = next((e for e in extras if e.replace("-", "_") == plugin.replace("-", "_")), None)
-    return f'pip install "{CORE}[{found}]"' if found is not None else "trace-bench plugins"
+    return f'pip install "{BENCH}[{found}]"' if found is not None else "trace-bench plugins"
 
 
 def _checkout() -> Path | None:
@@ -45,7 +46,7 @@ def _offered(project: Path) -> set[str]:
 
 def _extras() -> list[str]:
     try:
-        lines = distribution(CORE).requires or []
+        lines = distribution(BENCH).requires or []
     except PackageNotFoundError:
         return []
     named = re.compile(r"tracebench[-_.].*extra == ['\"]([\w-]+)['\"]")

@@ -73,5 +73,5 @@ class AttackSpec(Component):
     """A set of attacks on tasks that run code of candidates. The loader names `(target: Target) -> Iterator[Forgery | str]`.
 
     `trace-bench attack` asks it for one forgery after another, each once the one before was evaluated; a `str` says what could not be
-    tried and why. `Target` and `Forgery` are in `tracebench_core.testing.attacks`.
+    tried and why. `Target` and `Forgery` are in `tracebench_testing.attacks`.
     """

@@ -203,9 +203,9 @@ def open_line(folder: Any) -> Any:
     """Return a context manager with a line to a gateway of its own."""
     from contextlib import contextmanager
 
-    from tracebench_core.llm.gateway_process import start_gateway
-    from tracebench_core.llm.models import resolve_models
     from tracebench_core.specs import Budget, LLMConfig
+    from tracebench_gateway.gateway_process import start_gateway
+    from tracebench_gateway.models import resolve_models
 
     @contextmanager
     def opened() -> Any:

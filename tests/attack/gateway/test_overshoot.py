@@ -17,7 +17,7 @@ from tests.whole import cells
 
 from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.specs import Axis, Budget
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_testing.fake_openai import FakeOpenAI
 
 CALLERS = 150
 PRICE = {"fake": {"prompt": 1.0, "completion": 2.0}}

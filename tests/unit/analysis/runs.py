@@ -10,10 +10,10 @@ from tests.unit.store.samples import job_spec
 
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import Budget, BudgetState, JobResult, JobStatus, ModelIdentity, TaskVersion, Usage
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import write_manifest
-from tracebench_core.store.reader import Run, load_run
-from tracebench_core.store.results import write_result
+from tracebench_runs.meta.manifest import write_manifest
+from tracebench_runs.reading.reader import Run, load_run
+from tracebench_runs.results.results import write_result
+from tracebench_runs.storage.layout import RunLayout
 
 Score = Callable[[str, str, int], float | None]
 """Of a trainer on a task with a seed."""

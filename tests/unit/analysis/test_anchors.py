@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracebench_core.analysis.anchors import find_anchors
+from tracebench_analysis.statistics.anchors import find_anchors
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ pytest.importorskip("numpy", reason="numpy does the resampling")
 
 import numpy as np
 
-from tracebench_core.analysis.bootstrap import (
+from tracebench_analysis.statistics.bootstrap import (
     bootstrap_interval,
     bootstrap_t_interval,
     interquartile_mean,
     iqm_interval,
 )
-from tracebench_core.analysis.intervals import t_interval
+from tracebench_analysis.statistics.intervals import t_interval
 
 RNG = random.Random(7)
 MATRIX = [[RNG.gauss(task, 0.5) for _ in range(10)] for task in range(5)]

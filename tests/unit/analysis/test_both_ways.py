@@ -11,9 +11,9 @@ pytest.importorskip("numpy", reason="numpy does the resampling")
 
 from tests.unit.analysis.runs import make_run
 
-from tracebench_core.analysis.comparison import compare_runs
-from tracebench_core.analysis.differences import Scores, compare_scores
-from tracebench_core.analysis.gates import Gate, is_met
+from tracebench_analysis.comparison.comparison import compare_runs
+from tracebench_analysis.comparison.gates import Gate, is_met
+from tracebench_analysis.statistics.differences import Scores, compare_scores
 from tracebench_core.errors import UsageError
 
 

@@ -9,16 +9,16 @@ pytest.importorskip("numpy", reason="numpy does the resampling")
 
 from tests.unit.analysis.runs import make_run
 
-from tracebench_core.analysis.comparison import compare_runs
-from tracebench_core.analysis.document import comparison_data
-from tracebench_core.analysis.gates import is_met, parse_gate
-from tracebench_core.analysis.pooling import Finding
-from tracebench_core.analysis.sentences import next_step, remarks, verdict_sentence
-from tracebench_core.analysis.settling import settling
+from tracebench_analysis.comparison.comparison import compare_runs
+from tracebench_analysis.comparison.document import comparison_data
+from tracebench_analysis.comparison.gates import is_met, parse_gate
+from tracebench_analysis.comparison.pooling import Finding
+from tracebench_analysis.comparison.sentences import next_step, remarks, verdict_sentence
+from tracebench_analysis.comparison.settling import settling
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import Budget, RunConfig
-from tracebench_core.store.meta import write_config
-from tracebench_core.store.reader import load_run
+from tracebench_runs.meta.meta import write_config
+from tracebench_runs.reading.reader import load_run
 
 
 def noisy(difference: float, *, spread: float = 0.1):

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tracebench_core.analysis.contrasts import Contrast, contrast, contrast_task
+from tracebench_analysis.statistics.contrasts import Contrast, contrast, contrast_task
 
 
 def draw(seed: int, n: int, *, mean: float = 0.0, start: int = 0) -> dict[int, float]:

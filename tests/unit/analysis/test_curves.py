@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracebench_core.analysis.curves import (
+from tracebench_analysis.statistics.curves import (
     Curve,
     area,
     band,

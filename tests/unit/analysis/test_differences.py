@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tracebench_core.analysis.differences import compare_scores, probability_of_improvement
+from tracebench_analysis.statistics.differences import compare_scores, probability_of_improvement
 
 A = {"x": {1: 0.5, 2: 0.7, 3: 0.6}, "y": {1: 1.0, 2: 0.8}}
 B = {"x": {1: 0.4, 2: 0.5, 4: 0.1}, "z": {1: 0.0}}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracebench_core.analysis.amounts import AXES, LEVELS, Amounts
-from tracebench_core.analysis.estimate import (
+from tracebench_analysis.estimates.amounts import AXES, LEVELS, Amounts
+from tracebench_analysis.estimates.estimate import (
     DEFAULT_COMPLETION,
     DEFAULT_PROMPT,
     Estimator,
@@ -16,9 +16,9 @@ from tracebench_core.analysis.estimate import (
     estimate_run,
     too_few_proposals,
 )
-from tracebench_core.analysis.history import CallCost, Caller, History, WorkDone, settings_key
+from tracebench_analysis.estimates.history import CallCost, Caller, History, WorkDone, settings_key
 from tracebench_core.specs import Budget, CostEstimate, JobSpec, ModelIdentity, Price, Range, TaskShape, TaskVersion
-from tracebench_core.store.prices import PriceTable
+from tracebench_runs.prices import PriceTable
 
 MODEL = ModelIdentity(provider="openai", model="a-model")
 PRICES = {"a-model": Price(prompt=1.0, completion=2.0)}

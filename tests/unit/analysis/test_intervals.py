@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from tracebench_core.analysis.contrasts import contrast, contrast_task
-from tracebench_core.analysis.intervals import mean_of_means, t_interval
+from tracebench_analysis.statistics.contrasts import contrast, contrast_task
+from tracebench_analysis.statistics.intervals import mean_of_means, t_interval
 
 SCORES = [0.61, 0.72, 0.55, 0.83, 0.79, 0.66]
 

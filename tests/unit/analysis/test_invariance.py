@@ -14,10 +14,10 @@ pytest.importorskip("numpy", reason="numpy does the resampling")
 
 from tests.unit.analysis.runs import make_run
 
-from tracebench_core.analysis.comparison import compare_runs
-from tracebench_core.analysis.gates import is_met, parse_gate
-from tracebench_core.analysis.sentences import remarks, verdict_sentence
-from tracebench_core.analysis.verdicts import PairVerdict
+from tracebench_analysis.comparison.comparison import compare_runs
+from tracebench_analysis.comparison.gates import is_met, parse_gate
+from tracebench_analysis.comparison.sentences import remarks, verdict_sentence
+from tracebench_analysis.comparison.verdicts import PairVerdict
 from tracebench_core.errors import UsageError
 
 TASKS = ("s:x", "s:y", "s:z")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracebench_core.analysis.multiplicity import chi_squared_tail, compare_ranks, holm, ranked, studentised_range
+from tracebench_analysis.statistics.multiplicity import chi_squared_tail, compare_ranks, holm, ranked, studentised_range
 
 TABLE = [[0.9, 0.8, 0.7, 0.7], [0.6, 0.5, 0.5, 0.1], [0.3, 0.4, 0.2, 0.1], [0.9, 0.1, 0.5, 0.3], [0.8, 0.7, 0.6, 0.2]]
 

@@ -12,11 +12,11 @@ pytest.importorskip("numpy", reason="numpy does the resampling")
 from tests.unit.analysis.runs import make_run
 from tests.unit.analysis.test_comparison import noisy
 
-from tracebench_core.analysis.comparison import compare_runs
-from tracebench_core.analysis.report.text import render_junit, render_markdown
-from tracebench_core.cli import report as command
-from tracebench_core.cli.verify import verify
+from tracebench_analysis.comparison.comparison import compare_runs
+from tracebench_analysis.report.text import render_junit, render_markdown
 from tracebench_core.errors import TraceBenchError, UsageError
+from tracebench_engine.cli.results import report as command
+from tracebench_engine.cli.results.verify import verify
 
 HOSTILE = 'A</script><img src=x onerror="alert(1)">|'
 OPTIONS = {"baseline": None, "axis": "evaluations", "at": None, "policy": "initial"}
@@ -27,7 +27,7 @@ def html(tmp_path: Path) -> tuple[Path, Path]:
     """Return a run whose trainer has a hostile name, and its report."""
     pytest.importorskip("altair", reason="altair draws the charts (extra `report`)")
     pytest.importorskip("vl_convert", reason="vl-convert-python holds the charts' scripts (extra `report`)")
-    from tracebench_core.analysis.report.html import render_html
+    from tracebench_analysis.report.html import render_html
 
     run = make_run(tmp_path / "r", noisy(0.5), trainers=[HOSTILE, "B"])
     file = tmp_path / "report.html"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracebench_core.analysis.resolution import (
+from tracebench_analysis.statistics.resolution import (
     MOST_SEEDS,
     paired_seeds_to_resolve,
     pooled_spread,

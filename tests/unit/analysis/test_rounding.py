@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracebench_core.analysis.differences import compare_scores
-from tracebench_core.analysis.floor import resolution_of
-from tracebench_core.analysis.multiplicity import holm
-from tracebench_core.analysis.resolution import pooled_spread
-from tracebench_core.analysis.rounding import settled
+from tracebench_analysis.statistics.differences import compare_scores
+from tracebench_analysis.statistics.floor import resolution_of
+from tracebench_analysis.statistics.multiplicity import holm
+from tracebench_analysis.statistics.resolution import pooled_spread
+from tracebench_analysis.statistics.rounding import settled
 
 EXAMPLES = st.sampled_from([3, 5, 7, 10, 20, 30, 100])
 

@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("numpy", reason="numpy follows the boundaries")
 
-from tracebench_core.analysis.contrasts import Contrast, contrast, contrast_task
-from tracebench_core.analysis.sequential import Decision, Looks, crossing, plan_looks
-from tracebench_core.analysis.sequential import decide as decide_contrast
+from tracebench_analysis.statistics.contrasts import Contrast, contrast, contrast_task
+from tracebench_analysis.statistics.sequential import Decision, Looks, crossing, plan_looks
+from tracebench_analysis.statistics.sequential import decide as decide_contrast
 
 
 def decide(pairs: list[list[float]], looks: Looks, *, margin: float | None = None) -> Decision:

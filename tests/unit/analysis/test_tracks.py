@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracebench_core.analysis.tracks import read_curve, sparkline
-from tracebench_core.store.layout import RunLayout
+from tracebench_analysis.figures.tracks import read_curve, sparkline
+from tracebench_runs.storage.layout import RunLayout
 
 BEST = '{"kind":"best","candidate":"%s","score":%s,"used":{"evaluations":%d,"usd":null}}\n'
 

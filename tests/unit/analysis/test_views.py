@@ -12,12 +12,12 @@ import pytest
 from tests.unit.analysis.runs import make_run
 from tests.unit.analysis.test_comparison import noisy
 
-from tracebench_core.analysis.report.viewed import drawn_views, views_html
-from tracebench_core.analysis.svg import clean_svg
-from tracebench_core.analysis.views import best_jobs, build_views
+from tracebench_analysis.figures.svg import clean_svg
+from tracebench_analysis.figures.views import best_jobs, build_views
+from tracebench_analysis.report.viewed import drawn_views, views_html
 from tracebench_core.plugins import Catalog
 from tracebench_core.specs import ViewSpec
-from tracebench_core.store.reader import load_run
+from tracebench_runs.reading.reader import load_run
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">{}</svg>'
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.analysis.whatif import Recap, recap_job
+from tracebench_analysis.whatif import Recap, recap_job
 from tracebench_core.specs import Budget, BudgetState
 from tracebench_core.specs.events import (
     BestChanged,
@@ -21,7 +21,7 @@ from tracebench_core.specs.events import (
     LLMCall,
     Scored,
 )
-from tracebench_core.store.reduce import reduce_job
+from tracebench_runs.events.reduce import reduce_job
 
 SCORES = [0.1, 0.5, 0.3, 0.9, 0.8, 0.7]
 VALIDATION = {"c0": 0.1, "c3": 0.8, "c4": 0.85, "c5": 0.6}

@@ -9,14 +9,14 @@ from pkgutil import walk_packages
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.api import checking
 from tracebench_core.errors import TraceBenchError
+from tracebench_engine import api
+from tracebench_engine.api import checking
 
-MODULES = sorted(each.name for each in walk_packages(api.__path__, "tracebench_core.api."))
+MODULES = sorted(each.name for each in walk_packages(api.__path__, "tracebench_engine.api."))
 
 
-@pytest.mark.parametrize("name", ["tracebench_core.api", *MODULES])
+@pytest.mark.parametrize("name", ["tracebench_engine.api", *MODULES])
 def test_every_name_that_a_module_offers_is_there(name: str) -> None:
     module = import_module(name)
     for offered in getattr(module, "__all__", ()):
@@ -26,17 +26,17 @@ def test_every_name_that_a_module_offers_is_there(name: str) -> None:
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("interpreters", "tracebench_core.engine"),
+        ("interpreters", "tracebench_engine.checks"),
         ("installed.kept", "pydantic"),
         ("installed.catalogue", "pydantic"),
         ("keyless", "pydantic"),
-        ("records", "tracebench_core.store"),
+        ("records", "tracebench_runs"),
         ("installed.hosting", "numpy"),
-        ("checking", "tracebench_core.testing"),
+        ("checking", "tracebench_testing"),
     ],
 )
 def test_a_light_module_brings_nothing_heavy(module: str, heavy: str) -> None:
-    code = f"import sys, tracebench_core.api.{module}\nprint({heavy!r} in sys.modules)"
+    code = f"import sys, tracebench_engine.api.{module}\nprint({heavy!r} in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert told.strip() == "False"
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracebench_core.api.console.tables import chosen, laid_out, picked
 from tracebench_core.errors import UsageError
+from tracebench_engine.api.console.tables import chosen, laid_out, picked
 
 HEADERS = ("job", "task", "trainer", "seed", "best", "tokens", "usd")
 ROWS = (

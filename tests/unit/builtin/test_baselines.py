@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 import pytest
 
-from tracebench_core.analysis.whatif import recap_job
-from tracebench_core.builtin.baselines import BestOfN, NoOp, RandomSearch, SequentialRefine
-from tracebench_core.builtin.settings import (
+from tracebench_analysis.whatif import recap_job
+from tracebench_core.contracts import Problem, Trainer
+from tracebench_core.proposing.schedule import schedule
+from tracebench_core.specs import Budget, JobResult
+from tracebench_core.specs.events import ComparisonSet, LLMCall, Scored
+from tracebench_engine.builtin.baselines import BestOfN, NoOp, RandomSearch, SequentialRefine
+from tracebench_engine.builtin.settings import (
     BestOfNSettings,
     NoOpSettings,
     RandomSearchSettings,
     SequentialRefineSettings,
 )
-from tracebench_core.contracts import Problem, Trainer
-from tracebench_core.proposing.schedule import schedule
-from tracebench_core.specs import Budget, JobResult
-from tracebench_core.specs.events import ComparisonSet, LLMCall, Scored
-from tracebench_core.testing import Toy, Trial, run_trial
-from tracebench_core.testing.teacher import Teacher
-from tracebench_core.testing.toys import build_dials
+from tracebench_testing import Toy, Trial, run_trial
+from tracebench_testing.teacher import Teacher
+from tracebench_testing.toys import build_dials
 
 TRAINERS: dict[str, Callable[[], Trainer]] = {
     "NoOp": lambda: NoOp(NoOpSettings()),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.builtin.live import LiveReporter
-from tracebench_core.builtin.progress import JobProgress, clock
 from tracebench_core.specs import Budget, JobSpec, TaskVersion
+from tracebench_engine.builtin.live import LiveReporter
+from tracebench_engine.builtin.progress import JobProgress, clock
 
 
 def a_job(budget: Budget) -> JobSpec:

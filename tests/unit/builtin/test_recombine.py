@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tracebench_core.builtin.recombine import ATTEMPTS, LONGEST, RecombineSettings, build, recombined
-from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import ConfigError
 from tracebench_core.specs import Candidate, Evaluation, Example, Feedback, Parameter, Values
-from tracebench_core.testing import run_trial
-from tracebench_core.testing.teacher import Lesson
-from tracebench_core.testing.toys import Toy
+from tracebench_engine.builtin.recombine import ATTEMPTS, LONGEST, RecombineSettings, build, recombined
+from tracebench_engine.builtin.tasks.simple import SimpleTask
+from tracebench_testing import run_trial
+from tracebench_testing.teacher import Lesson
+from tracebench_testing.toys import Toy
 
 SENTENCES = st.lists(st.sampled_from([f"S{i}." for i in range(12)]), unique=True, max_size=LONGEST)
 PHRASES = ("P1.", "P2.")

@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.builtin.reflective import build
-from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Context, Problem
-from tracebench_core.engine.despair import HOPELESS_CALLS
 from tracebench_core.errors import ModelError
 from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.proposing.conversion import RefusedValue, convert
@@ -20,8 +17,11 @@ from tracebench_core.proposing.rendering import as_text, score_text
 from tracebench_core.proposing.replies import UnreadableReply, read_reply
 from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
 from tracebench_core.specs.events import MetricLogged
-from tracebench_core.testing import Toy, Trial, run_trial
-from tracebench_core.testing.teacher import Lesson
+from tracebench_engine.builtin.reflective import build
+from tracebench_engine.builtin.tasks.simple import SimpleTask
+from tracebench_engine.job.despair import HOPELESS_CALLS
+from tracebench_testing import Toy, Trial, run_trial
+from tracebench_testing.teacher import Lesson
 
 HEAT = Parameter(name="heat", initial=0.5, kind="number", description="How warm.", minimum=0, maximum=1)
 PROMPT = Parameter(name="prompt", initial="Answer.", max_length=60)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tracebench_core.config.canonical import KNOB_GROUP, knob_prefixes
+from tracebench_engine.config.canonical import KNOB_GROUP, knob_prefixes
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.config import load_config, parse_config
-from tracebench_core.config.document import parse
 from tracebench_core.errors import ConfigError
+from tracebench_engine.config import load_config, parse_config
+from tracebench_engine.config.document import parse
 
 
 def complaint(tmp_path: Path, text: str, *overrides: str, name: str = "c.yaml") -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tracebench_core.config import parse_config
 from tracebench_core.errors import ConfigError
+from tracebench_engine.config import parse_config
 
 
 def test_a_bare_setting_in_an_entry_goes_into_every_variant_that_does_not_set_it() -> None:

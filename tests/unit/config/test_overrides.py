@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.config import load_config, parse_config
 from tracebench_core.errors import ConfigError
+from tracebench_engine.config import load_config, parse_config
 
 MATRIX = {"trainers": [{"name": "X", "params": {"ps_steps": 1}}, "Y"], "seed": 1, "tasks": ["a:b"]}
 

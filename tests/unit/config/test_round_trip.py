@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracebench_core.config import config_schema, dump_config, load_config, parse_config
-from tracebench_core.config.canonical import ALIASES, Canonical
 from tracebench_core.specs import RunConfig
+from tracebench_engine.config import config_schema, dump_config, load_config, parse_config
+from tracebench_engine.config.canonical import ALIASES, Canonical
 
 text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8) | st.sampled_from(
     [

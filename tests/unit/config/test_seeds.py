@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracebench_core.config import config_schema, load_config, parse_config
 from tracebench_core.errors import ConfigError
 from tracebench_core.specs.seeds import write_seeds
+from tracebench_engine.config import config_schema, load_config, parse_config
 
 
 @given(st.sets(st.integers(-40, 40), min_size=1))

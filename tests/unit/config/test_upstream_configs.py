@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.config import load_config, parse_config
 from tracebench_core.specs import TaskEntry, TrainerEntry
+from tracebench_engine.config import load_config, parse_config
 
 
 def test_an_empty_file_is_the_default_run(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from tracebench_core.engine.archive import Archive
 from tracebench_core.specs import ExampleResult, Feedback
 from tracebench_core.specs.feedback import FeedbackStatus
-from tracebench_core.store.ranking import Ranking, aggregate_score, mean, mean_alone
+from tracebench_engine.job.archive import Archive
+from tracebench_runs.events.ranking import Ranking, aggregate_score, mean, mean_alone
 
 
 def result(example: str, score: float = 0.0, status: FeedbackStatus = "ok") -> ExampleResult:

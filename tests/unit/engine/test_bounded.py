@@ -8,11 +8,11 @@ from typing import Any, cast
 import pytest
 
 from tracebench_core.contracts import Sandbox, Session
-from tracebench_core.engine import bounded as module
-from tracebench_core.engine.bounded import Gate, OutOfTime, Overdue, bounded
-from tracebench_core.engine.gated import GatedSandbox
-from tracebench_core.sandbox import open_sandbox
 from tracebench_core.specs import Limits
+from tracebench_engine.measure import bounded as module
+from tracebench_engine.measure.bounded import Gate, OutOfTime, Overdue, bounded
+from tracebench_engine.measure.gated import GatedSandbox
+from tracebench_sandbox import open_sandbox
 
 CODE = "def f(x):\n    import time\n    time.sleep(x)\n    return x\n"
 

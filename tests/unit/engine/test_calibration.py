@@ -12,15 +12,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tracebench_core.builtin.tasks.simple import SimpleTask
-from tracebench_core.engine.calibration.cases import candidate_of, cases_of
-from tracebench_core.engine.calibration.machine import Machine, judge_of
-from tracebench_core.engine.calibration.record import Entry, Standing
-from tracebench_core.engine.calibration.verdicts import judge, seen_of
-from tracebench_core.engine.context import Shared
-from tracebench_core.engine.models import NoModels
-from tracebench_core.engine.opening import open_task
-from tracebench_core.engine.service import EvaluationService
 from tracebench_core.errors import BrokenTaskError, PluginError
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.plugins import PluginHost
@@ -37,6 +28,15 @@ from tracebench_core.specs import (
     SuiteSpec,
     TaskSpec,
 )
+from tracebench_engine.builtin.tasks.simple import SimpleTask
+from tracebench_engine.checks.calibration.cases import candidate_of, cases_of
+from tracebench_engine.checks.calibration.machine import Machine, judge_of
+from tracebench_engine.checks.calibration.record import Entry, Standing
+from tracebench_engine.checks.calibration.verdicts import judge, seen_of
+from tracebench_engine.measure.context import Shared
+from tracebench_engine.measure.models import NoModels
+from tracebench_engine.measure.opening import open_task
+from tracebench_engine.measure.service import EvaluationService
 
 NINE = {"x": 9.0}
 OWN = [Calibration(name="nine", kind="gold", values=NINE, expected=9.0)]

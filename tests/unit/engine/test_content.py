@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracebench_core import api
-from tracebench_core.analysis.pooling import pooling_findings, refuse_unpoolable
-from tracebench_core.config import parse_config
-from tracebench_core.engine.content import split_data
+from tracebench_analysis.comparison.pooling import pooling_findings, refuse_unpoolable
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import Example, JobResult
-from tracebench_core.store.reader import Run, load_run
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_engine.measure.content import split_data
+from tracebench_runs.reading.reader import Run, load_run
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def test_each_content_has_a_digest_of_its_own() -> None:
 
 def test_the_digest_does_not_depend_on_the_process() -> None:
     script = (
-        "from tracebench_core.engine.content import split_data\nfrom tracebench_core.specs import Example\nimport numpy\n"
+        "from tracebench_engine.measure.content import split_data\nfrom tracebench_core.specs import Example\nimport numpy\n"
         "print(split_data([Example(id='x', input={'b': {'one', 'two', 'three'}, 'a': numpy.ones(3)}, reference=(1, {2: 3}))]).sha256)"
     )
     found = {

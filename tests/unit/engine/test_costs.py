@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.engine.costs import TaskSize, declared_sizes
 from tracebench_core.specs import TaskShape, TaskSizes, TaskSpec
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_engine.matrix.costs import TaskSize, declared_sizes
 
 
 class Options(BaseModel):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tracebench_core.contracts import EvaluationFailed
-from tracebench_core.engine.evaluate import WORDS, classify
 from tracebench_core.specs import Feedback
+from tracebench_engine.measure.evaluate import WORDS, classify
 
 
 def kept(text: str) -> Any:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from tests.unit.store.samples import job_spec, whole_job
 
-from tracebench_core.engine.finish import conclude, conclude_lost
-from tracebench_core.store.checks import leftovers
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.writer import EventWriter
+from tracebench_engine.job.finish import conclude, conclude_lost
+from tracebench_runs.check.checks import leftovers
+from tracebench_runs.events.writer import EventWriter
+from tracebench_runs.storage.layout import RunLayout
 
 
 def test_who_concludes_a_job_removes_what_a_process_that_was_killed_at_it_left(tmp_path: Path) -> None:

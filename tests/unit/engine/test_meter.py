@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.engine.meter import MOST_REFUSALS, Meter, SharedCounter
 from tracebench_core.errors import BudgetExhausted
-from tracebench_core.llm.access import Refusal
 from tracebench_core.specs import Budget, SharedLimits, Usage
+from tracebench_engine.job.meter import MOST_REFUSALS, Meter, SharedCounter
+from tracebench_gateway.access import Refusal
 
 
 class Clock:

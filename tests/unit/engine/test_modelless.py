@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tracebench_core.engine.modelless import HOPELESS_JOBS, Modelless
 from tracebench_core.specs import ErrorInfo, JobResult, JobStatus, Usage
+from tracebench_engine.run.modelless import HOPELESS_JOBS, Modelless
 
 
 def result(status: JobStatus, *, error: str = "", calls: int = 0) -> JobResult:

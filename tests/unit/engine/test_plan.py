@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracebench_core.builtin.hosting import open_host
-from tracebench_core.config import parse_config
-from tracebench_core.engine.plan import Plan, make_plan
 from tracebench_core.errors import ConfigError, NothingSelectedError, UsageError
 from tracebench_core.plugins import PluginHost
+from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.config import parse_config
+from tracebench_engine.matrix.plan import Plan, make_plan
 
 
 @pytest.fixture(scope="module")

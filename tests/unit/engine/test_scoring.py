@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.builtin.tasks.simple import SimpleTask
-from tracebench_core.engine.context import Shared
-from tracebench_core.engine.heard import Heard
-from tracebench_core.engine.models import NoModels
-from tracebench_core.engine.recorder import Recorder
-from tracebench_core.engine.repeats import Repeats
-from tracebench_core.engine.scoring import Scorer
-from tracebench_core.engine.service import EvaluationService
 from tracebench_core.specs import Candidate, Example, Feedback, Parameter, TaskSpec
 from tracebench_core.specs.events import Event, Flagged, Scored
+from tracebench_engine.builtin.tasks.simple import SimpleTask
+from tracebench_engine.job.scoring import Scorer
+from tracebench_engine.measure.context import Shared
+from tracebench_engine.measure.heard import Heard
+from tracebench_engine.measure.models import NoModels
+from tracebench_engine.measure.recorder import Recorder
+from tracebench_engine.measure.repeats import Repeats
+from tracebench_engine.measure.service import EvaluationService
 
 DRAWS = {"start": [1.0], "steady": [5.0], "good": [6.0, 6.5, 5.5, 6.0, 6.0], "lucky": [9.0, 0.0, 1.0, 0.0, 0.0]}
 """What a candidate scores, the first time and later; the last again and again."""

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Context, EvaluationFailed, NotMeasured, Sandbox
-from tracebench_core.engine.context import EvaluationContext, Shared, evaluation_name
-from tracebench_core.engine.models import NoModels
-from tracebench_core.engine.service import EvaluationService
 from tracebench_core.errors import BrokenTaskError, ModelError
 from tracebench_core.specs import Candidate, Completion, Example, ExampleResult, Feedback, Parameter, TaskSpec, Values
+from tracebench_engine.builtin.tasks.simple import SimpleTask
+from tracebench_engine.measure.context import EvaluationContext, Shared, evaluation_name
+from tracebench_engine.measure.models import NoModels
+from tracebench_engine.measure.service import EvaluationService
 
 X = Parameter(name="x", initial=0.0, kind="number", maximum=9)
 INITIAL = Candidate(id="c0", values={"x": 0.0})

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.engine.values import breach
 from tracebench_core.specs import Parameter
+from tracebench_engine.measure.values import breach
 
 NUMBER = Parameter(name="n", initial=1, kind="number", minimum=0, maximum=10)
 TEXT = Parameter(name="t", initial="a", kind="text", max_length=5)

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tracebench_core.llm.exchange import Reply
-from tracebench_core.llm.gateway.echo import WithoutEcho
+from tracebench_gateway.exchange import Reply
+from tracebench_gateway.server.echo import WithoutEcho
 
 KEY = "sk-0123456789"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.llm.gateway.providers.pieces import kept_message
+from tracebench_gateway.server.providers.pieces import kept_message
 
 THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
 

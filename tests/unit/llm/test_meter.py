@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracebench_core.llm.exchange import ChatRequest, ProviderError, Reply, Tokens
-from tracebench_core.llm.gateway.balance import Balance, Demand, Need, need_of
-from tracebench_core.llm.gateway.limits import TokenBucket
-from tracebench_core.llm.gateway.meter import estimate, is_credible
-from tracebench_core.llm.gateway.retry import ask_with_retries
 from tracebench_core.money import exact, total
 from tracebench_core.specs import Budget, ModelIdentity, Price, Usage
-from tracebench_core.store.prices import PriceTable
+from tracebench_gateway.exchange import ChatRequest, ProviderError, Reply, Tokens
+from tracebench_gateway.server.metering.balance import Balance, Demand, Need, need_of
+from tracebench_gateway.server.metering.limits import TokenBucket
+from tracebench_gateway.server.metering.meter import estimate, is_credible
+from tracebench_gateway.server.retry import ask_with_retries
+from tracebench_runs.prices import PriceTable
 
 MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "a" * 40}]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tracebench_core.llm.models import MissingKey, missing_key, resolve_models
 from tracebench_core.specs import LLMConfig, ModelIdentity, RoleConfig
+from tracebench_gateway.models import MissingKey, missing_key, resolve_models
 
 
 def optimizer(llm: LLMConfig, **environ: str) -> ModelIdentity:

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.engine.preflight import refuse_unmet
 from tracebench_core.errors import ConfigError, MissingRequirementError
-from tracebench_core.llm.credentials import KEY_VARIABLES, is_secret
-from tracebench_core.llm.gateway.providers.litellm import REGIONS
-from tracebench_core.llm.models import missing_key, resolve_models
-from tracebench_core.llm.needs import NEEDS, unmet
-from tracebench_core.llm.routing import direct_address
 from tracebench_core.specs import LLMConfig, ModelConfig, ModelIdentity
+from tracebench_engine import api
+from tracebench_engine.checks.preflight import refuse_unmet
+from tracebench_engine.config import parse_config
+from tracebench_gateway.credentials import KEY_VARIABLES, is_secret
+from tracebench_gateway.models import missing_key, resolve_models
+from tracebench_gateway.needs import NEEDS, unmet
+from tracebench_gateway.routing import direct_address
+from tracebench_gateway.server.providers.litellm import REGIONS
 
 OPENAI = {"OPENAI_API_KEY": "sk-0123456789"}
 

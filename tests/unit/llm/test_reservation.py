@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.llm.gateway.app import WIRES
-from tracebench_core.llm.gateway.balance import Demand
-from tracebench_core.llm.gateway.fields import EXTRA, LEFT_OUT, SAMPLING
-from tracebench_core.llm.gateway.reading import BadRequest
-from tracebench_core.llm.gateway.weight import TOKENS_PER_IMAGE, weigh
-from tracebench_core.llm.tokens import Claims
 from tracebench_core.specs import Budget, LLMConfig, ModelIdentity
-from tracebench_core.store.prices import PriceTable
+from tracebench_gateway.server.app import WIRES
+from tracebench_gateway.server.metering.balance import Demand
+from tracebench_gateway.server.metering.weight import TOKENS_PER_IMAGE, weigh
+from tracebench_gateway.server.requests.fields import EXTRA, LEFT_OUT, SAMPLING
+from tracebench_gateway.server.requests.reading import BadRequest
+from tracebench_gateway.tokens import Claims
+from tracebench_runs.prices import PriceTable
 
 N = 6_000
 CLAIMS = Claims(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tracebench_core.llm import routing
 from tracebench_core.specs import LLMConfig
+from tracebench_gateway import routing
 
 KEY = {"OPENAI_API_KEY": "sk-test"}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracebench_core.llm.credentials import redact, without_secrets
-from tracebench_core.llm.tokens import LONGEST_TOKEN, Claims, sign, verify
 from tracebench_core.specs import Budget, LLMConfig, ModelIdentity
+from tracebench_gateway.credentials import redact, without_secrets
+from tracebench_gateway.tokens import LONGEST_TOKEN, Claims, sign, verify
 
 SECRET = b"0" * 32
 CLAIMS = Claims(

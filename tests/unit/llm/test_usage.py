@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tracebench_core.errors import ModelError
-from tracebench_core.llm.exchange import ChatRequest, Reply, Tokens
-from tracebench_core.llm.gateway.meter import measure
-from tracebench_core.llm.gateway.providers.bodies import reply_of
-from tracebench_core.llm.gateway.providers.usage import read_usage
 from tracebench_core.specs import ModelIdentity, Price
-from tracebench_core.store.prices import PriceTable
+from tracebench_gateway.exchange import ChatRequest, Reply, Tokens
+from tracebench_gateway.server.metering.meter import measure
+from tracebench_gateway.server.providers.bodies import reply_of
+from tracebench_gateway.server.providers.usage import read_usage
+from tracebench_runs.prices import PriceTable
 
 SHAPES: list[tuple[str, dict[str, Any], Tokens | int | None]] = [
     ("OpenAI", {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120,

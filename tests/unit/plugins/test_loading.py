@@ -56,5 +56,8 @@ def test_hook_calls_are_written_where_asked(
 def test_a_plugin_of_this_checkout_is_installed_from_it() -> None:
     hint = install_hint("llm4ad")
 
-    assert hint in {f"pip install -e {ROOT / 'plugins' / 'tracebench_llm4ad'}", 'pip install "tracebench-core[llm4ad]"'}
+    assert hint in {
+        f"pip install -e {ROOT / 'plugins' / 'tracebench_llm4ad'}",
+        'pip install "tracebench-engine[llm4ad]"',
+    }
     assert core_version() == "0" or install_hint("nobody-offers-this") == "trace-bench plugins"

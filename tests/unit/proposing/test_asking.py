@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.proposing.asking import ModelBandit, ProposerSettings
 from tracebench_core.proposing.patches import DIVIDER, REPLACE, SEARCH
 from tracebench_core.specs import Usage, Values
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_testing.fake_openai import FakeOpenAI
 
 
 class Measures:

@@ -12,8 +12,8 @@ import pytest
 
 from tracebench_core import contracts
 from tracebench_core.errors import TraceBenchError
-from tracebench_core.sandbox import LocalSandbox, open_sandbox
 from tracebench_core.specs import Limits, Outcome
+from tracebench_sandbox import LocalSandbox, open_sandbox
 
 
 @pytest.fixture(scope="module")

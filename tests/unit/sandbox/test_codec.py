@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracebench_core.sandbox.codec import HEADER, CodecError, Decoder, Encoder
+from tracebench_sandbox.codec import HEADER, CodecError, Decoder, Encoder
 
 CAP = 1 << 20
 SCALARS = st.one_of(

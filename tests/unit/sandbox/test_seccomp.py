@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from tracebench_core.sandbox import seccomp
-from tracebench_core.sandbox.syscalls import AUDIT_ARCH, NEWEST, number
+from tracebench_sandbox.kernel import seccomp
+from tracebench_sandbox.kernel.syscalls import AUDIT_ARCH, NEWEST, number
 
 pytestmark = pytest.mark.skipif(AUDIT_ARCH is None, reason="the numbers of this machine's calls are not known")
 REFUSED, ALLOWED = 0x00050001, 0x7FFF0000

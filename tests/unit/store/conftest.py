@@ -3,21 +3,21 @@
 import pytest
 from tests.unit.store.samples import job_spec, whole_job
 
-from tracebench_core.store.commit import commit
-from tracebench_core.store.eventlog import read_events
-from tracebench_core.store.index import write_files_index
-from tracebench_core.store.journal import EndRecord, Journal
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import write_manifest
-from tracebench_core.store.meta import write_job_meta
-from tracebench_core.store.mirror import declare_meta
-from tracebench_core.store.reduce import reduce_job
-from tracebench_core.store.results import write_result
-from tracebench_core.store.seal import seal_of
-from tracebench_core.store.states import write_states
-from tracebench_core.store.summary import RunEnd
-from tracebench_core.store.tables import TableWriter
-from tracebench_core.store.writer import EventWriter
+from tracebench_runs.check.mirror import declare_meta
+from tracebench_runs.events.eventlog import read_events
+from tracebench_runs.events.reduce import reduce_job
+from tracebench_runs.events.states import write_states
+from tracebench_runs.events.writer import EventWriter
+from tracebench_runs.journal.commit import commit
+from tracebench_runs.journal.index import write_files_index
+from tracebench_runs.journal.journal import EndRecord, Journal
+from tracebench_runs.meta.manifest import write_manifest
+from tracebench_runs.meta.meta import write_job_meta
+from tracebench_runs.results.results import write_result
+from tracebench_runs.results.summary import RunEnd
+from tracebench_runs.results.tables import TableWriter
+from tracebench_runs.storage.layout import RunLayout
+from tracebench_runs.storage.seal import seal_of
 
 JOBS = [job_spec(job_id=f"{n:012x}", seed=n) for n in range(4)]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
-from tracebench_core.store.blobs import INLINE_BYTES, BlobStore
+from tracebench_runs.storage.blobs import INLINE_BYTES, BlobStore
 
 json_values = st.recursive(
     st.none()

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.store.samples import job_spec
 
 from tracebench_core.specs import JobSpec
-from tracebench_core.store.compare import RecordedJobs
+from tracebench_runs.reading.compare import RecordedJobs
 
 
 def job(number: int, **fields: Any) -> JobSpec:

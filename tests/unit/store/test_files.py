@@ -1,6 +1,6 @@
 import pytest
 
-from tracebench_core.store.files import (
+from tracebench_runs.storage.files import (
     AppendLog,
     FileSystem,
     Tail,

@@ -7,11 +7,11 @@ from tests.unit.store.conftest import JOBS
 from tests.unit.store.samples import call, candidate, evaluation, started
 
 from tracebench_core.errors import MissingRequirementError, UsageError
-from tracebench_core.store.export import FORMATS, export_run
-from tracebench_core.store.journal import Journal
-from tracebench_core.store.reader import load_run
-from tracebench_core.store.tabular import SPECS, TABLES
-from tracebench_core.store.writer import EventWriter
+from tracebench_runs.events.writer import EventWriter
+from tracebench_runs.export import FORMATS, export_run
+from tracebench_runs.journal.journal import Journal
+from tracebench_runs.reading.reader import load_run
+from tracebench_runs.reading.tabular import SPECS, TABLES
 
 NAMES = ["jobs", "steps", "evaluations", "candidates", "calls"]
 
@@ -92,7 +92,7 @@ def test_a_library_that_is_not_there_is_told_with_its_extra(run, monkeypatch) ->
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(MissingRequirementError) as caught:
         load_run(run.path).jobs("polars")
-    assert "tracebench-core[polars]" in caught.value.hint
+    assert "tracebench-engine[polars]" in caught.value.hint
     with pytest.raises(UsageError, match="no data frames"):
         load_run(run.path).jobs("excel")
 

@@ -23,13 +23,13 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from tracebench_core import api
-from tracebench_core.cli.app import app
-from tracebench_core.config import parse_config
-from tracebench_core.engine.replay import replay_of
 from tracebench_core.errors import TraceBenchError
-from tracebench_core.store.compare import differences, without_identity
-from tracebench_core.store.reader import load_run
+from tracebench_engine import api
+from tracebench_engine.cli.app import app
+from tracebench_engine.config import parse_config
+from tracebench_engine.run.replay import replay_of
+from tracebench_runs.reading.compare import differences, without_identity
+from tracebench_runs.reading.reader import load_run
 
 SAMPLE = 4
 

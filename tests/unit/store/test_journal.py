@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from tests.unit.store.samples import job_spec, whole_job
 
 from tracebench_core.specs.events import CandidateSeen, JobFinished
-from tracebench_core.store.eventlog import read_events
-from tracebench_core.store.files import FileSystem, installed
-from tracebench_core.store.journal import EndRecord, Journal
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.recovery import settle
-from tracebench_core.store.reduce import reduce_job
-from tracebench_core.store.results import write_result
-from tracebench_core.store.seal import Seal
-from tracebench_core.store.states import write_states
-from tracebench_core.store.trust import end_records, finished_jobs, is_settled, read_trust
-from tracebench_core.store.writer import EventWriter
+from tracebench_runs.check.recovery import settle
+from tracebench_runs.events.eventlog import read_events
+from tracebench_runs.events.reduce import reduce_job
+from tracebench_runs.events.states import write_states
+from tracebench_runs.events.writer import EventWriter
+from tracebench_runs.journal.journal import EndRecord, Journal
+from tracebench_runs.journal.trust import end_records, finished_jobs, is_settled, read_trust
+from tracebench_runs.results.results import write_result
+from tracebench_runs.storage.files import FileSystem, installed
+from tracebench_runs.storage.layout import RunLayout
+from tracebench_runs.storage.seal import Seal
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ def test_end_records_read_by_their_form_are_what_json_makes_of_them(tmp_path_fac
 
     quick = read_trust(run)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tracebench_core.store.journal_lines._FINISHED", re.compile("nothing"))
+        patch.setattr("tracebench_runs.journal.lines._FINISHED", re.compile("nothing"))
         assert read_trust(run) == quick
 
 

@@ -6,20 +6,20 @@ import time
 import pytest
 
 from tracebench_core.errors import RunDirError
-from tracebench_core.store import lock
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.lock import RunLock
+from tracebench_runs.storage import lock
+from tracebench_runs.storage.layout import RunLayout
+from tracebench_runs.storage.lock import RunLock
 
 HOLD = """
 import sys, pathlib, time
-from tracebench_core.store.lock import RunLock
+from tracebench_runs.storage.lock import RunLock
 with RunLock(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
 HOLD_IN_A_CHILD = """
 import os, sys, pathlib, time
-from tracebench_core.store.lock import RunLock
+from tracebench_runs.storage.lock import RunLock
 RunLock(pathlib.Path(sys.argv[1])).acquire()
 if os.fork():
     print("held", flush=True)

@@ -10,12 +10,12 @@ from tests.unit.store.samples import job_spec
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import RunConfig, TaskEntry
-from tracebench_core.store.environment import GitState, installed_packages, read_environment, read_git
-from tracebench_core.store.index import read_files_index, write_files_index
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import FORMAT_VERSION, read_head, update_manifest, write_manifest
-from tracebench_core.store.meta import read_config, write_config, write_environment, write_job_meta
-from tracebench_core.store.planned import iter_jobs
+from tracebench_runs.journal.index import read_files_index, write_files_index
+from tracebench_runs.meta.environment import GitState, installed_packages, read_environment, read_git
+from tracebench_runs.meta.manifest import FORMAT_VERSION, read_head, update_manifest, write_manifest
+from tracebench_runs.meta.meta import read_config, write_config, write_environment, write_job_meta
+from tracebench_runs.meta.planned import iter_jobs
+from tracebench_runs.storage.layout import RunLayout
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracebench_core.store.older import is_told_by
+from tracebench_runs.check.older import is_told_by
 
 NOW = b'job,score,calls\na,0.5,3\nb,"x,y",4\n'
 OBJECT = b'{"jobs": 2, "counts": {"ok": 2, "unscored": 0}, "overshoot": null}'

@@ -6,11 +6,11 @@ import pytest
 from tests.unit.store.conftest import JOBS
 
 from tracebench_core.errors import RunDirError
-from tracebench_core.store.index import write_files_index
-from tracebench_core.store.journal import Journal
-from tracebench_core.store.overview import read_overview, vouched_tables
-from tracebench_core.store.tables import TableWriter, read_end
-from tracebench_core.store.trust import read_trust
+from tracebench_runs.journal.index import write_files_index
+from tracebench_runs.journal.journal import Journal
+from tracebench_runs.journal.trust import read_trust
+from tracebench_runs.results.overview import read_overview, vouched_tables
+from tracebench_runs.results.tables import TableWriter, read_end
 
 
 def found(run):

@@ -13,9 +13,9 @@ from tests.unit.store.samples import job_spec
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobSpec
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import iter_job_lines, write_manifest, write_manifest_lines
-from tracebench_core.store.planned import PlannedJobs, chosen_of, ids_of, iter_jobs, kinds_of, read_jobs
+from tracebench_runs.meta.manifest import iter_job_lines, write_manifest, write_manifest_lines
+from tracebench_runs.meta.planned import PlannedJobs, chosen_of, ids_of, iter_jobs, kinds_of, read_jobs
+from tracebench_runs.storage.layout import RunLayout
 
 MISLEADING: list[dict[str, Any]] = [
     {},

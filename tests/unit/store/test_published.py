@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.store import published
-from tracebench_core.store.fsck import check_run
-from tracebench_core.store.reader import load_run
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs import published
+from tracebench_runs.check.fsck import check_run
+from tracebench_runs.reading.reader import load_run
 
 ROOT = Path(__file__).parents[3]
-SCHEMAS = ROOT / "src/tracebench_core/store/schemas"
+SCHEMAS = ROOT / "libs/tracebench_runs/src/tracebench_runs/schemas"
 GOLDEN = sorted(Path(__file__).with_name("golden").glob("*.zip"))
 
 

@@ -7,17 +7,17 @@ from tests.unit.store.samples import whole_job
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
-from tracebench_core.store.eventlog import read_events
-from tracebench_core.store.fsck import accept_losses, check_run, repair_run
-from tracebench_core.store.index import write_files_index
-from tracebench_core.store.journal import Journal
-from tracebench_core.store.lock import RunLock
-from tracebench_core.store.meta import write_job_meta
-from tracebench_core.store.mirror import declare_meta
-from tracebench_core.store.reader import load_run
-from tracebench_core.store.seal import seal_of
-from tracebench_core.store.trust import finished_jobs
-from tracebench_core.store.writer import EventWriter
+from tracebench_runs.check.fsck import accept_losses, check_run, repair_run
+from tracebench_runs.check.mirror import declare_meta
+from tracebench_runs.events.eventlog import read_events
+from tracebench_runs.events.writer import EventWriter
+from tracebench_runs.journal.index import write_files_index
+from tracebench_runs.journal.journal import Journal
+from tracebench_runs.journal.trust import finished_jobs
+from tracebench_runs.meta.meta import write_job_meta
+from tracebench_runs.reading.reader import load_run
+from tracebench_runs.storage.lock import RunLock
+from tracebench_runs.storage.seal import seal_of
 
 ID = JOBS[0].job_id
 

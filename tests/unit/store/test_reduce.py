@@ -11,9 +11,9 @@ from tracebench_core.ids import content_hash
 from tracebench_core.specs import Budget, BudgetState, Cage, JobResult, Judge, Objective, Raised, Runtime, Usage
 from tracebench_core.specs.events import BestChanged, Caged, JobFinished, Scored, StepFinished
 from tracebench_core.specs.job import ADDED_TO_RESULTS
-from tracebench_core.store.compare import without_times
-from tracebench_core.store.reduce import Reducer, not_run, overshoot, reduce_job
-from tracebench_core.store.results import result_bytes, sealed_bytes
+from tracebench_runs.events.reduce import Reducer, not_run, overshoot, reduce_job
+from tracebench_runs.reading.compare import without_times
+from tracebench_runs.results.results import result_bytes, sealed_bytes
 
 
 def test_a_rounding_error_is_no_overshoot():

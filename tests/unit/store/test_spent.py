@@ -6,11 +6,11 @@ import json
 
 from typer.testing import CliRunner
 
-from tracebench_core import api
-from tracebench_core.cli.app import app
-from tracebench_core.config import parse_config
-from tracebench_core.store.reader import load_run
-from tracebench_core.store.spent import LedgerReader, Payer, spent_of
+from tracebench_engine import api
+from tracebench_engine.cli.app import app
+from tracebench_engine.config import parse_config
+from tracebench_runs.events.spent import LedgerReader, Payer, spent_of
+from tracebench_runs.reading.reader import load_run
 
 
 def call(job="a", *, attempt="1", **changes):

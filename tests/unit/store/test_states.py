@@ -4,10 +4,10 @@ import yaml
 from tests.unit.store.samples import candidate, evaluation, started, whole_job
 
 from tracebench_core.specs.events import Scored
-from tracebench_core.store.eventlog import read_events
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.states import write_states, yaml_text
-from tracebench_core.store.writer import EventWriter
+from tracebench_runs.events.eventlog import read_events
+from tracebench_runs.events.states import write_states, yaml_text
+from tracebench_runs.events.writer import EventWriter
+from tracebench_runs.storage.layout import RunLayout
 
 
 def write(tmp_path, events):

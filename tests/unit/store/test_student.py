@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from tracebench_core.store.student import cdf, interval, quantile
+from tracebench_runs.results.student import cdf, interval, quantile
 
 # Student's table (t for a two-sided 95 % interval), to five digits: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2.
 TABLE = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 9: 2.262, 10: 2.228, 29: 2.045, 30: 2.042, 100: 1.984}

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from tests.unit.store.samples import job_spec, whole_job
 
 from tracebench_core.specs import ErrorInfo, JobResult, ModelIdentity, TaskVersion, Usage
-from tracebench_core.store import tables as tables_module
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.leaderboard import standings
-from tracebench_core.store.reduce import not_run, reduce_job
-from tracebench_core.store.results import write_result
-from tracebench_core.store.rows import COLUMNS, group_of, make_row
-from tracebench_core.store.summary import RunEnd
-from tracebench_core.store.tables import TableWriter, expected_tables
-from tracebench_core.store.trust import Trust
+from tracebench_runs.events.reduce import not_run, reduce_job
+from tracebench_runs.journal.trust import Trust
+from tracebench_runs.results import tables as tables_module
+from tracebench_runs.results.leaderboard import standings
+from tracebench_runs.results.results import write_result
+from tracebench_runs.results.rows import COLUMNS, group_of, make_row
+from tracebench_runs.results.summary import RunEnd
+from tracebench_runs.results.tables import TableWriter, expected_tables
+from tracebench_runs.storage.layout import RunLayout
 
 END = RunEnd(exit_code=1, wall_seconds=2.5, cpu_seconds=1.5)
 

@@ -8,13 +8,13 @@ from pydantic import TypeAdapter, ValidationError
 from tests.unit.store.samples import candidate, evaluation, started, whole_job
 
 from tracebench_core.specs.events import AnyEvent, CandidateSeen, JobFinished, MetricLogged
-from tracebench_core.store.eventlog import EventLog, iter_events, read_events
-from tracebench_core.store.files import read_lines
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.manifest import read_head, write_manifest
-from tracebench_core.store.reduce import reduce_job
-from tracebench_core.store.results import read_result, write_result
-from tracebench_core.store.writer import EventWriter
+from tracebench_runs.events.eventlog import EventLog, iter_events, read_events
+from tracebench_runs.events.reduce import reduce_job
+from tracebench_runs.events.writer import EventWriter
+from tracebench_runs.meta.manifest import read_head, write_manifest
+from tracebench_runs.results.results import read_result, write_result
+from tracebench_runs.storage.files import read_lines
+from tracebench_runs.storage.layout import RunLayout
 
 NOW = round(datetime(2026, 11, 21, 1, 2, 3, tzinfo=UTC).timestamp()) * 10**9 + 4_999_999
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.testing import PluginUnderTest, check_plugin
-from tracebench_core.testing.kit import Outcome
+from tracebench_testing import PluginUnderTest, check_plugin
+from tracebench_testing.kit import Outcome
 
 OLD_TEMPLATE = Path(__file__).parents[2] / "cli" / "golden" / "plugins" / "tracebench_keptsuite"
 MADE = """

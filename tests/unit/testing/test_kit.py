@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.builtin.hosting import open_host
 from tracebench_core.errors import ModelError
-from tracebench_core.testing import CHECKS, FakeModel, PluginUnderTest, SuiteConformance, check_plugin
-from tracebench_core.testing.conformance import Conformance
-from tracebench_core.testing.kit import reference
+from tracebench_engine.builtin.hosting import open_host
+from tracebench_testing import CHECKS, FakeModel, PluginUnderTest, SuiteConformance, check_plugin
+from tracebench_testing.conformance import Conformance
+from tracebench_testing.kit import reference
 
 ROOT = Path(__file__).parents[3]
 PLUGIN = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.testing.source_forgeries import Language, forged_sources, forged_trees, language_of
+from tracebench_testing.forgeries.source_forgeries import Language, forged_sources, forged_trees, language_of
 
 HONEST: dict[Language, str] = {
     "python": '"""Add."""\nfrom __future__ import annotations\nprint(1 + 2)\n',

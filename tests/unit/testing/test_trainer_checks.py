@@ -8,13 +8,13 @@ from contextlib import suppress
 
 import pytest
 
-from tracebench_core.builtin.baselines import NoOp
-from tracebench_core.builtin.settings import NoOpSettings
 from tracebench_core.contracts import Problem, Trainer
 from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.specs import Evaluation
-from tracebench_core.testing import TRAINER_CHECKS, Subject, TrainerConformance, check_trainer
-from tracebench_core.testing import trainer_checks as checks
+from tracebench_engine.builtin.baselines import NoOp
+from tracebench_engine.builtin.settings import NoOpSettings
+from tracebench_testing import TRAINER_CHECKS, Subject, TrainerConformance, check_trainer
+from tracebench_testing import trainer_checks as checks
 
 
 class Sound:

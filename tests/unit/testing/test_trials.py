@@ -11,9 +11,9 @@ from tracebench_core.contracts import Problem
 from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.proposing.answer_format import render_values
 from tracebench_core.specs import Budget
-from tracebench_core.testing import Teacher, run_trial
-from tracebench_core.testing.answering import AnsweringModels
-from tracebench_core.testing.toys import build_code, build_dials, build_number, build_trade_off
+from tracebench_testing import Teacher, run_trial
+from tracebench_testing.answering import AnsweringModels
+from tracebench_testing.toys import build_code, build_dials, build_number, build_trade_off
 
 MESSAGE = [{"role": "user", "content": "x" * 400}]
 

@@ -16,11 +16,11 @@ from tracebench_autoresearch.history.progress import progress
 from tracebench_autoresearch.history.reading import History, find_candidate, read_history
 from tracebench_autoresearch.history.table import COLUMNS, records, rows
 from tracebench_autoresearch.task import ExperimentTask
-from tracebench_core.api.console import output
-from tracebench_core.api.console.locate import find_job, find_run
-from tracebench_core.api.console.options import Root, RunsDir
-from tracebench_core.api.records import Run, load_run
 from tracebench_core.errors import OutputError, UsageError
+from tracebench_engine.api.console import output
+from tracebench_engine.api.console.locate import find_job, find_run
+from tracebench_engine.api.console.options import Root, RunsDir
+from tracebench_engine.api.records import Run, load_run
 
 app = typer.Typer(
     help="Experiments on repositories: history, diffs, commits.", no_args_is_help=True, rich_markup_mode=None

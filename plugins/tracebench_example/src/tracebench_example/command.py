@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from tracebench_core.api.console import output
 from tracebench_core.errors import UsageError
+from tracebench_engine.api.console import output
 
 app = typer.Typer(help="Look into a folder of cached results.", no_args_is_help=True, rich_markup_mode=None)
 Folder = Annotated[Path, typer.Argument(help="As the config names it in `plugins.options.result_cache.folder`.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracebench_core.testing.attacks import Forgery, Target
+from tracebench_testing.attacks import Forgery, Target
 
 ANSWERS = ("0", "1", "-1", "0.5", "True", "''", "'yes'", "[]", "{}", "None", "args[0] if args else None")
 

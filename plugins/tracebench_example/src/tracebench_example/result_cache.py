@@ -54,7 +54,7 @@ class ResultCache:
     @hookimpl(tryfirst=True)
     def tracebench_run_job(self, job: JobSpec, job_dir: Path) -> JobResult | None:
         """Put the files of an equal job into `job_dir` and return its result; None where there is none: then the job is run."""
-        from tracebench_core.api.records import JobLayout, read_result  # noqa: PLC0415 - not needed to list what is installed
+        from tracebench_engine.api.records import JobLayout, read_result  # noqa: PLC0415 - not needed to list what is installed
 
         kept = place_of(job, self._folder)
         try:
@@ -67,7 +67,7 @@ class ResultCache:
     @hookimpl
     def tracebench_run_finished(self, run_dir: Path) -> None:
         """Keep what ended well. Runs that end at the same time keep the same jobs; the first one stays."""
-        from tracebench_core.api.records import load_run  # noqa: PLC0415 - see above
+        from tracebench_engine.api.records import load_run  # noqa: PLC0415 - see above
 
         run = load_run(run_dir)
         for job in run.planned:

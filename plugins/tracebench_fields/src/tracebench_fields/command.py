@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from tracebench_core.api.console import output
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import did_you_mean
+from tracebench_engine.api.console import output
 from tracebench_fields.drawing import Drawing, draw
 from tracebench_fields.families import FAMILIES
 from tracebench_fields.field import Size

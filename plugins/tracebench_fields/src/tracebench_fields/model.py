@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from tracebench_core.contracts import EnvironmentContext, NotMeasured
 from tracebench_core.specs import Message, Values
-from tracebench_core.testing.fake_openai import FakeOpenAI
 from tracebench_fields.drawing import draw, named_in
 from tracebench_fields.field import Field
 from tracebench_fields.formats import answer, text_of
+from tracebench_testing.fake_openai import FakeOpenAI
 
 NAME = re.compile(r"p(\d{1,3})-h(\d{1,3})-r(\d{1,3})")
 LOST = "I see no field here that I know."

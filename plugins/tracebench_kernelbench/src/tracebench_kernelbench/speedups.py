@@ -5,8 +5,8 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-from tracebench_core.api.records import Run
 from tracebench_core.specs.events import CandidateSeen, EvaluationDone
+from tracebench_engine.api.records import Run
 
 BLUE, GREY, VERMILLION = "#0072B2", "#8A8F98", "#D55E00"
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
 from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.plugins.catalog import Catalog
 from tracebench_core.specs import Feedback, TaskSpec
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
 from tracebench_llm4ad import plugin
 from tracebench_llm4ad.adapters.describing import describe, is_cut
 from tracebench_llm4ad.adapters.task import ForeignTask

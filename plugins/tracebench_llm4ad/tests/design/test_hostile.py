@@ -14,11 +14,11 @@ from plugins.tracebench_llm4ad.tests.design.conftest import SMALL, load
 from tests.whole import cells
 
 from tracebench_core.contracts import EvaluationFailed
-from tracebench_core.sandbox import open_sandbox
 from tracebench_core.specs import Feedback, Limits
 from tracebench_llm4ad.code_task import CodeTask
 from tracebench_llm4ad.heuristic import SandboxedHeuristic, TrustedHeuristic
 from tracebench_llm4ad.returned import number, whole
+from tracebench_sandbox import open_sandbox
 
 Evaluate = Callable[..., Feedback]
 

@@ -24,8 +24,8 @@ HOST = """
     from tracebench_core.plugins.host import PluginHost
     from tracebench_core.plugins.refs import load_ref
     from tracebench_core.specs import Budget
-    from tracebench_core.testing import run_trial
-    from tracebench_core.testing.toys import build_dials
+    from tracebench_testing import run_trial
+    from tracebench_testing.toys import build_dials
     from tracebench_opto import plugin
     from tracebench_opto.discovery.probe import _answer
     from tracebench_opto.proposers import builders
@@ -137,10 +137,10 @@ def test_what_a_trainer_left_is_measured_whole_also_when_it_looked_at_train_alon
 
 def test_a_traced_task_keeps_its_graph_under_a_discovered_trainer(trees: Trees) -> None:
     script = """
-        from tracebench_core.builtin.tasks.simple import SimpleTask
+        from tracebench_engine.builtin.tasks.simple import SimpleTask
         from tracebench_core.specs import Example, Feedback, Parameter
-        from tracebench_core.testing import Toy
-        from tracebench_core.testing.teacher import Lesson
+        from tracebench_testing import Toy
+        from tracebench_testing.teacher import Lesson
         from tracebench_opto.bridge.library import load
         trace = load("opto.trace")
 
@@ -195,9 +195,9 @@ def test_a_class_goes_on_to_the_cap_unless_it_is_told_how_long(trees: Trees) -> 
 
 def test_a_parameter_that_is_an_object_can_be_a_key(trees: Trees) -> None:
     script = """
-        from tracebench_core.builtin.tasks.examples import build_greeting
-        from tracebench_core.testing import Toy
-        from tracebench_core.testing.teacher import Lesson
+        from tracebench_engine.builtin.tasks.examples import build_greeting
+        from tracebench_testing import Toy
+        from tracebench_testing.teacher import Lesson
         from tracebench_opto.discovery.agents import build_agent
         kept = {}
         class Trainer:
@@ -220,11 +220,11 @@ def test_a_parameter_that_is_an_object_can_be_a_key(trees: Trees) -> None:
 
 def test_a_candidate_that_fails_never_looks_better_than_one_that_does_not(trees: Trees) -> None:
     script = """
-        from tracebench_core.builtin.tasks.simple import SimpleTask
+        from tracebench_engine.builtin.tasks.simple import SimpleTask
         from tracebench_core.contracts import EvaluationFailed
         from tracebench_core.specs import Example, Feedback, Parameter
-        from tracebench_core.testing import Toy
-        from tracebench_core.testing.teacher import Lesson
+        from tracebench_testing import Toy
+        from tracebench_testing.teacher import Lesson
         from tracebench_opto.discovery.agents import build_agent
         from tracebench_opto.discovery.scoring import build_guide
 
@@ -280,7 +280,7 @@ def test_rubbish_changes_no_value_and_is_recorded(trees: Trees) -> None:
 def test_an_unknown_setting_and_a_foreign_proposer_are_refused(trees: Trees) -> None:
     script = """
         from pydantic import ValidationError
-        from tracebench_core.builtin import reflective
+        from tracebench_engine.builtin import reflective
         try:
             run("opto:PrioritySearch", {"num_stepz": 3}, builders.optoprime)
         except ValidationError as err:
@@ -307,7 +307,7 @@ def test_the_settings_that_make_a_class_run_here_are_its_defaults(trees: Trees) 
 def test_an_optimizer_that_speaks_xml_is_offered_and_guarded(trees: Trees) -> None:
     script = """
         from tracebench_core.specs import Parameter
-        from tracebench_core.testing import Toy
+        from tracebench_testing import Toy
         spec = host.component("optimizer", "OptoPrimeV2")
         build = load_ref(spec.loader, owner="OptoPrimeV2")
         replies = [

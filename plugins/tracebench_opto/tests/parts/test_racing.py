@@ -9,12 +9,12 @@ import pytest
 
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import Budget
-from tracebench_core.testing import Teacher, run_trial
-from tracebench_core.testing.toys import build_dials
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.racing import RacingSettings, race, raced, rungs
 from tracebench_opto.parts.search import Search
 from tracebench_opto.trainers import basic_search, beam_search, priority_search
+from tracebench_testing import Teacher, run_trial
+from tracebench_testing.toys import build_dials
 
 TOY = build_dials(parameters=2, train=16, validation=16)
 

@@ -10,11 +10,11 @@ import pytest
 
 from tracebench_core.specs import Budget, BudgetState
 from tracebench_core.specs.events import Decision
-from tracebench_core.testing.teacher import Teacher
-from tracebench_core.testing.toys import build_dials
-from tracebench_core.testing.trials import run_trial
 from tracebench_opto.parts.scarcity import affordable
 from tracebench_opto.trainers import gepa_base, minibatch, sequential_search
+from tracebench_testing.teacher import Teacher
+from tracebench_testing.toys import build_dials
+from tracebench_testing.trials import run_trial
 
 
 def view(caps: Budget, used: BudgetState | None = None) -> Any:

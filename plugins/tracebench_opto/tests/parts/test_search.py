@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from tracebench_core.engine.despair import HOPELESS_CALLS
 from tracebench_core.errors import ModelError
 from tracebench_core.proposing.schedule import IDLE_STEPS
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import ComparisonSet
-from tracebench_core.testing import Teacher, Trial, run_trial
-from tracebench_core.testing.answering import Answer
-from tracebench_core.testing.toys import build_dials
+from tracebench_engine.job.despair import HOPELESS_CALLS
 from tracebench_opto.trainers import basic_search
+from tracebench_testing import Teacher, Trial, run_trial
+from tracebench_testing.answering import Answer
+from tracebench_testing.toys import build_dials
 
 TOY = build_dials()
 TEACHER = Teacher(TOY.lesson, improves=0.7, harms=0.2)

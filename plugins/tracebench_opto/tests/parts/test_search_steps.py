@@ -14,10 +14,10 @@ from tracebench_core.errors import ModelError
 from tracebench_core.proposing.schedule import IDLE_STEPS
 from tracebench_core.specs import Budget, Evaluation, Message, Values
 from tracebench_core.specs.events import ComparisonSet
-from tracebench_core.testing import Trial, run_trial
-from tracebench_core.testing.toys import Toy, build_dials
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.search import UNCAPPED_STEPS, Request, Search, SearchSettings
+from tracebench_testing import Trial, run_trial
+from tracebench_testing.toys import Toy, build_dials
 
 TOY = build_dials()
 NOISY = build_dials(noise=1.0)

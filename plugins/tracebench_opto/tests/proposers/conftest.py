@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Context, Optimizer, Problem
 from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
 from tracebench_core.specs.events import MetricLogged
-from tracebench_core.testing import Toy, Trial, run_trial
-from tracebench_core.testing.teacher import Lesson
+from tracebench_engine.builtin.tasks.simple import SimpleTask
+from tracebench_testing import Toy, Trial, run_trial
+from tracebench_testing.teacher import Lesson
 
 Build = Callable[[Problem], Optimizer]
 

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("opto", reason="opto is an extra of this plugin")
 
 from tracebench_core.proposing.answer_format import shown_values
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_testing.fake_openai import FakeOpenAI
 
 CODE = "def transform(x):\n    return 2 * x + 1  # by default\n"
 GREETING = "Hello, dear (TERMINATE)"

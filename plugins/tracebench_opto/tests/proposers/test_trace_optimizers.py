@@ -13,13 +13,13 @@ import pytest
 
 pytest.importorskip("opto", reason="opto is an extra of this plugin")
 
-from tracebench_core.engine.despair import HOPELESS_CALLS
 from tracebench_core.errors import ModelError
 from tracebench_core.specs import Budget, Parameter
-from tracebench_core.testing import Toy, run_trial
-from tracebench_core.testing.teacher import Lesson
+from tracebench_engine.job.despair import HOPELESS_CALLS
 from tracebench_opto.proposers import builders
 from tracebench_opto.proposers.specs import RELEASED, optimizer_specs
+from tracebench_testing import Toy, run_trial
+from tracebench_testing.teacher import Lesson
 
 JSON_SPEAKERS = [builders.optoprime, builders.opro]
 INITIAL = {

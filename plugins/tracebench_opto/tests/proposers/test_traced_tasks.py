@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("opto", reason="opto is an extra of this plugin")
 
-from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Context
 from tracebench_core.errors import PluginError
 from tracebench_core.specs import Example, Feedback, Parameter
+from tracebench_engine.builtin.tasks.simple import SimpleTask
 from tracebench_opto.bridge.library import load
 from tracebench_opto.proposers import builders
 

@@ -10,16 +10,16 @@ import pytest
 
 pytest.importorskip("opto", reason="opto is an extra of this plugin")
 
-from tracebench_core.builtin.hosting import open_host
 from tracebench_core.contracts import Context, Problem
 from tracebench_core.plugins.refs import load_ref
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import Example, Feedback
-from tracebench_core.testing import Toy, run_trial
-from tracebench_core.testing.teacher import Lesson
+from tracebench_engine.builtin.hosting import open_host
 from tracebench_opto.bridge.library import load
 from tracebench_opto.proposers import builders
 from tracebench_opto.tasks.traced import TracedTask, Voice
+from tracebench_testing import Toy, run_trial
+from tracebench_testing.teacher import Lesson
 
 trace: Any = load("opto.trace")
 STILL = Lesson(lambda v, _: v, lambda v, _: v)

@@ -11,10 +11,10 @@ import pytest
 
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import Decision
-from tracebench_core.testing.teacher import Teacher
-from tracebench_core.testing.toys import build_dials, build_hills
-from tracebench_core.testing.trials import Trial, run_trial
 from tracebench_opto.trainers.adaptive import PRIORS, Settings, _is_behind, _Odds, build
+from tracebench_testing.teacher import Teacher
+from tracebench_testing.toys import build_dials, build_hills
+from tracebench_testing.trials import Trial, run_trial
 
 
 def run(toy: Any, budget: Budget, *, seed: int = 1, improves: float = 0.4, **settings: Any) -> Trial:

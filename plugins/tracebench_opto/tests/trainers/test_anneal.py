@@ -6,9 +6,9 @@ import random
 
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import Decision
-from tracebench_core.testing import Teacher, Trial, run_trial
-from tracebench_core.testing.toys import build_hills
 from tracebench_opto.trainers import anneal, basic_search
+from tracebench_testing import Teacher, Trial, run_trial
+from tracebench_testing.toys import build_hills
 
 
 def run(seed: int, *, temperature: float = 2.0, steps: int = 30) -> Trial:

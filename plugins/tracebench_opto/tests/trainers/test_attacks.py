@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Trainer
 from tracebench_core.plugins import load_ref
 from tracebench_core.specs import Budget, Example, Feedback, Objective, Parameter
 from tracebench_core.specs.events import Scored
-from tracebench_core.testing import Teacher, Trial, run_trial
-from tracebench_core.testing.teacher import Lesson
-from tracebench_core.testing.toys import Toy, build_dials, build_trade_off
+from tracebench_engine.builtin.tasks.simple import SimpleTask
 from tracebench_opto.trainers.specs import TRAINER_SPECS
+from tracebench_testing import Teacher, Trial, run_trial
+from tracebench_testing.teacher import Lesson
+from tracebench_testing.toys import Toy, build_dials, build_trade_off
 
 NAMES = ("MapElites", "Novelty", "Anneal", "Sequence", "Portfolio", "TextualGradients")
 EVERY = pytest.mark.parametrize("name", NAMES)

@@ -6,8 +6,8 @@ from tests.whole import cells
 from tracebench_core.contracts import Trainer
 from tracebench_core.plugins import load_ref
 from tracebench_core.specs import TrainerSpec
-from tracebench_core.testing import TRAINER_CHECKS, Subject
 from tracebench_opto.trainers.specs import TRAINER_SPECS
+from tracebench_testing import TRAINER_CHECKS, Subject
 
 SPECS = {spec.name: spec for spec in TRAINER_SPECS}
 COSTLY = {"TB203", "TB204", "TB211", "TB215"}

@@ -9,13 +9,13 @@ from tracebench_core.contracts import Context, Problem
 from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.specs import Budget, Candidate, Evaluation, Example, ExampleResult, Feedback, Objective
 from tracebench_core.specs.events import Decision
-from tracebench_core.testing import Teacher, Trial, run_trial
-from tracebench_core.testing.toys import Toy, build_dials, build_trade_off
 from tracebench_opto.parts.archive import Archive
 from tracebench_opto.parts.contests import _by_objective
 from tracebench_opto.parts.evolution import EvolutionSettings
 from tracebench_opto.parts.evolution import evolve as evolve_pool
 from tracebench_opto.trainers import anneal, gepa_base, gepa_beam, gepa_merge, gepa_ucb
+from tracebench_testing import Teacher, Trial, run_trial
+from tracebench_testing.toys import Toy, build_dials, build_trade_off
 
 
 def evolve(

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.store.compare import differences
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.reading.compare import differences
+from tracebench_testing.fake_openai import FakeOpenAI
 
 
 class Whimsical:

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 import yaml
 
-from tracebench_core import api
-from tracebench_core.config import parse_config
-from tracebench_core.store.compare import without_times
-from tracebench_core.store.layout import RunLayout
-from tracebench_core.store.lock import holder_of
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_engine import api
+from tracebench_engine.config import parse_config
+from tracebench_runs.reading.compare import without_times
+from tracebench_runs.storage.layout import RunLayout
+from tracebench_runs.storage.lock import holder_of
+from tracebench_testing.fake_openai import FakeOpenAI
 
 COMMAND = str(Path(sys.executable).parent / "trace-bench")
 STEPS = {"num_steps": 8}

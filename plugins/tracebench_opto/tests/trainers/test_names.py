@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.builtin.hosting import open_host
 from tracebench_core.errors import UsageError
+from tracebench_engine.builtin.hosting import open_host
 from tracebench_opto.trainers.specs import NAMES, REFUSED
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "trainers.md"

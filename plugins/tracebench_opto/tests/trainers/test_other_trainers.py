@@ -4,13 +4,11 @@ import re
 
 import pytest
 
-from tracebench_core.builtin.hosting import open_host
-from tracebench_core.engine.opening import build_wrapped
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import Budget, Example
 from tracebench_core.specs.events import Decision
-from tracebench_core.testing import Teacher, run_trial
-from tracebench_core.testing.toys import build_dials, build_number
+from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.measure.opening import build_wrapped
 from tracebench_opto.trainers import (
     aggregated_update,
     beam_search,
@@ -22,6 +20,8 @@ from tracebench_opto.trainers import (
     streaming_priority_search,
     ucb_search,
 )
+from tracebench_testing import Teacher, run_trial
+from tracebench_testing.toys import build_dials, build_number
 
 
 def test_an_update_that_does_not_improve_is_rolled_back() -> None:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.builtin.tasks.simple import SimpleTask
 from tracebench_core.contracts import Context
 from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
 from tracebench_core.specs.events import MetricLogged
-from tracebench_core.testing import Teacher, Trial, run_trial
-from tracebench_core.testing.teacher import Lesson
-from tracebench_core.testing.toys import Toy, build_dials, build_number, build_trade_off
+from tracebench_engine.builtin.tasks.simple import SimpleTask
 from tracebench_opto.parts.novelty import Net, edit_distance
 from tracebench_opto.trainers import pareto_search, polca, priority_search
+from tracebench_testing import Teacher, Trial, run_trial
+from tracebench_testing.teacher import Lesson
+from tracebench_testing.toys import Toy, build_dials, build_number, build_trade_off
 
 
 def search(

@@ -14,9 +14,9 @@ from tracebench_core.contracts import Problem, Trainer
 from tracebench_core.errors import ModelError
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import Budget
-from tracebench_core.testing import Teacher, Trial, run_trial
-from tracebench_core.testing.toys import build_dials
 from tracebench_opto.trainers import beam_search, gepa_base, opro, pareto_search, polca, priority_search
+from tracebench_testing import Teacher, Trial, run_trial
+from tracebench_testing.toys import build_dials
 
 WIDE = {
     "PrioritySearch": lambda n: priority_search.build(

@@ -7,11 +7,11 @@ import pytest
 
 from tracebench_core.plugins import load_ref
 from tracebench_core.specs import Budget, TaskShape, TrainerSpec
-from tracebench_core.testing import Teacher, run_trial
-from tracebench_core.testing.toys import build_dials
 from tracebench_opto.parts import relay
 from tracebench_opto.trainers import portfolio, sequence
 from tracebench_opto.trainers.specs import TRAINER_SPECS
+from tracebench_testing import Teacher, run_trial
+from tracebench_testing.toys import build_dials
 
 BY_NAME = pytest.mark.parametrize("spec", TRAINER_SPECS, ids=lambda spec: spec.name)
 SHAPE = TaskShape(parameters=4, train=8, validation=8)

@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from tracebench_core.api.programs import scratch_folder
 from tracebench_core.specs import Feedback
-from tracebench_core.testing.attacks import Forgery, Target
+from tracebench_engine.api.programs import scratch_folder
 from tracebench_redteam.attacks import ALONE, ATTACKS, SEEN_BY_FOLDER, Attack
 from tracebench_redteam.ground import LATE_SECONDS, Ears, Ground, wait_for_gains
 from tracebench_redteam.places import LINGER_SECONDS
 from tracebench_redteam.running import SOURCE
 from tracebench_redteam.unpaid import LINGERING
 from tracebench_redteam.watching import Watch
+from tracebench_testing.attacks import Forgery, Target
 
 _ALWAYS = (
     "    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __bool__ = lambda *_: True\n"

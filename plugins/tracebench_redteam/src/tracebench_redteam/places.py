@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.api.programs import held_command, scratch_folder
 from tracebench_core.contracts import Sandbox
 from tracebench_core.specs import Limits
+from tracebench_engine.api.programs import held_command, scratch_folder
 from tracebench_redteam.attacks import BURNS, FORGES, TAKES, Attack, Defence
 from tracebench_redteam.ground import CAP_MB, MOST, PAID_SECONDS, Ears, Ground, wait_for_gains
 from tracebench_redteam.running import SOURCE

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracebench_core.api.interpreters import find_python, has_python
 from tracebench_core.errors import MissingRequirementError
+from tracebench_engine.api.interpreters import find_python, has_python
 
 VARIABLE = "TRACE_BENCH_HARBOR"
 LOWEST, BELOW = (0, 24), (0, 26)

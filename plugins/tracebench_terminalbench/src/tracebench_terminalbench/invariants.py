@@ -7,7 +7,7 @@ import subprocess
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 
-from tracebench_core.api.programs import scratch_folder
+from tracebench_engine.api.programs import scratch_folder
 from tracebench_terminalbench.found import find_harbor
 from tracebench_terminalbench.job_config import Case, backend_of, grace, job_config
 from tracebench_terminalbench.launch import harbor_environ, run_job

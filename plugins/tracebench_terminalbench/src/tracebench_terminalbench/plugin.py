@@ -65,7 +65,7 @@ def tracebench_pythons() -> Iterable[PythonSpec]:
             name="harbor",
             python=">=3.12",
             requirements=(RANGE,),
-            loader="tracebench_core.api.interpreters:find_python",
+            loader="tracebench_engine.api.interpreters:find_python",
         )
     ]
 

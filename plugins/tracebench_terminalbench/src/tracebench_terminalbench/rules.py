@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracebench_core.proposing.answer_format import shown_values
-from tracebench_core.testing.fake_openai import FakeOpenAI
+from tracebench_testing.fake_openai import FakeOpenAI
 
 LOOK, CHECK = "look into a file before you change it", "check your work before you are done"
 _RULES = {LOOK: "without a look", CHECK: "without a check"}

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.api.records import Run
 from tracebench_core.specs.events import BestChanged, SuiteRecord
+from tracebench_engine.api.records import Run
 from tracebench_terminalbench.transcript import clipped, steps
 
 RECORD = "trials"

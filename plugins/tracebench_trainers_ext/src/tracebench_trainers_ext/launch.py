@@ -53,7 +53,7 @@ class ForeignTrainer:
             ModelError: when the model could not be asked.
             ProgramError: when the library failed, or ended without a word.
         """
-        from tracebench_core.api import Program, run_program  # noqa: PLC0415 - in the job's process alone
+        from tracebench_engine.api import Program, run_program  # noqa: PLC0415 - in the job's process alone
 
         for rule in self._rules:
             if why := rule(problem):
@@ -89,7 +89,7 @@ class ForeignTrainer:
         return {"TRACEBENCH_ORDER": json.dumps(order)}
 
     def _interpreter(self) -> str:
-        from tracebench_core.api import find_python  # noqa: PLC0415 - in the job's process alone
+        from tracebench_engine.api import find_python  # noqa: PLC0415 - in the job's process alone
 
         asked = getattr(self.settings, "python", None)
         if asked is not None:
@@ -123,7 +123,7 @@ class ForeignTrainer:
 
 def _named(argv: Sequence[str]) -> Iterator[Path]:
     """Yield what an agent's command needs: its program, with what belongs to it, and the files that it names."""
-    from tracebench_core.api.programs import belongings  # noqa: PLC0415 - in the job's process alone
+    from tracebench_engine.api.programs import belongings  # noqa: PLC0415 - in the job's process alone
 
     if argv and (program := shutil.which(argv[0])) is not None:
         yield from belongings(Path(program))

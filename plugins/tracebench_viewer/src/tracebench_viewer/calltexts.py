@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tracebench_core.api.records import Blobs, RunLayout, iter_lines
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs.events import LLMCall
+from tracebench_engine.api.records import Blobs, RunLayout, iter_lines
 
 
 def read_texts(layout: RunLayout, job_id: str, calls: Sequence[LLMCall], wanted: LLMCall) -> list[tuple[str, str]]:

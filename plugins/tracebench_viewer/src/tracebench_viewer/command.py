@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from tracebench_core.api.console import output
 from tracebench_core.errors import MissingRequirementError, RunDirError, UsageError
+from tracebench_engine.api.console import output
 from tracebench_viewer.gatekeeper import LOOPBACK
 from tracebench_viewer.settings import ViewerSettings
 
@@ -58,7 +58,7 @@ def _demand_streamlit() -> None:
     missing = next((name for name in ("streamlit", "altair") if find_spec(name) is None), None)
     if missing is not None:
         raise MissingRequirementError(
-            f"The viewer needs `{missing}`, which is not installed.", hint="pip install 'tracebench-core[ui]'"
+            f"The viewer needs `{missing}`, which is not installed.", hint="pip install 'tracebench-engine[ui]'"
         )
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
-from tracebench_core.api.analysis import compare_runs, comparison_data, curve_rows, figures, sections
-from tracebench_core.api.records import Run
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs import Axis
+from tracebench_engine.api.analysis import compare_runs, comparison_data, curve_rows, figures, sections
+from tracebench_engine.api.records import Run
 from tracebench_viewer.index import Index
 from tracebench_viewer.look import NOTHING
 

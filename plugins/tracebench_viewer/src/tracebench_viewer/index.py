@@ -23,9 +23,9 @@ from typing import Any
 
 import yaml
 
-from tracebench_core.api.records import RunLayout, iter_job_lines, open_regular, read_head, read_whole
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.ids import content_hash
+from tracebench_engine.api.records import RunLayout, iter_job_lines, open_regular, read_head, read_whole
 
 VERSION = 1
 SHOWN_TEXT = 400

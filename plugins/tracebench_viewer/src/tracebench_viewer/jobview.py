@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracebench_core.api.analysis import AXES
-from tracebench_core.api.records import BlobStore, JobLayout, Run, candidate_scores, read_result
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobResult, JobSpec
 from tracebench_core.specs.events import (
@@ -23,6 +21,8 @@ from tracebench_core.specs.events import (
     Scored,
     SuiteRecord,
 )
+from tracebench_engine.api.analysis import AXES
+from tracebench_engine.api.records import BlobStore, JobLayout, Run, candidate_scores, read_result
 
 Row = dict[str, Any]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from tracebench_core.api.analysis import Shown
 from tracebench_core.errors import RunDirError, TraceBenchError
+from tracebench_engine.api.analysis import Shown
 from tracebench_viewer.diffs import Side
 from tracebench_viewer.look import NOTHING
 from tracebench_viewer.reading import Reader

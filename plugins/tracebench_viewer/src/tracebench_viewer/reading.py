@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tracebench_core.api.analysis import AnalysedRun, open_run
+from tracebench_engine.api.analysis import AnalysedRun, open_run
 from tracebench_viewer.jobview import JobView, read_job
 
 KEPT = 8

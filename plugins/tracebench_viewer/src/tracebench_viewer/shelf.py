@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.api.records import LiveRun, RunLayout, live_runs
 from tracebench_core.errors import RunDirError
+from tracebench_engine.api.records import LiveRun, RunLayout, live_runs
 from tracebench_viewer.index import Index, Refreshed, index_file
 
 PATIENCE = 1.0

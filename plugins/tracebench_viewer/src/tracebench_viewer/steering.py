@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from tracebench_core.api.analysis import AXES
-from tracebench_core.api.records import tell
 from tracebench_core.errors import TraceBenchError
+from tracebench_engine.api.analysis import AXES
+from tracebench_engine.api.records import tell
 from tracebench_viewer import parts
 from tracebench_viewer.commands import begin
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from tracebench_core.api import Catalog, open_host
-from tracebench_core.api.analysis import build_views
-from tracebench_core.api.records import Run
+from tracebench_engine.api import Catalog, open_host
+from tracebench_engine.api.analysis import build_views
+from tracebench_engine.api.records import Run
 from tracebench_viewer import parts
 
 

@@ -18,7 +18,7 @@ from typing import IO, Literal
 from tracebench_autoresearch.evaluation.box import OUTPUT_BYTES, Ran, filled, variables
 from tracebench_autoresearch.experiment import Command
 from tracebench_autoresearch.sources.snapshot import Snapshot, write_files
-from tracebench_core.api.programs import APART, passed, scratch_folder
+from tracebench_engine.api.programs import APART, passed, scratch_folder
 
 _LOOK_SECONDS = 0.5
 

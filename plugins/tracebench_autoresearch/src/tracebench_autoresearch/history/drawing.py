@@ -31,7 +31,7 @@ def render(plot: Mapping[str, Any], ending: str) -> bytes:
     except ImportError as err:
         raise MissingRequirementError(
             "A plot is drawn with `vl-convert-python`, which is not installed; a file `.json` needs it not.",
-            hint="pip install 'tracebench-core[report]'",
+            hint="pip install 'tracebench-engine[report]'",
         ) from err
     if ending == ".png":
         picture: bytes = draw.vegalite_to_png(written, scale=2)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tracebench_autoresearch.history.reading import Experiment, History, read_history
-from tracebench_core.api.records import Run
+from tracebench_engine.api.records import Run
 
 _LABEL = 44
 _MARGIN = 0.15

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracebench_core.api.records import Run
 from tracebench_core.specs import Candidate
 from tracebench_core.specs.events import CandidateSeen, Decision, EvaluationDone, SuiteRecord
+from tracebench_engine.api.records import Run
 
 RECORD = "autoresearch.outcome"
 _STATUS = {"accepted": "keep", "rejected": "discard", "indecisive": "indecisive"}

@@ -17,8 +17,8 @@ from pathlib import Path
 from tracebench_autoresearch.experiment import Prepare, SystemExperiment
 from tracebench_autoresearch.sources.git import CLONE_SECONDS, git
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot, matches, read_entry, take_snapshot, write_files
-from tracebench_core.api.programs import passed
 from tracebench_core.errors import UsageError
+from tracebench_engine.api.programs import passed
 
 _TAIL = 2000
 

@@ -15,7 +15,9 @@ from pathlib import Path
 from tracebench_autoresearch.edits.applying import Proposal
 from tracebench_autoresearch.edits.files import UnusableEdit
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
-from tracebench_core.api.programs import (
+from tracebench_core.contracts import Problem
+from tracebench_core.errors import ProgramError
+from tracebench_engine.api.programs import (
     Hold,
     Streams,
     find_program,
@@ -24,8 +26,6 @@ from tracebench_core.api.programs import (
     scratch_folder,
     start_held,
 )
-from tracebench_core.contracts import Problem
-from tracebench_core.errors import ProgramError
 
 _LOOK_SECONDS = 0.5
 _LOG_TAIL = 300

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tracebench_core.api.analysis import student_cdf as cdf
+from tracebench_engine.api.analysis import student_cdf as cdf
 
 Verdict = Literal["accepted", "rejected", "indecisive"]
 Measure = Callable[[], float | None]

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.api.sandboxes import open_sandbox
 from tracebench_core.contracts import NotMeasured, Sandbox
+from tracebench_engine.api.sandboxes import open_sandbox
 from tracebench_kernelbench.modules.backends import TORCH, loaded_beforehand
 from tracebench_kernelbench.modules.constants import rewrite_constants
 from tracebench_kernelbench.modules.exercise import ModuleExercise

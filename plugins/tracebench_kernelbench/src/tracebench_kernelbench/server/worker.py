@@ -10,9 +10,9 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from tracebench_core.api.sandboxes import open_sandbox
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import TraceBenchError
+from tracebench_engine.api.sandboxes import open_sandbox
 from tracebench_kernelbench.judging import judge
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS

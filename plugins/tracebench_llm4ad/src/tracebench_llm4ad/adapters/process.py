@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.api.codec import CodecError, Decoder, Encoder, read_frame, write_frame
 from tracebench_core.errors import PluginError
+from tracebench_engine.api.codec import CodecError, Decoder, Encoder, read_frame, write_frame
 from tracebench_llm4ad.adapters.server import CAP
 
 LOADING_SECONDS = 120.0

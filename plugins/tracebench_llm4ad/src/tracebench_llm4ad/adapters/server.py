@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from tracebench_core.api.codec import CodecError, Decoder, Encoder, read_frame, write_frame
+from tracebench_engine.api.codec import CodecError, Decoder, Encoder, read_frame, write_frame
 from tracebench_llm4ad.adapters.runtime.loading import Foreign, load
 
 CAP = 1 << 30

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracebench_core.api.records import Run
 from tracebench_core.specs.events import BestChanged, CandidateSeen, SuiteRecord
+from tracebench_engine.api.records import Run
 from tracebench_llm4ad.drawings.svg import panels
 
 RECORD = "drawing"

@@ -17,7 +17,7 @@ from tracebench_opto.bridge.frames import quick_frames
 
 DEFERRED = ("litellm", "openai", "black")
 """Modules that opto imports at its top, and that this plugin never lets it use: 1.5 s and more saved."""
-INSTALL = 'pip install "tracebench-core[opto]"'
+INSTALL = 'pip install "tracebench-engine[opto]"'
 
 
 def load(module: str) -> Any:

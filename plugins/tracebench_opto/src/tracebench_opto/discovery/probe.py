@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tracebench_core.specs import Budget, Requirement
-from tracebench_core.testing import Trial, run_trial
-from tracebench_core.testing.toys import build_dials
 from tracebench_opto.discovery.records import FoundClass, Verdict, in_words
 from tracebench_opto.discovery.trainer import DiscoveredTrainer
 from tracebench_opto.discovery.vocabulary import SYNONYMS, TAMED, aliases_of, settings_of
 from tracebench_opto.proposers import builders
 from tracebench_opto.proposers.specs import optimizer_specs
+from tracebench_testing import Trial, run_trial
+from tracebench_testing.toys import build_dials
 
 BUDGET = Budget(evaluations=400, llm_calls=60)
 SMALL = {"num_steps": 2, "batch_size": 2, "validation_size": 2, "num_candidates": 2, "test_frequency": 1}

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tracebench_core.api.programs import scratch_folder
+from tracebench_engine.api.programs import scratch_folder
 
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 

@@ -9,7 +9,7 @@ TRACE = "https://arxiv.org/abs/2406.16218"
 OPRO = "https://arxiv.org/abs/2309.03409"
 TEXTGRAD = "https://arxiv.org/abs/2406.07496"
 
-_NEEDS = (Requirement(kind="module", name="opto", hint='pip install "tracebench-core[opto]"'),)
+_NEEDS = (Requirement(kind="module", name="opto", hint='pip install "tracebench-engine[opto]"'),)
 _HERE = "tracebench_opto.proposers"
 
 

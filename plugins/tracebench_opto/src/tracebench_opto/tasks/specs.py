@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracebench_core.specs import Bounds, Requirement, TaskSizes, TaskSpec
 
-NEEDS = (Requirement(kind="module", name="opto", hint='pip install "tracebench-core[opto]"'),)
+NEEDS = (Requirement(kind="module", name="opto", hint='pip install "tracebench-engine[opto]"'),)
 
 TASK_SPECS = (
     TaskSpec(

@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from tracebench_core.api.analysis import AXES, Charts
 from tracebench_core.errors import TraceBenchError
+from tracebench_engine.api.analysis import AXES, Charts
 from tracebench_viewer import parts
 from tracebench_viewer.comparing import compared, config_differences
 from tracebench_viewer.jobcharts import UNITS

@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from tracebench_core.api.analysis import AXES
 from tracebench_core.errors import TraceBenchError
+from tracebench_engine.api.analysis import AXES
 from tracebench_viewer import launching, parts
 from tracebench_viewer.commands import installed
 from tracebench_viewer.jobcharts import UNITS, WHOLE

@@ -1,0 +1,288 @@
+"""One outcome per job: the score that counts, what stands for a missing one, and what was used."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tracebench_analysis.comparison.entrants import EntrantKey, entrant_of, name_entrants, name_tasks
+from tracebench_analysis.comparison.judges import Judges
+from tracebench_analysis.recap import MEASURES, Measure
+from tracebench_analysis.statistics.anchors import Anchors, find_anchors
+from tracebench_analysis.whatif import Recap, recap_job
+from tracebench_core.specs import Bounds, Budget, BudgetState, JobResult, JobStatus, ProposalCounts
+from tracebench_runs.events.ranking import FindAggregate, mean_alone
+from tracebench_runs.reading.reader import Run
+from tracebench_runs.results.rows import TaskKey, group_of
+
+FailurePolicy = Literal["initial", "worst", "exclude"]
+"""What a job counts for that ended without a score: its task's initial score, the task's lowest score, or nothing.
+
+Where no job of an entrant has a score, none of them counts for anything: nothing was measured that the others could stand beside.
+"""
+ENDED: frozenset[JobStatus] = frozenset({"ok", "failed", "timeout"})
+"""Jobs that ended in another way were not run to their end by their trainer: they count nowhere, and are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one job came to."""
+
+    run_id: str
+    job_id: str
+    task: str
+    entrant: str
+    seed: int
+    status: JobStatus
+    score: float | None
+    """Measured, on the task's measure; None where it was not."""
+    value: float | None
+    """The score, or what the failure policy puts in its place; None where the job counts for nothing."""
+    initial: float | None
+    """The initial candidate's score on the same measure."""
+    gap: float | None
+    """The chosen candidate's gain on validation - its gain on test; None without both."""
+    used: BudgetState
+    seconds: float
+    stop_reason: str
+    error: str
+    proposals: ProposalCounts
+    """What became of what the model was asked to propose."""
+    times: tuple[float, ...] = ()
+    """Of a score that is the mean of several measurements from the same inputs, each of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """All jobs that are compared."""
+
+    outcomes: tuple[Outcome, ...]
+    measures: Mapping[str, Measure]
+    """By task, what its scores are: never two on one task."""
+    anchors: Mapping[str, Anchors]
+    entrants: tuple[str, ...]
+    tasks: tuple[str, ...]
+    keys: Mapping[str, EntrantKey]
+    repeated: int
+    """Jobs that a later run repeats: of those the last counts."""
+    targets: Mapping[str, float]
+    """By task, the score that it declares as its target."""
+    bounds: Mapping[str, Bounds]
+    """By task, between which its scores lie, where it says so."""
+    judged: tuple[str, ...] = ()
+    """Whose scores count, in sentences, where there is more to say than that each job keeps its own."""
+
+    def scores(self, entrant: str, *, normalised: bool) -> dict[str, dict[int, float]]:
+        """Return an entrant's values by task and seed, where there is one."""
+        found: dict[str, dict[int, float]] = defaultdict(dict)
+        for outcome in self.of(entrant):
+            if outcome.value is not None:
+                found[outcome.task][outcome.seed] = (
+                    self.anchors[outcome.task].normalise(outcome.value) if normalised else outcome.value
+                )
+        return dict(found)
+
+    def of(self, entrant: str) -> list[Outcome]:
+        """Return an entrant's outcomes."""
+        return [outcome for outcome in self.outcomes if outcome.entrant == entrant]
+
+    def counts(self, outcomes: Iterable[Outcome]) -> Counter[JobStatus]:
+        """Return how many ended how."""
+        return Counter(outcome.status for outcome in outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    run_id: str
+    result: JobResult
+    task: TaskKey
+    entrant: EntrantKey
+    recap: Recap | None
+
+    def on(self, measure: Measure) -> float | None:
+        if self.recap is not None:
+            return _finite(dict(MEASURES)[measure](self.recap))
+        return _finite(self.result.score_test if measure == "test" else self.result.score_val_best)
+
+    def times_on(self, measure: Measure) -> tuple[float, ...]:
+        if self.recap is not None:
+            return ()
+        return self.result.score_test_repeats if measure == "test" else self.result.score_val_repeats
+
+    def initial_on(self, measure: Measure) -> float | None:
+        return _finite(self.result.score_test_initial if measure == "test" else self.result.score_val_initial)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    name: str
+    measure: Measure
+    anchors: Anchors | None
+    lowest: float | None
+
+
+def unscored(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Return the jobs that ended without a score."""
+    return [o for o in outcomes if o.status in ENDED and o.score is None]
+
+
+def read_outcomes(
+    runs: Sequence[Run],
+    *,
+    policy: FailurePolicy = "initial",
+    caps: Budget | None = None,
+    by_run: bool = False,
+    find: FindAggregate = mean_alone,
+) -> Outcomes:
+    """Read what the jobs of several runs came to; under `caps`, what they had come to there (see `trace-bench recap`).
+
+    A task's scores are those on test when any of its jobs has one, else on validation; under `caps` the first of test, validation and
+    best so far that is known for every job of the task that had a candidate; what was regraded counts without caps
+    alone. `by_run` keeps the entrants of each run apart. `find` tells how a task makes one score of many: it is asked under `caps` alone.
+    """
+    jobs: dict[tuple[TaskKey, EntrantKey, int], _Job] = {}
+    targets, bounds = _targets(runs), _bounds(runs)
+    judges = Judges(runs) if caps is None else None
+    repeated = 0
+    for run in runs:
+        for spec in run.planned:
+            result = run.results[spec.job_id] if judges is None else judges.result(run, spec)
+            task = group_of(spec).task
+            if judges is not None and (later := judges.comparability(spec.task_id)) is not None:
+                task = task._replace(version=f"{later}.{spec.task_version.interface}")
+            job = _Job(
+                run.run_id,
+                result,
+                task,
+                entrant_of(spec, run=run.run_id if by_run else ""),
+                _cut(run, result, caps, find),
+            )
+            place = (job.task, job.entrant, spec.seed)
+            repeated += place in jobs
+            if place not in jobs or result.status != "not_run":
+                jobs[place] = job
+    entrants = name_entrants(job.entrant for job in jobs.values())
+    tasks = name_tasks(job.task for job in jobs.values())
+    by_task: dict[TaskKey, list[_Job]] = defaultdict(list)
+    for job in jobs.values():
+        by_task[job.task].append(job)
+    scales = {
+        task: _scale(tasks[task], found, cut=caps is not None, target=targets.get(task.task_id))
+        for task, found in by_task.items()
+    }
+    measured = {job.entrant for job in jobs.values() if _score(job, scales[job.task]) is not None}
+    return Outcomes(
+        outcomes=tuple(
+            _outcome(job, entrants[job.entrant], scales[job.task], policy if job.entrant in measured else "exclude")
+            for job in jobs.values()
+        ),
+        measures={scale.name: scale.measure for scale in scales.values()},
+        anchors={scale.name: scale.anchors for scale in scales.values() if scale.anchors is not None},
+        entrants=tuple(entrants.values()),
+        tasks=tuple(tasks.values()),
+        keys={name: key for key, name in entrants.items()},
+        repeated=repeated,
+        targets={tasks[key]: targets[key.task_id] for key in by_task if key.task_id in targets},
+        bounds={tasks[key]: bounds[key.task_id] for key in by_task if key.task_id in bounds},
+        judged=tuple(judges.said) if judges is not None else (),
+    )
+
+
+def _cut(run: Run, result: JobResult, caps: Budget | None, find: FindAggregate) -> Recap | None:
+    if caps is None or result.status not in ENDED:
+        return None
+    events = run.events(result.job_id)
+    return recap_job(events, result, caps=caps, find=find) if events else None
+
+
+def _measure(jobs: Sequence[_Job], *, cut: bool) -> Measure:
+    ended = [job for job in jobs if job.result.status in ENDED]
+    if not cut:
+        return "test" if any(job.on("test") is not None for job in ended) else "validation"
+    begun = [job for job in ended if job.recap is not None and job.recap.best_candidate is not None]
+    return next(
+        (name for name, _ in MEASURES if begun and all(job.on(name) is not None for job in begun)), MEASURES[-1][0]
+    )
+
+
+def _targets(runs: Sequence[Run]) -> dict[str, float]:
+    """Return by task the score that it declares as its target; none where runs disagree."""
+    declared: dict[str, set[float]] = defaultdict(set)
+    for run in runs:
+        for task_id, entry in run.manifest.get("tasks", {}).items():
+            if (target := _finite(entry.get("target"))) is not None:
+                declared[task_id].add(target)
+    return {task_id: targets.pop() for task_id, targets in declared.items() if len(targets) == 1}
+
+
+def _bounds(runs: Sequence[Run]) -> dict[str, Bounds]:
+    """Return by task between which its scores lie, as widely as any of the runs says."""
+    found: dict[str, Bounds] = {}
+    for run in runs:
+        for task_id, entry in run.manifest.get("tasks", {}).items():
+            low, high = (_finite(entry.get("score_bounds", {}).get(side)) for side in ("minimum", "maximum"))
+            before = found.get(task_id, Bounds(minimum=low, maximum=high))
+            found[task_id] = Bounds(
+                minimum=None if low is None or before.minimum is None else min(low, before.minimum),
+                maximum=None if high is None or before.maximum is None else max(high, before.maximum),
+            )
+    return found
+
+
+def _scale(name: str, jobs: Sequence[_Job], *, cut: bool, target: float | None) -> _Scale:
+    measure = _measure(jobs, cut=cut)
+    initial = [score for job in jobs if (score := job.initial_on(measure)) is not None]
+    scores = [score for job in jobs if _counts(job) and (score := job.on(measure)) is not None]
+    anchors = find_anchors(initial, scores, target=target)
+    return _Scale(name, measure, anchors, min([*scores, *([anchors.zero] if anchors else [])], default=None))
+
+
+def _counts(job: _Job) -> bool:
+    status = job.result.status if job.recap is None else job.recap.status
+    return job.result.status in ENDED and status != "failed"
+
+
+def _score(job: _Job, scale: _Scale) -> float | None:
+    return job.on(scale.measure) if _counts(job) else None
+
+
+def _outcome(job: _Job, entrant: str, scale: _Scale, policy: FailurePolicy) -> Outcome:
+    score = _score(job, scale)
+    value = score
+    if score is None and job.result.status in ENDED and scale.anchors is not None and policy != "exclude":
+        value = scale.anchors.zero if policy == "initial" else scale.lowest
+    result = job.result
+    used = job.recap.used if job.recap is not None else result.used
+    return Outcome(
+        run_id=job.run_id,
+        job_id=result.job_id,
+        task=scale.name,
+        entrant=entrant,
+        seed=result.seed,
+        status=result.status,
+        score=score,
+        value=value,
+        initial=job.initial_on(scale.measure),
+        gap=_gap(result),
+        used=used,
+        seconds=result.time_seconds,
+        stop_reason=result.stop_reason,
+        error=f"{result.error.type}: {result.error.message}" if result.error else "",
+        proposals=result.proposals,
+        times=job.times_on(scale.measure) if score is not None else (),
+    )
+
+
+def _gap(result: JobResult) -> float | None:
+    scores = (result.score_val_best, result.score_val_initial, result.score_test, result.score_test_initial)
+    if any(_finite(score) is None for score in scores):
+        return None
+    best, initial, test, test_initial = (score or 0.0 for score in scores)
+    return (best - initial) - (test - test_initial)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

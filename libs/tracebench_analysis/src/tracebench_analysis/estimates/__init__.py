@@ -1,0 +1,1 @@
+"""What a plan will use, and what past runs teach about it."""

@@ -1,0 +1,1 @@
+"""Curves, charts and pictures."""

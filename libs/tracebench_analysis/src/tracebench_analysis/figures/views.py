@@ -1,0 +1,81 @@
+"""Views that plugins offer for their suites' runs and jobs, as plain data that a report, a screen or a file can show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tracebench_analysis.figures.svg import clean_svg
+from tracebench_core.plugins import Catalog, load_ref
+from tracebench_core.specs import ViewSpec
+from tracebench_runs.reading.reader import Run
+
+LONGEST = 10_000
+"""Rows of a table that are shown."""
+
+
+class Shown(NamedTuple):
+    """One view, ready to be drawn."""
+
+    name: str
+    title: str
+    kind: str
+    content: Any
+    """By kind: `columns` a dict of lists, `chart` Vega-Lite as a dict, `picture` harmless SVG as text or an image's bytes, `page` a
+    function that draws with Streamlit. None where there is a problem."""
+    problem: str
+    """Why there is no content, empty when there is."""
+
+
+def build_views(catalog: Catalog, run: Run, job_id: str | None, *, kinds: Iterable[str] = ()) -> Iterator[Shown]:
+    """Yield the views of a job, or of a whole run, by name; one that has nothing to show is passed over, one that fails says so.
+
+    `kinds` are those wanted, all when empty.
+    """
+    suites = {job.suite for job in run.planned} if job_id is None else {run.job(job_id).suite}
+    for name, spec in sorted(catalog.components["view"].items()):
+        if not isinstance(spec, ViewSpec) or (kinds and spec.kind not in kinds):
+            continue
+        if not spec.suites or suites & {*spec.suites}:
+            shown = _build(catalog.origin.get(("view", name), "?"), spec, run, job_id)
+            if shown is not None:
+                yield shown
+
+
+def best_jobs(run: Run) -> list[str]:
+    """Return the job with the best score on validation of every task, in plan order; tasks without a score are left out."""
+    best: dict[str, tuple[float, str]] = {}
+    for job_id, result in run.results.items():
+        score = result.score_val_best
+        if score is not None and (result.task_id not in best or score > best[result.task_id][0]):
+            best[result.task_id] = score, job_id
+    return [job_id for _, job_id in best.values()]
+
+
+def _build(owner: str, spec: ViewSpec, run: Run, job_id: str | None) -> Shown | None:
+    title = spec.title or spec.name
+    try:
+        made = load_ref(spec.loader, owner=owner)(run, job_id)
+        content = None if made is None else _plain(spec.kind, made)
+    except Exception as err:  # noqa: BLE001 - a plugin's code may raise anything
+        problem = f"`{spec.name}` of `{owner}` failed: {type(err).__name__}: {err}"
+        return Shown(spec.name, title, spec.kind, None, problem)
+    return None if content is None else Shown(spec.name, title, spec.kind, content, "")
+
+
+def _plain(kind: str, made: Any) -> Any:
+    match kind:
+        case "columns":
+            table = made.to_dict("list") if hasattr(made, "to_dict") else made
+            return {str(name): _column(values) for name, values in dict(table).items()}
+        case "chart":
+            return dict(made) if isinstance(made, Mapping) else made.to_dict(validate=False)
+        case "picture":
+            return bytes(made) if isinstance(made, bytes | bytearray) else clean_svg(str(made))
+    if not callable(made):
+        raise TypeError("a page is a function that draws")
+    return made
+
+
+def _column(values: Iterable[Any]) -> list[Any]:
+    return [value if isinstance(value, str | int | float | None) else str(value) for value in list(values)[:LONGEST]]

@@ -1,0 +1,1 @@
+"""Statistics of few seeds and many tasks."""

@@ -1,0 +1,1 @@
+"""The bench itself: its engine, its API, its command, and the parts that it brings."""

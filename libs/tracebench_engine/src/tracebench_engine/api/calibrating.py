@@ -1,0 +1,120 @@
+"""Measure the cases of known outcome that tasks offer, and keep what this machine saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from tracebench_core.errors import UsageError
+from tracebench_core.ids import did_you_mean
+from tracebench_core.plugins import Catalog, PluginHost
+from tracebench_core.plugins.resolve import resolve_task_ids
+from tracebench_core.specs import CalibrationKind, CaseVerdict, PluginsConfig, TaskSpec
+from tracebench_engine.checks.calibration.record import Standing, keep, standing
+from tracebench_engine.checks.trial import Cases, Trials
+
+__all__ = ["Calibrated", "Standing", "calibrate", "chosen_tasks", "recall", "standing"]
+
+SECONDS = 900.0
+"""How long the cases of one task may take, unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """What came of one task's cases."""
+
+    task: str
+    verdicts: tuple[CaseVerdict, ...] = ()
+    state: Literal["measured", "without", "skipped", "failed", "unknown"] = "measured"
+    """`without`: it offers no case; `skipped`: it cannot be measured here; `failed`: it or its cases are broken; `unknown`: it was not
+    measured on this machine yet, or by another judge."""
+    why: str = ""
+    kept: bool = True
+    """Whether what was seen could be written down."""
+
+
+def calibrate(
+    host: PluginHost,
+    names: Sequence[str] = (),
+    *,
+    kinds: Collection[CalibrationKind] = (),
+    root: Path | None = None,
+    seed: int = 0,
+    seconds: float = SECONDS,
+    timed: bool = True,
+    tell: Callable[[str, str], None] = lambda _task, _case: None,
+) -> Iterator[Calibrated]:
+    """Yield what comes of each task's cases, of some kinds or all; `names` are tasks, groups, suites or plugins, without any all tasks.
+
+    They are measured in a process of their own, so that a task which ends it or hangs costs itself alone; one may take `seconds`. What was
+    seen is kept before it is yielded. Without `timed` the tasks whose score is a time are not measured. `root` is where the host's local
+    tasks are, and `tell` hears task and case before a case is measured.
+
+    Raises:
+        UsageError: when a name means nothing that is offered.
+    """
+    trials = Trials(root=root, plugins=PluginsConfig(), seconds=seconds)
+    try:
+        for task_id, spec in chosen_tasks(host, names).items():
+            if reason := Catalog.availability(spec):
+                yield Calibrated(task_id, state="skipped", why=reason)
+            elif spec.timed and not timed:
+                yield Calibrated(task_id, state="skipped", why="its score is a time, and such tasks were left out")
+            else:
+                found = trials.calibrate(task_id, {}, kinds=kinds, seed=seed, tell=partial(tell, task_id))
+                yield _kept(host, task_id, spec, found, whole=not kinds)
+    finally:
+        trials.close()
+
+
+def recall(
+    host: PluginHost, names: Sequence[str] = (), *, kinds: Collection[CalibrationKind] = ()
+) -> Iterator[Calibrated]:
+    """Yield what this machine saw last of each task's cases, by the judge that is installed now; nothing is measured.
+
+    Raises:
+        UsageError: when a name means nothing that is offered.
+    """
+    for task_id, spec in chosen_tasks(host, names).items():
+        found = standing(host, task_id, spec, {})
+        verdicts = () if found.entry is None else found.entry.verdicts
+        chosen = tuple(verdict for verdict in verdicts if not kinds or verdict.kind in kinds)
+        if found.entry is not None and found.place == "here":
+            yield Calibrated(task_id, chosen, state="measured" if chosen else "without")
+        elif reason := Catalog.availability(spec):
+            yield Calibrated(task_id, state="skipped", why=reason)
+        else:
+            yield Calibrated(task_id, state="unknown", why="it was not measured here by the judge that is installed")
+
+
+def chosen_tasks(host: PluginHost, names: Sequence[str]) -> dict[str, TaskSpec]:
+    """Return the tasks that names mean, by full id; those that have nothing to train are left out."""
+    if names:
+        suites = {*host.records, *(other for spec in host.catalog().suites.values() for other in spec.aliases)}
+        ids = [id_ for name in names for id_ in _meant(host, name, suites)]
+    else:
+        every = host.catalog()
+        ids = [id_ for id_ in every.tasks if id_ not in every.excluded]
+    return {id_: spec for id_ in dict.fromkeys(ids) if (spec := host.task(id_)).trainable}
+
+
+def _meant(host: PluginHost, name: str, suites: Collection[str]) -> list[str]:
+    if name in suites:
+        return resolve_task_ids(host, f"{name}:all")
+    try:
+        return resolve_task_ids(host, name)
+    except UsageError as err:
+        if ":" in name or not (near := did_you_mean(name, suites)):
+            raise
+        raise UsageError(f"There is no task, suite or plugin `{name}`.{near}", hint=err.hint) from err
+
+
+def _kept(host: PluginHost, task_id: str, spec: TaskSpec, found: Cases, *, whole: bool) -> Calibrated:
+    """Keep what was seen; that a task offers no case is known where all kinds were asked for."""
+    if found.state != "measured":
+        return Calibrated(task_id, state=found.state, why=found.why)
+    kept = keep(host, task_id, spec, {}, found.verdicts) if found.verdicts or whole else True
+    return Calibrated(task_id, found.verdicts, state="measured" if found.verdicts else "without", kept=kept)

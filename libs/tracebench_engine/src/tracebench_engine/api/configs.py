@@ -1,0 +1,15 @@
+"""A run's config as a file: reading and writing it, saying where in it a mistake stands, its schema, and the words of its fields."""
+
+from tracebench_engine.config import FlawedConfigError, config_schema, dump_config, load_config, placing
+from tracebench_engine.config.price_file import load_prices
+from tracebench_engine.config.schema import field_docs
+
+__all__ = [
+    "FlawedConfigError",
+    "config_schema",
+    "dump_config",
+    "field_docs",
+    "load_config",
+    "load_prices",
+    "placing",
+]

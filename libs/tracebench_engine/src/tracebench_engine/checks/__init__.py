@@ -1,0 +1,1 @@
+"""Checks: the machine, a config, tasks as instruments, before anything is run."""

@@ -1,0 +1,153 @@
+"""Build, list and remove named interpreters: environments for libraries that do not live beside Trace-Bench."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
+from tracebench_core.ids import did_you_mean
+from tracebench_core.plugins import PluginHost
+from tracebench_core.plugins.interpreters import READY, has_python, pythons_folder
+from tracebench_core.specs import PythonSpec
+from tracebench_engine.checks.installed_pythons import installed_python
+
+LAST_WORDS = 2_000
+"""Characters of the installer's output that an error shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPython:
+    """One interpreter that a plugin offers, or that lies in the folder."""
+
+    name: str
+    title: str
+    requirements: tuple[str, ...]
+    path: str
+    ready: bool
+    stale: bool
+    """It was built from other requirements than the plugin names now."""
+
+
+def list_pythons(host: PluginHost) -> list[NamedPython]:
+    """Return every interpreter that a plugin offers, then those that lie in the folder and nobody offers."""
+    offered = _offered(host)
+    there = {p.parent.name for p in pythons_folder().glob(f"*/{READY}")} if pythons_folder().is_dir() else set()
+    return [_describe(name, offered.get(name)) for name in [*offered, *sorted(there - offered.keys())]]
+
+
+def create_python(name: str, host: PluginHost) -> NamedPython:
+    """Build a named interpreter anew and return it; nothing is left of a build that fails.
+
+    Raises:
+        UsageError: when no plugin offers it.
+        PluginError: when its packages cannot be installed.
+    """
+    offered = _offered(host)
+    if name not in offered:
+        raise UsageError(
+            f"No plugin offers an interpreter `{name}`.{did_you_mean(name, offered)}", hint="trace-bench pythons list"
+        )
+    spec = offered[name]
+    home = pythons_folder() / name
+    with _locked(name):
+        shutil.rmtree(home, ignore_errors=True)
+        try:
+            _install(spec, home)
+        except BaseException:
+            shutil.rmtree(home, ignore_errors=True)
+            raise
+        record = {"name": name, "requirements": list(spec.requirements), "python": spec.python}
+        (home / READY).write_text(json.dumps(record, indent=2) + "\n")
+    return _describe(name, spec)
+
+
+def remove_python(name: str) -> None:
+    """Remove a named interpreter.
+
+    Raises:
+        UsageError: when there is none.
+    """
+    home = pythons_folder() / name
+    if Path(name).name != name or not home.is_dir():
+        raise UsageError(f"There is no interpreter `{name}` in `{pythons_folder()}`.", hint="trace-bench pythons list")
+    with _locked(name):
+        (home / READY).unlink(missing_ok=True)
+        shutil.rmtree(home)
+
+
+def _offered(host: PluginHost) -> dict[str, PythonSpec]:
+    return {n: s for n, s in host.catalog().components["python"].items() if isinstance(s, PythonSpec)}
+
+
+def _describe(name: str, spec: PythonSpec | None) -> NamedPython:
+    home = pythons_folder() / name
+    built = _built_from(home) if has_python(name) else None
+    return NamedPython(
+        name=name,
+        title=spec.title if spec else "offered by no plugin",
+        requirements=spec.requirements if spec else built or (),
+        path=str(home / "bin" / "python"),
+        ready=built is not None,
+        stale=built is not None and spec is not None and built != spec.requirements,
+    )
+
+
+def _built_from(home: Path) -> tuple[str, ...]:
+    try:
+        return tuple(json.loads((home / READY).read_text()).get("requirements", ()))
+    except (OSError, ValueError, AttributeError):
+        return ()
+
+
+def _install(spec: PythonSpec, home: Path) -> None:
+    home = home.absolute()
+    here = installed_python(spec.python)
+    uv = shutil.which(
+        "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    )
+    if uv is not None:
+        _run([uv, "venv", "--quiet", "--python", here or spec.python, str(home)], spec)
+        installer = [uv, "pip", "install", "--quiet", "--python", str(home)]
+    else:
+        _run([here or _refuse(spec), "-m", "venv", str(home)], spec)
+        installer = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    if spec.requirements:
+        _run(
+            [*installer, *spec.requirements], spec, folder=home
+        )  # uv would heed the settings of a checkout that it is called in
+
+
+def _refuse(spec: PythonSpec) -> NoReturn:
+    own = ".".join(map(str, sys.version_info[:3]))
+    raise MissingRequirementError(
+        f"`{spec.name}` needs Python {spec.python}, which is neither on PATH nor among pyenv's; this one is {own}, and `uv` is not here "
+        "to fetch another.",
+        hint='pip install "uv>=0.9,<1"',
+    )
+
+
+def _run(argv: list[str], spec: PythonSpec, *, folder: Path | None = None) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=folder)  # noqa: S603 - uv, or this very Python
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip()[-LAST_WORDS:]
+        raise PluginError(f"The interpreter `{spec.name}` cannot be built: {said}", hint="trace-bench doctor")
+
+
+@contextmanager
+def _locked(name: str) -> Iterator[None]:
+    """Hold a name, so that two builds of one interpreter wait for each other."""
+    folder = pythons_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f".{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,120 @@
+"""Check a config without running it: does every task load, has it something to train, is every name known."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tracebench_core.errors import MissingRequirementError, TraceBenchError, typed
+from tracebench_core.plugins import Catalog, PluginHost, load_ref
+from tracebench_core.specs import RunConfig
+from tracebench_engine.checks.calibration.record import refusal_of, standing
+from tracebench_engine.checks.lacking import addresses, lacks
+from tracebench_engine.checks.preflight import held, note_unknown_names, refuse_unpriced, refuse_unready
+from tracebench_engine.checks.trial import Check, Trials
+from tracebench_engine.matrix.plan import Plan, TaskChoice, choose_tasks, make_plan
+from tracebench_engine.matrix.reserve import unshared_words
+
+
+def validate_config(
+    config: RunConfig, host: PluginHost, *, environ: Mapping[str, str], trials: Trials | None
+) -> Iterator[Check]:
+    """Yield a check per task, and with `trials` one per trainer, optimizer, guide and logger, and the expanded matrix.
+
+    With `trials` every task is opened, and its initial candidate measured on one example, in a process of its own.
+    """
+    mistakes = note_unknown_names(config, host)
+    chosen = choose_tasks(config, host, mistakes)
+    if mistakes:
+        make_plan(config, host, environ=environ, mistakes=mistakes)  # tells these together with those of trainers
+    yield from _tried(chosen, trials, host)
+    plan = make_plan(config, host, environ=environ)
+    if plan.asks_models:
+        refuse_unpriced(plan, environ=environ)
+        yield from _of_models(config, environ=environ, strict=trials is not None)
+    if warning := unshared_words(config, len(plan.jobs)):
+        yield Check("WARN", "run_budget", warning)
+    if trials is None:
+        return
+    yield from _lacks(plan, environ=environ)
+    for trainer_id, trainer in plan.trainers.items():
+        if reason := host.catalog().availability(trainer):
+            yield Check("SKIP", trainer_id, reason)
+        else:
+            yield _resolves(host, "trainer", trainer_id)
+    named = {("optimizer", j.optimizer) for j in plan.jobs} | {("guide", j.guide) for j in plan.jobs}
+    named |= {("logger", j.logger) for j in plan.jobs}
+    for kind, name in sorted((k, n) for k, n in named if n is not None):
+        yield _resolves(host, kind, name)
+    yield Check(
+        "OK", "matrix", f"{len(plan.jobs)} {'job' if len(plan.jobs) == 1 else 'jobs'} expanded deterministically"
+    )
+    for job in plan.jobs:
+        yield Check("OK", f"job {job.job_id}", f"{job.task_id} x {job.trainer_id} (seed={job.seed})")
+
+
+def _tried(chosen: Sequence[TaskChoice], trials: Trials | None, host: PluginHost) -> Iterator[Check]:
+    for choice in chosen:
+        if names := choice.spec.self_reported:
+            words = f"self-reported: {', '.join(names)}; a candidate prints what it likes, and nothing else measures it"
+            yield Check("WARN", choice.id, words)
+        if reason := Catalog.availability(choice.spec):
+            told = "" if trials is None else f"; {standing(host, choice.id, choice.spec, choice.options).words}"
+            yield Check("SKIP", choice.id, f"{reason}{told}")
+        elif trials is None:
+            yield Check("OK", choice.id)
+        else:
+            check = trials.try_task(choice.id, choice.options, trainable=choice.spec.trainable)
+            yield check if check.level != "OK" else _calibrated(check, choice, host)
+
+
+def _calibrated(check: Check, choice: TaskChoice, host: PluginHost) -> Check:
+    """Return the check of a sound task with where it was calibrated; a timed one whose cases did not pass here is none."""
+    found = standing(host, choice.id, choice.spec, choice.options)
+    if choice.spec.timed and (refusal := refusal_of(found)):
+        return Check("FAIL", choice.id, f"{refusal}: trace-bench calibrate {choice.id}")
+    later = "; the run does so first" if choice.spec.timed and found.place != "here" else ""
+    return check._replace(message=f"{found.words}{later}")
+
+
+def _lacks(plan: Plan, *, environ: Mapping[str, str]) -> Iterator[Check]:
+    """Say what would keep the whole run from starting on this machine."""
+    try:
+        refuse_unready(plan, environ=environ)
+    except MissingRequirementError as err:
+        yield Check("FAIL", "run", f"{err} {err.hint}".strip())
+    if not _can_be_made(Path(plan.config.runs_dir)):
+        yield Check(
+            "FAIL", "runs_dir", f"`{plan.config.runs_dir}` cannot be written to: trace-bench run --runs-dir DIR"
+        )
+    if held(plan) == "process":
+        yield Check("OK", "isolation", "process: candidates of this config would run UNPROTECTED on this machine")
+
+
+def _of_models(config: RunConfig, *, environ: Mapping[str, str], strict: bool) -> Iterator[Check]:
+    """Say what the models lack here, a warning as the run may be meant for another machine, and where a host alone is asked."""
+    for lack in lacks(config, environ=environ):
+        if not (strict and lack.is_sure):  # `_lacks` fails for those
+            yield Check("WARN", lack.subject, f"{lack.words} {typed(lack.hint)}")
+    for url, asked in addresses(config, environ=environ).items():
+        if url.rstrip("/") != asked:
+            yield Check("OK", f"base_url {url}", f"names no path: asked at {asked}")
+        elif not url.endswith("/v1"):
+            yield Check("OK", f"base_url {url}", "does not end in `/v1`: asked as it stands, through litellm")
+
+
+def _can_be_made(folder: Path) -> bool:
+    there = next((p for p in (folder.absolute(), *folder.absolute().parents) if p.exists()), Path("/"))
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
+def _resolves(host: PluginHost, kind: str, name: str) -> Check:
+    try:
+        component = host.component(kind, name)  # type: ignore[arg-type]  # one of the kinds above
+        if reason := host.catalog().availability(component):
+            return Check("SKIP", f"{kind} {name}", reason)
+        load_ref(component.loader, owner=name)
+    except TraceBenchError as err:
+        return Check("FAIL", f"{kind} {name}", str(err))
+    return Check("OK", f"{kind} {name}")

@@ -1,0 +1,167 @@
+"""The `trace-bench` command: its groups, its plugins' commands, and how errors leave it."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from importlib.metadata import entry_points, version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup, TyperOption
+
+from tracebench_core.errors import UNWRITABLE, TraceBenchError, UsageError
+from tracebench_engine.api.console import output
+from tracebench_engine.api.console.leaving import code_of, is_watched, leave
+from tracebench_engine.api.keyless import begin
+from tracebench_engine.cli.announced import announce, announce_plugin
+from tracebench_engine.cli.parts import attack, calibrate, doctor, evaluate, init, listing, pythons, regrade
+from tracebench_engine.cli.results import compare, export, fsck, recap, report, runs, show, verify
+from tracebench_engine.cli.running import config, control, plan, replay, run, validate
+
+COMMANDS = "tracebench.commands"
+"""Entry-point group of commands that plugins add: each entry is a `typer.Typer`."""
+
+BUG = 70
+GOLDEN_PATH = """Start here:
+
+\b
+  trace-bench list-tasks
+  trace-bench init config mine.yaml
+  trace-bench run --config mine.yaml
+  trace-bench show RUN
+"""
+
+
+INTERRUPTED = 130
+STARTING = ("run", "resume", "replay")
+NOT_BEGUN = "Nothing was begun; the same command begins it."
+
+pending = typer.Typer(rich_markup_mode=None)
+"""Our own commands; each is built when it is called."""
+
+
+class LazyGroup(TyperGroup):
+    """Builds a command of ours, and imports a plugin's, only when it is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings["commands"] = {command.name: command for command in announce(pending)}
+        super().__init__(**settings)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options. A flag that is not given is off: typer would ask pydantic what nothing means."""
+        options = super().get_params(ctx)
+        for option in options:
+            if isinstance(option, TyperOption) and option.is_flag and option.default is None:
+                option.default = False
+        return options
+
+    def list_commands(self, ctx: Any) -> list[str]:  # the context's class is private to typer
+        """Return our commands in the order of use, then the plugins' by name."""
+        own = super().list_commands(ctx)
+        return [*own, *sorted({p.name for p in entry_points(group=COMMANDS)} - {*own})]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; Ctrl-C, of which typer says nothing, is told, with what its notes say of how to go on."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as err:
+            notes = getattr(err, "__notes__", [])
+            begun = [] if notes or ctx.invoked_subcommand not in STARTING else [NOT_BEGUN]
+            output.note("\n".join(["interrupted", *map(output.safe, [*notes, *begun])]))
+            raise typer.Exit(INTERRUPTED) from None
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; a plugin cannot replace one of ours."""
+        if (own := super().get_command(ctx, cmd_name)) is not None:
+            return own
+        found = next(iter(entry_points(group=COMMANDS, name=cmd_name)), None)
+        return None if found is None else announce_plugin(found)
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    name="trace-bench",
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # the rich help page costs 90 ms of imports
+    epilog=GOLDEN_PATH,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+MODULES = (
+    listing, validate, plan, evaluate, calibrate, attack,
+    run, replay, control, runs, show, compare, report, verify, recap, regrade, export, config, fsck,
+    doctor, pythons, init,
+)  # fmt: skip
+for _module in MODULES:
+    _module.register(pending)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the flag
+    if wanted:
+        output.line(f"trace-bench {version('tracebench-core')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    *,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    _debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks. May stand anywhere.")] = False,
+) -> None:
+    """Compare LLM-as-optimizer algorithms on equal budgets."""
+    if context.invoked_subcommand is None:
+        output.line(context.get_help())
+
+
+def program() -> None:
+    """Run the command line of this process, and leave: an interpreter's last step takes a seventh of a short command's time.
+
+    Under a profiler or a debugger, which report after that step, it is not left out.
+    """
+    try:
+        main()
+    except SystemExit as err:
+        if is_watched():
+            raise
+        leave(code_of(err))
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    arguments = sys.argv[1:]
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in options
+    output.open_streams()
+    begin()
+    try:
+        try:
+            app(args=[a for a in options if a != "--debug"] + arguments[len(options) :])
+        finally:
+            output.flush()
+    except KeyboardInterrupt:
+        output.note("interrupted")
+        raise SystemExit(INTERRUPTED) from None
+    except TraceBenchError as err:
+        if debug:
+            traceback.print_exc()
+        output.note(f"error: {output.safe(str(err))}")
+        if err.hint:
+            output.note(f"  hint: {output.safe(err.hint)}")
+        raise SystemExit(err.exit_code) from None
+    except Exception as err:  # noqa: BLE001 - the last one: whatever comes here is ours, but for what a disk refuses
+        if debug:
+            traceback.print_exc()
+        if isinstance(err, OSError) and err.errno in UNWRITABLE:
+            where = err.filename or "a file"
+            output.note(f"error: {output.safe(f'`{where}` cannot be written: {err.strerror}')}.\n  hint: df -h")
+            raise SystemExit(UsageError.exit_code) from None
+        output.note(f"internal error: {output.safe(f'{type(err).__name__}: {err}')}")
+        if not debug:
+            output.note(
+                "  hint: repeat it with --debug and report what that prints, together with `trace-bench doctor`."
+            )
+        raise SystemExit(BUG) from None

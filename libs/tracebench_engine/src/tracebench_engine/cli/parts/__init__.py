@@ -1,0 +1,1 @@
+"""Commands on what is installed: tasks, parts, plugins, interpreters, this machine."""

@@ -1,0 +1,119 @@
+"""`doctor`: what this machine has, what a config needs, and the command that mends each lack."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracebench_engine.api.console import output
+from tracebench_engine.api.console.options import AsJson, Overrides, Root
+
+if TYPE_CHECKING:
+    from tracebench_core.specs import RunConfig
+    from tracebench_engine.api.installed.hosting import PluginHost
+
+MISSING = 3
+LONGEST_WORDS = 300
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(doctor)
+
+
+def doctor(
+    *,
+    participant: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="WHO",
+            help="Look from the place of a candidate, agent, command, trainer, guide or viewer-user.",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="Check what this config needs.")
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", help="With --config: ask each role's model once, as a run will; this costs a call each."
+        ),
+    ] = False,
+    root: Root = None,
+    override: Overrides = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check what this machine has. Exits 3 when something that is needed is missing."""
+    if participant is not None:
+        _look_as(participant, as_json=as_json)
+        return
+    from tracebench_engine.api import diagnose
+    from tracebench_engine.api.configs import load_config
+    from tracebench_engine.api.installed.hosting import open_host
+
+    settings = load_config(config, overrides=override or ()) if config is not None else None
+    host = open_host(root=root, plugins=settings.plugins if settings else None)
+    if live:
+        _ask_live(settings, host, as_json=as_json)
+        return
+    rows = diagnose(settings, host=host)
+    lacking = [row for row in rows if row.needed and not row.ok]
+    if as_json:
+        output.document("doctor", ok=not lacking, checks=[asdict(row) for row in rows])
+    else:
+        width = max(len(row.name) for row in rows)
+        for row in rows:
+            mark = "ok  " if row.ok else "FAIL" if row.needed else "-   "
+            output.line(output.safe(f"{mark}  {row.name:<{width}}  {row.value}"))
+            if not row.ok and row.hint:
+                output.line(output.safe(f"      {'':<{width}}  {row.hint}"))
+    if lacking:
+        output.note(f"Missing: {', '.join(row.name for row in lacking)}.")
+        raise typer.Exit(MISSING)
+
+
+def _ask_live(config: RunConfig | None, host: PluginHost, *, as_json: bool) -> None:
+    """Print what came of one call of each role."""
+    from tracebench_core.errors import UsageError
+    from tracebench_engine.api.live import ask_live
+
+    if config is None:
+        raise UsageError("`--live` asks the models of a config.", hint="trace-bench doctor --live --config FILE")
+    found = list(ask_live(config, host))
+    if as_json:
+        output.document("doctor-live", ok=all(asked.ok for asked in found), calls=[asdict(asked) for asked in found])
+    for asked in found if not as_json else ():
+        cost = "price unknown" if asked.usd is None else f"{asked.usd:.6g} USD"
+        dropped = f", left out: {', '.join(asked.left_out)}" if asked.left_out else ""
+        place = f" at {asked.address}" if asked.address else ""
+        mark = "ok  " if asked.ok else "FAIL"
+        output.line(output.safe(f"{mark}  {asked.role}: {asked.model}{place}, {asked.seconds:.2f} s, {cost}{dropped}"))
+        output.line(output.safe(f"      {asked.words[:LONGEST_WORDS]}"))
+        if asked.hint:
+            output.line(output.safe(f"      hint: {asked.hint}"))
+    if not all(asked.ok for asked in found):
+        raise typer.Exit(MISSING)
+
+
+def _look_as(participant: str, *, as_json: bool) -> None:
+    """Print what a participant of a run can read, write, connect to, signal and spend here, as a probe in its place found it."""
+    from tracebench_core.errors import UsageError
+    from tracebench_engine.api.reaching import PARTICIPANTS, reach
+
+    who = next((name for name in PARTICIPANTS if name == participant), None)
+    if who is None:
+        raise UsageError(
+            f"`--as {participant}` is none of {', '.join(PARTICIPANTS)}.",
+            hint=f"trace-bench doctor --as {PARTICIPANTS[0]}",
+        )
+    found = reach(who)
+    if as_json:
+        output.document("doctor-as", participant=who, reach=found)
+        return
+    width = max(map(len, found))
+    for row, answer in found.items():
+        output.line(f"{row:<{width}}  {answer}")

@@ -1,0 +1,1 @@
+"""Commands that read runs: one, several side by side, or as files."""

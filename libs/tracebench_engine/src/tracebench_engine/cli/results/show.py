@@ -1,0 +1,242 @@
+"""`show`: a run or a job, read from its directory; no plugin and no engine needed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tracebench_core.errors import UsageError
+from tracebench_engine.api.console import output
+from tracebench_engine.api.console.locate import find_job, find_run
+from tracebench_engine.api.console.options import AsJson, Columns, RunsDir
+from tracebench_engine.api.console.tables import chosen
+from tracebench_engine.cli.results import standings
+
+if TYPE_CHECKING:
+    from tracebench_core.specs import JobResult
+    from tracebench_engine.api.records import Run
+
+COLUMNS = (
+    "job", "task", "trainer", "seed", "status", "initial", "best", "test", "evaluations", "calls", "tokens", "usd", "seconds",
+)  # fmt: skip
+"""Of a run that is shown with every job."""
+LEAST = ("tokens", "calls", "usd", "seconds", "evaluations", "initial", "test", "seed")
+"""What a narrow terminal leaves out first."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(show)
+
+
+def show(
+    name: Annotated[
+        str, typer.Argument(metavar="RUN|JOB", help="A run or job: its directory, or its id in `--runs-dir`.")
+    ],
+    *,
+    evaluation: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Of a job: show its N-th evaluation, with what the suite kept of it."),
+    ] = None,
+    views: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write what its suite draws of it into a folder: .svg, .png, .vl.json, .csv."),
+    ] = None,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Of a run of many jobs: compare its trainers and show every job, as of any other run."
+        ),
+    ] = False,
+    columns: Columns = None,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a run or a job. A run starts with its leaderboard; a job is shown with its steps and its best candidate."""
+    from tracebench_engine.api.records import load_run
+
+    shown = chosen(columns, standings.COLUMNS, COLUMNS)
+    job = find_job(name, runs_dir=runs_dir)
+    if evaluation is not None:
+        from tracebench_engine.cli.results.evaluation import show_evaluation
+
+        if job is None:
+            raise UsageError("`--evaluation` is of a job, not of a run.", hint="trace-bench show JOB --evaluation N")
+        show_evaluation(load_run(job.parent.parent).layout.job(job.name), evaluation, as_json=as_json)
+    elif views is not None:
+        from tracebench_engine.cli.results.views import write_views
+
+        run = load_run(find_run(name, runs_dir=runs_dir) if job is None else job.parent.parent)
+        write_views(run, None if job is None else job.name, views, as_json=as_json)
+    elif job is not None:
+        _show_job(load_run(job.parent.parent), job, as_json=as_json)
+    else:
+        run = load_run(find_run(name, runs_dir=runs_dir))
+        if every or shown is not None or as_json or not is_large(run):
+            _show_run(run, columns=shown, as_json=as_json)
+        else:
+            from tracebench_engine.cli.results.overview import show_overview
+
+            show_overview(run)
+
+
+def is_large(run: Run) -> bool:
+    """Tell whether a run has more jobs than a screen shows."""
+    from tracebench_engine.api.verdicts import LARGE
+
+    return len(run.planned) > LARGE
+
+
+def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None:
+    from tracebench_engine.api.records import chain_of, chain_words, holder_of
+
+    results = list(run.results.values())
+    counts = dict(Counter(result.status for result in results))
+    chain = chain_of(run.layout.path, trust=run.trust)
+    if as_json:
+        from tracebench_engine.api.verdicts import verdict_at_end
+
+        jobs = [result.model_dump(mode="json", exclude={"steps"}) for result in results]
+        folder = str(run.layout.path)
+        output.document(
+            "run",
+            run_id=run.run_id,
+            run_dir=folder,
+            counts=counts,
+            spent=run.spent(),
+            left_out=run.left_out(),
+            head=chain.head if chain is not None else None,
+            chained=chain is not None,
+            key_lost=bool(chain is not None and chain.lost_keys),
+            verdict=verdict_at_end(run.layout.path).model_dump(mode="json"),
+            jobs=jobs,
+        )
+        return
+    output.note(f"{run.run_id}: {', '.join(f'{n} {status}' for status, n in counts.items()) or 'no job'}")
+    standings.leaderboard(run, columns=columns)
+    output.table(COLUMNS, [_row(result) for result in results], columns=columns, least=LEAST)
+    if told := spent_text(run.spent()):
+        output.note(f"Spent:  {output.safe(told)}")
+    if told := left_out_text(run.left_out()):
+        output.note(f"Left out of requests:  {output.safe(told)}")
+    output.note(f"Head:  {chain_words(chain)}")
+    if results:
+        output.note(f"One of them:  {output.command('show', run.layout.job(results[0].job_id).path)}")
+    if counts.get("not_run") and (holder := holder_of(run.layout)) is not None:
+        output.note(f"Under way in process {holder}: what is not_run has not ended yet.")
+    elif counts.get("not_run"):
+        output.note(f"Continue:  {output.command('resume', run.layout.path)}")
+
+
+def _row(result: JobResult) -> tuple[str, ...]:
+    used = result.used
+    what = (result.job_id, result.task_id, result.trainer_id, str(result.seed), result.status)
+    if result.status == "not_run":
+        return (*what, *["-"] * (len(COLUMNS) - len(what)))
+    scores = (result.score_val_initial, result.score_val_best, result.score_test)
+    counts = (str(used.evaluations), str(used.llm_calls), str(used.tokens))
+    return (*what, *map(output.number, scores), *counts, output.number(used.usd), output.number(result.time_seconds))
+
+
+def by_status(result: JobResult) -> str:
+    """Return how a job's evaluations came out, where not all of them are `ok`."""
+    counts = result.evaluations_by_status
+    return ", ".join(f"{n} {status}" for status, n in counts.items()) if set(counts) - {"ok"} else ""
+
+
+def raised(result: JobResult) -> str:
+    """Return what code of the task raised under a job's evaluations, and where."""
+    total = sum(result.evaluations_by_status.values())
+    return "; ".join(
+        f"{place.count} of {total} evaluations raised {place.type} (line {place.line} of {place.file})"
+        for place in result.exceptions
+    )
+
+
+def spent_text(spent: dict[str, Any] | None) -> str:
+    """Return spending as a sentence: the total, then each role and model; nothing where nothing is known, or no call was made."""
+    if spent is None or not spent["by"]:
+        return ""
+    whole = f"{_amounts(spent['total'])} over all attempts"
+    parts = [f"{used['role']} {used['model']}: {_amounts(used)}" for used in spent["by"]]
+    return whole + (
+        f" ({'; '.join(parts)})" if len(parts) > 1 else f" ({spent['by'][0]['role']} {spent['by'][0]['model']})"
+    )
+
+
+def left_out_text(fields: dict[str, int]) -> str:
+    """Return in words which fields of how many requests did not reach the model; nothing where all did."""
+    return ", ".join(f"{name} ({count} {'call' if count == 1 else 'calls'})" for name, count in fields.items())
+
+
+def _amounts(used: dict[str, Any]) -> str:
+    tokens = used["prompt_tokens"] + used["completion_tokens"]
+    share = f" ({used['estimated_tokens'] / tokens:.0%} estimated)" if used["estimated_tokens"] else ""
+    return f"{used['llm_calls']} calls, {tokens} tokens{share}, {output.number(used['usd'])} USD"
+
+
+def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
+    spec = run.job(job_dir.name)
+    result = run.results[spec.job_id]
+    best = next((c for c in run.candidates_of(spec.job_id) if c.id == result.best_candidate), None)
+    if as_json:
+        output.document(
+            "job",
+            run_id=run.run_id,
+            spec=spec.model_dump(mode="json"),
+            result=result.model_dump(mode="json"),
+            spent=run.spent(spec.job_id),
+            left_out=run.left_out(spec.job_id),
+            best=best.model_dump(mode="json") if best else None,
+        )
+        return
+    facts = {
+        "job": f"{result.job_id} of {run.run_id}",
+        "task": result.task_id,
+        "trainer": f"{result.trainer_id} {json.dumps(spec.params)}" if spec.params else result.trainer_id,
+        "seed": str(result.seed),
+        "mode": result.mode,
+        "status": f"{result.status} ({result.stop_reason})",
+        "validation": f"{output.number(result.score_val_initial)} -> {output.number(result.score_val_best)} (best)"
+        f" -> {output.number(result.score_val_final)} (last)",
+        "test": f"{output.number(result.score_test_initial)} -> {output.number(result.score_test)}",
+        "used": f"{result.used.evaluations} evaluations, {result.used.llm_calls} calls, {result.used.tokens} tokens,"
+        f" {output.number(result.used.usd)} USD, {result.time_seconds:.2f} s",
+        "evaluated": by_status(result),
+        "raised": raised(result),
+        "spent": spent_text(run.spent(spec.job_id)),
+        "left out": left_out_text(run.left_out(spec.job_id)),
+        "calibrated": result.calibration or "",
+        "by itself": f"self-reported by the candidates: {', '.join(result.self_reported)}"
+        if result.self_reported
+        else "",
+        "feedback": result.feedback,
+        "files": str(job_dir),
+    }
+    for name, fact in facts.items():
+        if fact:
+            output.line(f"{name + ':':<12}{output.safe(fact)}")
+    if result.steps:
+        output.line("")
+        output.table(
+            ("step", "score", "best", "evaluations", "seconds"),
+            [
+                (
+                    str(s.index),
+                    output.number(s.score),
+                    output.number(s.best),
+                    str(s.used.evaluations),
+                    f"{s.seconds:.2f}",
+                )
+                for s in result.steps
+            ],
+        )
+    if best is not None:
+        output.line(f"\nbest candidate {best.id}{f', by {best.origin}' if best.origin else ''}:")
+        for parameter, value in best.values.items():
+            output.line(output.safe(f"{parameter} = {value if isinstance(value, str) else json.dumps(value)}"))

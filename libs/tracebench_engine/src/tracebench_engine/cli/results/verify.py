@@ -1,0 +1,152 @@
+"""`verify`: whether a report tells what its runs hold, and whether a run is the one whose head somebody kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from tracebench_core.errors import MissingRequirementError, TraceBenchError, UsageError
+from tracebench_engine.api.console import output
+from tracebench_engine.api.console.locate import find_run
+from tracebench_engine.api.console.options import AsJson, RunsDir
+from tracebench_engine.cli.results.report import compared, load_runs
+
+EXITS = {"match": 0, "whole": 0, "differs": 1, "lost": 1, "not chained": 3}
+_HEAD = re.compile(r"[0-9a-f]{64}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(verify)
+
+
+def verify(
+    name: Annotated[str, typer.Argument(metavar="REPORT|RUN", help="A report as HTML, or a run.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[RUN…]", help="Of a report: its runs, directories or ids.")
+    ] = None,
+    *,
+    head: Annotated[
+        str | None,
+        typer.Option(metavar="HEX", help="Of a run: the head that `run` and `show` printed, 64 hexadecimal digits."),
+    ] = None,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether a report agrees with its runs, or whether a run is what it was when its head was printed. Both offline."""
+    if names:
+        if head is not None:
+            raise UsageError("`--head` is of one run, not of a report.", hint="trace-bench verify RUN --head HEX")
+        _verify_report(Path(name), names, runs_dir=runs_dir, as_json=as_json)
+        return
+    if Path(name).is_file():
+        raise UsageError("A report is verified with its runs.", hint=f"trace-bench verify {name} RUN")
+    _verify_run(find_run(name, runs_dir=runs_dir), head=head, as_json=as_json)
+
+
+def _verify_run(run_dir: Path, *, head: str | None, as_json: bool) -> None:
+    from tracebench_engine.api.records import findings_told, verify_run
+
+    head = head.strip().lower() if head is not None else None
+    if head is not None and _HEAD.fullmatch(head) is None:
+        raise UsageError(
+            f"`{head[:80]}` is no head: it has 64 hexadecimal digits.",
+            hint=f"trace-bench show {run_dir} prints the present one",
+        )
+    found = verify_run(run_dir, head=head)
+    if as_json:
+        output.document(
+            "run-verification",
+            run_dir=str(run_dir),
+            verdict=found.verdict,
+            words=found.words,
+            head=found.head or None,
+            findings=findings_told(found.findings),
+        )
+    else:
+        output.line(output.safe(f"{found.verdict}: {found.words}."))
+        for line in findings_told(found.findings):
+            output.line(output.safe(line))
+        if found.findings or found.verdict == "lost":
+            output.note(f"More:  {output.command('fsck', run_dir)}")
+    if EXITS[found.verdict]:
+        raise typer.Exit(EXITS[found.verdict])
+
+
+def _verify_report(file: Path, names: list[str], *, runs_dir: str | None, as_json: bool) -> None:
+    from tracebench_engine.api.judging.reports import (
+        DATA,
+        FIRST_METHOD,
+        MAIN,
+        METHOD,
+        check_charts,
+        differing_parts,
+        render_main,
+        report_data,
+    )
+
+    try:
+        text = file.read_text(encoding="utf-8")
+        found = DATA.search(text)
+        told = json.loads(found[1]) if found else None
+        asked = {"margin": None} | told["options"] if told else {}
+        options = {name: asked[name] for name in ("baseline", "axis", "at", "policy", "margin")} if told else None
+    except (OSError, ValueError, TypeError, KeyError) as err:
+        raise UsageError(
+            f"`{file}` cannot be read as a report: {err}.", hint="trace-bench report RUN -o report.html"
+        ) from err
+    if told is None or options is None:
+        raise UsageError(
+            f"`{file}` is no report: it holds no comparison.", hint="trace-bench report RUN -o report.html"
+        )
+    runs = load_runs(names, runs_dir)
+    recomputed = compared(runs, options)
+    expected = json.loads(json.dumps(report_data(recomputed, options=options)))
+    if told.get("method", FIRST_METHOD) != METHOD:
+        _verify_scores(file, told, expected["comparison"], names, as_json=as_json)
+    differing = differing_parts(told.get("comparison"), expected["comparison"])
+    main = MAIN.search(text)
+    if main is None or main[0] != render_main(runs, recomputed):
+        differing.append("the tables as shown")
+    try:
+        drawn, unchecked = check_charts(text, runs, recomputed)
+        differing += [f"chart `{name}`" for name in drawn]
+    except MissingRequirementError:
+        unchecked = ["all, for `altair` is not installed"]
+    if as_json:
+        output.document("verification", agrees=not differing, differing=differing, charts_not_checked=unchecked)
+    elif not differing:
+        told_of = "tables and charts" if not unchecked else "tables"
+        output.line(f"{file}: its {told_of} agree with {', '.join(r.run_id for r in runs)}.")
+        if unchecked:
+            output.line(f"Charts not checked: {', '.join(unchecked)}.")
+    if differing:
+        raise TraceBenchError(f"`{file}` does not agree with the runs in: {', '.join(differing)}.")
+
+
+def _verify_scores(
+    file: Path, told: dict[str, Any], expected: dict[str, Any], names: list[str], *, as_json: bool
+) -> NoReturn:
+    """Say of a report that compares in another way than this version whether its scores are the runs', and that no more can be said."""
+    from tracebench_engine.api.judging.reports import FIRST_METHOD, METHOD, differing_scores
+
+    method, before = told.get("method", FIRST_METHOD), told.get("comparison")
+    differing = differing_scores(before, expected)
+    gained = sorted({*expected} - {*before}) if isinstance(before, dict) else []
+    if as_json:
+        output.document(
+            "verification", agrees=False, differing=differing, charts_not_checked=["all"], method=method, fields_gained=gained
+        )  # fmt: skip
+    if differing:
+        raise TraceBenchError(f"`{file}` does not agree with the runs in: {', '.join(differing)}.")
+    which = "a later" if isinstance(method, int) and method > METHOD else "an earlier"
+    more = f" Since then a comparison has gained {', '.join(f'`{name}`' for name in gained)}." if gained else ""
+    raise TraceBenchError(
+        f"`{file}` was made by {which} version, which compared in another way. Its scores are those of the runs; its verdict, intervals "
+        f"and tables as shown cannot be made again by this version.{more}",
+        hint=f"a report of today's: {output.command('report', *names)} -o report.html",
+    )

@@ -1,0 +1,1 @@
+"""Commands that run a config, or say what that would mean."""

@@ -1,0 +1,254 @@
+"""`run` and `resume`: run a config, continue a run."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracebench_engine.api.console import output
+from tracebench_engine.api.console.locate import find_run
+from tracebench_engine.api.console.options import (
+    AsJson,
+    ConfigFile,
+    MaxCalls,
+    MaxEvaluations,
+    MaxSeconds,
+    MaxTokens,
+    MaxUsd,
+    MaxWorkers,
+    Overrides,
+    Root,
+    RunsDir,
+    budget_of,
+)
+from tracebench_engine.api.keyless import fork_helpers, go_on_without_keys
+from tracebench_engine.cli.running.reading import read_config
+
+if TYPE_CHECKING:
+    from tracebench_core.specs import RunConfig
+    from tracebench_engine.api import RunSummary
+
+KEEP_LOGGER = frozenset({"default", "config"})
+NO_LOGGER = frozenset({"none", "null", "off", "disable", "disabled"})
+INTERRUPTED = 130
+FLAGS = {"evaluations": "--max-evaluations", "llm_calls": "--max-calls", "tokens": "--max-tokens", "usd": "--max-usd"}
+"""What raises a cap of a run that goes on."""
+UNFINISHED = ("failed", "timeout", "cancelled", "unscored")
+
+
+class ResumeMode(StrEnum):
+    """What to do with jobs that an earlier start of the same run has finished."""
+
+    auto = "auto"
+    failed = "failed"
+    none = "none"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    app.command()(run)
+    app.command()(resume)
+
+
+def run(
+    *,
+    config: ConfigFile,
+    root: Root = None,
+    runs_dir: RunsDir = None,
+    max_workers: MaxWorkers = None,
+    force: Annotated[bool, typer.Option("--force", help="Run every job again, finished ones too.")] = False,
+    resume_mode: Annotated[
+        ResumeMode | None,
+        typer.Option("--resume", help="How to treat jobs that an earlier start finished: `auto` skips them."),
+    ] = None,
+    job_timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="SECONDS", help="End a job after this long; 0: never.  [default: 0, in real mode 600]"
+        ),
+    ] = None,
+    logger: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The logger of all trainers; `none` for none, `config` as written."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N jobs of the matrix.")] = None,
+    extend: Annotated[
+        bool,
+        typer.Option("--extend", help="Add what the config has beyond the run of its `run_id`; keep what is there."),
+    ] = False,
+    extend_seeds: Annotated[
+        bool,
+        typer.Option(
+            "--extend-seeds", help="Add further seeds of what is in the run of the config's `run_id`; nothing else."
+        ),
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return at once; the run goes on when the terminal is closed.")
+    ] = False,
+    override: Overrides = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run every job of a config. The jobs are tasks x trainers x variants x seeds."""
+    from tracebench_engine import api
+    from tracebench_engine.api.configs import placing
+
+    if detach:
+        from tracebench_engine.cli.running.detach import run_detached
+
+        run_detached(sys.argv[1:], runs_dir=_runs_dir(config, override, runs_dir), as_json=as_json)
+    flags = {"runs_dir": runs_dir, "max_workers": max_workers, "job_timeout": job_timeout, "resume": resume_mode}
+    changes = [
+        *(override or ()),
+        *(f"{field}={json.dumps(value)}" for field, value in flags.items() if value is not None),
+    ]
+    settings = read_config(config, changes, root=root)
+    if logger is not None:
+        settings = with_logger(settings, logger)
+    go_on_without_keys(settings)
+    fork_helpers(settings)
+    with placing(config, overrides=changes):
+        summary = api.run(
+            settings,
+            root=root,
+            force=force,
+            limit=limit,
+            extend="seeds" if extend_seeds else extend,
+            reporter=reporter_name(as_json=as_json),
+            stream=sys.stdout if as_json else sys.stderr,
+        )
+    finish(summary, as_json=as_json)
+
+
+def resume(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the id of one in `--runs-dir`.")],
+    *,
+    failed: Annotated[bool, typer.Option("--failed", help="Run jobs again that failed or timed out.")] = False,
+    error_type: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of those, only the ones that failed with this type of error.")
+    ] = None,
+    max_evaluations: MaxEvaluations = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_usd: MaxUsd = None,
+    max_seconds: MaxSeconds = None,
+    max_workers: MaxWorkers = None,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Continue a run. What is finished is verified and skipped. A cap that is given replaces that of the run's own budget."""
+    from tracebench_engine import api
+
+    caps = budget_of(
+        evaluations=max_evaluations, llm_calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds
+    )
+    found = find_run(name, runs_dir=runs_dir)
+    config = api.glance_at_config(found)  # `api.resume` asks the journal whether it is the run's
+    go_on_without_keys(config)
+    fork_helpers(config)
+    summary = api.resume(
+        found,
+        failed=failed,
+        error_type=error_type,
+        run_budget=caps if caps.caps() else None,
+        max_workers=max_workers,
+        reporter=reporter_name(as_json=as_json),
+        stream=sys.stdout if as_json else sys.stderr,
+    )
+    finish(summary, as_json=as_json)
+
+
+def _runs_dir(config: Path, override: list[str] | None, runs_dir: str | None) -> Path:
+    from tracebench_engine.api.configs import load_config
+
+    settings = load_config(config, overrides=override or ())
+    return Path(settings.runs_dir if runs_dir is None else runs_dir)
+
+
+def with_logger(config: RunConfig, name: str) -> RunConfig:
+    """Return the config with one logger for all trainers; `none` and its like for none, `config` for no change."""
+    if name.casefold() in KEEP_LOGGER:
+        return config
+    chosen = "none" if name.casefold() in NO_LOGGER else name
+    trainers = tuple(t.model_copy(update={"logger": chosen}) for t in config.trainers)
+    return config.model_copy(update={"trainers": trainers})
+
+
+def reporter_name(*, as_json: bool) -> str:
+    """Return how progress is shown: JSON Lines, a live table on a terminal, lines elsewhere."""
+    if as_json:
+        return "json"
+    return "live" if sys.stderr.isatty() else "plain"
+
+
+def finish(summary: RunSummary, *, as_json: bool) -> None:
+    """Print where everything is and the command to go on with; exit with the run's code."""
+    from tracebench_engine.api.records import chain_of, chain_words
+
+    run_dir = Path(summary.run_dir)
+    if not as_json:
+        files = {
+            "Run dir": run_dir,
+            "Manifest": run_dir / "meta" / "manifest.json",
+            "Results": run_dir / "results.csv",
+            "Summary": run_dir / "summary.json",
+            "Leaderboard": run_dir / "leaderboard.csv",
+            "Files index": run_dir / "meta" / "files_index.json",
+        }
+        state = "interrupted" if summary.exit_code == INTERRUPTED else "complete"
+        if summary.stopped_by.startswith("cancelled"):
+            state = summary.stopped_by
+        output.line(f"Run {state}: {summary.run_id}")
+        for name, path in files.items():
+            if path.exists():
+                output.line(f"{name}: {path}")
+        output.line(f"Head: {chain_words(chain_of(run_dir))}")
+        try:
+            _verdict(run_dir)
+        except KeyboardInterrupt as err:
+            err.add_note(next_command(summary))
+            raise
+    output.note(next_command(summary))
+    raise typer.Exit(summary.exit_code)
+
+
+def _verdict(run_dir: Path) -> None:
+    """Print what the run says of its trainers, where there are some to compare."""
+    from tracebench_engine.api.verdicts import verdict_at_end
+
+    told = verdict_at_end(run_dir)
+    if len(told.entrants) != 1 or told.without_scores:
+        for sentence in filter(None, (told.sentence, *told.remarks, told.next_step)):
+            output.note(output.safe(sentence.replace("`--at", f"`trace-bench compare {run_dir} --at")))
+
+
+def _enough(summary: RunSummary, axis: str) -> str:
+    """Return the cap of a run that pays for every job that is left; `N` where jobs have no cap that says what they may cost."""
+    from tracebench_engine.api.records import load_run
+
+    run = load_run(summary.run_dir)
+    spent = sum(getattr(result.used, axis) or 0 for result in run.results.values())
+    left = [getattr(run.job(i).budget, axis) for i, result in run.results.items() if result.status == "not_run"]
+    if None in left:
+        return "N"
+    return f"{math.ceil((spent + sum(left)) * 1e4) / 1e4}" if axis == "usd" else str(int(spent + sum(left)))
+
+
+def next_command(summary: RunSummary) -> str:
+    """Return what to type next: what is left to run, else what there is to see."""
+    counts = summary.counts
+    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "no job"
+    if counts.get("not_run") and (axis := summary.stopped_by.removeprefix("run budget:")) in FLAGS:
+        more = output.command("resume", summary.run_dir, FLAGS[axis], _enough(summary, axis))
+        less = f"or run it anew with a smaller `budget.{axis}`, or a larger `run_budget.{axis}`"
+        return f"{told}: the run's budget of {axis} does not pay for the next job. Give it more:  {more}\n  {less}"
+    if counts.get("not_run"):
+        return f"{told}. Continue:  {output.command('resume', summary.run_dir)}"
+    if any(counts.get(status) for status in UNFINISHED):
+        return f"{told}. Try those again:  {output.command('resume', summary.run_dir, '--failed')}"
+    return f"{told}. Look:  {output.command('show', summary.run_dir)}"

@@ -1,0 +1,98 @@
+"""`validate`: try a config without running it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracebench_engine.api.console import output
+from tracebench_engine.api.console.options import AsJson, Bench, ConfigFile, Overrides, Root, RunsDir, suite_names
+from tracebench_engine.cli.running.reading import read_config
+
+if TYPE_CHECKING:
+    from tracebench_core.specs import RunConfig
+    from tracebench_engine.api.installed.hosting import PluginHost
+
+FAILED = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(validate)
+
+
+def validate(
+    *,
+    config: ConfigFile,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Open every task and measure its initial candidate once, check every setting, expand the matrix: would it run?",
+        ),
+    ] = False,
+    manifest_wanted: Annotated[
+        bool,
+        typer.Option(
+            "--manifest", help="Write the run directory, so that `resume` can run it; nothing is left behind otherwise."
+        ),
+    ] = False,
+    task_timeout: Annotated[
+        float, typer.Option("--task-timeout", min=0.1, help="With --strict: seconds that one task may take.")
+    ] = 120.0,
+    bench: Bench = None,
+    root: Root = None,
+    runs_dir: RunsDir = None,
+    override: Overrides = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a config without running it. Prints `[OK]`, `[SKIP]`, `[WARN]`, `[EXPECTED]` and `[FAIL]` lines; exits 1 when one fails."""
+    import json
+
+    from tracebench_engine import api
+    from tracebench_engine.api.configs import placing
+    from tracebench_engine.api.running import prepare_run
+
+    changes = [*(override or ()), *([f"runs_dir={json.dumps(runs_dir)}"] if runs_dir is not None else [])]
+    settings = read_config(config, changes, root=root)
+    host = api.open_host(root=root, plugins=settings.plugins)
+    if bench is not None:
+        settings = _only(host, settings, suite_names(bench))
+    failed = False
+    checks = []
+    with placing(config, overrides=changes):
+        for check in api.validate(settings, root=root, host=host, strict=strict, task_timeout=task_timeout):
+            failed = failed or check.level == "FAIL"
+            if as_json:
+                checks.append({"level": check.level, "subject": check.subject, "message": check.message})
+            else:
+                reason = f": {check.message}" if check.message else ""
+                output.line(output.safe(f"[{check.level}] {check.subject}{reason}"))
+    manifest = str(prepare_run(settings, root=root, host=host)) if manifest_wanted and not failed else None
+    if as_json:
+        output.document("validation", ok=not failed, checks=checks, manifest=manifest)
+    elif manifest is not None:
+        output.line(f"[OK] manifest written: {manifest}")
+    if failed:
+        output.note(f"Some checks failed. When they are mended:  {output.command('validate', '--config', config)}")
+        raise typer.Exit(FAILED)
+    output.note(f"Next:  {output.command('run', '--config', config)}")
+
+
+def _only(host: PluginHost, config: RunConfig, suites: list[str]) -> RunConfig:
+    """Return the config with the tasks of some suites alone.
+
+    Raises:
+        NothingSelectedError: no task is left.
+    """
+    from tracebench_core.errors import NothingSelectedError
+    from tracebench_engine.api.installed.hosting import resolve_task_ids
+
+    wanted = {id_.partition(":")[0] for suite in suites for id_ in resolve_task_ids(host, f"{suite}:all")}
+    kept = [t for t in config.tasks if resolve_task_ids(host, t.id)[0].partition(":")[0] in wanted]
+    if not kept:
+        raise NothingSelectedError(
+            f"The config has no task of {', '.join(f'`{suite}`' for suite in suites)}.", hint="leave `--bench` out"
+        )
+    return config.model_copy(update={"tasks": tuple(kept)})

@@ -1,0 +1,139 @@
+"""From the text of a config to a `RunConfig`, or to one error that tells everything that is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tracebench_core.errors import ConfigError
+from tracebench_core.ids import canonical_json
+from tracebench_core.specs import RunConfig
+from tracebench_engine.config import document
+from tracebench_engine.config.canonical import Canonical, spellings
+from tracebench_engine.config.document import Document
+from tracebench_engine.config.overrides import Override, apply, parse_override
+from tracebench_engine.config.problems import Loc, Problem, describe, dotted, render, report
+from tracebench_engine.config.shape import names_at
+from tracebench_engine.config.sound import place_of, sound_part
+
+
+class FlawedConfigError(ConfigError):
+    """A config with problems, and what is sound of it."""
+
+    def __init__(self, message: str, *, hint: str, sound: RunConfig | None) -> None:
+        super().__init__(message, hint=hint)
+        self.sound = sound
+
+
+def load_config(path: str | Path, *, overrides: Sequence[str] = ()) -> RunConfig:
+    """Read a YAML or JSON config; `overrides` are `key=value` texts, applied in order.
+
+    Raises:
+        ConfigError: naming file, line and field of every problem.
+    """
+    return _build(document.read(Path(path)), overrides)
+
+
+def parse_config(mapping: Mapping[str, Any], *, overrides: Sequence[str] = (), origin: str = "<config>") -> RunConfig:
+    """Build a config from a mapping, with everything that a file may say.
+
+    Raises:
+        ConfigError: naming every field with a problem.
+    """
+    source = Document(origin, dict(mapping))
+    report(document.unfit_for_json(source.data), source)
+    return _build(source, overrides)
+
+
+def _build(source: Document, overrides: Sequence[str]) -> RunConfig:
+    form = Canonical(source.data)
+    changes = [parse_override(text) for text in overrides]
+    data = form.data
+    for change in changes:
+        data = apply(data, change)
+    changed = Canonical(data) if changes else form
+    problems = [*form.problems, *_from(changed.problems, form, changes), *_wrong(changed.data, form, changes)]
+    try:
+        config = RunConfig.model_validate_json(json.dumps(changed.data), strict=True)
+    except ValidationError as err:
+        problems += [_problem(dict(error), form, changes) for error in err.errors()]
+    try:
+        report(problems, source)
+    except ConfigError as err:
+        sound = sound_part(changed.data, [problem.loc for problem in problems])
+        raise FlawedConfigError(str(err), hint=err.hint, sound=sound) from None
+    return config
+
+
+def _wrong(data: Mapping[str, Any], form: Canonical, changes: Sequence[Override]) -> list[Problem]:
+    return _from([*_misplaced(data), *_repeats(data)], form, changes)
+
+
+def _misplaced(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what stands among a trainer's settings and is none."""
+    for loc, variant in _variants(data):
+        if "eval_kwargs" in variant:
+            yield Problem(
+                (*loc, "eval_kwargs"),
+                "belongs to tasks: all trainers are evaluated alike. Move it to `eval_kwargs` or `tasks[…].eval_kwargs`.",
+            )
+        if not isinstance(variant.get("optimizer_kwargs", {}), dict):
+            yield Problem((*loc, "optimizer_kwargs"), f"must be a mapping, not {render(variant['optimizer_kwargs'])}.")
+
+
+def _repeats(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield every item of the matrix that is there twice: its jobs would be the same jobs."""
+    lists: list[tuple[Loc, Any]] = [
+        ((name,), data.get(name)) for name in ("tasks", "trainers", "seeds", "llm_variants")
+    ]
+    trainers = data.get("trainers")
+    for i, trainer in enumerate(trainers if isinstance(trainers, list) else ()):
+        if isinstance(trainer, dict):
+            lists.append((("trainers", i, "params_variants"), trainer.get("params_variants")))
+    for loc, items in lists:
+        first: dict[bytes, int] = {}
+        for i, item in enumerate(items if isinstance(items, list) else ()):
+            same = first.setdefault(canonical_json(_without_defaults(item)), i)
+            if same != i:
+                yield Problem((*loc, i), f"is the same as `{dotted((*loc, same))}`.")
+
+
+def _without_defaults(entry: Any) -> Any:
+    """Return an entry without its empty fields, so that `x` and `{id: x, eval_kwargs: {}}` compare equal."""
+    return {k: v for k, v in entry.items() if v not in ({}, [{}], [])} if isinstance(entry, dict) else entry
+
+
+def _variants(data: Mapping[str, Any]) -> Iterator[tuple[Loc, dict[str, Any]]]:
+    trainers = data.get("trainers")
+    for i, trainer in enumerate(trainers if isinstance(trainers, list) else ()):
+        variants = trainer.get("params_variants") if isinstance(trainer, dict) else None
+        for j, variant in enumerate(variants if isinstance(variants, list) else ()):
+            if isinstance(variant, dict):
+                yield ("trainers", i, "params_variants", j), variant
+
+
+def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Override]) -> Problem:
+    """Put a pydantic error into words, at the place where the user wrote the field."""
+    loc = place_of(error)
+    if loc and loc[-1] == "[key]":
+        text = describe({**error, "type": "extra_forbidden", "loc": loc[:-1]}, names_at(loc[:-2]))
+        return placed(Problem(loc[:-1], text), form, changes)
+    text = describe(error, spellings(loc[:-1]))
+    return placed(Problem(loc, text), form, changes)
+
+
+def _from(problems: Iterable[Problem], form: Canonical, changes: Sequence[Override]) -> list[Problem]:
+    return [placed(problem, form, changes) for problem in problems]
+
+
+def placed(problem: Problem, form: Canonical, changes: Sequence[Override]) -> Problem:
+    """Return a problem where the user wrote its field: under the name in the file, or in an override."""
+    for change in reversed(changes):
+        if problem.loc[: len(change.loc)] == change.loc:
+            return replace(problem, override=change.text)
+    return replace(problem, loc=form.origin_of(problem.loc))

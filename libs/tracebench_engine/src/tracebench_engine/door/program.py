@@ -1,0 +1,168 @@
+"""Run a program of its own as the trainer of a job: start it, serve its door, end it with the job or with the budget."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracebench_core.contracts import Problem
+from tracebench_core.errors import BudgetExhausted, ModelError, ProgramError
+from tracebench_engine.door.door import CLIENT_FOLDER, Door
+from tracebench_engine.door.held import Files, Hold, Network, start_held
+
+SEEN_DOOR = Path("/run/trace-bench")
+"""Where a program with a root of its own finds the door's folder."""
+LOOK_SECONDS = 1.0
+"""Longest pause between two questions to the gateway whether it turned the program away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to start, where, and how long it may go on against a spent budget."""
+
+    argv: tuple[str, ...]
+    folder: Path
+    environ: Mapping[str, str]
+    """Its environment, to which the variables that lead to door and models are added."""
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Variables that stand above all others."""
+    name: str = "program"
+    """What results call it."""
+    network: Network = "open"
+    """`gateway`: of the network it reaches the run's models, and nothing else."""
+    files: Files = "host"
+    """`folder`: of the host's files it finds the system, what is named here, and its own folder, which alone it may write to."""
+    readable: tuple[str, ...] = ()
+    """Further files and folders that it finds there, by absolute names."""
+    copied: tuple[str, ...] = ()
+    """Files and folders below the user's home that are copied to the program's."""
+    shown: tuple[Path, ...] = ()
+    """What its own start needs."""
+    grace: float = 10.0
+    """Seconds that the program may go on once a cap has turned it away; then it is ended."""
+
+
+def run_program(problem: Problem, program: Program) -> int:
+    """Have the program train, and return its exit code once it has ended; 0 where a spent budget ended it.
+
+    Raises:
+        ProgramError: when it cannot be started.
+    """
+    with Door(problem) as door:
+        process = _start(problem, door, program)
+        pidfd = os.pidfd_open(process.pid)
+        try:
+            door.serve(until=_Watch(problem, door, process, grace=program.grace).is_over, wake=pidfd)
+        finally:
+            os.close(pidfd)
+            _end(process)
+    return 0 if problem.budget.refusal() is not None else process.returncode
+
+
+def describe_exit(code: int) -> str:
+    """Return an exit code in words."""
+    return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+
+
+def _start(problem: Problem, door: Door, program: Program) -> subprocess.Popen[bytes]:
+    path = door.environ({**program.environ, **program.own})
+    environ = {**program.environ, **model_variables(problem), **program.own, **path}
+    hold = Hold(
+        program.name,
+        network=program.network,
+        files=program.files,
+        readable=program.readable,
+        copied=program.copied,
+        shown=(CLIENT_FOLDER, *program.shown),
+        placed=((door.folder, SEEN_DOOR),),
+        within=door.environ({**program.environ, **program.own}, folder=SEEN_DOOR),
+    )
+    try:
+        started = find_program(program.argv[0], program.folder, path=environ.get("PATH", os.defpath))
+        return start_held(problem, [started, *program.argv[1:]], hold, folder=program.folder, environ=environ)
+    except OSError as err:
+        raise ProgramError(f"`{program.argv[0]}` cannot be started in `{program.folder}`: {err.strerror}.") from err
+
+
+def find_program(name: str, folder: Path, *, path: str) -> str:
+    """Return what a program's name stands for in a folder; raises the OSError that starting it would raise."""
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    if os.sep in name:
+        place = folder / name
+        if not place.is_file():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if not os.access(place, os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return name
+    found = shutil.which(name, path=path)
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    return found
+
+
+class _Watch:
+    """Tells when serving is over: the program has ended, or goes on although a cap has turned it away."""
+
+    def __init__(self, problem: Problem, door: Door, process: subprocess.Popen[bytes], *, grace: float) -> None:
+        self._problem = problem
+        self._door = door
+        self._process = process
+        self._grace = grace
+        self._pause = min(LOOK_SECONDS, grace / 2)
+        self._refused_at: float | None = None
+        self._next_look = 0.0
+
+    def is_over(self) -> bool:
+        """Ask often; the gateway is asked now and then."""
+        if self._process.poll() is not None:
+            return True
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + self._pause
+            if self._refused_at is None and self._is_refused():
+                self._refused_at = now
+        since = self._door.refused_at or self._refused_at
+        return since is not None and now - since >= self._grace
+
+    def _is_refused(self) -> bool:
+        budget = self._problem.budget
+        try:
+            budget.check_time()
+        except BudgetExhausted:
+            return True
+        return budget.refusal() is not None
+
+
+def model_variables(problem: Problem) -> dict[str, str]:
+    """Return the variables by which the SDKs of OpenAI, Anthropic and Google, litellm and most frameworks find their server."""
+    try:
+        door = problem.endpoint("optimizer")
+    except ModelError:
+        return {}
+    key, bare = door.api_key.get_secret_value(), door.base_url.removesuffix("/v1")
+    return {
+        "OPENAI_BASE_URL": door.base_url,
+        "OPENAI_API_BASE": door.base_url,
+        "OPENAI_API_KEY": key,
+        "ANTHROPIC_BASE_URL": bare,
+        "ANTHROPIC_API_KEY": key,
+        "GOOGLE_GEMINI_BASE_URL": bare,
+        "GEMINI_API_KEY": key,
+        "TRACEBENCH_MODEL": door.model,
+    }
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the program and what it started in its group."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,99 @@
+"""Starts the helpers of a run again, gateway and sandbox servers, when one of them ends on its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from tracebench_core.specs import SandboxConfig
+from tracebench_sandbox.granted import granted_folders
+
+if TYPE_CHECKING:
+    from tracebench_sandbox import ServerHandle
+
+log = logging.getLogger(__name__)
+
+INTERVAL = 0.2
+"""Seconds between two looks."""
+
+
+class Helper(Protocol):
+    """A process that jobs talk to at an address that outlives it."""
+
+    def is_alive(self) -> bool: ...
+    def restart(self) -> None: ...
+
+
+class KeptSandbox:
+    """A sandbox server that may be started again at the same address."""
+
+    def __init__(
+        self, modules: tuple[str, ...], config: SandboxConfig, *, folder: Path, readable: tuple[str, ...] = ()
+    ) -> None:
+        self._modules = modules
+        self._readable = granted_folders((*readable, *config.readable))
+        self._config = config
+        self._folder = folder
+        self._server = self._start()
+        self.address = self._server.address
+        self.level = self._server.level
+        """How it holds untrusted code."""
+        self.deaths = 0
+        """How often it ended on its own. What it was asked then was answered by its death, and not by the candidate."""
+
+    def is_alive(self) -> bool:
+        """Tell whether the server runs."""
+        return self._server.alive
+
+    def restart(self) -> None:
+        """Clear up after the dead server and start another."""
+        self.deaths += 1
+        self._server.close()
+        self._server = self._start()
+
+    def close(self) -> None:
+        """End the server."""
+        self._server.close()
+
+    def _start(self) -> ServerHandle:
+        from tracebench_sandbox import start_server  # noqa: PLC0415 - many runs need none
+
+        return start_server(
+            preload=self._modules, require=self._config.require, directory=self._folder, readable=self._readable
+        )
+
+
+class Keeper:
+    """Looks after helpers from a thread of its own."""
+
+    def __init__(self, helpers: Sequence[Helper]) -> None:
+        self._helpers = helpers
+        self._looking = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="keeper", daemon=True)
+        if helpers:
+            self._thread.start()
+
+    def look(self) -> None:
+        """Start every helper again that is gone; one that does not start is tried again at the next look."""
+        with self._looking:
+            for helper in self._helpers:
+                try:
+                    if not helper.is_alive():
+                        log.warning("%s ended on its own and is started again", type(helper).__name__)
+                        helper.restart()
+                except Exception as err:  # noqa: BLE001 - a keeper that dies keeps nothing: it looks again in a moment
+                    log.warning("%s does not start: %s: %s", type(helper).__name__, type(err).__name__, err)
+
+    def close(self) -> None:
+        """Look no more."""
+        self._ended.set()
+        if self._helpers:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(INTERVAL):
+            self.look()

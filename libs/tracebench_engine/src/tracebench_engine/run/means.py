@@ -1,0 +1,45 @@
+"""What a runner works with and does not decide: time, its committer's thread, its executor, and the channel through which it is told.
+
+A run has those of this machine. A simulation gives others, and thereby decides in which order everything happens.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from tracebench_core.contracts import Executor, JobEnd
+from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_engine.run.committer import Committer
+from tracebench_engine.run.control import RunControl, open_channel
+from tracebench_runs.storage.layout import RunLayout
+
+Conclude = Callable[[Sequence[JobEnd]], None]
+OpenChannel = Callable[[RunLayout, RunControl, Callable[[str], None]], AbstractContextManager[None]]
+
+
+def build_executor(host: PluginHost, name: str) -> Executor:
+    """Build the executor that goes by a name."""
+    built: Executor = load_ref(host.component("executor", name).loader, owner=name)()
+    return built
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """The means of one runner."""
+
+    clock: Callable[[], float] = time.monotonic
+    """Seconds since some moment."""
+    committer: Callable[[Conclude], Committer] = Committer
+    executor: Callable[[PluginHost, str], Executor] = build_executor
+    channel: OpenChannel = open_channel
+
+
+def cpu_seconds() -> float:
+    """Return the seconds of processor that this process and those of its children that have ended took."""
+    mine, children = os.times(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return mine.user + mine.system + children.ru_utime + children.ru_stime

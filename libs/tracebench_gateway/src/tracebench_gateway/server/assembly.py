@@ -1,0 +1,64 @@
+"""Puts a gateway together from its settings."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from tracebench_core.plugins import load_ref
+from tracebench_gateway.cassette.cache import CallCache
+from tracebench_gateway.cassette.recorder import Recorder
+from tracebench_gateway.cassette.reuse import Finished
+from tracebench_gateway.cassette.scorings import Scorings
+from tracebench_gateway.exchange import Provider
+from tracebench_gateway.server.metering.ledger import Ledger
+from tracebench_gateway.server.providers.real import RealProvider
+from tracebench_gateway.server.providers.replay import ReplayProvider
+from tracebench_gateway.server.providers.stub import StubProvider
+from tracebench_gateway.server.service import Service
+from tracebench_gateway.server.settings import GatewaySettings, ShippedAnswers
+from tracebench_gateway.stub.answers import Ladder
+
+LLM_FOLDER = "llm"
+LEDGER_FILE = "ledger.jsonl"
+SHARED_CACHE = ".llm-cache.sqlite"
+
+
+def build_service(settings: GatewaySettings) -> Service:
+    """Return the service for these settings, with the ledger's accounts restored."""
+    folder = settings.run_dir / LLM_FOLDER
+    is_recorded = settings.llm.record and settings.mode != "replay"
+    return Service(
+        settings,
+        provider=_provider(settings),
+        ledger=Ledger(folder / LEDGER_FILE),
+        recorder=Recorder(folder) if is_recorded else None,
+        cache=_cache(settings, folder),
+        finished=Finished(folder) if is_recorded and settings.reuse else None,
+        scorings=Scorings(folder) if settings.mode == "real" and settings.reuse and not is_recorded else None,
+    )
+
+
+def _provider(settings: GatewaySettings) -> Provider:
+    if settings.mode == "stub":
+        formats = [
+            (role, load_ref(loader, owner="the stub's answer formats")) for role, loader in settings.stub_formats
+        ]
+        ladders = {name: partial(_ladder, shipped) for name, shipped in settings.stub_answers.items()}
+        return StubProvider(settings.llm.stub, formats, ladders)
+    if settings.mode == "replay":
+        if settings.replay_from is None:
+            raise ValueError("mode `replay` needs `replay_from`")
+        return ReplayProvider(settings.replay_from / LLM_FOLDER)
+    return RealProvider(settings.llm, variants=settings.variants, environ=settings.environ)
+
+
+def _ladder(shipped: ShippedAnswers) -> Ladder:
+    return [dict(values) for values in load_ref(shipped.loader, owner=shipped.task_id)(dict(shipped.options))]
+
+
+def _cache(settings: GatewaySettings, folder: Path) -> CallCache | None:
+    if settings.llm.cache == "off" or settings.mode == "replay":
+        return None
+    shared = settings.llm.cache == "shared"
+    return CallCache(settings.run_dir.parent / SHARED_CACHE if shared else folder / "cache.sqlite")

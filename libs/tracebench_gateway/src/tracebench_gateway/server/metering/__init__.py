@@ -1,0 +1,1 @@
+"""What calls take, what they may take, and who pays."""

@@ -1,0 +1,1 @@
+"""Reading what a caller asks for."""

@@ -1,0 +1,80 @@
+"""The stub's answer to a request: which format the prompt asks for, which values it shows, and what becomes of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from tracebench_core.contracts import StubFormat
+from tracebench_core.ids import derive_seed
+from tracebench_core.specs import Message, Role
+from tracebench_gateway.exchange import ChatRequest
+from tracebench_gateway.stub.answers import Ladder, next_rung
+from tracebench_gateway.stub.formats import current_values, fenced_code
+from tracebench_gateway.stub.mutate import mutate
+
+StubMode = Literal["mutate", "empty", "answers"]
+WORDS_IN_AN_ANSWER = 12
+
+
+def answer(
+    request: ChatRequest, *, mode: StubMode, formats: Sequence[tuple[Role, StubFormat]] = (), ladder: Ladder = ()
+) -> str:
+    """Return the stub's answer: the same for the same seed, role, request and n-th time of asking, whatever runs beside it.
+
+    Args:
+        formats: those of plugins, with the role whose prompts each answers; asked after our own, and before what any fenced code gets.
+        ladder: the answers that the job's task ships, the worst first; some proposals are the next of them.
+    """
+    purpose = ("stub", request.role, request.digest, request.occurrence)
+    rng = random.Random(derive_seed(request.seed, *purpose))  # noqa: S311 - reproducible, not secret
+    prompt = "\n\n".join(_text(message) for message in request.messages)
+    known = {hint["name"]: hint for hint in request.hints.get("parameters", ())}
+
+    def propose(values: Mapping[str, Any], hints: Mapping[str, Mapping[str, Any]] | None = None, /) -> dict[str, Any]:
+        if mode == "empty":
+            return {}
+        if shipped := next_rung(ladder, values, rng):
+            return shipped
+        return _propose(
+            values, rng, hints={name: {**(hints or {}).get(name, {}), **known.get(name, {})} for name in values}
+        )
+
+    is_proposer = request.role == "optimizer"
+    if is_proposer and (draft := current_values(prompt)) is not None:
+        return draft.render(propose(draft.values, draft.hints))
+    for role, recognise in formats:
+        if role == request.role and (text := recognise(request.messages, rng, propose)) is not None:
+            return text
+    if is_proposer and (draft := fenced_code(prompt)) is not None:
+        return draft.render(propose(draft.values, draft.hints))
+    return _some_words(prompt, rng)
+
+
+def _propose(
+    values: Mapping[str, Any], rng: random.Random, *, hints: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Change one value, and each other one with even odds; at least one that can change."""
+    names = sorted(values)
+    if not names:
+        return {}
+    sure = rng.choice(names)
+    return {
+        name: mutate(values[name], rng, hint=dict(hints[name]))
+        for name in names
+        if name == sure or rng.random() < 1 / 2
+    }
+
+
+def _some_words(prompt: str, rng: random.Random) -> str:
+    """Return a short text of the prompt's own words."""
+    words = prompt.split()
+    return " ".join(rng.sample(words, min(len(words), WORDS_IN_AN_ANSWER))) or "stub"
+
+
+def _text(message: Message) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))

@@ -1,0 +1,1 @@
+"""What came of a run: results of its jobs, and the tables over them."""

@@ -1,0 +1,53 @@
+"""`regrades.jsonl`: what stored candidates scored under later judges. The results of the run's own judge are never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import ValidationError
+
+from tracebench_core.specs import JobResult
+from tracebench_core.specs.events import Scored
+from tracebench_core.specs.regrade import Regrade
+from tracebench_runs.events.reduce import scores_of
+from tracebench_runs.journal.index import write_files_index
+from tracebench_runs.journal.journal import Journal
+from tracebench_runs.journal.trust import read_trust
+from tracebench_runs.storage.files import AppendLog, iter_lines
+from tracebench_runs.storage.layout import RunLayout
+from tracebench_runs.storage.seal import seal_of
+
+
+def append_regrades(layout: RunLayout, regrades: Iterable[Regrade]) -> None:
+    """Add lines as they come, each flushed to disk, and list the file in the index of files. The run is locked by the caller."""
+    log = AppendLog(layout.regrades)
+    try:
+        for regrade in regrades:
+            log.append(regrade.model_dump_json().encode(), durable=True)
+    finally:
+        log.close()
+        with Journal(layout) as journal:
+            write_files_index(layout, trust=read_trust(layout))
+            journal.indexed(seal_of(layout.files_index))
+
+
+def read_regrades(layout: RunLayout) -> list[Regrade]:
+    """Return all lines in their order; one that a crash cut short, or that cannot be read, is left out."""
+    found = []
+    for line in iter_lines(layout.regrades) if layout.regrades.is_file() else ():
+        try:
+            found.append(Regrade.model_validate_json(line))
+        except ValidationError:
+            continue
+    return found
+
+
+def regraded(result: JobResult, regrade: Regrade) -> JobResult:
+    """Return a job's result with the scores of another judge in the place of its own."""
+    scored: dict[tuple[str, str], Scored] = {(event.what, event.split): event for event in regrade.scored}
+    return result.model_copy(update={**scores_of(scored), "judge": regrade.judge})
+
+
+def latest(regrades: Sequence[Regrade]) -> dict[tuple[str, str], Regrade]:
+    """Return the last scoring of each job by each judge, by job and the judge's digest, of those that scored something."""
+    return {(each.job_id, each.judge.digest): each for each in regrades if each.scored}

@@ -1,0 +1,72 @@
+"""`results.json`: one job's reduction as bytes, written so that it survives a power cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from tracebench_core.errors import RunDirError
+from tracebench_core.ids import content_hash
+from tracebench_core.specs import JobResult
+from tracebench_core.specs.job import ADDED_TO_RESULTS
+from tracebench_runs.storage import files
+from tracebench_runs.storage.inert import inert
+from tracebench_runs.storage.layout import JobLayout
+from tracebench_runs.storage.regular import read_whole
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """A result as it lies on disk, with the SHA-256 of its bytes."""
+
+    result: JobResult
+    digest: str
+
+
+def result_bytes(result: JobResult) -> bytes:
+    """Return the one text of a result: fields in declared order, two spaces of indent, a final newline; it is `inert`."""
+    return _text(result, without=set())
+
+
+def sealed_bytes(result: JobResult, digest: str) -> bytes | None:
+    """Return the text of a result that has this SHA-256, as this version or an older one writes it; None where neither has."""
+    for left_out in (set[str](), set(ADDED_TO_RESULTS)):
+        text = _text(result, without=left_out)
+        if content_hash(text) == digest:
+            return text
+    return None
+
+
+def write_result(layout: JobLayout, result: JobResult, *, durable: bool = True, digest: str = "") -> StoredResult:
+    """Write `results.json`; with `durable` it and the job's folder survive a power cut once this returns.
+
+    A job's process leaves that to the job's commit, which names the digest in the journal. Where it is named already, `digest` says so.
+    """
+    data = sealed_bytes(result, digest) or result_bytes(result)
+    files.write_whole(layout.results, data, durable=durable)
+    if durable:
+        files.sync_folder(layout.path.parent)
+    return StoredResult(result, content_hash(data))
+
+
+def read_result(layout: JobLayout) -> StoredResult:
+    """Read `results.json`.
+
+    Raises:
+        RunDirError: when it is missing, cannot be parsed, or is of another job.
+    """
+    try:
+        data = read_whole(layout.results)
+        result = JobResult.model_validate_json(data)
+    except FileNotFoundError as err:
+        raise RunDirError(f"job `{layout.job_id}` has no `results.json`") from err
+    except (OSError, ValidationError) as err:
+        raise RunDirError(f"`{layout.results}` cannot be read as a result") from err
+    if result.job_id != layout.job_id:
+        raise RunDirError(f"`{layout.results}` is the result of job `{result.job_id}`")
+    return StoredResult(result, content_hash(data))
+
+
+def _text(result: JobResult, *, without: set[str]) -> bytes:
+    return inert(result.model_dump_json(indent=2, exclude=without)).encode() + b"\n"

@@ -1,0 +1,254 @@
+"""One request to the template, seen from the trusted side: its link, its channel, its output and its deadline, polled together."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
+from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
+from tracebench_sandbox import descriptors
+from tracebench_sandbox.codec import CodecError, Encoder
+from tracebench_sandbox.frames import NOT_STARTED, TEMPLATE_ENDED, Inbox, Tail
+
+PRINTED = 4096
+_CHUNK = 1 << 18
+_LAST_WORDS = 64
+"""Chunks that are read once the child is reaped: more than its channel and its output can hold."""
+_ORDER = 1 << 30
+_NOTHING_THERE = 0.001
+"""Seconds to wait where a descriptor was said to be readable and was not."""
+_PATIENCE = 5.0
+"""Seconds that a killed child may take to be reaped before the template counts as lost."""
+_UNSEEN = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
+"""Control characters, which would act on a terminal that shows them; tabs and line breaks stay."""
+_FROM_CHILD: tuple[OutcomeStatus, ...] = ("ok", "error", "memory", "forbidden", "invalid")
+
+
+class Exchange:
+    """A child and the conversation with it. Used by one thread at a time; `close` ends the child."""
+
+    def __init__(
+        self,
+        address: str,
+        limits: Limits,
+        *,
+        order: dict[str, Any],
+        inbox: Inbox | Tail,
+        kept: int = PRINTED,
+        besides: Sequence[int] = (),
+    ) -> None:
+        """Ask for a child. `besides` are a session's: the page of its clock (see `session.Clock`), and the memory that it shares."""
+        self.limits = limits
+        self.started = time.monotonic()
+        self.report: dict[str, Any] | None = None
+        self.inbox = inbox
+        self.printed = Tail(kept)
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._channel.setsockopt(
+            socket.SOL_SOCKET, socket.SO_OOBINLINE, 1
+        )  # else one urgent byte reads as nothing, for ever
+        self._channel.settimeout(0)
+        self._output, output = os.pipe()
+        os.set_blocking(self._output, False)
+        self._link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        granted = limits.model_dump(include={"seconds", "memory_mb", "file_mb", "core"})
+        given = [theirs.fileno(), output, *besides]
+        try:
+            _connect(self._link, address)
+            descriptors.send(self._link, json.dumps(order | granted).encode(), given)
+        except OSError as err:
+            self.close()
+            raise SandboxUnavailableError(
+                f"The sandbox at `{address}` does not answer.", hint="trace-bench doctor"
+            ) from err
+        finally:
+            theirs.close()
+            os.close(output)
+        self._poll = select.poll()
+        for fd in (self._link.fileno(), self._channel.fileno(), self._output):
+            self._poll.register(fd, select.POLLIN)
+
+    def send(self, frame: bytes, *, deadline: float) -> bool:
+        """Send a packed message whole; False when the child would not take it before the deadline, or is gone."""
+        rest = memoryview(frame)
+        while rest:
+            try:
+                rest = rest[self._channel.send(rest, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL) :]
+            except BlockingIOError:
+                poll = select.poll()
+                poll.register(self._channel.fileno(), select.POLLOUT)
+                poll.register(self._link.fileno(), select.POLLIN)
+                left = deadline - time.monotonic()
+                if left <= 0 or self._link.fileno() in dict(poll.poll(left * 1000 + 1)):
+                    return False
+            except OSError:
+                return False
+        return True
+
+    def wait(self, *, deadline: float) -> bool:
+        """Wait for something to come and take it in; False when nothing will: the child is reaped, or the deadline has passed."""
+        left = deadline - time.monotonic()
+        if left <= 0 or self.report is not None:
+            return False
+        ready = {fd for fd, _ in self._poll.poll(left * 1000 + 1)}
+        if self._output in ready and not _pump(self._output, self.printed):
+            self._poll.unregister(self._output)
+        if self._channel.fileno() in ready and not _pump(self._channel.fileno(), self.inbox):
+            self._poll.unregister(self._channel.fileno())
+        if self._link.fileno() in ready:
+            self._take_report()
+        return True
+
+    def end(self) -> None:
+        """End the child if it lives, and wait until it is reaped."""
+        if self.report is not None:
+            return
+        with suppress(OSError):  # the template may be gone, and its children with it
+            self._link.send(b"k")
+        if _readable(self._link.fileno(), _PATIENCE):
+            self._take_report()
+
+    def close(self) -> None:
+        """Close every descriptor; a living child dies of it. Idempotent."""
+        self._link.close()
+        self._channel.close()
+        if self._output >= 0:
+            os.close(self._output)
+            self._output = -1
+
+    def outcome(self, status: OutcomeStatus, error: str = "", **fields: Any) -> Outcome:
+        """Return an outcome with what was printed and the seconds up to now."""
+        fields.setdefault("stdout", self.printed.text)
+        fields.setdefault("seconds", time.monotonic() - self.started)
+        return Outcome(status=status, error=error, **fields)
+
+    def refusal(self, err: CodecError) -> Outcome:
+        """End the child, and return the outcome of one that sent something else than an answer."""
+        self.end()
+        return self.outcome("invalid", f"What came over the result channel {err}.")
+
+    def death(self, *, late: bool) -> Outcome:
+        """End the child, and return the outcome of one that gave no answer; `late` when that was for the deadline.
+
+        Raises:
+            SandboxUnavailableError: when the child was never started.
+        """
+        self.end()
+        if self.report is not None and self.report["reason"] == NOT_STARTED:
+            raise SandboxUnavailableError("The sandbox could not start a process.", hint="trace-bench doctor")
+        if late or (self.report is not None and self.report["late"]):
+            return self.outcome("timeout", f"The time limit of {self.limits.seconds:g} s was reached.")
+        status, words = _explain(self.report, self.limits)
+        return self.outcome(status, words)
+
+    def _take_report(self) -> None:
+        try:
+            data = self._link.recv(_CHUNK)
+        except OSError:
+            data = b""
+        self.report = json.loads(data) if data else {"code": None, "late": False, "reason": TEMPLATE_ENDED}
+        for fd, sink in ((self._output, self.printed), (self._channel.fileno(), self.inbox)):
+            for _ in range(_LAST_WORDS):  # of one who has died; what it started may go on writing
+                if not _readable(fd, 0) or not _pump(fd, sink):
+                    break
+
+
+def code_order(
+    code: str, entry: str, *, prelude: str, inputs: list[list[Any]] | None, limits: Limits
+) -> dict[str, Any]:
+    """Return the order to load code, and to call it on `inputs` or, without any, step by step.
+
+    Half of a surrogate pair, which a model's answer may hold and no source can, becomes a question mark.
+    """
+    source = code.encode(errors="replace").decode()
+    return {"code": source, "entry": entry, "prelude": prelude, "inputs": inputs, "cap": limits.output_bytes}
+
+
+def pack_order(message: dict[str, Any]) -> bytes:
+    """Return the frame of an order to a child.
+
+    Raises:
+        TraceBenchError: when an input cannot be sent; that is the caller's mistake, not the candidate's.
+    """
+    try:
+        return Encoder(_ORDER).pack(message)
+    except CodecError as err:
+        raise TraceBenchError(f"An input for the sandbox {err}.") from err
+
+
+def read_answer(message: Any) -> tuple[int | None, dict[str, Any]]:
+    """Return the number and the fields of an answer from a child; its words are cut, its status must be one a child may claim.
+
+    Raises:
+        CodecError: when it is no answer.
+    """
+    if message is None:
+        return None, {"status": "ok"}
+    if type(message) is not dict or message.get("s") not in _FROM_CHILD:
+        raise CodecError("is no answer")
+    place = message.get("n")
+    if place is not None and type(place) is not int:
+        raise CodecError("is no answer")
+    texts = {}
+    for key, name in (("e", "error"), ("t", "traceback"), ("p", "stdout")):
+        text = message.get(key, "")
+        if type(text) is not str:
+            raise CodecError("is no answer")
+        if text or name != "stdout":
+            texts[name] = text[-PRINTED:].translate(_UNSEEN)
+    return place, {"status": message["s"], "value": message.get("v") if message["s"] == "ok" else None, **texts}
+
+
+def _connect(link: socket.socket, address: str) -> None:
+    """Connect by a short path (see `launch`)."""
+    if len(address) < 100:  # noqa: PLR2004 - a socket's address holds 107 bytes
+        link.connect(address)
+        return
+    place = Path(address)
+    folder = os.open(place.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        link.connect(f"/proc/self/fd/{folder}/{place.name}")
+    finally:
+        os.close(folder)
+
+
+def _readable(fd: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def _pump(fd: int, sink: Inbox | Tail) -> bool:
+    """Take what is there; False when the other side has closed."""
+    try:
+        data = os.read(fd, _CHUNK)
+    except BlockingIOError:
+        time.sleep(_NOTHING_THERE)
+        return True
+    except ConnectionError:
+        return False
+    sink.take(data)
+    return bool(data)
+
+
+def _explain(report: dict[str, Any] | None, limits: Limits) -> tuple[OutcomeStatus, str]:
+    code = report["code"] if report else None
+    if report and report["reason"]:
+        return "killed", f"The process was ended: {report['reason']}."
+    if code == -signal.SIGXCPU:
+        return "timeout", f"The CPU time limit of {limits.seconds:g} s was reached."
+    if code is None:
+        return "killed", "The process is gone."
+    if code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return "killed", f"The process was killed by {name}."
+    return "error", f"The code ended its process (exit code {code}) before it gave an answer."

@@ -1,0 +1,1 @@
+"""What the kernel offers to contain a process: Landlock, seccomp, namespaces, control groups."""

@@ -1,0 +1,180 @@
+"""One candidate, alive in its own process, called step by step."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import threading
+import time
+from typing import Any
+
+from tracebench_core.specs.sandbox import Limits, Outcome
+from tracebench_sandbox.codec import CodecError
+from tracebench_sandbox.exchange import Exchange, code_order, pack_order, read_answer
+from tracebench_sandbox.frames import EMPTY, Inbox
+
+_CPU_TIME = 2
+"""What `clock_gettime` is asked of a process, in the low bits of the clock's number (`MAKE_PROCESS_CPUCLOCK` of the system's headers)."""
+
+
+class Clock:
+    """The deadline of the call under way, where the template reads it too: it ends a child whose caller cannot; and whose time to read."""
+
+    def __init__(self) -> None:
+        self._fd = os.memfd_create("deadline", os.MFD_CLOEXEC)
+        os.ftruncate(self._fd, mmap.PAGESIZE)
+        self._page = memoryview(mmap.mmap(self._fd, mmap.PAGESIZE))
+        self._due, self._pid = self._page[:8].cast("d"), self._page[8:16].cast("q")
+        self.set(float("inf"))
+
+    def fileno(self) -> int:
+        """Return the descriptor that the template is given."""
+        return self._fd
+
+    def set(self, deadline: float) -> None:
+        """Write when the child must be gone, on the monotonic clock; infinity between calls.
+
+        All eight bytes at once: `struct` writes them one by one, and half of a deadline and half of infinity is a time long past.
+        """
+        self._due[0] = deadline
+
+    def used(self) -> float | None:
+        """Return the child's processor time so far; None where it cannot be told."""
+        pid = self._pid[0]
+        if pid <= 0:
+            return None
+        try:
+            return time.clock_gettime((~pid << 3) | _CPU_TIME)
+        except OSError:
+            return None
+
+    def close(self) -> None:
+        """Close. Idempotent."""
+        if self._fd >= 0:
+            for view in (self._due, self._pid, self._page):
+                view.release()
+            os.close(self._fd)
+            self._fd = -1
+
+
+class _Memory:
+    """Memory that both sides map. Its size is sealed: what is mapped here cannot be taken away from there."""
+
+    def __init__(self, megabytes: int) -> None:
+        size = megabytes << 20
+        self.fd = os.memfd_create("shared", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            os.ftruncate(self.fd, size)
+            fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+            self.view = memoryview(mmap.mmap(self.fd, size))
+        except BaseException:
+            os.close(self.fd)
+            raise
+
+    def close(self) -> None:
+        """Forget it; it is unmapped with the last array that lies in it. Idempotent."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd, self.view = -1, memoryview(b"")
+
+
+class LocalSession:
+    """Implements `contracts.Session`. Its seconds are spent while a call runs, not while its caller thinks."""
+
+    def __init__(self, address: str, *, code: str, entry: str, limits: Limits, prelude: str) -> None:
+        self._lock = threading.Lock()
+        self._entry = entry
+        self._left = limits.seconds
+        self._limits = limits
+        self._count = -1
+        self._used: float | None = 0.0
+        self._final: Outcome | None = None
+        self._inbox = Inbox(limits.output_bytes)
+        order = code_order(code, entry, prelude=prelude, inputs=None, limits=limits)
+        self._clock = Clock()
+        self._memory: _Memory | None = None
+        try:
+            self._memory = _Memory(limits.shared_mb) if limits.shared_mb else None
+            besides = [self._clock.fileno(), *([] if self._memory is None else [self._memory.fd])]
+            self._exchange = Exchange(address, limits, order={"kind": "code"}, inbox=self._inbox, besides=besides)
+        except BaseException:
+            self._forget()
+            raise
+        try:
+            loaded = self._ask(order)
+        except BaseException:
+            self._release()
+            raise
+        if loaded.status != "ok":
+            self._finish(loaded)
+
+    @property
+    def shared(self) -> memoryview:
+        """See `contracts.Session`."""
+        return memoryview(b"") if self._memory is None else self._memory.view
+
+    def call(self, *args: Any, entry: str | None = None) -> Outcome:
+        """See `contracts.Session`."""
+        with self._lock:
+            if self._final is not None:
+                return self._final
+            self._count += 1
+            message = {"n": self._count, "entry": entry, "args": list(args)}
+            return self._ask(message if args or entry is not None else None)
+
+    def close(self) -> None:
+        """See `contracts.Session`."""
+        with self._lock:
+            if self._final is None:
+                self._finish(Outcome(status="killed", error="The session is closed."))
+
+    def __enter__(self) -> LocalSession:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close."""
+        self.close()
+
+    def _ask(self, message: dict[str, Any] | None) -> Outcome:
+        frame = EMPTY if message is None else pack_order(message)
+        started = time.monotonic()
+        deadline = started + self._left
+        exchange = self._exchange
+        self._clock.set(deadline)
+        alive = exchange.send(frame, deadline=deadline)
+        try:
+            while not (found := list(self._inbox.messages())):
+                if not (alive and exchange.wait(deadline=deadline)):
+                    late = exchange.report is None and time.monotonic() >= deadline
+                    if not late and exchange.report is None:
+                        exchange.end()
+                        continue
+                    return self._finish(exchange.death(late=late))
+            place, fields = read_answer(found[0])
+            if len(found) > 1 or place not in {self._count, None}:
+                raise CodecError("is no answer")
+        except CodecError as err:
+            return self._finish(exchange.refusal(err))
+        self._clock.set(float("inf"))
+        seconds = time.monotonic() - started
+        self._left -= seconds
+        before, self._used = self._used, self._clock.used()
+        cpu = None if before is None or self._used is None else self._used - before
+        return Outcome(**fields, seconds=seconds, cpu_seconds=cpu)
+
+    def _finish(self, outcome: Outcome) -> Outcome:
+        """Let go of the child, which ends it, whatever it is still doing; nobody waits until it is reaped."""
+        self._final = outcome
+        self._release()
+        return outcome
+
+    def _release(self) -> None:
+        self._exchange.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._clock.close()
+        if self._memory is not None:
+            self._memory.close()

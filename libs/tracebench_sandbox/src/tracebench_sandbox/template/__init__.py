@@ -1,0 +1,1 @@
+"""The evaluation template and its children: forked, locked down, inspected."""

@@ -1,0 +1,86 @@
+"""The inside of a command's process: its own supervisor, which reaps what the command leaves behind, and then the command itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tracebench_sandbox.kernel import namespaces
+from tracebench_sandbox.kernel.cell import BOX, Cell
+from tracebench_sandbox.kernel.syscalls import prctl
+from tracebench_sandbox.template.lockdown import Lockdown, Request
+
+_SET_CHILD_SUBREAPER, _SET_PDEATHSIG = 36, 1
+NOT_STARTED = 127
+
+
+def run(
+    order: dict[str, Any], *, box: Path, lockdown: Lockdown, request: Request, apart: bool, cell: Cell | None
+) -> None:
+    """Replace the calling process by a supervisor of the command in `order`; never returns.
+
+    With `apart` the command lives in namespaces of its own, and the kernel ends all of it with the supervisor. Without, whatever it
+    started becomes the supervisor's child, and after that the server's, which ends it.
+    """
+    prctl(_SET_CHILD_SUBREAPER, 1)
+    for name, text in order["files"].items():
+        try:
+            place = Path(box, name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+        except OSError as err:
+            os.write(2, f"{name}: {err.strerror}\n".encode())
+            raise
+    stdin = os.memfd_create("stdin", os.MFD_CLOEXEC)
+    os.pwrite(stdin, order["stdin"].encode(), 0)
+    os.dup2(stdin, 0)
+    if cell is not None:
+        cell.enter_family(box)
+        box = BOX
+    elif apart:
+        namespaces.enter(box)
+        os.chdir(box)
+        namespaces.supervise()
+    command = os.fork()
+    if command == 0:
+        prctl(_SET_PDEATHSIG, signal.SIGKILL)
+        _become(order, box, lockdown, request)
+    _reap(command)
+
+
+def _become(order: dict[str, Any], box: Path, lockdown: Lockdown, request: Request) -> None:
+    try:
+        lockdown.enter_family(box)
+        lockdown.limit(request, family=True)
+        os.execve(order["argv"][0], order["argv"], order["env"] | {"HOME": str(box), "TMPDIR": str(box)})  # noqa: S606
+    except OSError as err:
+        os.write(2, f"{order['argv'][0]}: {err.strerror}\n".encode())
+    finally:
+        os._exit(NOT_STARTED)
+
+
+def _reap(command: int) -> None:
+    """Wait for the command, end what it left running, and leave as it left."""
+    status = namespaces.wait_for(command)
+    _end_children()
+    namespaces.leave_like(status)
+
+
+def _end_children() -> None:
+    """End them, and wait for each: the time of a process counts for those above it once it was waited for."""
+    me = os.getpid()
+    if me == 1:  # of a namespace, in which all others are the command's
+        with suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            while True:
+                os.wait()
+        return
+    while children := Path(f"/proc/self/task/{me}/children").read_text().split():
+        for child in children:
+            os.kill(int(child), signal.SIGKILL)
+        for _ in children:
+            os.wait()

@@ -1,0 +1,143 @@
+"""Checks of a suite as an instrument: it offers cases of known outcome, they come out, and forged figures are not believed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tracebench_core.errors import MissingRequirementError, TraceBenchError
+from tracebench_core.specs import Calibration
+from tracebench_engine.api.kit.cases import calibrate, cases_of
+from tracebench_engine.api.kit.parts import open_task
+from tracebench_testing.checks.findings import Finding, Skipped, Warned
+from tracebench_testing.checks.plugin import PluginUnderTest, ask_process
+
+FORGED_SECONDS = 300.0
+FORGERIES = "forgeries"
+"""The kit's own set of attacks."""
+NO_CODE = "does not apply: it runs no code of candidates"
+Found = Iterator[Finding | Skipped | Warned]
+
+
+def check_gold(plugin: PluginUnderTest) -> Found:
+    """Offer a case that scores the best there is, in at least one task of the suite.
+
+    A scale is trusted once something of known worth was put on it: the canonical solution, the data set's own answer, a proven optimum.
+    Mend: a `Calibration` of kind `gold` from the task's `calibrations()`. For one minor version its lack is a warning.
+    """
+    offered = {id_: _cases(plugin, id_) for id_ in plugin.ready_tasks}
+    known = {id_: cases for id_, cases in offered.items() if not isinstance(cases, str)}
+    if any(case.kind == "gold" for cases in known.values() for case in cases):
+        return
+    for id_, cases in offered.items():
+        if isinstance(cases, str):
+            yield Skipped("TB311", cases, id_)
+    if known:
+        yield Warned("TB311", "no task of the suite has a case of kind `gold`")
+
+
+def check_forged_cases(plugin: PluginUnderTest) -> Found:
+    """Offer a forged case for every task that runs code, and none that scores above an honest one.
+
+    Who wrote the task knows best what a program would forge: what it counts, where its clock is, what it compares. Mend: a `Calibration` of
+    kind `forged` from the task's `calibrations()`. For one minor version its lack is a warning.
+    """
+    for id_, spec in plugin.ready_tasks.items():
+        if spec.sandbox is None:
+            yield Skipped("TB312", NO_CODE, id_)
+            continue
+        cases = _cases(plugin, id_)
+        if isinstance(cases, str):
+            yield Skipped("TB312", cases, id_)
+        elif not any(case.kind == "forged" for case in cases):
+            yield Warned("TB312", "it runs code and has no case of kind `forged`", id_)
+
+
+def check_cases_pass(plugin: PluginUnderTest) -> Found:
+    """Measure the cases rightly: each comes out as it says.
+
+    Cases are asked of tasks with candidates of any kind; of a task that offers none the check says that it does not apply. A case that
+    cannot be measured here is skipped; one that the machine's noise hides is no finding, either. Mend:
+    `trace-bench calibrate TASK` shows what was expected and what was seen.
+    """
+    for id_ in plugin.ready_tasks:
+        try:
+            verdicts = calibrate(plugin.host, id_, eval_kwargs=plugin.options_of(id_))
+        except MissingRequirementError as err:
+            yield Skipped("TB313", str(err), id_)
+            continue
+        except TraceBenchError as err:
+            yield Finding("TB313", str(err), id_)
+            continue
+        if not verdicts:
+            yield Skipped("TB313", "does not apply: it offers no case", id_)
+        for verdict in verdicts:
+            told = f"`{verdict.case}` ({verdict.kind}): expected {verdict.expected}, seen {verdict.seen}. {verdict.why}"
+            if verdict.result == "failed":
+                yield Finding("TB313", told.strip(), id_)
+            elif verdict.result != "passed":
+                yield Skipped("TB313", told.strip(), id_)
+
+
+def check_forgeries(plugin: PluginUnderTest) -> Found:
+    """Believe no forged figure.
+
+    Programs that do what an honest one does, and then walk closures, frames and the garbage collector for whatever holds the score, patch
+    builtins and modules, print a score, exit early, bring a judge or a score of their own, return what is no number, or leave a child
+    behind: none may score above the honest one, and no process may be left. Scripts of Python and the shell, C sources and trees of files
+    print a score first and last, write it into files where one may be looked for, end early with exit code 0, plant files beside the
+    honest ones, or leave a child behind. A function that does no work and returns what its callers hold as `expected`, `reference` or the
+    like may score no more than the start. Of a task whose candidates are something else, or whose score is a time, the check says that it
+    does not apply, and why; there its own forged cases are what is known. Mend: count, time and compare nothing inside of the candidate's
+    process; declare `score_bounds`.
+    """
+    for id_, spec in plugin.ready_tasks.items():
+        if spec.sandbox is None:
+            yield Skipped("TB314", NO_CODE, id_)
+            continue
+        if spec.timed:
+            yield Skipped("TB314", "does not apply: its score is a time, of which its own forged cases say more", id_)
+            continue
+        cases = _cases(plugin, id_)
+        gold = [] if isinstance(cases, str) else [c.expected for c in cases if c.kind == "gold" and not c.metric]
+        told = ask_process(["forge", id_, json.dumps(plugin.options_of(id_)), FORGERIES], seconds=FORGED_SECONDS)
+        if len(told) == 1 and "skipped" in told[0]:
+            yield Skipped("TB314", told[0]["skipped"], id_)
+            continue
+        best = max((figure for figure in gold if isinstance(figure, float)), default=spec.score_bounds.maximum)
+        for line in told:
+            if words := believed(line, best):
+                yield Finding("TB314", words, id_)
+                break
+
+
+def believed(line: Mapping[str, Any], best: float | None) -> str:
+    """Return what a forgery got that it may not get; nothing where it is not believed."""
+    if "error" in line:
+        own = "; a candidate that ends or patches the process which scores it can score what it likes"
+        return f"{line['error']}{own if 'exit code' in line['error'] else ''}"
+    if "left" in line:
+        return f"{line['left']} processes of candidates are left behind"
+    if "candidate" not in line:
+        return ""
+    if line["gained"]:
+        return f"`{line['candidate']}` gains: {line['gained']}"
+    for example, score, honest, spread in line["scores"]:
+        limit = best if honest is None else honest + 3 * spread
+        if limit is not None and score > limit + 1e-9 * max(1.0, abs(limit)):
+            means = line["means"] or "a forged figure is believed"
+            return f"{means}: `{line['candidate']}` scores {score:g} on {example}, {limit:g} is honest"
+    return ""
+
+
+def _cases(plugin: PluginUnderTest, id_: str) -> tuple[Calibration, ...] | str:
+    """Return a task's cases, or why they cannot be asked for here."""
+    try:
+        opened = open_task(plugin.host, id_, eval_kwargs=plugin.options_of(id_))
+    except TraceBenchError as err:
+        return str(err)
+    try:
+        return cases_of(plugin.host, id_, opened)
+    finally:
+        opened.close()

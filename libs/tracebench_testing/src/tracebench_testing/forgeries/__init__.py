@@ -1,0 +1,1 @@
+"""Programs that try to score without the work, and trying them."""

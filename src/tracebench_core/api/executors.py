@@ -1,6 +1,0 @@
-"""What an executor is written with: how an order is run in a process, and what the end of that process means."""
-
-from tracebench_core.engine.execution import ending, run_order, unwritable
-from tracebench_core.store.lock import lock_fds
-
-__all__ = ["ending", "lock_fds", "run_order", "unwritable"]

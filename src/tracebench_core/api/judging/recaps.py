@@ -1,6 +1,0 @@
-"""A finished run as if its caps or prices had been different."""
-
-from tracebench_core.analysis.recap import RunRecap, Standing, recap_run
-from tracebench_core.analysis.whatif import Recap
-
-__all__ = ["Recap", "RunRecap", "Standing", "recap_run"]

@@ -1,6 +1,0 @@
-"""The cases of known outcome of an opened task, and measuring them in this process."""
-
-from tracebench_core.engine.calibration.cases import cases_of
-from tracebench_core.engine.calibration.measuring import calibrate
-
-__all__ = ["calibrate", "cases_of"]

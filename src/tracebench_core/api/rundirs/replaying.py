@@ -1,6 +1,0 @@
-"""A recorded run once more: the config that repeats it, and where two runs of the same jobs differ."""
-
-from tracebench_core.engine.replay import replay_of
-from tracebench_core.store.compare import Difference, differences
-
-__all__ = ["Difference", "differences", "replay_of"]

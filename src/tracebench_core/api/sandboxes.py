@@ -1,5 +1,0 @@
-"""A sandbox of one's own, for processes that no job has opened one for; evaluations use `context.sandbox`."""
-
-from tracebench_core.sandbox import open_sandbox
-
-__all__ = ["open_sandbox"]

@@ -1,7 +1,0 @@
-"""The verdict on a run: what `run` ends with and `show` begins with, in words and as data."""
-
-from __future__ import annotations
-
-from tracebench_core.builtin.verdict import LARGE, verdict_at_end
-
-__all__ = ["LARGE", "verdict_at_end"]

@@ -1,8 +1,0 @@
-"""Reading configs: YAML or JSON to `RunConfig`, overrides, errors that name file, line and field."""
-
-from tracebench_core.config.load import FlawedConfigError, load_config, parse_config
-from tracebench_core.config.placing import placing
-from tracebench_core.config.schema import config_schema
-from tracebench_core.config.snapshot import dump_config
-
-__all__ = ["FlawedConfigError", "config_schema", "dump_config", "load_config", "parse_config", "placing"]

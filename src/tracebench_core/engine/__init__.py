@@ -1,1 +1,0 @@
-"""Running: plan the matrix, hold every job in its own process, meter it, keep what happened."""

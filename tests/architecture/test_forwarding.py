@@ -1,0 +1,72 @@
+"""Import paths that plugins were told to use before the bench was several distributions go on working."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import venv
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import tracebench_core
+
+OLD_FACE = (
+    "api", "api.records", "api.analysis", "api.programs", "api.executors", "api.sandboxes", "api.codec", "api.console",
+    "api.console.options", "api.interpreters", "testing", "testing.fake_openai", "testing.toys", "sandbox", "sandbox.client", "cli.app",
+)  # fmt: skip
+
+
+def run(code: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", OLD_FACE)
+def test_an_old_path_is_the_very_module(name: str) -> None:
+    first, _, rest = name.partition(".")
+    home = {"testing": "tracebench_testing", "sandbox": "tracebench_sandbox"}.get(first, f"tracebench_engine.{first}")
+    new = f"{home}.{rest}".rstrip(".")
+    for order in ((f"tracebench_core.{name}", new), (new, f"tracebench_core.{name}")):
+        code = f"from importlib import import_module as i\na, b = map(i, {order})\nassert a is b\nprint(a.__name__, a.__spec__.name)"
+        done = run(code)
+        assert done.stdout.split() == [new, new], done.stderr
+
+
+def test_names_come_from_old_modules_as_they_came() -> None:
+    done = run(
+        "from tracebench_core import evaluate_task, hookimpl, load_config\n"
+        "from tracebench_core.api.records import load_run\nfrom tracebench_core import api, testing\n"
+        "import tracebench_core.api.console.output as o\n"
+        "import tracebench_engine.api.console.output as n, tracebench_runs.reading.reader\n"
+        "assert o is n and load_run is tracebench_runs.reading.reader.load_run and api.evaluate_task is evaluate_task and testing.Teacher"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_module_that_never_was_is_missing_under_its_own_name() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"tracebench_core\.api\.nothing"):
+        import_module("tracebench_core.api.nothing")
+
+
+def test_an_old_program_is_run_by_its_old_name() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tracebench_core.cli", "--version"], capture_output=True, text=True, check=False
+    )
+    assert re.fullmatch(r"trace-bench [\d.]+\n", done.stdout), done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "tracebench_core.testing.fake_openai", "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "--port" in done.stdout, done.stderr
+
+
+def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False)
+    places = [str(Path(place).parent) for place in tracebench_core.__path__]
+    code = f"import sys; sys.path[:0] = {places}\nimport tracebench_core\nfrom tracebench_core import testing"
+    done = subprocess.run([tmp_path / "venv/bin/python", "-c", code], capture_output=True, text=True, check=False)
+    assert "pip install tracebench-testing" in done.stderr
