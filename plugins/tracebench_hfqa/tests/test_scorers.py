@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from tests.whole import cells
 
 from tracebench_hfqa.families import NAMES, find_family
+from tracebench_hfqa.families.choice import SHORT, chosen
+from tracebench_hfqa.families.drop import measure
 from tracebench_hfqa.families.family import Case, Family, Option, within_reach
 
 ABCD = tuple(
@@ -219,3 +221,31 @@ def test_a_reply_of_a_megabyte_is_scored(name: str, piece: str) -> None:
     }
     family, case = find_case(name, gold.get(name, ["word"]))
     assert family.score(within_reach(piece * (1_000_000 // len(piece))), case).score <= 1
+
+
+@pytest.mark.parametrize("before", ["I have thought about it.\n", "It is (A) or (C), I thought.\n"])
+def test_a_bare_letter_is_a_label_in_a_short_last_line_alone(before: str) -> None:
+    """In a long one it is an initial, a variable or a grade as easily."""
+    least = "So it must come down to B"
+    long = f"{least}{' when all that was said of them is weighed' * 2}"
+    assert len(least) <= SHORT < len(long)
+
+    assert chosen(before + least, ABCD) == "B"
+    assert chosen(before + long, ABCD) == ""
+    assert chosen(before + long.replace(" B", " (B)"), ABCD) == "B"
+    edge = least.ljust(SHORT - 1, ".")
+    assert [chosen(before + line, ABCD) for line in (f"{edge}.", f"{edge}..")] == ["B", ""]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "gold", "f1"),
+    [
+        (["a1 b c"], ["a1 b d"], 0.67),  # 2/3
+        (["x1"], ["x1", "y", "z"], 0.33),  # 1/3
+        (["x1 y"], ["x1 y z w u v"], 0.5),
+        (["x1 y z w u v q"], ["x1"], 0.25),
+        (["x1 y z w u v q r"], ["x1"], 0.22),  # 2/9
+    ],
+)
+def test_drop_rounds_its_f1_to_two_places_as_its_authors_do(predicted: list[str], gold: list[str], f1: float) -> None:
+    assert measure(predicted, gold).f1 == f1

@@ -189,6 +189,27 @@ def test_evaluate_task_names_a_broken_demonstration() -> None:
     assert feedback[0].status == "invalid"
 
 
+@pytest.mark.parametrize(("most", "shown"), [(0, 8), (3, 3)])
+def test_so_many_demonstrations_are_shown_and_not_one_more(most: int, shown: int) -> None:
+    options = {"program": "few_shot", "num_train": 1, "num_validate": 0, "num_test": 0, "demonstrations": most}
+    prompts: list[str] = []
+
+    def answer(prompt: str, _call: int) -> str:
+        prompts.append(prompt)
+        return "#### 7"
+
+    for count in (shown, shown + 1):
+        given = [{"question": f"worked question {i}", "answer": str(i)} for i in range(count)]
+        (feedback,) = evaluate_task("hf:gsm8k", {"demonstrations": given}, eval_kwargs=options, model=FakeModel(answer))
+        if count == shown:
+            assert feedback.status == "ok"
+            assert prompts[0].count("worked question") == shown
+        else:
+            assert feedback.status == "invalid"
+            assert feedback.text == f"`demonstrations` holds {shown + 1}; at most {shown} are allowed."
+    assert len(prompts) == 1
+
+
 @pytest.mark.parametrize(("words", "judged"), [(["yes", "no"], 0.5), (["yes", "perhaps"], None), (["No."], 0.0)])
 def test_a_judge_is_asked_of_every_repeat(words: list[str], judged: float | None) -> None:
     said = iter(words)

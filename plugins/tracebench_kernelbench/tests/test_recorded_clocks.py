@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tracebench_core.contracts import NotMeasured
+from tracebench_kernelbench.driving import Record
+from tracebench_kernelbench.judging import _good
 from tracebench_kernelbench.modules.memory import (
     ARENA,
     INPUTS,
@@ -19,7 +23,8 @@ from tracebench_kernelbench.modules.memory import (
     told,
 )
 from tracebench_kernelbench.modules.stepping import timing_of
-from tracebench_kernelbench.timing import compare
+from tracebench_kernelbench.own import PROBLEMS
+from tracebench_kernelbench.timing import LEAST_NOISE, Timing, compare, compare_afresh
 
 WOBBLE = (1.0, 1.02, 0.99, 1.3, 1.0, 1.01, 0.98, 1.0, 1.03, 0.97)
 """Of a machine that others use, too."""
@@ -133,3 +138,59 @@ def test_inputs_begin_on_pages_of_their_own_and_fit() -> None:
         say(memoryview(bytearray(16)), [huge])
     with pytest.raises(NotMeasured, match="cannot be handed over"):
         say(memoryview(bytearray(INPUTS)), [object()])
+
+
+def pairs_of(logs: list[float]) -> tuple[list[int], list[int]]:
+    """Return times by turns whose figures, each of two turns, are these logarithms."""
+    doubled = [log for log in logs for _ in range(2)]
+    return [round(1e9 * math.exp(log)) for log in doubled], [10**9] * len(doubled)
+
+
+@pytest.mark.parametrize(
+    ("logs", "noise"),
+    [
+        # nine figures, half of them within .02 of the median: 3 * 1.2533 * 1.4826 * .02 / 3, and e to that, less 1
+        ([step / 100 for step in range(-4, 5)], 0.03786),
+        ([step / 10 for step in range(-4, 5)], 0.45009),
+        # four times as many figures tell twice as well
+        ([step / 10 for step in range(-4, 5) for _ in range(4)], 0.20420),
+        ([0.0] * 9, LEAST_NOISE),
+    ],
+)
+def test_the_noise_is_three_standard_errors_of_the_median(logs: list[float], noise: float) -> None:
+    timing = compare(*pairs_of(logs))
+
+    assert timing.raw == pytest.approx(1.0)
+    assert timing.noise == pytest.approx(noise, abs=1e-5)
+
+
+@pytest.mark.parametrize(("beyond", "score"), [(0.99, 1.0), (1.01, None)])
+def test_a_speed_up_counts_from_three_standard_errors_on(beyond: float, score: float | None) -> None:
+    logs = [step / 10 for step in range(-4, 5)]
+    middle = beyond * math.log1p(compare(*pairs_of(logs)).noise)
+    timing = compare(*pairs_of([middle + log for log in logs]))
+
+    assert timing.raw == pytest.approx(math.exp(middle))
+    assert timing.score == (timing.raw if score is None else score)
+
+
+@pytest.mark.parametrize(
+    ("copy", "rate", "bound", "share"), [(40.0, 0.5, "arithmetic", 0.5), (160.0, 0.5, "memory", 0.8)]
+)
+def test_a_kernel_is_bound_by_whichever_takes_longer(copy: float, rate: float, bound: str, share: float) -> None:
+    """50 operations at .5 a nanosecond take 100 ns; a call took 200 ns."""
+    record = Record(seeds=(), spent=[[(300, 200)] * 2] * 9, wall=[(300, 200)], copy=copy, rate=rate)
+    verdict = _good(replace(next(iter(PROBLEMS.values())), flops=50.0), record)
+
+    assert f"(bound by {bound})" in verdict.text
+    assert verdict.metrics["roofline"] == pytest.approx(share)
+    assert (verdict.score, verdict.metrics["fast_1"], verdict.metrics["fast_2"]) == (pytest.approx(1.5), 1.0, 0.0)
+
+
+def test_the_noise_of_unlike_processes_reaches_to_the_farthest_of_them() -> None:
+    def of(ratios: list[float]) -> Timing:
+        return compare_afresh([[(round(1e9 * ratio), 10**9)] * 2 for ratio in ratios])
+
+    assert of([2.0] * 8 + [2.5]).noise == pytest.approx(0.25)
+    assert of([2.0] * 9).noise == LEAST_NOISE
+    assert of([2.0] * 5).noise == 0.25  # too few to tell

@@ -35,8 +35,13 @@ def make_run(
     head: Mapping[str, Any] | None = None,
     comparability: int = 1,
     salt: str | None = None,
+    entry: Mapping[str, Any] | None = None,
+    data: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Write a run. A score of None is a job without one; status `not_run` leaves the job's result out."""
+    """Write a run. A score of None is a job without one; status `not_run` leaves the job's result out.
+
+    `entry` goes over what the manifest says of each task, and `data` is what each job found in its splits.
+    """
     layout = RunLayout(folder).create()
     jobs, identity = [], ModelIdentity(provider="p", model=model)
     for task in tasks:
@@ -75,8 +80,10 @@ def make_run(
                     usage={"optimizer": Usage(usd=usd)},
                     used=BudgetState(evaluations=amount, usd=usd),
                     budget=budget or Budget(),
+                    data=dict(data or {}),
                 )
                 write_result(layout.job(job_id), result, durable=False)
-    tasks_head = {task: {"comparability": comparability, "interface": 1, "source": "", "salt": salt} for task in tasks}
+    fixed = {"comparability": comparability, "interface": 1, "source": "", "salt": salt, **(entry or {})}
+    tasks_head = dict.fromkeys(tasks, fixed)
     write_manifest(layout, {"tasks": tasks_head, **(head or {})}, jobs, durable=False)
     return load_run(folder)

@@ -74,3 +74,14 @@ def test_too_few_seeds_decide_nothing() -> None:
     found = decide([[0.5], [0.5]], plan_looks(10))
 
     assert (found.verdict, found.seeds, found.more) == ("open", 1, 2)
+
+
+@pytest.mark.parametrize(("seeds", "tasks", "decided"), [(4, 1, False), (5, 1, True), (3, 2, True), (3, 1, False)])
+def test_the_first_decision_takes_four_degrees_of_freedom_and_three_seeds(
+    seeds: int, tasks: int, decided: bool
+) -> None:
+    pairs = [[1 + 0.01 * seed for seed in range(seeds)] for _ in range(tasks)]
+
+    assert of_pairs(pairs).observed == tasks * (seeds - 1)
+    assert decide(pairs, plan_looks(10)).verdict == ("better" if decided else "open")
+    assert decide(pairs, plan_looks(10)).more == (None if decided else 4 - (seeds - 1))

@@ -19,13 +19,21 @@ from tracebench_engine.measure.recorder import Recorder
 from tracebench_engine.measure.repeats import Repeats
 from tracebench_engine.measure.service import EvaluationService
 
-DRAWS = {"start": [1.0], "steady": [5.0], "good": [6.0, 6.5, 5.5, 6.0, 6.0], "lucky": [9.0, 0.0, 1.0, 0.0, 0.0]}
+DRAWS = {
+    "start": [1.0],
+    "steady": [5.0],
+    "good": [6.0, 6.5, 5.5, 6.0, 6.0],
+    "lucky": [9.0, 0.0, 1.0, 0.0, 0.0],
+    "twin": [5.0],
+}
 """What a candidate scores, the first time and later; the last again and again."""
-IDS = {"start": "c0", "steady": "c1", "lucky": "c2", "good": "c3"}
+IDS = {"start": "c0", "steady": "c1", "lucky": "c2", "good": "c3", "twin": "c4"}
 
 
-def choose(*names: str, timed: bool = False) -> tuple[str, list[Event]]:
-    """Return who wins of some finalists, by name, and what was recorded."""
+def scorer_of(
+    names: tuple[str, ...], events: list[Event], *, timed: bool = False, test: int = 0
+) -> tuple[Scorer, dict[str, Candidate]]:
+    """Return what scores candidates, and these by name; `events` is filled."""
     met: dict[str, int] = defaultdict(int)
 
     def draw(values: Any, _example: Example, _context: Any) -> float:
@@ -39,17 +47,23 @@ def choose(*names: str, timed: bool = False) -> tuple[str, list[Event]]:
     spec = TaskSpec(name="t", loader="t:t", title="t", timed=timed)
     candidates = {name: Candidate(id=IDS[name], values={"x": name}) for name in names}
     service = EvaluationService(task, task.guide, shared, spec=spec, initial=candidates["start"], seed=0)
-    events: list[Event] = []
     scorer = Scorer(
         service=service,
         validation=(Example(id="v"),),
         split="validation",
-        test=(),
+        test=tuple(Example(id=f"t{i}") for i in range(test)),
         models=heard,
         recorder=Recorder(events.append),
         worst_score=None,
         repeats=Repeats(service, heard, timed=timed),
     )
+    return scorer, candidates
+
+
+def choose(*names: str, timed: bool = False) -> tuple[str, list[Event]]:
+    """Return who wins of some finalists, by name, and what was recorded."""
+    events: list[Event] = []
+    scorer, candidates = scorer_of(names, events, timed=timed)
     finalists = [candidates[name] for name in names]
     best = scorer.choose(finalists, final=finalists[0])
     return next(name for name in names if IDS[name] == best.id), events
@@ -93,3 +107,35 @@ def test_of_a_timed_task_each_leader_is_measured_twice() -> None:
 
     assert winner == "steady"
     assert scored(events)["c2"].repeats == (9.0, 0.0)
+
+
+@pytest.mark.parametrize("names", [("start", "steady", "twin"), ("twin", "start", "steady")])
+def test_among_equals_the_first_finalist_wins(names: tuple[str, ...]) -> None:
+    winner, events = choose(*names)
+
+    assert winner == next(name for name in names if name != "start")
+    assert {scored(events)[id_].score for id_ in ("c1", "c4")} == {5.0}
+
+
+@pytest.mark.parametrize("name", ["steady", "lucky", "good"])
+def test_what_the_best_and_the_initial_candidate_got_on_test_is_told_of_each_by_its_own_name(name: str) -> None:
+    events: list[Event] = []
+    scorer, candidates = scorer_of(("start", name), events, test=1)
+
+    scorer.test_once(candidates["start"], candidates[name])
+
+    found = {event.what: event for event in events if isinstance(event, Scored)}
+    mean = {"steady": 5.0, "lucky": 2.0, "good": 6.0}[name]
+    assert {what: (event.candidate, event.split, event.score) for what, event in found.items()} == {
+        "initial": ("c0", "test", 1.0),
+        "best": (IDS[name], "test", mean),
+    }
+
+
+def test_a_task_without_test_examples_tells_nothing_of_them() -> None:
+    events: list[Event] = []
+    scorer, candidates = scorer_of(("start", "steady"), events)
+
+    scorer.test_once(candidates["start"], candidates["steady"])
+
+    assert events == []

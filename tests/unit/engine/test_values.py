@@ -11,6 +11,7 @@ NUMBER = Parameter(name="n", initial=1, kind="number", minimum=0, maximum=10)
 TEXT = Parameter(name="t", initial="a", kind="text", max_length=5)
 CODE = Parameter(name="c", initial="def f(x): ...", kind="code", signature="def f(x):")
 CHOICE = Parameter(name="k", initial="a", kind="choice", choices=("a", "b"))
+FILES = Parameter(name="f", initial={"a.py": ""}, kind="files", max_length=6)
 DATA = Parameter(name="d", initial={"a": 1}, kind="json")
 
 
@@ -18,7 +19,7 @@ DATA = Parameter(name="d", initial={"a": 1}, kind="json")
     ("parameter", "value"),
     [
         (NUMBER, 0), (NUMBER, 10.0), (TEXT, "hello"), (CODE, "import math\ndef f(y): return y"), (CODE, "def f(x: broken"),
-        (CHOICE, "b"), (DATA, {"b": []}),
+        (CHOICE, "b"), (DATA, {"b": []}), (FILES, {}), (FILES, {"src/a.py": "abc", "..src/b..": "", ".env": "def"}),
     ],
 )  # fmt: skip
 def test_what_may_be_evaluated(parameter: Parameter, value: Any) -> None:
@@ -42,6 +43,27 @@ def test_what_may_be_evaluated(parameter: Parameter, value: Any) -> None:
 )
 def test_what_may_not_be_evaluated_is_told_in_words(parameter: Parameter, value: Any, words: str) -> None:
     assert words in breach([parameter], {parameter.name: value})
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["..", "../a", "a/../../b", "a/..", "/a", "a/", "a//b", ".", "./a", "a/./b", "", "a\\b", "..\\a", "a\0b"],
+)
+def test_a_path_stays_below_its_folder_and_has_one_spelling(path: str) -> None:
+    assert "relative POSIX paths without `..`" in breach([FILES], {"f": {"ok.py": "", path: "x"}})
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"a": "", "a/b": ""}, "has `a` as a file and as a folder"),
+        ({"a": "1234", "b": "567"}, "at most 6 characters in all files together, not 7"),
+        ({"a": 1}, "must map paths to texts"),
+        (["a"], "must map paths to texts"),
+    ],
+)
+def test_files_that_may_not_be_evaluated_are_told_in_words(value: Any, words: str) -> None:
+    assert words in breach([FILES], {"f": value})
 
 
 def test_missing_and_unknown_names_are_told() -> None:

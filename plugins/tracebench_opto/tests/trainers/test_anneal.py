@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 
-from tracebench_core.specs import Budget
+from tracebench_core.specs import Budget, Values
 from tracebench_core.specs.events import Decision
 from tracebench_opto.trainers import anneal, basic_search
 from tracebench_testing import Teacher, Trial, run_trial
-from tracebench_testing.toys import build_hills
+from tracebench_testing.teacher import Lesson
+from tracebench_testing.toys import build_dials, build_hills
 
 
 def run(seed: int, *, temperature: float = 2.0, steps: int = 30) -> Trial:
@@ -55,3 +56,20 @@ def test_a_budget_ends_it_like_any_search() -> None:
     )
     assert trial.error is None
     assert trial.used.evaluations <= 12
+
+
+def test_after_its_patience_it_goes_on_from_the_best_and_not_from_where_it_strayed() -> None:
+    """Every child is worse and, so hot, taken; but for the patience each would descend from the one before it."""
+    toy = build_dials(parameters=1, train=2, validation=2)
+
+    def harm(values: Values, rng: random.Random) -> Values:
+        return {"dial_0": float(values["dial_0"]) - 1 - rng.random()}  # type: ignore[arg-type]  # a number of the toy
+
+    trainer = anneal.build(anneal.Settings(temperature=1e9, patience=3, num_steps=7))
+    trial = run_trial(trainer, toy, answer=Teacher(Lesson(harm, harm), improves=1.0, seed=1), seed=1)
+
+    parents = {seen.id: seen.parents for seen in trial.candidates}
+    start, *children = parents
+    ends = [start, *children[:2], start, *children[3:5], start]  # three steps away, and back
+    assert [parents[child] for child in children] == [(end,) for end in ends]
+    assert trial.best.id == start

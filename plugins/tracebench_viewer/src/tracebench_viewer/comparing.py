@@ -29,16 +29,18 @@ def compared(
     Raises:
         UsageError: when the runs may not be pooled or hold nothing to compare.
     """
-    key = content_hash(
-        canonical_json(
-            ["comparison", version("tracebench-core"), DRAWN, [run.run_id for run in runs], [*stamps], baseline, axis]
-        )
-    )
+    key = key_of([run.run_id for run in runs], stamps=stamps, baseline=baseline, axis=axis)
     kept = index.kept(key)
     if kept is None:
         kept = _compute(runs, baseline=baseline, axis=axis)
         index.keep(key, kept)
     return dict(kept)
+
+
+def key_of(run_ids: Sequence[str], *, stamps: Iterable[str], baseline: str | None, axis: Axis) -> str:
+    """Return what a comparison is kept under: whatever changes what it shows changes this."""
+    what = ["comparison", version("tracebench-core"), DRAWN, [*run_ids], [*stamps], baseline, axis]
+    return content_hash(canonical_json(what))
 
 
 def _compute(runs: Sequence[Run], *, baseline: str | None, axis: Axis) -> dict[str, Any]:
