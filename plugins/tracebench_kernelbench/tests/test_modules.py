@@ -14,6 +14,7 @@ from tracebench_kernelbench.modules.backends import BACKENDS, INSTALL, Backend
 from tracebench_kernelbench.modules.constants import read_constants, rewrite_constants
 from tracebench_kernelbench.modules.exercise import differs
 from tracebench_kernelbench.modules.hints import find_hints
+from tracebench_kernelbench.modules.inputs import widened
 from tracebench_kernelbench.modules.listing import list_modules, list_numba
 from tracebench_kernelbench.modules.shrinking import digest
 from tracebench_kernelbench.modules.source import CONSTANT, at_cpu_sizes, cpu_sizes, find_problems
@@ -249,6 +250,42 @@ def test_what_is_not_finite_is_right_only_where_it_should_be(right: float) -> No
     assert differs(want, want, rtol=1e-4, atol=1e-4) is None
     for wrong in {np.inf, -np.inf, 0.0, 3e38} - {right}:
         assert differs([np.array([wrong, 2.0], np.float32)], want, rtol=1e-4, atol=1e-4) is not None
+
+
+@pytest.mark.parametrize("size", [1e-2, 1e-3, 1.0, 30.0])
+def test_small_outputs_are_held_to_as_many_digits_as_large_ones(size: float) -> None:
+    drawn = np.random.default_rng(1).standard_normal(4096) * size
+    want, rounded = drawn.astype(np.float32), drawn.astype(np.float16).astype(np.float32)
+    summed = want + np.float32(1e-6 * size) * np.sign(want)
+
+    assert differs([rounded], [want], rtol=1e-4, atol=1e-4, by_scale=True) is not None
+    assert differs([summed], [want], rtol=1e-4, atol=1e-4, by_scale=True) is None
+    assert differs([rounded], [want], rtol=1e-4, atol=1e-4) is None or size >= 1
+
+
+def test_inputs_between_0_and_1_are_widened_and_keep_their_structure() -> None:
+    drawn = np.random.default_rng(1).random((64, 64), np.float32)
+    both = np.tril(drawn) + np.tril(drawn, -1).T
+
+    wide, symmetric, half = widened(drawn), widened(both), widened(np.tril(drawn))
+
+    assert 0.08 < (wide < 0).mean() < 0.17
+    assert (wide.min(), wide.max()) < (-3, 3)
+    assert wide.max() > 3
+    assert np.array_equal(symmetric, symmetric.T)
+    assert np.array_equal(half == 0, np.tril(drawn) == 0)
+    assert np.array_equal(widened(drawn.T), wide.T)
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        np.array([0, 1, 1, 0], np.float32), np.array([-1.0, 0.5], np.float32), np.array([0.5, 2.0], np.float32), np.array([0.5, 0.25]),
+        np.array([1, 0]), np.array([], np.float32), np.array([np.nan, 0.5], np.float32), 7, None,
+    ],
+)  # fmt: skip
+def test_other_inputs_are_left_as_they_are(left: object) -> None:
+    assert widened(left) is left
 
 
 def test_outputs_within_tolerance_are_right() -> None:

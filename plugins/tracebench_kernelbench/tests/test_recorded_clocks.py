@@ -86,6 +86,17 @@ def test_who_comes_second_in_a_round_gains_nothing() -> None:
     assert timing.noise < 0.04
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_work_that_a_call_leaves_to_the_next_is_counted_in_full(first: int) -> None:
+    """A thread goes on after its call has ended, while the reference works, and its time is seen at the end of the next call."""
+    mine = [(1e-3, 1.95e-3 if turn % 2 == first else 0.05e-3) for turn in range(20)]
+
+    timing = timing_of(mine, IDLE)
+
+    assert timing.raw == pytest.approx(1.0)
+    assert timing.score == 1.0
+
+
 def test_noise_holds_what_is_no_work_of_a_kernel() -> None:
     plain, handed = compare([1000] * 9, [1000] * 9), compare([1000] * 9, [1000] * 9, handing=50)
 
@@ -112,6 +123,14 @@ def memory_of(text: Any, size: int | None = None) -> memoryview:
 )  # fmt: skip
 def test_a_description_of_no_output_is_refused(rows: Any) -> None:
     with pytest.raises(Unreadable):
+        told(memory_of(rows))
+
+
+@pytest.mark.parametrize(
+    "rows", [[[0, "float64", [1 << 29], [0]]], [[0, "int8", [1 << 28], [0]]] * 9], ids=["one", "many"]
+)
+def test_outputs_larger_than_memory_are_not_copied(rows: Any) -> None:
+    with pytest.raises(Unreadable, match="larger than the memory"):
         told(memory_of(rows))
 
 

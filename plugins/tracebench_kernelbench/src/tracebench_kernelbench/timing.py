@@ -39,7 +39,8 @@ def compare(
     """Compare times that were taken by turns; pairs share what the machine did at that moment, so the ratio is the median of theirs.
 
     Whoever comes second in a round may find branches learnt and caches warm, which is worth a quarter to a short kernel. Each comes second
-    in every second round, so two rounds make one figure, the mean of both logarithms; a round without a partner is left out.
+    in every second round, so two rounds make one figure, the ratio of their sums: what one call puts off until the next is counted there
+    in full. A round without a partner is left out.
 
     `handing` is the part of each time that may be no work of a kernel. It stays in both, which moves the ratio towards 1 by at most its
     share of the shorter time; the noise holds that share, and is `least` beside it at least.
@@ -80,6 +81,7 @@ def _timing(reference: Sequence[int], candidate: Sequence[int], *, raw: float, n
 
 
 def _logs(turns: Iterable[tuple[int, int]]) -> list[float]:
-    """Return the logarithms of ratios, each of two turns."""
-    rounds = [math.log(max(one, 1) / max(other, 1)) for one, other in turns]
-    return [(one + other) / 2 for one, other in zip(rounds[::2], rounds[1::2], strict=False)] or rounds
+    """Return the logarithms of ratios, each of the sums of two turns."""
+    rounds = list(turns)
+    both = [(one + two, other + more) for (one, other), (two, more) in zip(rounds[::2], rounds[1::2], strict=False)]
+    return [math.log(max(one, 1) / max(other, 1)) for one, other in both or rounds]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,11 +18,12 @@ from tracebench_kernelbench.building import Built, build_kernel
 from tracebench_kernelbench.modules import harness, memory
 from tracebench_kernelbench.modules.ahead import build_ahead
 from tracebench_kernelbench.modules.backends import NUMBA, Backend
+from tracebench_kernelbench.modules.inputs import widened
 from tracebench_kernelbench.problem import Problem
 
 Arrays = Sequence[NDArray[Any]]
-_WEIGHTS_SEED = 42
-"""Of weights, as in KernelBench: a module and its replacement get the same ones where they make them in the same order."""
+LEAST_ATOL = 1e-6
+"""What sums of numbers near 1 may differ by for their order alone, however small the result."""
 
 
 class Exercise(Protocol):
@@ -45,6 +47,11 @@ class Exercise(Protocol):
     @property
     def slack(self) -> float:
         """How many times farther than from the truth a candidate may lie from the reference, which has errors of its own."""
+        ...
+
+    @property
+    def by_scale(self) -> bool:
+        """Whether `atol` shrinks with outputs that are small."""
         ...
 
     @property
@@ -74,8 +81,8 @@ class Exercise(Protocol):
         """Open a candidate's session, which a call without arguments has do the work; the outcome says how its loading ended."""
         ...
 
-    def draw(self, seed: int, reference: Session) -> Sequence[Any]:
-        """Return the inputs of a seed, drawn here or in a trusted session."""
+    def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
+        """Return the inputs of a seed, drawn here or in a trusted session; `wide` says that they may be widened (`inputs`)."""
         ...
 
     def give(self, session: Session, inputs: Sequence[Any], *, turn: int) -> None:
@@ -123,6 +130,7 @@ class OwnExercise:
     problem: Problem
     backend: Backend = NUMBA
     slack: float = 2.0
+    by_scale: bool = False
 
     @property
     def rtol(self) -> float:
@@ -165,7 +173,7 @@ class OwnExercise:
         session = sandbox.session(source, "_judge_work", limits=limits, prelude=prelude)
         return session, Outcome(status="ok")
 
-    def draw(self, seed: int, reference: Session) -> Sequence[Any]:
+    def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
         """See `Exercise`."""
         return self.problem.draw(seed)
 
@@ -195,21 +203,24 @@ class ModuleExercise:
     rtol: float = 1e-4
     atol: float = 1e-4
     slack: float = 1.0
+    by_scale: bool = True
     shared_mb: int = memory.SIZE_MB
+    seed: int = field(default_factory=lambda: secrets.randbits(31), repr=False)
+    """Of weights: a module and its replacement get the same ones where they make them in the same order, and no source knows them."""
 
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
         """See `Exercise`."""
         session = sandbox.session(harness.of_problem(self.code), "_judge_work", limits=limits)
         with closed_on_failure(session):
-            init = asked(session.call(_WEIGHTS_SEED, entry="_judge_init"))
-            asked(session.call(_WEIGHTS_SEED, init, "Model", entry="_judge_build"))
+            init = asked(session.call(self.seed, entry="_judge_init"))
+            asked(session.call(self.seed, init, "Model", entry="_judge_build"))
         return session
 
     def build(self, sandbox: Sandbox, source: str, seconds: float) -> Built:
         """See `Exercise`."""
         if self.backend.ahead is None:
             return Built()
-        return build_ahead(sandbox, self.backend.ahead, source, self.code, seed=_WEIGHTS_SEED, seconds=seconds)
+        return build_ahead(sandbox, self.backend.ahead, source, self.code, seed=self.seed, seconds=seconds)
 
     def open_candidate(
         self, sandbox: Sandbox, source: str, built: Built, reference: Session, limits: Limits
@@ -229,14 +240,15 @@ class ModuleExercise:
         return session, self._make(session, reference)
 
     def _make(self, session: Session, reference: Session) -> Outcome:
-        init = asked(reference.call(_WEIGHTS_SEED, entry="_judge_init"))
-        return session.call(_WEIGHTS_SEED, init, "ModelNew", entry="_judge_build")
+        init = asked(reference.call(self.seed, entry="_judge_init"))
+        return session.call(self.seed, init, "ModelNew", entry="_judge_build")
 
-    def draw(self, seed: int, reference: Session) -> Sequence[Any]:
+    def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
         """See `Exercise`."""
         plain = asked(reference.call(seed % (1 << 63), entry="_judge_draw"))
         arrays = iter(memory.told(reference.shared))
-        return [next(arrays) if value is None else value[0] for value in plain]
+        drawn = [next(arrays) if value is None else value[0] for value in plain]
+        return [widened(value) for value in drawn] if wide else drawn
 
     def give(self, session: Session, inputs: Sequence[Any], *, turn: int) -> None:
         """See `Exercise`."""
@@ -251,10 +263,11 @@ class ModuleExercise:
         return None
 
 
-def differs(got: Arrays, want: Arrays, *, rtol: float, atol: float) -> str | None:
+def differs(got: Arrays, want: Arrays, *, rtol: float, atol: float, by_scale: bool = False) -> str | None:
     """Return what is wrong with the outputs of a call: their number, a shape, a type, or the first value; None when nothing is.
 
-    A value that is not finite is right only where the right one is the same: no distance to it says anything.
+    A value that is not finite is right only where the right one is the same: no distance to it says anything. With `by_scale`, `atol` is
+    meant for outputs of size 1 or more: it is less for smaller ones, in which halves of precision would otherwise never show.
     """
     if len(got) != len(want):
         return f"it returns {len(got)} arrays, and should return {len(want)}"
@@ -264,13 +277,25 @@ def differs(got: Arrays, want: Arrays, *, rtol: float, atol: float) -> str | Non
             return f"{name} has the shape {one.shape}, and should have {other.shape}"
         if one.dtype != other.dtype:
             return f"{name} is {one.dtype}, and should be {other.dtype}"
-        wrong = _wrong(one, other, rtol=rtol, atol=atol)
+        wrong = _wrong(one, other, rtol=rtol, atol=_scaled(atol, other) if by_scale else atol)
         if wrong.any():
             first = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.ndim else ()
             where = ", ".join(str(int(index)) for index in first)
             values = f"[{where}] = {one[first]:.9g}, expected {other[first]:.9g}"
             return f"{int(wrong.sum())} of {wrong.size} values are wrong; the first is {values}"
     return None
+
+
+def is_finite(outputs: Arrays) -> bool:
+    """Tell whether all numbers are."""
+    return all(bool(np.isfinite(array).all()) for array in outputs)
+
+
+def _scaled(atol: float, want: NDArray[Any]) -> float:
+    """Return a tolerance for outputs of this root mean square."""
+    finite = np.abs(want[np.isfinite(want)]).astype(np.float64)
+    size = float(np.sqrt(np.mean(finite * finite))) if finite.size else 1.0
+    return max(min(1.0, size) * atol, min(LEAST_ATOL, atol))
 
 
 def _wrong(one: NDArray[Any], other: NDArray[Any], *, rtol: float, atol: float) -> NDArray[Any]:

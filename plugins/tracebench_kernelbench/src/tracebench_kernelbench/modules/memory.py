@@ -26,6 +26,8 @@ copied, and where inputs begin."""
 ARENA = INPUTS + (1 << 30)
 """Where the process's own heap goes on, in which its outputs lie."""
 SIZE_MB = (ARENA >> 20) + 1024
+_MOST_BYTES = 2 << 30
+"""Of all outputs of a call, each element of a view counted: a copy is made of them."""
 _PAGE = 4096
 _LINE, _STEP = 64, 39
 _DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()  # noqa: SIM905
@@ -101,6 +103,8 @@ def told(shared: memoryview) -> list[NDArray[Any]]:
         rows = _ROWS.validate_json(text, strict=True)
     except ValidationError as err:
         raise Unreadable("it returns no tensors") from err
+    if sum(prod(shape) * np.dtype(name).itemsize for _, name, shape, _ in rows if name in _DTYPES) > _MOST_BYTES:
+        raise Unreadable("its outputs are larger than the memory that they can lie in")
     return [_array(shared, *row) for row in rows]
 
 

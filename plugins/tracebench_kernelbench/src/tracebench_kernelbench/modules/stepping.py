@@ -20,7 +20,7 @@ from typing import Any, Literal
 from tracebench_core.contracts import NotMeasured, Sandbox, Session
 from tracebench_core.specs import Limits, Outcome
 from tracebench_kernelbench.judging import Verdict
-from tracebench_kernelbench.modules.exercise import Arrays, Exercise, asked, differs
+from tracebench_kernelbench.modules.exercise import Arrays, Exercise, asked, differs, is_finite
 from tracebench_kernelbench.modules.hints import find_hints
 from tracebench_kernelbench.modules.memory import IDLE, Unreadable
 from tracebench_kernelbench.options import Effort
@@ -58,7 +58,7 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
             core=core,
         )
         with exercise.open_reference(sandbox, limits) as desk, exercise.open_reference(sandbox, limits) as reference:
-            _probe(exercise, desk, reference)
+            wide = _probe(exercise, desk, reference)
             built = exercise.build(sandbox, source, effort.compile_seconds)
             if built.words:
                 return _bad(f"It does not build.\n{built.words}", Outcome(status="error"))
@@ -66,7 +66,7 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
             with candidate:
                 if loaded.status != "ok":
                     return _bad(_died(loaded, "while it was loaded"), loaded)
-                return _judge(exercise, source, _Sessions(desk, reference, candidate), effort)
+                return _judge(exercise, source, _Sessions(desk, reference, candidate, wide), effort)
 
 
 @contextmanager
@@ -89,6 +89,8 @@ class _Sessions:
     """Draws inputs."""
     reference: Session
     candidate: Session
+    wide: bool
+    """Whether inputs are widened."""
 
 
 def _judge(exercise: Exercise, source: str, sessions: _Sessions, effort: Effort) -> Verdict:
@@ -98,15 +100,15 @@ def _judge(exercise: Exercise, source: str, sessions: _Sessions, effort: Effort)
     picks = set(secrets.SystemRandom().sample(range(certain), min(effort.trials, certain)))
     for turn in range(effort.warm + (effort.most if timed else effort.trials)):
         seed = secrets.randbits(63)
-        inputs = exercise.draw(seed, sessions.desk)
+        inputs = exercise.draw(seed, sessions.desk, wide=sessions.wide)
         order = (sessions.reference, sessions.candidate)[:: 1 if turn % 2 == 0 else -1]
-        ends = {session: _called(exercise, session, inputs, turn) for session in order}
-        want, got = ends[sessions.reference], ends[sessions.candidate]
+        ends = {session: _worked(exercise, session, inputs, turn) for session in order}
+        (want, right), (got, output) = ends[sessions.reference], ends[sessions.candidate]
         asked(want)
         call = f"in call {turn + 1}"
         if got.status != "ok":
             return _bad(_died(got, call), got)
-        wrong = _compare(exercise, sessions, exercise.truth(seed) if turn in picks else None)
+        wrong = _compare(exercise, output, right, exercise.truth(seed) if turn in picks else None)
         if wrong is not None:
             return _bad(f"Wrong {call}: {wrong}. Each call has inputs of its own, and every output is checked.", got)
         if timed and turn >= effort.warm:
@@ -117,29 +119,42 @@ def _judge(exercise: Exercise, source: str, sessions: _Sessions, effort: Effort)
     return _good(exercise, source, timing_of(spent, idle) if timed else None, len(spent))
 
 
-def _compare(exercise: Exercise, sessions: _Sessions, truth: Arrays | None) -> str | None:
+def _worked(exercise: Exercise, session: Session, inputs: Sequence[Any], turn: int) -> tuple[Outcome, Arrays | str]:
+    """Call a session, and copy its outputs before another process has time to go on; in place of them, why there are none."""
+    outcome = _called(exercise, session, inputs, turn)
+    if outcome.status != "ok":
+        return outcome, outcome.error
     try:
-        want = truth or exercise.take(sessions.reference)
+        return outcome, exercise.take(session)
     except Unreadable as err:
-        raise NotMeasured(f"The reference's output cannot be read: {err}", retry=False) from err
-    slack = 1.0 if truth is not None else exercise.slack
-    try:
-        got = exercise.take(sessions.candidate)
-    except Unreadable as err:
-        return str(err)
-    return differs(got, want, rtol=slack * exercise.rtol, atol=slack * exercise.atol)
+        return outcome, str(err)
 
 
-def _probe(exercise: Exercise, desk: Session, reference: Session) -> None:
-    """Refuse a problem whose output a constant could stand for."""
+def _compare(exercise: Exercise, got: Arrays | str, right: Arrays | str, truth: Arrays | None) -> str | None:
+    if isinstance(right, str):
+        raise NotMeasured(f"The reference's output cannot be read: {right}", retry=False)
+    if isinstance(got, str):
+        return got
+    slack, want = (exercise.slack, right) if truth is None else (1.0, truth)
+    return differs(got, want, rtol=slack * exercise.rtol, atol=slack * exercise.atol, by_scale=exercise.by_scale)
+
+
+def _probe(exercise: Exercise, desk: Session, reference: Session) -> bool:
+    """Refuse a problem whose output a constant could stand for; tell whether its inputs can be widened."""
     outputs = []
     for seed in (1, 2):
-        asked(_called(exercise, reference, exercise.draw(seed, desk), seed))
+        asked(_called(exercise, reference, exercise.draw(seed, desk, wide=False), seed))
         outputs.append(exercise.take(reference))
     if differs(*outputs, rtol=exercise.rtol, atol=exercise.atol) is None:
         raise ConstantOutput(
             "The output of this problem does not depend on its inputs: a constant would pass.", retry=False
         )
+    if not all(map(is_finite, outputs)):
+        return False
+    widened = (_worked(exercise, reference, exercise.draw(seed, desk, wide=True), seed) for seed in (1, 2))
+    return all(
+        outcome.status == "ok" and not isinstance(output, str) and is_finite(output) for outcome, output in widened
+    )
 
 
 def _called(exercise: Exercise, session: Session, inputs: Sequence[Any], turn: int) -> Outcome:
