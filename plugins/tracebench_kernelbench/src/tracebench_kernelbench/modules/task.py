@@ -21,8 +21,8 @@ _MODULE = """Write a faster replacement of this PyTorch module for one core of t
 
 Define `ModelNew`: it is made and called as `Model` is, makes its weights in the same order, and returns the same shapes and types. The
 score is the speed-up over `Model`, in processor time; a speed-up within the noise counts as 1, and a wrong result as 0. Each call has
-fresh inputs, and every output is checked, within {atol:g} + {rtol:g} * |value|; {atol:g} is meant for outputs of size 1 or more, and is less for
-smaller ones. Inputs that the code draws between 0 and 1 reach from -4 to 4 where the module allows it.
+fresh inputs, and every output is checked, within {atol:g} + {rtol:g} * |value|; {atol:g} is meant for outputs of size 1 or more,
+and is less for smaller ones. Inputs that the code draws between 0 and 1 reach from -4 to 4 where the module allows it.
 
 ```python
 {code}
