@@ -21,6 +21,7 @@ CANDIDATES = "tests/attack/test_candidates.py::test_hostile_candidate_is_contain
 NEIGHBOURS = "tests/attack/test_neighbours.py"
 GATEWAY = "tests/attack/gateway/test_abuses.py::test_an_abuse_is_contained_and_the_next_call_is_served"
 CROWD = "tests/attack/gateway/test_overshoot.py"
+COMMANDS = "tests/attack/test_commands.py"
 ENCLOSED = "tests/attack/test_enclosed.py"
 SECRECY = "tests/engine/test_secrecy.py"
 
@@ -35,6 +36,48 @@ class Outcome(NamedTuple):
 
 
 OUTCOMES = (
+    Outcome(
+        "a candidate that is a shell or C program and speaks to ssh-agent, Docker, D-Bus",
+        "Landlock closes no Unix socket that has a name, and namespaces of the network pass it",
+        "commands make no connection",
+        f"{COMMANDS}::test_a_command_reaches_nothing_and_outside_of_the_sandbox_the_same_does[speaks to a socket of the host]",
+    ),
+    Outcome(
+        "the same by datagrams, from a socket or from half of a pair",
+        "arrived",
+        "commands have no datagrams",
+        f"{COMMANDS}::test_a_command_reaches_nothing_and_outside_of_the_sandbox_the_same_does[sends to it from half of a pair]",
+    ),
+    Outcome(
+        "a command that watches a folder of the host by inotify",
+        "the names of files in folders that it may not read",
+        "refused",
+        f"{COMMANDS}::test_a_command_reaches_nothing_and_outside_of_the_sandbox_the_same_does[watches a folder that it cannot read]",
+    ),
+    Outcome(
+        "a command of root that starts processes without end",
+        "started, until its time was over",
+        "ended at 512",
+        f"{COMMANDS}::test_a_command_that_starts_processes_without_end_is_ended",
+    ),
+    Outcome(
+        "a coding agent that opens a socket by io_uring",
+        "one to the machine's host, past the filter that refuses it, on a closed network",
+        "no rings",
+        f"{ENCLOSED}::test_an_attack_on_the_hosts_files_finds_nothing[opens a socket by a ring]",
+    ),
+    Outcome(
+        "a coding agent that leaves a set-user-id program in its folder",
+        "in a run with `share`, whoever starts it becomes the user",
+        "no such mode can be set",
+        f"{ENCLOSED}::test_an_attack_on_the_hosts_files_finds_nothing[leaves a program that runs as its owner]",
+    ),
+    Outcome(
+        "a program that sends its door gigabytes without an end of line",
+        "held by the job's process, past every cap on memory, without a token, too",
+        "64 MiB in all, 4 KiB without a token",
+        "tests/engine/test_door.py::test_what_a_program_makes_this_process_hold_is_bounded",
+    ),
     Outcome(
         "another user, or an agent of theirs, that reads the salts in a run with `share`",
         "`meta/salts.json`, `mirror.zip`, `summary.json`: the instances of all runs of the folder",

@@ -60,6 +60,10 @@ ATTACKS = {
     "reads its parent's memory": "print(open('/proc/1/mem', 'rb'))",
     "calls the machine's host": "print(socket.socket(40, socket.SOCK_STREAM))",
     "reads the kernel's keys": "print(libc.syscall(250 if os.uname().machine == 'x86_64' else 219, 0, -3, 0, 0, 0))",
+    "opens a socket by a ring": "p = ctypes.create_string_buffer(120); print(libc.syscall(425, 4, p))",
+    "leaves a program that runs as its owner": "import shutil; shutil.copy('/usr/bin/env', 'x'); os.chmod('x', 0o4755); print('left')",
+    "makes a program that runs as its owner": "os.close(os.open('x', os.O_CREAT | os.O_WRONLY, 0o6755)); print('made')",
+    "makes one that has no name": "os.fchmod(os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o4755), 0o755); print('made')",
     "opens a disk": "print([n for n in os.listdir('/dev') if n not in {devices!r}])",
     "speaks to a socket of the host": "s = socket.socket(socket.AF_UNIX); s.connect({host!r} + '/agent'); print('reached')",
 }  # fmt: skip

@@ -24,7 +24,7 @@ from tests.whole import HEAVY
 from tracebench_core.specs import JobResult
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
-from tracebench_engine.door.door import CLIENT_FOLDER, PROTOCOL, Door
+from tracebench_engine.door.door import CLIENT_FOLDER, MOST_LINES, PROTOCOL, Door
 from tracebench_engine.door.foreign import tracebench_client
 from tracebench_testing import run_trial
 from tracebench_testing.toys import Toy, build_number
@@ -248,9 +248,17 @@ def test_nobody_enters_without_the_token() -> None:
         assert Path(path).parent.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize(
-    "request_line", [b"nonsense", b"[1]", b'["evaluate",{"candidates":3}]', b'["evaluate",{}]', b'["fly",{}]']
-)
+ODD = [
+    b"nonsense", b"[1]", b'["evaluate",{"candidates":3}]', b'["evaluate",{}]', b'["fly",{}]', b"[" * 200_000,
+    b'["open",{"token":5,"protocol":2}]', b'["open",{"token":"\\ud800","protocol":2}]', b'["evaluate",{"candidates":[{}],"parents":[[1]]}]',
+    b'["log",{"name":5,"value":1}]',
+    b'["log",{"name":"x","value":' + b"9" * 4000 + b"}]", b'["log",{"name":"' + b"n" * 201 + b'","value":1}]',
+    b'["evaluate",{"candidates":[{"x":1}],"origin":"' + b"o" * 20_001 + b'"}]', b'["decide",{"candidate":5,"verdict":"accepted"}]',
+    b'["decide",{"candidate":"c0","verdict":"accepted","reason":"' + b"r" * 20_001 + b'"}]',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("request_line", ODD, ids=lambda line: line[:40].decode())
 def test_what_is_no_request_is_refused_in_words_and_the_door_stays_open(request_line: bytes) -> None:
     with served() as door:
         problem = tracebench_client.connect(door.address)
@@ -258,6 +266,39 @@ def test_what_is_no_request_is_refused_in_words_and_the_door_stays_open(request_
             problem._connected().send(request_line)
         with pytest.raises(tracebench_client.DoorError, match="no example"):
             problem.evaluate(problem.initial, ["not an example"])
+        assert problem.evaluate(problem.initial).status == "ok"
+        problem.close()
+
+
+def test_what_a_program_makes_this_process_hold_is_bounded() -> None:
+    with served() as door:
+        path, _, token = door.address.partition("#")
+        hello = json.dumps(["open", {"token": token, "protocol": PROTOCOL}]).encode() + b"\n"
+        with contextlib.ExitStack() as stack:
+
+            def connect() -> socket.socket:
+                one = stack.enter_context(socket.socket(socket.AF_UNIX))
+                one.connect(path)  # which waits for its turn without a timeout alone
+                one.settimeout(30)
+                return one
+
+            def is_closed_after(one: socket.socket, data: bytes) -> bool:
+                try:
+                    one.sendall(data)
+                    return one.recv(1) == b""
+                except OSError as err:
+                    return not isinstance(err, TimeoutError)
+
+            assert is_closed_after(connect(), b"x" * 5000)
+            friends = [connect() for _ in range(2)]
+            for friend in friends:
+                friend.sendall(hello)
+                assert friend.makefile("rb").readline().startswith(b'["ok"')
+            friends[0].sendall(b"x" * (40 << 20))
+            assert is_closed_after(friends[1], b"x" * (40 << 20))
+            crowd = [connect() for _ in range(MOST_LINES)]
+            assert crowd[-1].recv(1) == b""
+        problem = tracebench_client.connect(door.address)
         assert problem.evaluate(problem.initial).status == "ok"
         problem.close()
 

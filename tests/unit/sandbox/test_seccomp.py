@@ -35,7 +35,9 @@ def answer(program: bytes, call: int, *args: int) -> int:
                 at += yes if found else no
 
 
-@pytest.mark.parametrize("rules", [seccomp._alone(), seccomp._family()], ids=["alone", "family"])
+@pytest.mark.parametrize(
+    "rules", [seccomp._alone(), seccomp._family(), seccomp._program()], ids=["alone", "family", "program"]
+)
 def test_every_call_meets_its_own_rule(rules: dict[str, bytes]) -> None:
     program = seccomp._assemble(rules)
     plain = {number(name) for name, rule in rules.items() if rule == seccomp._refuse()} - {None}
@@ -68,6 +70,43 @@ def test_arguments_decide_where_they_should() -> None:
         REFUSED,
     ]
     assert answer(program, number("clone3") or 0) == 0x00050000 | 38
+
+
+def test_a_family_has_sockets_for_itself_alone() -> None:
+    program = seccomp._assemble(seccomp._family())
+    connect, one, pair = (number(name) or 0 for name in ("connect", "socket", "socketpair"))
+    assert answer(program, connect, 3) == REFUSED
+    for call in (one, pair):
+        asked = [(1, 1), (1, 1 | 0x80800), (1, 5), (1, 2), (1, 3), (2, 1), (16, 3)]
+        assert [answer(program, call, *of) for of in asked] == [*[ALLOWED] * 3, *[REFUSED] * 4]
+
+
+def test_a_program_makes_no_file_that_runs_as_its_owner() -> None:
+    program = seccomp._assemble(seccomp._program())
+    for name, at in {
+        "chmod": 1,
+        "fchmod": 1,
+        "fchmodat": 2,
+        "fchmodat2": 2,
+        "creat": 1,
+        "mknod": 1,
+        "mknodat": 2,
+    }.items():
+        if (call := number(name)) is not None:
+            asked = [(*[0] * at, mode) for mode in (0o755, 0o1777, 0o4755, 0o2755, 0o6000)]
+            assert [answer(program, call, *of) for of in asked] == [ALLOWED, ALLOWED, *[REFUSED] * 3], name
+    for name, at in {"open": 1, "openat": 2}.items():
+        if (call := number(name)) is not None:
+            asked = [(*[0] * at, flags, mode) for flags in (0o101, 0o20200001, 2) for mode in (0o644, 0o4644)]
+            assert [answer(program, call, *of) for of in asked] == [
+                ALLOWED,
+                REFUSED,
+                ALLOWED,
+                REFUSED,
+                ALLOWED,
+                ALLOWED,
+            ]
+    assert answer(program, number("openat2") or 0) == 0x00050000 | errno.ENOSYS
 
 
 def test_rules_far_apart_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,11 @@ VARIABLE = "TRACEBENCH_DOOR"
 CLIENT_FOLDER = Path(__file__).with_name("foreign")
 """Holds the client, one file that needs nothing of ours."""
 LARGEST_REQUEST = 64 << 20
-"""Bytes of one line; a program that sends more loses its connection."""
+"""Bytes of one line, and of all lines that are not read to their ends; a program that sends more loses its connection."""
+LARGEST_GREETING = 4096
+"""Bytes of a line from somebody who has not shown the token."""
+MOST_LINES = 512
+"""Connections at a time; one more is closed at once."""
 READ_BYTES = 1 << 16
 SEND_SECONDS = 30.0
 """A program that does not take its answer for so long loses its connection."""
@@ -130,6 +134,9 @@ class Door:
 
     def _accept(self) -> None:
         connection, _ = self._listener.accept()
+        if len(self._lines) >= MOST_LINES:
+            connection.close()
+            return
         connection.settimeout(SEND_SECONDS)
         line = _Line(connection)
         self._lines.append(line)
@@ -141,11 +148,17 @@ class Door:
         except OSError:
             data = b""
         line.waiting += data
-        if not data or len(line.waiting) > LARGEST_REQUEST:
+        if not data or not self._may_wait(line):
             self._hang_up(line)
             return
         if b"\n" in data:
             self._go_on(line, evaluations)
+
+    def _may_wait(self, line: _Line) -> bool:
+        """Say whether this process may hold what a connection has sent: what it sends is no memory of its own, which is capped."""
+        if not line.is_open and b"\n" not in line.waiting:
+            return len(line.waiting) <= LARGEST_GREETING
+        return sum(len(one.waiting) for one in self._lines) <= LARGEST_REQUEST
 
     def _go_on(self, line: _Line, evaluations: ThreadPoolExecutor) -> None:
         """Answer what a connection has asked, up to an evaluation; what follows that waits until it is answered."""
@@ -154,7 +167,7 @@ class Door:
             try:
                 method, params = json.loads(request)
                 is_evaluation = line.is_open and method == EVALUATION
-            except (ValueError, TypeError) as err:
+            except (ValueError, TypeError, RecursionError) as err:
                 if not self._reply(line, ["error", f"a request is `[method, params]` in JSON: {err}"]):
                     return
                 continue
@@ -208,6 +221,8 @@ class Door:
             return ["error", f"{type(err).__name__}: {err}"]
 
     def _open(self, line: _Line, *, token: str, protocol: int) -> list[Any]:
+        if not isinstance(token, str):
+            raise TypeError("a token is a text")
         if protocol != PROTOCOL:
             return ["error", f"this door speaks protocol {PROTOCOL}, not {protocol}: use the client that comes with it"]
         line.is_open = hmac.compare_digest(token.encode(), self._token.encode())

@@ -11,6 +11,8 @@ from tracebench_core.ids import derive_seed
 from tracebench_core.specs import AXES, Candidate, Evaluation, Example
 
 Call = Callable[..., Any]
+LONGEST_NAME, LONGEST_WORDS = 200, 20_000
+"""Characters of a metric's name, and of what a program says of a candidate: the job's record is no place to fill the disk from."""
 
 
 class DoorCalls:
@@ -31,7 +33,7 @@ class DoorCalls:
             "endpoint": self._endpoint,
             "step": self._begin_step,
             "step_end": self.end_step,
-            "log": problem.log,
+            "log": self._log,
             "decide": self._decide,
         }
 
@@ -81,6 +83,8 @@ class DoorCalls:
         origin: str = "",
     ) -> list[dict[str, Any]]:
         batch = None if examples is None else [self._example(name) for name in examples]
+        parents = [_text(parent, LONGEST_NAME) for parent in parents]
+        origin = _text(origin, LONGEST_WORDS)
         found = self._problem.evaluate_many([dict(c) for c in candidates], batch, parents=parents, origin=origin)
         self._scores.update({e.candidate.id: e.score for e in found})
         return [_as_json(evaluation) for evaluation in found]
@@ -109,7 +113,25 @@ class DoorCalls:
         return self._step.enter_context(self._problem.step())
 
     def _decide(self, candidate: str, verdict: Any, reason: str = "") -> None:
-        self._problem.decide(Candidate(id=candidate, values={}), verdict, reason)
+        reason = _text(reason, LONGEST_WORDS)
+        self._problem.decide(Candidate(id=_text(candidate, LONGEST_NAME), values={}), verdict, reason)
+
+    def _log(self, name: str, value: float) -> None:
+        name = _text(name, LONGEST_NAME)
+        try:
+            number = float(value)
+        except OverflowError as err:
+            raise ValueError(f"`{name}` is no number that a float holds") from err
+        self._problem.log(name, number)
+
+
+def _text(given: Any, longest: int) -> str:
+    """Return a text as it was given; raises where it is none, or too long."""
+    if not isinstance(given, str):
+        raise TypeError(f"a text is wanted, not {type(given).__name__}")
+    if len(given) > longest:
+        raise ValueError(f"a text of {len(given):,} characters, more than {longest:,}")
+    return given
 
 
 def _as_json(evaluation: Evaluation) -> dict[str, Any]:

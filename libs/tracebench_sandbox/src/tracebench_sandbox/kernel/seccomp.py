@@ -25,7 +25,7 @@ _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NR, _ARCH, _ARGS = 0, 4, 16
 _X32 = 0x40000000
 _CLONE_THREAD = 0x00010000
-_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _SOCK_STREAM = 1, 2, 10, 16, 1
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _SOCK_STREAM, _SOCK_SEQPACKET = 1, 2, 10, 16, 1, 5
 _MSG_OOB = 1
 _HARMLESS_PRCTL = (2, 3, 15, 16, 21, 23, 29, 30, 39, 41, 42, 0x53564D41)
 """Reads of its own state; names, timer slack, huge pages and named memory of its own. PR_SET_PDEATHSIG (1) is not among them."""
@@ -40,6 +40,8 @@ _OWNERS_IOCTL = (0x8901, 0x8902, 0x5412, 0x541C)
 _TYPING_IOCTL = (0x5412, 0x541C)
 """TIOCSTI, TIOCLINUX."""
 
+_RINGS = ("io_uring_enter", "io_uring_register", "io_uring_setup")
+"""They make calls that no filter sees: a socket of another family is opened by one."""
 _NEVER = [
     "acct",
     "add_key",
@@ -58,9 +60,7 @@ _NEVER = [
     "fsopen",
     "fspick",
     "init_module",
-    "io_uring_enter",
-    "io_uring_register",
-    "io_uring_setup",
+    *_RINGS,
     "ioperm",
     "iopl",
     "kcmp",
@@ -175,6 +175,11 @@ _ALONE = [
     "utimes",
     "vfork",
 ]
+_OF_OTHERS = ("connect", "inotify_add_watch", "inotify_init", "inotify_init1")
+"""What reaches files that Landlock closes: sockets by their names, and the names in a folder that is watched."""
+_SET_ID = 0o6000
+_CREATES = 0o100 | 0o20000000
+"""O_CREAT and O_TMPFILE: with one of them, the mode counts."""
 _TO_ITSELF = ("kill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "tgkill", "tkill")
 _OF_ITSELF = ("prlimit64",)
 _ITS_PID = 0xFFFFFFF1
@@ -233,31 +238,56 @@ def _alone() -> dict[str, bytes]:
         "ioctl": _only(1, _HARMLESS_IOCTL),
         "sendto": _argument(3) + _step(_ANY_BIT, _MSG_OOB, no=1) + _refuse() + _PASS,
         "setpriority": _argument(0) + _step(_EQUAL, 0, yes=1) + _refuse() + _only(1, (0, _ITS_PID)),
-        "socketpair": b"".join(
-            [
-                *(_argument(0), _step(_EQUAL, _AF_UNIX, yes=1), _refuse()),
-                *(_argument(1), _step(_AND, 0xF), _step(_EQUAL, _SOCK_STREAM, yes=1), _refuse(), _PASS),
-            ]
-        ),
+        "socketpair": _unix(_SOCK_STREAM),
         **dict.fromkeys(_TO_ITSELF, _only(0, (_ITS_PID,))),
         **dict.fromkeys(_OF_ITSELF, _only(0, (0, _ITS_PID))),
     }
 
 
+def _unix(*kinds: int) -> bytes:
+    """Refuse a socket, or a pair, but a Unix one of these kinds."""
+    tests = [_step(_EQUAL, kind, yes=len(kinds) - place) for place, kind in enumerate(kinds)]
+    of_kind = [_argument(1), _step(_AND, 0xF), *tests, _refuse(), _PASS]
+    return b"".join([_argument(0), _step(_EQUAL, _AF_UNIX, yes=1), _refuse(), *of_kind])
+
+
+def _without_set_id(index: int) -> bytes:
+    """Refuse a mode with which a file runs as its owner or group, whoever starts it."""
+    return _argument(index) + _step(_ANY_BIT, _SET_ID, no=1) + _refuse() + _PASS
+
+
+def _created_without_set_id(index: int) -> bytes:
+    """The same where the mode follows flags, and counts only where a file is made."""
+    return _argument(index) + _step(_ANY_BIT, _CREATES, yes=1) + _PASS + _without_set_id(index + 1)
+
+
 def _family() -> dict[str, bytes]:
-    """No network, no debugging, no change of the system; processes and programs are allowed."""
+    """No network, no debugging, no change of the system; processes and programs are allowed.
+
+    Sockets stay within the family: no connection, which would reach a Unix socket of the host wherever it lies, as Landlock keeps nobody
+    from one by its name, and no datagrams, which name whom they go to.
+    """
     return {
-        **dict.fromkeys(_NEVER, _refuse()),
-        "socket": _only(0, (_AF_UNIX,)),
+        **dict.fromkeys((*_NEVER, *_OF_OTHERS), _refuse()),
+        "socket": _unix(_SOCK_STREAM, _SOCK_SEQPACKET),
+        "socketpair": _unix(_SOCK_STREAM, _SOCK_SEQPACKET),
         "fcntl": _unless(1, _OWNERS_FCNTL),
         "ioctl": _unless(1, _OWNERS_IOCTL),
     }
 
 
 def _program() -> dict[str, bytes]:
-    """No keys of the kernel's rings, which know no namespaces; no socket but Unix, IP and netlink, so that a machine's host is no peer."""
+    """No keys of the kernel's rings, which know no namespaces; no socket but Unix, IP and netlink, so that a machine's host is no peer.
+
+    No file that runs as its owner: it would lie on the host, too, for its other users to start (as systemd's `RestrictSUIDSGID`).
+    """
     return {
-        **dict.fromkeys(("add_key", "keyctl", "request_key"), _refuse()),
+        **dict.fromkeys(("add_key", "keyctl", "request_key", *_RINGS), _refuse()),
+        **dict.fromkeys(("chmod", "creat", "fchmod", "mknod"), _without_set_id(1)),
+        **dict.fromkeys(("fchmodat", "fchmodat2", "mknodat"), _without_set_id(2)),
+        "open": _created_without_set_id(1),
+        "openat": _created_without_set_id(2),
+        "openat2": _refuse(errno.ENOSYS),  # whose flags a filter cannot read
         "socket": _only(0, (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK)),
         "ioctl": _unless(1, _TYPING_IOCTL),
     }

@@ -15,6 +15,8 @@ from tracebench_sandbox.template.lockdown import die_with
 
 THREADS = 512
 """Threads that one candidate may have; on hosts where the user's processes are limited, the others live of the rest."""
+PROCESSES = 512
+"""Processes that one command may have; no limit of the kernel counts those of root."""
 _ANSWER = 1 << 20
 _MB = 1 << 20
 _FILES = 4
@@ -66,7 +68,10 @@ def inspect(suspect: Suspect) -> str:
     try:
         limit = _FILES * max(suspect.file_mb, 1) * _MB
         weighing = Weighing(suspect.folder, limit=limit)
-        for pid in _family(suspect.pid) if suspect.family else [suspect.pid]:
+        family = _family(suspect.pid) if suspect.family else [suspect.pid]
+        if len(family) > PROCESSES:
+            raise BreachError(f"started more than {PROCESSES} processes")
+        for pid in family:
             weighing.add(_nameless(pid, suspect))
         if not suspect.family and _threads(suspect.pid) > THREADS:
             raise BreachError(f"started more than {THREADS} threads")
