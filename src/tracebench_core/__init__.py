@@ -5,12 +5,23 @@ Names are imported on first use, so that `import tracebench_core` stays light; t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tracebench_core.forwarding import install
 from tracebench_core.lazy import imported_on_use
+
+if TYPE_CHECKING:
+    from tracebench_core.hookspecs import hookimpl as hookimpl
+    from tracebench_core.registry import Registry as Registry
+    from tracebench_core.registry import guide as guide
+    from tracebench_core.registry import task as task
+    from tracebench_core.registry import trainer as trainer
+    from tracebench_core.specs import RunConfig as RunConfig
 
 _HOMES = {
     ".api": "BenchRunner evaluate_task load_config load_run plan resume run",
     ".hookspecs": "hookimpl",
+    ".registry": "Registry guide task trainer",
     ".specs": "RunConfig",
 }
 

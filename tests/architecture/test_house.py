@@ -80,9 +80,13 @@ def test_a_module_says_what_it_is_and_stays_small() -> None:
 @pytest.mark.parametrize("name", [n for n in dir(hookspecs) if n.startswith("tracebench_")])
 def test_a_hook_is_documented_with_its_exact_signature(name: str) -> None:
     function = getattr(hookspecs, name)
-    assert inspect.getdoc(function)
+    since = re.search(r"^Since (\d+\.\d+)(?:; (deprecated): .+)?\.$", inspect.getdoc(function) or "", re.MULTILINE)
+    assert since, "its last line says since which version there is such a hook, and what takes its place where it goes"
     signature = f"{name}({', '.join(inspect.signature(function).parameters)})"
-    assert f"`{signature}`" in (ROOT / "docs" / "reference" / "hooks.md").read_text()
+    page = (ROOT / "docs" / "reference" / "hooks.md").read_text()
+    assert re.search(
+        rf"^\| `{re.escape(signature)}` \| .* \| {', '.join(filter(None, since.groups()))} \|$", page, re.MULTILINE
+    )
 
 
 def test_no_path_of_one_machine_and_no_registry_is_written_down() -> None:

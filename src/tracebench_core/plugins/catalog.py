@@ -8,14 +8,39 @@ from typing import Literal, get_args
 
 from tracebench_core.errors import PluginConflictError
 from tracebench_core.plugins.requirements import why_unavailable
-from tracebench_core.specs import Component, Exclusion, SuiteSpec, TaskSpec, TrainerSpec
+from tracebench_core.registry import Part
+from tracebench_core.specs import (
+    AggregateSpec,
+    AttackSpec,
+    Component,
+    EnvironmentSpec,
+    Exclusion,
+    ExecutorSpec,
+    GuideSpec,
+    LoggerSpec,
+    OptimizerSpec,
+    ProviderSpec,
+    PythonSpec,
+    ReporterSpec,
+    StubFormatSpec,
+    SuiteSpec,
+    TaskSpec,
+    TrainerSpec,
+    ViewSpec,
+)
 
 Kind = Literal[
     "trainer", "optimizer", "guide", "executor", "logger", "reporter",
     "environment", "provider", "stub_format", "aggregate", "view", "python", "attack",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""What a plugin offers by name: hook `tracebench_<kind>s`."""
+"""What a plugin offers by name."""
+SPECS: Mapping[Kind, type[Component]] = {
+    "trainer": TrainerSpec, "optimizer": OptimizerSpec, "guide": GuideSpec, "executor": ExecutorSpec, "logger": LoggerSpec,
+    "reporter": ReporterSpec, "environment": EnvironmentSpec, "provider": ProviderSpec, "stub_format": StubFormatSpec,
+    "aggregate": AggregateSpec, "view": ViewSpec, "python": PythonSpec, "attack": AttackSpec,
+}  # fmt: skip
+"""How each kind is described."""
 
 
 @dataclass
@@ -50,6 +75,26 @@ class Catalog:
     def availability(spec: TaskSpec | Component) -> str:
         """Return why a task or component cannot run on this machine, or nothing."""
         return why_unavailable(spec.broken, spec.requires)
+
+    def add(self, plugin: str, parts: Iterable[Part]) -> None:
+        """Take what a plugin added to its registry.
+
+        Raises:
+            PluginConflictError: when an id is taken, or it describes two suites.
+        """
+        for part in parts:
+            match part:
+                case TaskSpec():
+                    self.add_tasks(plugin, [part])
+                case SuiteSpec():
+                    if plugin in self.suites:
+                        raise PluginConflictError(f"plugin `{plugin}` describes two suites; a plugin is one.")
+                    self.suites[plugin] = part
+                case Exclusion():
+                    self.exclude([part])
+                case _:
+                    kind = next(kind for kind, spec in SPECS.items() if isinstance(part, spec))
+                    self.add_components(kind, plugin, [part])
 
     def add_tasks(self, plugin: str, specs: Iterable[TaskSpec]) -> None:
         """Take a plugin's tasks; ids are `<plugin>:<name>`."""

@@ -16,10 +16,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
 from tracebench_core.ids import content_hash, did_you_mean
+from tracebench_core.registry import settings_of, spec_of, title_of
 from tracebench_core.specs import Component, Source, TaskSpec
 
 HOME = "TRACEBENCH_HOME"
@@ -111,6 +112,7 @@ def describe_task(part: FilePart, module: ModuleType) -> TaskSpec:
         PluginError: it is neither.
     """
     held = _held(part, module)
+    held = spec_of(held) or held
     if isinstance(held, TaskSpec):
         return _own(held, held.model_copy(update={"name": part.name}), part)
     build = _callable(part, held, TaskSpec)
@@ -134,6 +136,7 @@ def describe_component(kind: type[Component], part: FilePart, file: ImportedFile
     """
     module, id_ = file.module, f"{file.plugin}:{part.name}"
     held = _held(part, module)
+    held = spec_of(held) or held
     source = Source(module=module.__name__, qualname=part.name, file_hash=file.hash)
     if isinstance(held, Component):
         if not isinstance(held, kind):
@@ -141,7 +144,7 @@ def describe_component(kind: type[Component], part: FilePart, file: ImportedFile
         return _own(held, held.model_copy(update={"name": id_, "source": source}), part)
     build = _callable(part, held, kind)
     fields: dict[str, Any] = {"loader": f"{module.__name__}:{part.name}", "title": _title(part, build)}
-    if (model := _settings(build, module)) is not None:
+    if (model := settings_of(build)) is not None:
         fields["settings"] = model
     return _spec(kind, part, source=source, **fields).model_copy(update={"name": id_})
 
@@ -210,20 +213,8 @@ def _parameters(build: Callable[..., Any]) -> list[str]:
     ]
 
 
-def _settings(build: Callable[..., Any], module: ModuleType) -> str | None:
-    """Return the name of the settings model that annotates the first parameter."""
-    first = next(iter(inspect.signature(build).parameters.values()), None)
-    model = first.annotation if first is not None else None
-    if isinstance(model, str):
-        model = getattr(module, model, None)
-    if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        return None
-    return next((f"{module.__name__}:{name}" for name, value in vars(module).items() if value is model), None)
-
-
 def _title(part: FilePart, build: Callable[..., Any]) -> str:
-    lines = (inspect.getdoc(build) or "").splitlines()
-    return lines[0] if lines else f"{part.name} of {part.path}"
+    return title_of(build) or f"{part.name} of {part.path}"
 
 
 def _spec(kind: type[S], part: FilePart, **fields: Any) -> S:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from tracebench_core import hookspecs
 from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.ids import did_you_mean
-from tracebench_core.plugins.catalog import KINDS, Catalog, Kind
+from tracebench_core.plugins.catalog import KINDS, SPECS, Catalog, Kind
 from tracebench_core.plugins.discovery import PluginRecord, core_version, read_index
 from tracebench_core.plugins.files import (
     FilePart,
@@ -31,13 +31,10 @@ from tracebench_core.plugins.files import (
 from tracebench_core.plugins.installing import install_hint
 from tracebench_core.plugins.patience import patience
 from tracebench_core.plugins.tracing import trace_hooks
+from tracebench_core.registry import Registry
 from tracebench_core.specs import (
     Component,
     Exclusion,
-    ExecutorSpec,
-    GuideSpec,
-    LoggerSpec,
-    OptimizerSpec,
     SuiteSpec,
     TaskSpec,
     TrainerSpec,
@@ -53,9 +50,7 @@ LISTINGS: Mapping[Kind, str] = {
     "logger": "trace-bench list-loggers",
 }  # fmt: skip
 """The command that shows what is offered of a kind."""
-FROM_FILES: Mapping[Kind, type[Component]] = {
-    "trainer": TrainerSpec, "optimizer": OptimizerSpec, "guide": GuideSpec, "logger": LoggerSpec, "executor": ExecutorSpec,
-}  # fmt: skip
+FROM_FILES: tuple[Kind, ...] = ("trainer", "optimizer", "guide", "logger", "executor")
 """What a config may take from a file, besides tasks."""
 
 
@@ -181,7 +176,7 @@ class PluginHost:
         file = self._take_file(part)
         id_ = f"{file.plugin}:{part.name}"
         if id_ not in self._catalog.components[kind]:
-            self._catalog.add_components(kind, file.plugin, [describe_component(FROM_FILES[kind], part, file)])
+            self._catalog.add_components(kind, file.plugin, [describe_component(SPECS[kind], part, file)])
         return self._catalog.components[kind][id_]
 
     def _unlisted(self, suite: str, task_id: str) -> TaskSpec | None:
@@ -354,6 +349,9 @@ class PluginHost:
                 specs = _all_of(Component, components, hook=f"tracebench_{kind}s")
                 self._catalog.add_components(kind, name, specs)
         self._exclude(name)
+        registry = Registry()
+        self._only("tracebench_register", name)(registry=registry)
+        self._catalog.add(name, registry.parts)
 
     def _exclude(self, name: str) -> None:
         for exclusions in self._only("tracebench_exclusions", name)():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tracebench_core import trainer
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import Evaluation
 
@@ -18,6 +19,7 @@ class KeepBestSettings(BaseModel):
     """Examples of train that a step looks at."""
 
 
+@trainer(title="Hill climbing: one proposal at a time; what is worse is dropped", default_optimizer="Reflective")
 class KeepBest:
     """Hill climbing: each step asks the proposer for an improvement, and moves to it unless it is worse on the same examples."""
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from tracebench_core import task
 from tracebench_core.contracts import Context, EvaluationFailed
-from tracebench_core.specs import Calibration, Example, Feedback, Limits, Parameter, Split, Values
+from tracebench_core.specs import Bounds, Calibration, Example, Feedback, Limits, Parameter, Split, Values
 
 INITIAL = "def middle(numbers):\n    return sum(numbers) / len(numbers)\n"
 RIGHT = """def middle(numbers):
@@ -70,11 +71,24 @@ class Median:
         ]
 
 
-def build() -> Median:
-    """Build the task; a task with options takes them here as keywords."""
-    return Median()
-
-
 def answers(_options: Mapping[str, Any]) -> list[Values]:
     """Return programs of known quality, the worst first: the demonstration with `llm.stub: answers` climbs them."""
     return [{"code": UPPER}, {"code": RIGHT}]
+
+
+@task(
+    "median",
+    title="Write a function that returns the median",
+    answers=answers,
+    metric="off",
+    direction="minimize",
+    target=1.0,
+    worst_score=0.0,
+    score_bounds=Bounds(minimum=0.0, maximum=1.0),
+    metric_bounds={"off": Bounds(minimum=0.0)},
+    sandbox=(),
+    licence="MIT",
+)
+def build() -> Median:
+    """Build the task; a task with options takes them here as keywords."""
+    return Median()
