@@ -14,6 +14,7 @@ from tracebench_engine.api.kit.parts import open_task
 from tracebench_testing.checks.calibration_checks import FORGERIES, NO_CODE, believed
 from tracebench_testing.checks.plugin import ask_process
 
+WITHOUT = "it has no case of kind `forged` of its own: what only its author can know was not tried. Add one to its `calibrations()`"
 SET_SECONDS = 900.0
 """For all forgeries of one set on one task."""
 
@@ -31,6 +32,8 @@ class Attacked:
     """Those that did, in words."""
     skipped: str = ""
     """Why some or all could not be tried."""
+    remark: str = ""
+    """What a reader of the number has to know, in words."""
 
 
 def attack_tasks(host: PluginHost, names: Sequence[str], *, root: Path | None = None) -> Iterator[Attacked]:
@@ -47,8 +50,10 @@ def attack_tasks(host: PluginHost, names: Sequence[str], *, root: Path | None = 
         by: dict[str, int] = {}
         fell: list[str] = []
         why: list[str] = [*lacking]
+        has_own = False
         for found in calibrate(host, [task_id], kinds=("forged", "refused"), root=root):
             why += [found.why] if found.why else []
+            has_own = has_own or bool(found.why) or any(verdict.kind == "forged" for verdict in found.verdicts)
             why += [
                 f"`{verdict.case}`: {verdict.why}"
                 for verdict in found.verdicts
@@ -66,7 +71,8 @@ def attack_tasks(host: PluginHost, names: Sequence[str], *, root: Path | None = 
             fell += found_by.believed
             why += [found_by.skipped] if found_by.skipped else []
         by = {name: number for name, number in by.items() if number}
-        yield Attacked(task_id, sum(by.values()), by, tuple(fell), "; ".join(dict.fromkeys(why)))
+        told = "; ".join(dict.fromkeys(why))
+        yield Attacked(task_id, sum(by.values()), by, tuple(fell), told, "" if has_own else WITHOUT)
 
 
 def attack_sets(host: PluginHost) -> tuple[list[str], list[str]]:

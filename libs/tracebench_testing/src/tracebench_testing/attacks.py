@@ -39,9 +39,9 @@ class Forgery:
 
     name: str
     values: Values
-    no_more_than: Values | None = None
-    """The honest candidate that it may not outscore on any example; None where it may score no more than the best that is known. Where
-    the initial candidate scores more, or that one has no score, it is the initial one that counts."""
+    no_more_than: Values | Sequence[Values] | None = None
+    """The honest candidate, or candidates, that it may not outscore on any example; None where it may score no more than the best that is
+    known. Where the initial candidate scores more, or those have no score, it is the initial one that counts."""
     gained: Callable[[Sequence[Feedback]], str] | None = None
     """Asked once it was evaluated, with what the guide said on each example: what it gained beside its score, in words, or nothing."""
     means: str = ""
@@ -85,7 +85,7 @@ class Target:
         In `body`, `result` is what the honest function returned, `args` and `kwargs` what it was given. Whatever `body` raises is dropped.
         """
         name = dict(self.functions())[parameter]
-        indented = textwrap.indent(textwrap.dedent(body).strip("\n"), " " * 8)
+        indented = textwrap.indent(textwrap.dedent(body).strip("\n") or "pass", " " * 8)
         text = FRAME.format(base=self.honest[parameter], name=name, body=indented, returned=returned)
         return self.honest | {parameter: text}
 

@@ -120,6 +120,7 @@ CHECKS: dict[str, Check] = {
         _check("TB312", "task", calibration_checks.check_forged_cases, deep=True),
         _check("TB313", "task", calibration_checks.check_cases_pass, deep=True),
         _check("TB314", "task", calibration_checks.check_forgeries, deep=True),
+        _check("TB315", "task", calibration_checks.check_stays_inside),
         _check("TB401", "guide", part_checks.check_guide_scores),
         _check("TB402", "guide", part_checks.check_guide_takes_rubbish),
         _check("TB411", "optimizer", part_checks.check_proposals),

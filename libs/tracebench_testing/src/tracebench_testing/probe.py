@@ -1,4 +1,5 @@
-"""`python -m` entry of the processes in which checks try what might hang, crash or reach out: `load`, `hostile`, `forge`, `score`."""
+"""`python -m` entry of the processes in which checks try what might hang, crash or reach out: `load`, `hostile`, `forge`,
+`outside`, `score`."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from tracebench_engine.api.installed.hosting import open_host
 from tracebench_engine.api.kit.jobs import adopt_orphans
 from tracebench_testing.fake_model import FakeModel
 from tracebench_testing.forgeries.forging import SEVERAL, try_forgeries
+from tracebench_testing.forgeries.outside import try_outside
 from tracebench_testing.hostile import hostile_values
 
 HEAVY = (
@@ -43,6 +45,8 @@ def main(arguments: list[str]) -> None:
         try_forgeries(name, options, rest[1], say=_say)
         if left := _children():
             _say({"left": left})
+    elif what == "outside":
+        try_outside(name, options, say=_say)
     else:
         score(name, options)
 

@@ -13,7 +13,8 @@ from tracebench_engine.api.kit.parts import open_task
 from tracebench_testing.checks.findings import Finding, Skipped, Warned
 from tracebench_testing.checks.plugin import PluginUnderTest, ask_process
 
-FORGED_SECONDS = 300.0
+FORGED_SECONDS = 600.0
+OUTSIDE_SECONDS = 120.0
 FORGERIES = "forgeries"
 """The kit's own set of attacks."""
 NO_CODE = "does not apply: it runs no code of candidates"
@@ -83,14 +84,15 @@ def check_cases_pass(plugin: PluginUnderTest) -> Found:
 def check_forgeries(plugin: PluginUnderTest) -> Found:
     """Believe no forged figure.
 
-    Programs that do what an honest one does, and then walk closures, frames and the garbage collector for whatever holds the score, patch
-    builtins and modules, print a score, exit early, bring a judge or a score of their own, return what is no number, or leave a child
-    behind: none may score above the honest one, and no process may be left. Scripts of Python and the shell, C sources and trees of files
-    print a score first and last, write it into files where one may be looked for, end early with exit code 0, plant files beside the
-    honest ones, or leave a child behind. A function that does no work and returns what its callers hold as `expected`, `reference` or the
-    like may score no more than the start. Of a task whose candidates are something else, or whose score is a time, the check says that it
-    does not apply, and why; there its own forged cases are what is known. Mend: count, time and compare nothing inside of the candidate's
-    process; declare `score_bounds`.
+    Programs that do what an honest one does, and then walk closures, attributes, frames and the garbage collector for whatever holds the
+    score, patch builtins and modules, print a score, exit early, bring a judge or a score of their own, return what is no number, or leave
+    a child behind: none may score above the honest one, and no process may be left. Answers lie about their length, items, order and value,
+    everywhere or where one place of whoever checks them reads them; inputs are emptied or changed once the work is done; what stands
+    beside the candidate is replaced. Scripts of Python and the shell, C sources and trees of files print a score first and last, write it
+    into files where one may be looked for, end early with exit code 0, plant files beside the honest ones, or leave a child behind. A
+    function that does no work and returns what its callers hold as `expected`, `reference` or the like may score no more than the start. Of
+    a task whose candidates are something else, or whose score is a time, the check says that it does not apply, and why; there its own
+    forged cases are what is known. Mend: count, time and compare nothing inside of the candidate's process; declare `score_bounds`.
     """
     for id_, spec in plugin.ready_tasks.items():
         if spec.sandbox is None:
@@ -107,9 +109,29 @@ def check_forgeries(plugin: PluginUnderTest) -> Found:
             continue
         best = max((figure for figure in gold if isinstance(figure, float)), default=spec.score_bounds.maximum)
         for line in told:
-            if words := believed(line, best):
+            if line.get("cut_off"):
+                tried = sum("candidate" in other for other in told)
+                yield Skipped("TB314", f"cut off after {FORGED_SECONDS:g} s: {tried} forgeries were tried", id_)
+            elif words := believed(line, best):
                 yield Finding("TB314", words, id_)
                 break
+
+
+def check_stays_inside(plugin: PluginUnderTest) -> Found:
+    """Run what a candidate says in the sandbox, and nowhere else.
+
+    The starting candidate is given a line more, in every parameter that is a program in Python: the check sees when the process that scores
+    it executes that line, or when the line can write a file that nobody in a sandbox can. Such a candidate reads keys and rivals' results,
+    and scores what it likes. Mend: `context.sandbox.call`, `.session` or `.command` in place of `exec`, `eval`, an import or a process of
+    the task's own, and `sandbox=(...)` in its `TaskSpec`.
+    """
+    for id_ in plugin.ready_tasks:
+        told = ask_process(["outside", id_, json.dumps(plugin.options_of(id_))], seconds=OUTSIDE_SECONDS)
+        for line in told:
+            if "outside" in line:
+                yield Finding("TB315", f"`{line['outside']}` runs outside of the sandbox: {line['how']}", id_)
+            elif words := line.get("skipped") or line.get("error"):
+                yield Skipped("TB315", words, id_)
 
 
 def believed(line: Mapping[str, Any], best: float | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tracebench_core.specs import Parameter, Values
 from tracebench_testing.attacks import WRAPPER, Forgery, Target
+from tracebench_testing.forgeries.lies import lies
 from tracebench_testing.forgeries.source_forgeries import forged_sources, forged_trees, language_of
 from tracebench_testing.hostile import function_of
 
@@ -43,6 +44,33 @@ AFTERWARDS = {
         for name, held in [*frame.f_globals.items()]:
             if isinstance(held, (int, float)) and not name.startswith("__"):
                 frame.f_globals[name] = {big}
+        frame = frame.f_back
+""",
+    "attributes": """
+    import sys
+    seen = set()
+    def visit(held, depth=0):
+        if id(held) in seen or depth > 4 or isinstance(held, (str, bytes, int, float, type(sys))):
+            return
+        seen.add(id(held))
+        for kept in (held, type(held)):
+            slots = [(name, getattr(held, name, None)) for name in getattr(kept, "__slots__", ())]
+            for name, each in [*getattr(kept, "__dict__", {{}}).items(), *slots]:
+                if type(each) in (int, float) and not name.startswith("__"):
+                    try:
+                        setattr(kept, name, {big})
+                    except Exception:
+                        pass
+                elif kept is held:
+                    visit(each, depth + 1)
+        visit(getattr(held, "__self__", None), depth + 1)
+    for given in [*args, *kwargs.values()]:
+        visit(given)
+    frame = sys._getframe(1)
+    while frame is not None:
+        if not str(frame.f_globals.get("__name__")).startswith("tracebench_sandbox"):
+            for held in [*frame.f_locals.values(), *frame.f_globals.values()]:
+                visit(held)
         frame = frame.f_back
 """,
     "gc": """
@@ -168,6 +196,7 @@ def forgeries(target: Target) -> Iterator[Forgery | str]:
         yield Forgery(name, steals, no_more_than=idles, means=REACHED)
     for name, keeps, values in forged:
         yield Forgery(name, values, no_more_than=target.honest if keeps else None)
+    yield from lies(target)
 
 
 def forged_values(parameters: Sequence[Parameter], base: Values, *, metric: str) -> Iterator[tuple[str, bool, Values]]:

@@ -51,7 +51,7 @@ def try_forgeries(task_id: str, options: Mapping[str, Any], attack: str, *, say:
 def _tried(bench: Workbench, forgery: Forgery, scores: _Honest, *, name: str) -> dict[str, Any]:
     beside: dict[str, float] = {}
     spread: dict[str, float] = {}
-    for values in ({}, forgery.no_more_than) if forgery.no_more_than is not None else ():
+    for values in _rivals(forgery):
         full = bench.complete(values)
         for id_, score in scores.of(full).items():
             beside[id_] = max(score, beside.get(id_, score))
@@ -68,6 +68,14 @@ def _tried(bench: Workbench, forgery: Forgery, scores: _Honest, *, name: str) ->
         if forgery.is_attack
         else {}
     )
+
+
+def _rivals(forgery: Forgery) -> list[Values]:
+    """Return what a forgery may not outscore, the initial candidate among it."""
+    beside = forgery.no_more_than
+    if beside is None:
+        return []
+    return [{}, beside] if isinstance(beside, Mapping) else [{}, *beside]
 
 
 class _Honest:

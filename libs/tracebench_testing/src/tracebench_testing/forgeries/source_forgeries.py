@@ -96,7 +96,7 @@ def forged_sources(text: str, *, big: str, metric: str, language: Language) -> I
     """Yield forgeries of a program's text: what each does beside the honest work, or in its place, and its text."""
     claims = [claim.format(big=big, metric=metric) for claim in CLAIMS]
     if language == "python":
-        head, future = _after_future(text)
+        head, future = after_future(text)
         for what, does in _PYTHON_DOES.items():
             yield what, head + _PYTHON.format(claims=claims, names=NAMES, big=big) + does + "\n" + future
     elif language == "c":
@@ -152,7 +152,7 @@ def _is_python(text: str) -> bool:
         return False
 
 
-def _after_future(text: str) -> tuple[str, str]:
+def after_future(text: str) -> tuple[str, str]:
     """Return what must stay first in a Python program, its docstring and imports from `__future__`, and the rest."""
     lines = text.splitlines(keepends=True)
     last = max((n for n, line in enumerate(lines, 1) if line.startswith("from __future__")), default=0)

@@ -38,6 +38,8 @@ def attack(
         output.line(output.safe(f"{told} ({by})" if by else told))
         for words in attacked.believed:
             output.line(output.safe(f"    FAIL  {words}"))
+        if attacked.remark:
+            output.line(output.safe(f"    note: {attacked.remark}"))
         if attacked.skipped:
             output.line(output.safe(f"    not tried: {attacked.skipped}"))
     total, fell = sum(one.withstood for one in found), sum(len(one.believed) for one in found)
@@ -49,6 +51,7 @@ def attack(
                 "by": one.by,
                 "believed": one.believed,
                 "skipped": one.skipped,
+                "remark": one.remark,
             }
             for one in found
         ]
