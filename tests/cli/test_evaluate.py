@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -96,3 +97,82 @@ def test_a_missing_file_and_an_empty_split_are_one_sentence(cli: Cli, mine: Mapp
     assert (missing.returncode, empty.returncode) == (2, 2)
     assert "cannot be read" in missing.stderr
     assert "no examples to evaluate on in `validation`" in empty.stderr
+
+
+SEVERAL = """
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Example, Feedback, Parameter, SuiteSpec, TaskSpec
+
+class Tree:
+    objective = "be long"
+    splits = {"train": (Example(id="a"),)}
+    def __init__(self, *paths, **texts):
+        files = (Parameter(name="files", kind="files", initial={path: "ab" for path in paths}),) if paths else ()
+        self.parameters = (*files, *(Parameter(name=name, initial=text) for name, text in texts.items()))
+    def run(self, values, example, context):
+        return [*values.get("files", {}).items(), *((k, v) for k, v in values.items() if k != "files")]
+    def guide(self, example, output, context):
+        return Feedback(score=sum(len(text) for _, text in output), text=" ".join(f"{p}:{len(t)}" for p, t in output))
+
+def one(): return Tree("main.py")
+def many(): return Tree("main.py", "lib/part.py", "other/part.py")
+def roles(): return Tree(encoder="ab", decoder="ab")
+
+@hookimpl
+def tracebench_suite(): return SuiteSpec(title="Mine")
+@hookimpl
+def tracebench_tasks(): return [TaskSpec(name=n, loader=f"mine:{n}", title=n) for n in ("one", "many", "roles")]
+"""
+
+
+@pytest.mark.parametrize(
+    ("task", "file", "said"),
+    [
+        ("one", "better.py", "main.py:5"),
+        ("many", "main.py", "main.py:5 lib/part.py:2 other/part.py:2"),
+        ("many", "lib/part.py", "main.py:2 lib/part.py:5 other/part.py:2"),
+        ("roles", "decoder.txt", "encoder:2 decoder:5"),
+    ],
+)
+def test_one_file_is_that_of_its_name_among_the_task_s_own(
+    cli: Cli, plugin_path: Install, tmp_path: Path, *, task: str, file: str, said: str
+) -> None:
+    env = {
+        "TRACEBENCH_PLUGINS": "mine",
+        **plugin_path("mine", SEVERAL, group="tracebench", entry="mine", target="mine"),
+    }
+    given = tmp_path / file
+    given.parent.mkdir(exist_ok=True)
+    given.write_text("abcde")
+
+    shown = cli("evaluate", f"mine:{task}", str(given), env=env)
+
+    assert shown.returncode == 0, shown.stderr
+    assert said in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("task", "file", "said", "then"),
+    [
+        ("many", "mine.py", "it has the name of none: `lib/part.py`", "lib/part.py:5"),
+        ("many", "part.py", "it may be any of these: `lib/part.py`, `other/part.py`", "lib/part.py:5"),
+    ],
+)
+def test_one_file_that_fits_no_name_is_told_what_to_type(
+    cli: Cli, plugin_path: Install, tmp_path: Path, *, task: str, file: str, said: str, then: str
+) -> None:
+    env = {
+        "TRACEBENCH_PLUGINS": "mine",
+        **plugin_path("mine", SEVERAL, group="tracebench", entry="mine", target="mine"),
+    }
+    (tmp_path / file).write_text("abcde")
+
+    refused = cli("evaluate", f"mine:{task}", str(tmp_path / file), env=env)
+
+    assert refused.returncode == 2
+    assert said in refused.stderr
+    hint = refused.stderr.partition("hint: ")[2].strip()
+    *shell, command = hint.split(" && ")
+    for typed in shell:
+        subprocess.run(typed, shell=True, check=True, cwd=tmp_path)  # what the hint says is what is typed
+    assert then in cli(*command.split()[1:], env=env).stdout

@@ -74,7 +74,7 @@ def interpreter(
 ) -> Process:
     """Launch a module in a fresh interpreter. Who starts many helpers has a quicker way."""
     return subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-m", entry],
+        [sys.executable, "-P", "-m", entry],
         pass_fds=pass_fds,
         env=dict(environ),
         stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,

@@ -71,7 +71,7 @@ def _is_ours(variable: str, identity: ModelIdentity, environ: Mapping[str, str])
 def _ask(questions: list[dict[str, Any]], environ: Mapping[str, str]) -> list[list[str]]:
     try:
         done = subprocess.run(  # noqa: S603 - this interpreter and this module
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-P", "-m", __name__],
             input=json.dumps(questions).encode(),
             capture_output=True,
             env={**environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},

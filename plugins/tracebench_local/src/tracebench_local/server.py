@@ -76,7 +76,7 @@ class LlamaServer:
         told = [str(weights), str(port), str(self._slots), str(self._context)]
         with log.open("ab") as sink:
             return subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", "tracebench_local", *told], stdin=subprocess.PIPE, stdout=sink, stderr=sink
+                [sys.executable, "-P", "-m", "tracebench_local", *told], stdin=subprocess.PIPE, stdout=sink, stderr=sink
             )
 
     def _watch(self, weights: Path, port: int, log: Path) -> None:

@@ -80,7 +80,7 @@ def begin(*words: str, log: Path) -> int:
 
 
 def _ours() -> Sequence[str]:
-    return [sys.executable, "-m", "tracebench_engine.cli"]
+    return [sys.executable, "-P", "-m", "tracebench_engine.cli"]
 
 
 def _refusal(stderr: str) -> TraceBenchError:

@@ -104,7 +104,7 @@ class Trials:
         if self._process is None or self._wire is None:
             ours, theirs = socket.socketpair()
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", "tracebench_engine.builtin.trial_main", "--fd", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "tracebench_engine.builtin.trial_main", "--fd", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

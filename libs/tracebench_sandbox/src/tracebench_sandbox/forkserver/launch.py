@@ -69,7 +69,7 @@ class ForkServer:
         """Start a fresh interpreter that imports `modules` and forks helpers from then on; it is told the variables alone that it reads."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", "tracebench_sandbox.forkserver.server", str(theirs.fileno()), *modules],
+            [sys.executable, "-P", "-m", "tracebench_sandbox.forkserver.server", str(theirs.fileno()), *modules],
             pass_fds=[theirs.fileno()],
             env=_read_at_start(environ),
             stdin=subprocess.DEVNULL,
@@ -140,7 +140,7 @@ def launch(
                 )
             _forget(entry)
     return subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-m", entry, *arguments],
+        [sys.executable, "-P", "-m", entry, *arguments],
         pass_fds=pass_fds,
         env=dict(environ),
         stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,

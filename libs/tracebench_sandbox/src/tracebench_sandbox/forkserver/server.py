@@ -95,7 +95,7 @@ def _become(order: dict[str, Any], descriptors: list[int], installed: list[str])
     sys.path[:] = [*([] if sys.flags.safe_path else [order["folder"]]), *added_to_path(os.environ), *installed]
     importlib.invalidate_caches()
     sys.argv = order["argv"]
-    sys.orig_argv = [sys.executable, "-m", order["entry"], *sys.argv[1:]]
+    sys.orig_argv = [sys.executable, "-P", "-m", order["entry"], *sys.argv[1:]]
     set_title(sys.orig_argv)
     _replaced.extend([sys.stdin, sys.stdout, sys.stderr])
     sys.stdin, sys.stdout, sys.stderr = (

@@ -119,7 +119,7 @@ def _run(config: str, executor: str) -> dict[str, tuple[str, str]] | str:
         (folder / "deadly.py").write_text(DEADLY, encoding="utf-8")
         (folder / "slow.py").write_text(SLOW, encoding="utf-8")
         (folder / "run.yaml").write_text(f"run_id: r\nexecutor: {executor}\n{config}", encoding="utf-8")
-        command = [sys.executable, "-m", "tracebench_engine.cli", "run", "--config", "run.yaml"]
+        command = [sys.executable, "-P", "-m", "tracebench_engine.cli", "run", "--config", "run.yaml"]
         environ = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         try:
             done = subprocess.run(  # noqa: S603 - our own interpreter and module

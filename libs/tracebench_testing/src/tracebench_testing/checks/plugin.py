@@ -81,7 +81,7 @@ def ask_process(arguments: list[str], *, seconds: float, only: str | None = None
     environ = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     if only is not None:
         environ["TRACEBENCH_PLUGINS"] = only
-    command = [sys.executable, "-m", "tracebench_testing.probe", *arguments]
+    command = [sys.executable, "-P", "-m", "tracebench_testing.probe", *arguments]
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter and module
             command, env=environ, capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL

@@ -67,7 +67,7 @@ def _download(entry: Entry, split: str, revision: str | None, *, into: Path) -> 
     )
     try:
         done = subprocess.run(  # noqa: S603 - our own module
-            [sys.executable, "-m", "tracebench_hfqa.rows.downloading", order],
+            [sys.executable, "-P", "-m", "tracebench_hfqa.rows.downloading", order],
             capture_output=True,
             text=True,
             timeout=seconds,

@@ -25,7 +25,7 @@ class ServerEnvironment:
         Raises:
             ProgramError: when it ends at once.
         """
-        argv = [sys.executable, "-m", "tracebench_kernelbench.command", "serve", "--port", "0"]
+        argv = [sys.executable, "-P", "-m", "tracebench_kernelbench.command", "serve", "--port", "0"]
         with (context.workdir / "stderr.txt").open("w") as errors:
             self._process = subprocess.Popen(  # noqa: S603 - our own command
                 argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=context.workdir

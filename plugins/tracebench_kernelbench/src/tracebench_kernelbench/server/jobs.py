@@ -174,7 +174,7 @@ class Worker:
             if self._closed:
                 raise OSError("the server is closing")
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tracebench_kernelbench.server.worker"],
+                [sys.executable, "-P", "-m", "tracebench_kernelbench.server.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,

@@ -38,7 +38,7 @@ def run(module: str, *arguments: str, seconds: float, opto: Path | None = None) 
         answer, errors = folder / "answer", folder / "errors"
         with errors.open("wb") as stderr:
             process = subprocess.Popen(  # noqa: S603 - our own module, by this interpreter
-                [sys.executable, "-m", module, *arguments, str(answer)],
+                [sys.executable, "-P", "-m", module, *arguments, str(answer)],
                 cwd=folder,
                 env=_environment(opto),
                 stdin=subprocess.DEVNULL,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FAILED = 1
 INITIAL = "(initial)"
+MOST_NAMED = 10
 
 
 class SplitName(enum.StrEnum):
@@ -42,7 +43,8 @@ def evaluate(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="FILE", help="A `.json` object of values by parameter, else the text of the one parameter."
+            metavar="FILE",
+            help="A `.json` object of values by parameter, else the text of the one parameter, or of the file of that name.",
         ),
     ] = None,
     *,
@@ -65,7 +67,7 @@ def evaluate(
             raise UsageError(
                 f"`{task}` has no examples to evaluate on in `{chosen}`.", hint=output.command("evaluate", task)
             )
-        entrants: dict[str, Mapping[str, Any]] = {str(f): read_values(f, bench.parameters) for f in files or ()}
+        entrants: dict[str, Mapping[str, Any]] = {str(f): read_values(f, bench.parameters, task) for f in files or ()}
         for number, (name, values) in enumerate((entrants or {INITIAL: {}}).items(), start=1):
             scored[name] = _evaluate(bench, values, split=chosen, name=name, candidate=f"c{number}")
         means = {name: _mean(bench, results) for name, results in scored.items()}
@@ -81,7 +83,7 @@ def evaluate(
         raise typer.Exit(FAILED)
 
 
-def read_values(file: Path, parameters: Sequence[Parameter]) -> dict[str, Any]:
+def read_values(file: Path, parameters: Sequence[Parameter], task: str) -> dict[str, Any]:
     """Return the values that a file gives to parameters.
 
     Raises:
@@ -96,18 +98,53 @@ def read_values(file: Path, parameters: Sequence[Parameter]) -> dict[str, Any]:
     except (OSError, ValueError) as err:
         raise UsageError(f"`{file}` cannot be read: {err}", hint=f"ls -l {file}") from err
     if values is None:
-        texts = [p for p in parameters if p.kind in {"text", "code"}]
-        if len(texts) != 1:
-            raise UsageError(
-                f"`{file}` is one text, and the task has {len(texts)} parameters that take one.",
-                hint=f"give a `.json` file with an object of values by parameter: {names}",
-            )
-        values = {texts[0].name: text}
+        values = _of_one_text(file, text, parameters, task)
     if not isinstance(values, dict):
         raise UsageError(f"`{file}` holds no object of values by parameter.", hint=f"its keys are of {names}")
     if why := breach(parameters, {p.name: p.initial for p in parameters} | values):
         raise UsageError(f"`{file}` cannot be evaluated: {why}", hint=f"the task's parameters are {names}")
     return values
+
+
+def _of_one_text(file: Path, text: str, parameters: Sequence[Parameter], task: str) -> dict[str, Any]:
+    """Return the values that one text gives: to the one parameter or file that takes one, else to that of its name."""
+    texts = [p for p in parameters if p.kind in {"text", "code"}]
+    meant = texts if len(texts) == 1 else [p for p in texts if p.name == file.stem]
+    if meant:
+        return {meant[0].name: text}
+    trees = [(p, dict(p.initial)) for p in parameters if p.kind == "files" and isinstance(p.initial, dict)]
+    every = [(p, path, tree) for p, tree in trees for path in sorted(tree)]
+    found = every if len(every) == 1 and not texts else [e for e in every if e[1] in _alike(file, e[2])]
+    if len(found) == 1:
+        parameter, path, tree = found[0]
+        return {parameter.name: {**tree, path: text}}
+    known = [f"{p.name}{file.suffix}" for p in texts] + [path for _, path, _ in every]
+    if not known:
+        raise UsageError(
+            f"`{file}` is one text, and the task has no parameter that takes one.",
+            hint=f"give a `.json` file with an object of values by parameter: {', '.join(p.name for p in parameters)}",
+        )
+    which = [path for _, path, _ in found] or known
+    words = "it may be any of these" if found else "it has the name of none"
+    target = f"given/{which[0]}"
+    raise UsageError(
+        f"`{file}` is one text, and the task has {len(known)} that it may be; {words}: {', '.join(f'`{k}`' for k in which[:MOST_NAMED])}.",
+        hint=f"mkdir -p {Path(target).parent} && cp {file} {target} && trace-bench evaluate {task} {target}",
+    )
+
+
+def _alike(file: Path, tree: Mapping[str, Any]) -> list[str]:
+    """Return the paths of a tree that end as the path of a file does, those that share most; none when not even the names are equal."""
+    given = file.absolute().parts
+    lengths = {}
+    for path in tree:
+        parts = Path(path).parts
+        same = 0
+        while same < min(len(parts), len(given)) and parts[-1 - same] == given[-1 - same]:
+            same += 1
+        lengths[path] = same
+    longest = max(lengths.values(), default=0)
+    return [path for path, same in lengths.items() if same == longest] if longest else []
 
 
 def _options(text: str) -> dict[str, Any]:

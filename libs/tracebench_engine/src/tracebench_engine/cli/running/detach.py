@@ -29,7 +29,7 @@ def run_detached(arguments: Sequence[str], *, runs_dir: Path, as_json: bool) -> 
     log = _new_log(runs_dir)
     with log.open("wb") as sink:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", "tracebench_engine.cli", *(a for a in arguments if a not in OURS)],
+            [sys.executable, "-P", "-m", "tracebench_engine.cli", *(a for a in arguments if a not in OURS)],
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=sink,

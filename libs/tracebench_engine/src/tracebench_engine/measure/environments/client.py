@@ -40,7 +40,7 @@ class EnvironmentProcess:
         ours, theirs = socket.socketpair()
         with Path(setting.run_dir, "environments.log").open("ab") as sink:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", ENTRY, "--fd", str(theirs.fileno()), "--address", self.address],
+                [sys.executable, "-P", "-m", ENTRY, "--fd", str(theirs.fileno()), "--address", self.address],
                 pass_fds=[theirs.fileno()],
                 env=setting.environ,
                 stdin=subprocess.DEVNULL,

@@ -168,7 +168,13 @@ class Reader:
     async def _start(self) -> asyncio.subprocess.Process:
         environ = {name: value for name, value in os.environ.items() if name not in self._hidden}
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", __name__, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=environ
+            sys.executable,
+            "-P",
+            "-m",
+            __name__,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=environ,
         )
 
     def _end(self) -> None:
