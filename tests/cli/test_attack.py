@@ -27,9 +27,10 @@ task = TaskSpec(name="gullible", loader=f"{__name__}:build", title="Gullible", s
 
 def attack(*words: str, at: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tracebench_engine.cli", "attack", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=at)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=580, cwd=at)
 
 
+@pytest.mark.timeout(600)
 def test_a_task_that_holds_says_how_many_it_withstood(tmp_path: Path) -> None:
     done = attack("internal:code_param", "internal:numeric_param", "--json", at=tmp_path)
     told = json.loads(done.stdout)
@@ -40,11 +41,13 @@ def test_a_task_that_holds_says_how_many_it_withstood(tmp_path: Path) -> None:
     ] == "does not apply: it runs no code of candidates"
 
 
+@pytest.mark.timeout(600)
 def test_a_task_that_believes_what_it_is_told_falls(tmp_path: Path) -> None:
     (tmp_path / "gullible.py").write_text(GULLIBLE)
     done = attack("./gullible.py:task", at=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "a forged figure is believed" in done.stdout
+    assert "note: it has no case of kind `forged` of its own" in done.stdout
 
 
 PLUGIN = """
@@ -73,6 +76,7 @@ def forgeries(target):
 """
 
 
+@pytest.mark.timeout(600)
 def test_attacks_of_an_installed_plugin_are_tried_on_any_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "raiders.py").write_text(PLUGIN)
     info = tmp_path / "raiders-1.0.dist-info"

@@ -334,6 +334,7 @@ def test_every_trainer_of_ours_is_announced(name: str) -> None:
 
 
 @pytest.mark.heavy("kits")
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", OURS)
 def test_our_own_plugins_pass(name: str) -> None:
     outcomes = check_plugin(PluginUnderTest(name))

@@ -18,7 +18,7 @@ from tracebench_engine.api.installed.hosting import open_host
 
 A_FEW = 3
 """Tasks that are looked at where the check is not deep."""
-PROBE_SECONDS = 60.0
+PROBE_SECONDS = 180.0
 
 
 @dataclass(frozen=True)

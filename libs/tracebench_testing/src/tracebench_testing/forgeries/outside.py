@@ -36,22 +36,23 @@ def try_outside(task_id: str, options: Mapping[str, Any], *, say: Callable[[Mapp
         open_workbench(open_host(), task_id, eval_kwargs=options, models=FakeModel("")) as bench,
     ):
         initial = bench.complete({})
-        files_tell = _is_kept_out(Path(folder) / "tried")
-        asked = False
+        files_tell: bool | None = None
         for parameter in bench.parameters:
             word, path = f"_apart_{secrets.token_hex(8)}", Path(folder) / secrets.token_hex(8)
             line = _WRITES.format(path=str(path), word=word)
             for values in _marked(parameter, initial, line):
                 if breach(bench.parameters, values):
                     continue
+                if files_tell is None:
+                    files_tell = _is_kept_out(Path(folder) / "tried")
                 executed = _heard(word)
                 next(iter(bench.evaluate(values, split="train", name=word)))
                 if executed:
                     say({"outside": parameter.name, "how": EXECUTED})
                 elif files_tell and path.exists():
                     say({"outside": parameter.name, "how": WRITTEN})
-                asked = True
-        say({"ended": task_id} if asked else {"skipped": "does not apply: no parameter holds a program in Python"})
+        none = "does not apply: no parameter holds a program in Python"
+        say({"skipped": none} if files_tell is None else {"ended": task_id})
 
 
 def _marked(parameter: Parameter, initial: Values, line: str) -> Iterator[Values]:
