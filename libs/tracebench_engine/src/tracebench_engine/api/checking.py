@@ -137,6 +137,11 @@ class Attacked(Protocol):
         ...
 
     @property
+    def remark(self) -> str:
+        """What a reader of the number has to know, in words."""
+        ...
+
+    @property
     def skipped(self) -> str:
         """Why some or all could not be tried."""
         ...
