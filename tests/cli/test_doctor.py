@@ -187,3 +187,26 @@ def test_a_broken_plugin_is_told(cli: Cli, plugin_path: Install) -> None:
 
     assert found["plugin bad"]["ok"] is False
     assert "no libfoo" in str(found["plugin bad"]["value"])
+
+
+def test_who_installs_the_bench_by_an_extra_of_the_core_is_told(cli: Cli, tmp_path: Path) -> None:
+    def installed(name: str, *requires: str, asked: bool) -> None:
+        info = tmp_path / f"site/{name.replace('-', '_')}-0.1.0.dist-info"
+        info.mkdir(parents=True)
+        lines = [
+            "Metadata-Version: 2.1",
+            f"Name: {name}",
+            "Version: 0.1.0",
+            *(f"Requires-Dist: {each}" for each in requires),
+        ]
+        (info / "METADATA").write_text("\n".join(lines) + "\n")
+        if asked:
+            (info / "REQUESTED").touch()
+
+    def told() -> list[str]:
+        done = cli("doctor", "--json", env={**CORE_ONLY, "PYTHONPATH": str(tmp_path / "site")})
+        return [row["value"] for row in json.loads(done.stdout)["checks"] if row["name"] == "extras of before"]
+
+    assert told() == []
+    installed("acme", "tracebench-core[ui]>=0.1,<0.2", asked=True)
+    assert told() == ["acme requires tracebench-core[ui]"]

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.client import HTTPException
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -63,7 +63,7 @@ class Diagnosis:
 def diagnose(config: RunConfig | None = None, *, host: PluginHost | None = None) -> list[Diagnosis]:
     """Look at this machine, and at what `config` needs; `host` says what plugins need. Asks no model and costs nothing."""
     rows = [_python(), _system(), *_limits(), _isolation(config), *_disk(config), *_privacy(config), _leftovers()]
-    rows += [*_keys(), _docker(), _gpu(), *_extras()]
+    rows += [*_keys(), _docker(), _gpu(), *_extras(), *_old_extras()]
     if host is not None:
         rows += [*_plugins(host), *_pythons(host), *_commands(host)]
     if config is not None and host is not None:
@@ -207,6 +207,34 @@ def _extras() -> Iterator[Diagnosis]:
         missing = [str(d) for d in _missing(wanted, extra)]
         value = f"missing: {', '.join(missing)}" if missing else "installed"
         yield Diagnosis(f"extra {extra}", not missing, value, f'pip install "tracebench-engine[{extra}]"')
+
+
+def _old_extras() -> Iterator[Diagnosis]:
+    """Yield who still installs the bench by an extra of `tracebench-core`, all of which are `tracebench-engine`'s now."""
+    found: dict[str, Distribution] = {}
+    for one in distributions():
+        found.setdefault(one.metadata["Name"].lower().replace("_", "-"), one)
+    wanted = {name: [Dependency(line) for line in one.requires or ()] for name, one in found.items()}
+    who = [
+        f"{name} requires {each.name}[{','.join(sorted(each.extras))}]"
+        for name, needs in sorted(wanted.items())
+        for each in needs
+        if each.name == "tracebench-core" and each.extras
+    ]
+    core, engine = found.get("tracebench-core"), found.get("tracebench-engine")
+    others = (
+        each.name
+        for name, needs in wanted.items()
+        for each in needs
+        if name not in {"tracebench-core", "tracebench-testing"} and each.marker is None
+    )
+    if core and engine and core.read_text("REQUESTED") is not None and engine.read_text("REQUESTED") is None:
+        who += (
+            [] if "tracebench-engine" in others else ["tracebench-engine was installed by an extra of tracebench-core"]
+        )
+    for each in who:
+        hint = 'pip install "tracebench-engine[EXTRA]": the extras are its own, and leave tracebench-core with the next minor'
+        yield Diagnosis("extras of before", ok=False, value=each, hint=hint)
 
 
 def _missing(wanted: Iterable[Dependency], extra: str) -> Iterator[str]:
