@@ -7,14 +7,17 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 from tracebench_engine.door.held import APART
 from tracebench_sandbox.apart import NOT_STARTED, ONLY
 from tracebench_sandbox.kernel import namespaces
+from tracebench_sandbox.kernel.closed import MOST_CONNECTIONS
 
 BODY = b"x" * 300_000
 
@@ -67,6 +70,39 @@ def test_a_program_that_it_starts_reaches_it_too(page: str) -> None:
     inner = f"from urllib.request import urlopen; print(len(urlopen('http://{page}', b'x' * {len(BODY)}).read()))"
     done = run(page, f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}], check=True)")
     assert done.stdout.strip() == str(len(BODY)), done.stderr
+
+
+def threads_below(pid: int) -> int:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return sum(len(list(Path(f"/proc/{child}/task").iterdir())) for child in children)
+
+
+def test_a_program_cannot_fill_the_hosts_side_with_threads(page: str) -> None:
+    host, _, port = page.rpartition(":")
+    source = textwrap.dedent(
+        f"""
+        import socket, sys
+        from urllib.request import urlopen
+        crowd = [socket.create_connection(({host!r}, {port}), 30) for _ in range({MOST_CONNECTIONS + 50})]
+        print("full", flush=True)
+        sys.stdin.readline()
+        for one in crowd: one.close()
+        print(len(urlopen("http://{page}", b"x" * {len(BODY)}).read()), flush=True)
+        """
+    )
+    command = [*APART, f"{ONLY}{page}", sys.executable, "-c", source]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "full\n"
+        until = time.monotonic() + 30
+        while threads_below(process.pid) < 2 * MOST_CONNECTIONS and time.monotonic() < until:
+            time.sleep(0.1)
+        time.sleep(1)  # for those that wait, did nothing keep them
+        assert threads_below(process.pid) <= 2 * MOST_CONNECTIONS + 9
+        process.stdin.write("on\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == f"{len(BODY)}\n"
 
 
 @pytest.mark.parametrize("is_any", [True, False])

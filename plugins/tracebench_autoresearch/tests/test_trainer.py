@@ -12,9 +12,11 @@ from plugins.tracebench_autoresearch.tests.dials import block, write_dial
 from pydantic import ValidationError
 
 from tracebench_autoresearch.edits.applying import read_proposal
+from tracebench_autoresearch.edits.files import UnusableEdit
 from tracebench_autoresearch.experiment import read_experiment
 from tracebench_autoresearch.stub import answer
 from tracebench_autoresearch.task import ExperimentTask
+from tracebench_autoresearch.trainer.agent import _left
 from tracebench_autoresearch.trainer.loop import Autoresearch
 from tracebench_autoresearch.trainer.prompts import build_prompt
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
@@ -99,6 +101,19 @@ def test_an_agent_that_leaves_a_link_or_no_file_is_refused(tmp_path: Path) -> No
     assert verdicts(done) == ["rejected"]
     assert sum(event.invalid for event in done.events if isinstance(event, Proposals)) == 1
     assert [e.status for e in done.evaluations] == ["ok", "invalid"]
+
+
+def test_an_agent_that_leaves_holes_or_a_heap_takes_no_memory_of_ours(tmp_path: Path) -> None:
+    holes = "truncate -s 8T $AGENT_NOTES/hypothesis.txt; echo 3 > dial.txt"
+    done = trial(dial(tmp_path / "holes"), lambda *_: "", num_experiments=1, accept="greedy", agent=("sh", "-c", holes))
+    assert done.error is None
+    assert [event.invalid for event in done.events if isinstance(event, Proposals)] == [0]
+
+    for number in range(70):
+        with (tmp_path / f"heap{number}.txt").open("wb") as file:
+            file.write(b"x" * (1 << 20))
+    with pytest.raises(UnusableEdit, match="more than 64 MiB"):
+        _left(tmp_path)
 
 
 def test_a_number_is_no_file_and_one_measurement_is_no_noise() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,28 @@ def test_time_that_is_up_leaves_the_rest_for_later(runs_dir: Path) -> None:
     while index.refresh(seconds=-1).left:
         pass
     assert len(index.rows("select name from runs")) == 4
+
+
+IRREGULAR: dict[str, Callable[[Path], object]] = {
+    "pipe": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "holes": lambda path: path.touch() or os.truncate(path, 3 << 30),  # type: ignore[func-returns-value]
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", IRREGULAR)
+@pytest.mark.parametrize("name", ["meta/manifest.json", "summary.json", "results.csv", "jobs/*/results.json"])
+def test_what_is_no_file_costs_no_other_run(runs_dir: Path, kind: str, name: str) -> None:
+    bad = Path(shutil.copytree(runs_dir / "first", runs_dir / "bad"))
+    path = sorted(bad.glob(name))[0]
+    path.unlink()
+    IRREGULAR[kind](path)
+    shelf = Shelf(runs_dir)
+    assert {*shelf.look().read} == {"bad", "first"}
+    assert {run["name"]: run["done"] for run in shelf.runs()}["first"] == 4
+    assert len(shelf.jobs("first")) == 4
+    shelf.jobs("bad")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ _SET_PDEATHSIG = 1
 _GET_FLAGS, _SET_FLAGS = 0x8913, 0x8914
 _UP = 0x1
 _BYTES = 1 << 16
+MOST_CONNECTIONS = 512
+"""At a time; one more waits. Each takes two threads here, which no limit of the program counts."""
 
 
 class Relay:
@@ -84,15 +86,27 @@ def _serve(outside: socket.socket, addresses: Sequence[Address]) -> None:
 
 
 def _accept(listener: socket.socket, address: Address) -> None:
+    room = threading.Semaphore(MOST_CONNECTIONS)
     while True:
+        room.acquire()
         client, _ = listener.accept()
         try:
             server = socket.create_connection(address)
         except OSError:
             client.close()
+            room.release()
             continue
-        for source, sink in ((client, server), (server, client)):
-            threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+        threading.Thread(target=_join, args=(client, server, room), daemon=True).start()
+
+
+def _join(client: socket.socket, server: socket.socket, room: threading.Semaphore) -> None:
+    """Pass on what either says, until both have ended."""
+    with client, server:
+        back = threading.Thread(target=_pump, args=(server, client), daemon=True)
+        back.start()
+        _pump(client, server)
+        back.join()
+    room.release()
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:

@@ -26,10 +26,12 @@ from tracebench_engine.api.programs import (
     scratch_folder,
     start_held,
 )
+from tracebench_engine.api.records import open_regular
 
 _LOOK_SECONDS = 0.5
 _LOG_TAIL = 300
-_MOST_BYTES = 1 << 20
+_MOST_BYTES, _MOST_IN_ALL = 1 << 20, 64 << 20
+"""Of one file that an agent leaves, and of all."""
 _PROMPT, _HYPOTHESIS = "prompt.md", "hypothesis.txt"
 
 
@@ -49,13 +51,8 @@ def run_agent(problem: Problem, settings: AutoresearchSettings, words: str, file
             (folder / path).write_text(text, encoding="utf-8", newline="")
         (notes / _PROMPT).write_text(words, encoding="utf-8")
         _work(problem, settings, folder, notes)
-        left = {
-            path.relative_to(folder).as_posix(): _read(path)
-            for path in sorted(folder.rglob("*"))
-            if _is_result(path, folder)
-        }
-        said = notes / _HYPOTHESIS
-        hypothesis = said.read_text(errors="replace")[:_LOG_TAIL] if said.is_file() and not said.is_symlink() else ""
+        left = _left(folder)
+        hypothesis = _said(notes / _HYPOTHESIS)
     if left == dict(files):
         raise UnusableEdit("the agent changed nothing")
     return Proposal(" ".join(hypothesis.split()) or f"by {settings.agent[0]}", left)
@@ -67,13 +64,35 @@ def _is_result(path: Path, folder: Path) -> bool:
     return not path.is_dir() and not any(part.startswith(".") or part == "__pycache__" for part in parts)
 
 
+def _left(folder: Path) -> dict[str, str]:
+    """Return the files that an agent left, by their paths."""
+    found: dict[str, str] = {}
+    room = _MOST_IN_ALL
+    for path in sorted(path for path in folder.rglob("*") if _is_result(path, folder)):
+        text = _read(path)
+        if (room := room - len(text)) < 0:
+            raise UnusableEdit(f"the agent left more than {_MOST_IN_ALL >> 20} MiB")
+        found[path.relative_to(folder).as_posix()] = text
+    return found
+
+
 def _read(path: Path) -> str:
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > _MOST_BYTES:
-        raise UnusableEdit(f"the agent left `{path.name}`, which is a link, no file, or too large")
     try:
-        return path.read_bytes().decode()
+        with open_regular(path, largest=_MOST_BYTES) as file:
+            return file.read().decode()
+    except OSError as err:
+        raise UnusableEdit(f"the agent left `{path.name}`, which is a link, no file, or too large") from err
     except UnicodeDecodeError as err:
         raise UnusableEdit(f"the agent left `{path.name}`, which is no text") from err
+
+
+def _said(path: Path) -> str:
+    """Return the beginning of what an agent wrote of its idea, whatever lies in its place."""
+    try:
+        with open_regular(path, largest=_MOST_BYTES) as file:
+            return file.read().decode(errors="replace")[:_LOG_TAIL]
+    except OSError:
+        return ""
 
 
 def _work(problem: Problem, settings: AutoresearchSettings, folder: Path, notes: Path) -> None:
