@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from tracebench_core.specs.events import CandidateSeen, EvaluationDone
-from tracebench_engine.api.records import Run
+from tracebench_runs import Run
 
 BLUE, GREY, VERMILLION = "#0072B2", "#8A8F98", "#D55E00"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.specs.events import BestChanged, SuiteRecord
-from tracebench_engine.api.records import Run
+from tracebench_runs import Run
 from tracebench_terminalbench.transcript import clipped, steps
 
 RECORD = "trials"

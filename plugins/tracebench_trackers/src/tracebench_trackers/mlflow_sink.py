@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracebench_engine.api.records import JobLayout
+from tracebench_runs import JobLayout
 from tracebench_trackers.readings import Configured, Ended, Numbers, Reading
 from tracebench_trackers.settings import MLflowSettings
 from tracebench_trackers.sink import Sink, Tracker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tracebench_engine.api.records import JobLayout
+from tracebench_runs import JobLayout
 from tracebench_trackers.readings import AXES, Configured, Ended, Numbers, Reading
 from tracebench_trackers.settings import WandbSettings
 from tracebench_trackers.sink import Sink, Tracker

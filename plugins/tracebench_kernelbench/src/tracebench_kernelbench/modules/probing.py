@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.contracts import NotMeasured, Sandbox
-from tracebench_engine.api.sandboxes import open_sandbox
 from tracebench_kernelbench.modules.backends import TORCH, loaded_beforehand
 from tracebench_kernelbench.modules.constants import rewrite_constants
 from tracebench_kernelbench.modules.exercise import ModuleExercise
@@ -20,6 +19,7 @@ from tracebench_kernelbench.modules.source import CONSTANT, find_problems
 from tracebench_kernelbench.modules.stepping import ConstantOutput, TooShort, judge_python
 from tracebench_kernelbench.modules.task import renamed
 from tracebench_kernelbench.options import Effort
+from tracebench_sandbox import open_sandbox
 
 
 def probe(code: str, sandbox: Sandbox) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from typing import Any
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import TraceBenchError
-from tracebench_engine.api.sandboxes import open_sandbox
 from tracebench_kernelbench.judging import judge
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
+from tracebench_sandbox import open_sandbox
 
 
 def main() -> None:

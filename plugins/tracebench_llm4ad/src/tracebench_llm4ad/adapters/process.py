@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.errors import PluginError
-from tracebench_engine.api.codec import CodecError, Decoder, Encoder, read_frame, write_frame
 from tracebench_llm4ad.adapters.server import CAP
+from tracebench_sandbox import CodecError, Decoder, Encoder, read_frame, write_frame
 
 LOADING_SECONDS = 120.0
 

@@ -17,8 +17,8 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from tracebench_engine.api.codec import CodecError, Decoder, Encoder, read_frame, write_frame
 from tracebench_llm4ad.adapters.runtime.loading import Foreign, load
+from tracebench_sandbox import CodecError, Decoder, Encoder, read_frame, write_frame
 
 CAP = 1 << 30
 _SET_PDEATHSIG = 1

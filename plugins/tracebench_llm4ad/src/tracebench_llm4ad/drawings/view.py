@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tracebench_core.specs.events import BestChanged, CandidateSeen, SuiteRecord
-from tracebench_engine.api.records import Run
 from tracebench_llm4ad.drawings.svg import panels
+from tracebench_runs import Run
 
 RECORD = "drawing"
 
