@@ -35,6 +35,33 @@ def test_an_interrupt_while_the_command_imports_says_that_nothing_was_begun(tmp_
             assert (started.wait(60), told.read()) == (130, "interrupted: nothing was begun\n")
 
 
+FIRST = """
+import os, sys
+class First:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("tracebench_engine"):
+            self.begun = True
+        elif getattr(self, "begun", False):
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), 2)
+sys.meta_path.insert(0, First())
+"""
+
+
+def test_nothing_is_imported_before_an_interrupt_is_answered_in_words(tmp_path: Path) -> None:
+    """The signal comes with the first import, of a module of anybody else's, that the command makes."""
+    (tmp_path / "sitecustomize.py").write_text(FIRST)
+    stopped = subprocess.run(
+        [str(COMMAND), "runs"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={"PYTHONPATH": str(tmp_path)},
+    )
+    assert (stopped.returncode, stopped.stdout, stopped.stderr) == (130, "", "interrupted: nothing was begun\n")
+
+
 SITE = """
 import sys
 class Slow:

@@ -27,6 +27,8 @@ class Door(NamedTuple):
     gateway: GatewayHandle
     client: GatewayClient
     run_dir: Path
+    tap: Tap
+    """Before it."""
 
 
 Open = Callable[..., Door]
@@ -72,7 +74,7 @@ def open_door(tmp_path: Path) -> Iterator[Open]:
             taps.append((tap, run_dir / "llm/ledger.jsonl", gateway.attempt(job_id)))
             client = GatewayClient(access.model_copy(update={"base_url": tap.base_url}))
             stack.callback(client.close)
-            return Door(gateway, client, run_dir)
+            return Door(gateway, client, run_dir, tap)
 
         yield open_door
     for tap, ledger, attempt in taps:

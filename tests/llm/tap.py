@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,6 +27,8 @@ class Tap:
         """Calls, every choice of a request being one, that were answered with 2xx and to the end."""
         self.lost = 0
         """Requests whose clients saw no whole answer: they hung up, or the gateway did."""
+        self.lose: Callable[[], object] | None = None
+        """Called once, with the next answer of a model on its way, which its client never sees: the connection breaks instead."""
         self._target = (urlsplit(target).hostname or "", urlsplit(target).port or 0)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -107,6 +109,10 @@ class _Talk:
             self._requests.feed_data(data)
 
     def told(self, data: bytes) -> None:
+        if self.open and self._tap.lose is not None:
+            lose, self._tap.lose = self._tap.lose, None
+            lose()
+            raise ConnectionResetError
         with suppress(httptools.HttpParserError):
             self._answers.feed_data(data)
 

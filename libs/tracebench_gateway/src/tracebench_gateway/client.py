@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -61,6 +62,7 @@ class GatewayClient:
         body = {"model": model, "messages": list(messages), "n": n} | sampling
         path, key = f"{self._prefix}/chat/completions", self._access.keys[role][phase]
         headers = {LEDGER_HEADER: f"{self._access.engine_key} {self._told.last}"}
+        headers[turns.KEY_HEADER] = secrets.token_hex(8)
         if phase != "training" and turns.asker():
             headers[turns.ASKER_HEADER] = turns.asker()
         answer: dict[str, Any] = {}
@@ -194,7 +196,7 @@ class GatewayClient:
             raise ModelError(f"the gateway's answer to `{path}` is not JSON", kind="malformed") from err
 
     def _exchange(self, method: str, path: str, headers: dict[str, str], content: bytes | None) -> tuple[int, bytes]:
-        """Send and receive; a gateway that went away in between is asked again once it is back."""
+        """Send and receive; a gateway that went away in between is asked again once it is back, under the same key."""
         deadline = time.monotonic() + GONE_SECONDS
         while True:
             connection = self._connection()

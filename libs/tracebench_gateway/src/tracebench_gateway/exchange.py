@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 from tracebench_core.errors import ModelError
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs import Message, ModelIdentity, Role
+from tracebench_gateway.turns import Place
 
 Kind = Literal["chat", "completion", "embedding"]
 """`completion` continues a bare text; `embedding` turns each message into a vector."""
@@ -36,6 +37,10 @@ class ChatRequest:
     """Which of the run's variants of models is asked."""
     asker: str = ""
     """The evaluation of scoring that asks, where that is known."""
+    place: Place | None = None
+    """Among equal requests, where its caller tells it."""
+    key: str = ""
+    """By which its caller asks for this very call again, where it has such a name: the key, the conversation and the choice."""
     recorded: str = ""
     """In a replay: the job of the recording that this one repeats."""
     limit: int | None = None

@@ -15,6 +15,9 @@ HEADER = "x-tracebench-turn"
 """Tells the gateway a call's place, as `section.offset`."""
 ASKER_HEADER = "x-tracebench-asker"
 """Tells the gateway which evaluation of scoring makes a call; heeded from the engine alone."""
+KEY_HEADER = "idempotency-key"
+"""Names a call, by the same text when it is asked again because its answer was lost; any caller may send it, as some SDKs do."""
+LONGEST_KEY = 100
 LONGEST_NUMBER = 9
 """Digits of either number."""
 
@@ -68,6 +71,11 @@ def read_place(text: str) -> Place | None:
     if all(n.isascii() and n.isdigit() and len(n) <= LONGEST_NUMBER for n in (section, offset)):
         return Place(int(section), int(offset))
     return None
+
+
+def read_key(text: str) -> str:
+    """Return the key that a header tells; empty for what is too long or not plain."""
+    return text if len(text) <= LONGEST_KEY and text.isascii() and text.isprintable() else ""
 
 
 def ask_for(candidate: str, example: str) -> None:

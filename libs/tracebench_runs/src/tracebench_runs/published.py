@@ -192,6 +192,7 @@ FILES = (
     File("llm/ledger.jsonl", "every model call of every attempt", "JSON Lines", "primary", "ledger", LedgerLine),
     File("llm/calls.jsonl", "the recording, with `llm.record`", "JSON Lines", "primary", "calls", dict[str, JsonValue]),
     File("llm/scorings.jsonl", "what scorings that are not over yet were answered", "JSON Lines", "aside"),
+    File("llm/undelivered/*.jsonl", "answers of real models that their callers may not have yet", "JSON Lines", "aside"),
     File("llm/blobs/*/*", "texts of the recording, by the SHA-256 of their content", "any", "primary"),
     File("jobs/*/events.jsonl", "what happened in a job, in order: its truth", "JSON Lines", "primary", "event", AnyEvent),
     File("jobs/*/blobs/*/*", "large values of candidates, by the SHA-256 of their content", "any", "primary"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable
 from importlib.metadata import entry_points, version
 from typing import Annotated, Any
 
@@ -117,21 +118,23 @@ def root(
         output.line(context.get_help())
 
 
-def program() -> None:
+def program(hand_over: Callable[[], None] = lambda: None) -> None:
     """Run the command line of this process, and leave: an interpreter's last step takes a seventh of a short command's time.
+
+    `hand_over` is called once an interrupt ends the command in words.
 
     Under a profiler or a debugger, which report after that step, it is not left out.
     """
     try:
-        main()
+        main(hand_over)
     except SystemExit as err:
         if is_watched():
             raise
         leave(code_of(err))
 
 
-def main() -> None:
-    """Run the command line of this process and exit with its code."""
+def main(hand_over: Callable[[], None] = lambda: None) -> None:
+    """Run the command line of this process and exit with its code; see `program`."""
     arguments = sys.argv[1:]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in options
@@ -139,6 +142,7 @@ def main() -> None:
     begin()
     try:
         try:
+            hand_over()
             app(args=[a for a in options if a != "--debug"] + arguments[len(options) :])
         finally:
             output.flush()

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from tracebench_gateway.exchange import ChatRequest, Metered, Reply
 from tracebench_runs.storage.files import make_dir
@@ -30,6 +30,20 @@ class Kept(NamedTuple):
     message: dict[str, Any]
     finish_reason: str
     metered: Metered
+
+
+def content_of(reply: Reply, metered: Metered) -> tuple[Any, ...]:
+    """Return an answer and what it cost as JSON holds them."""
+    return reply.message, reply.finish_reason, asdict(metered)
+
+
+def read_kept(message: Any, finish_reason: Any, metered: Any) -> Kept:
+    """Return what `content_of` made.
+
+    Raises:
+        ValueError: where it is something else; `TypeError` as well.
+    """
+    return Kept(dict(message), str(finish_reason), _METERED.validate_python(metered))
 
 
 class Scorings:
@@ -54,7 +68,7 @@ class Scorings:
             self._fd = open_file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         place = request.digest, request.occurrence
         self._by_job[request.job_id].setdefault(place, Kept(reply.message, reply.finish_reason, metered))
-        line = [request.job_id, *place, reply.message, reply.finish_reason, asdict(metered)]
+        line = [request.job_id, *place, *content_of(reply, metered)]
         os.write(self._fd, b"\n" + json.dumps(line).encode() + b"\n")  # behind a line that a crash tore, too
 
     def forget(self, job_id: str) -> None:
@@ -74,10 +88,9 @@ def _read(path: Path) -> list[tuple[str, tuple[str, int], Kept]]:
         with open_regular(path) as lines:
             for line in lines:
                 try:
-                    job_id, digest, occurrence, message, reason, metered = json.loads(line)
-                    kept = Kept(dict(message), str(reason), _METERED.validate_python(metered))
-                    found.append((str(job_id), (str(digest), int(occurrence)), kept))
-                except (ValueError, TypeError, ValidationError):
+                    job_id, digest, occurrence, *content = json.loads(line)
+                    found.append((str(job_id), (str(digest), int(occurrence)), read_kept(*content)))
+                except (ValueError, TypeError):
                     continue
     except OSError:
         return []

@@ -10,6 +10,7 @@ from tracebench_gateway.cassette.cache import CallCache
 from tracebench_gateway.cassette.recorder import Recorder
 from tracebench_gateway.cassette.reuse import Finished
 from tracebench_gateway.cassette.scorings import Scorings
+from tracebench_gateway.cassette.undelivered import Undelivered
 from tracebench_gateway.exchange import Provider
 from tracebench_gateway.server.metering.ledger import Ledger
 from tracebench_gateway.server.providers.real import RealProvider
@@ -36,6 +37,7 @@ def build_service(settings: GatewaySettings) -> Service:
         cache=_cache(settings, folder),
         finished=Finished(folder) if is_recorded and settings.reuse else None,
         scorings=Scorings(folder) if settings.mode == "real" and settings.reuse and not is_recorded else None,
+        undelivered=Undelivered(folder) if settings.mode == "real" else None,
     )
 
 

@@ -21,7 +21,7 @@ from tracebench_gateway.server.requests.reading import LARGEST_BODY, BadRequest,
 from tracebench_gateway.server.service import Service
 from tracebench_gateway.server.wire.base import Answer, StreamWriter, Wire
 from tracebench_gateway.tokens import Claims
-from tracebench_gateway.turns import HEADER, read_place
+from tracebench_gateway.turns import HEADER, KEY_HEADER, read_key, read_place
 
 T = TypeVar("T")
 LONGEST_LENGTH = 12
@@ -49,6 +49,8 @@ async def converse(request: Request, *, wire: Wire, service: Service, caller: Ca
     with ExitStack() as holds:
         try:
             asked = replace(await _read(request, wire, service, caller, holds), asker=asker)
+            if not asked.stream:
+                asked = replace(asked, key=read_key(request.headers.get(KEY_HEADER, "")))
             service.check_priced(caller.claims, asked.model.identity)
         except BadRequest as error:
             return respond(wire, rejected(str(error), status=error.status))
@@ -134,6 +136,8 @@ class _Turn:
             CallerGone: when nobody waits for them any more.
         """
         claims, account = self._caller.claims, self._caller.account
+        if (again := await self._service.again.whole(account, claims, self.asked)) is not None:
+            return [Answer(*answered) for answered in again]
         async with self._service.hold(account, claims, self.asked, is_gone=self._is_gone) as grant:
             requests = self.asked.requests(claims, account, grant)
             if len(requests) == 1:  # most are, and a task each costs time

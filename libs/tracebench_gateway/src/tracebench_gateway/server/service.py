@@ -18,13 +18,15 @@ from tracebench_gateway.cassette.cache import CallCache
 from tracebench_gateway.cassette.recorder import Recorder, reply_content
 from tracebench_gateway.cassette.reuse import Finished
 from tracebench_gateway.cassette.scorings import Scorings
+from tracebench_gateway.cassette.undelivered import Undelivered
 from tracebench_gateway.credentials import redact
 from tracebench_gateway.exchange import ChatRequest, Metered, OnDelta, Provider, ProviderError, Reply, Tokens
+from tracebench_gateway.server.again import Again
 from tracebench_gateway.server.echo import WithoutEcho
 from tracebench_gateway.server.errors import Refused
 from tracebench_gateway.server.metering.accounts import Account, Accounts, Grant, refusal_text
 from tracebench_gateway.server.metering.admission import Admission, IsGone
-from tracebench_gateway.server.metering.ledger import Ledger
+from tracebench_gateway.server.metering.ledger import Ledger, marks_of
 from tracebench_gateway.server.metering.limits import Limits
 from tracebench_gateway.server.metering.meter import at_least, cost, estimate, is_credible, measure
 from tracebench_gateway.server.outage import Outages
@@ -66,6 +68,7 @@ class Service:
         cache: CallCache | None,
         finished: Finished | None = None,
         scorings: Scorings | None = None,
+        undelivered: Undelivered | None = None,
     ) -> None:
         self.settings = settings
         self.accounts = Accounts(settings.run_budget, started=settings.started)
@@ -82,6 +85,7 @@ class Service:
         self._secrets = tuple(settings.environ.values())
         self.room, self.reader = Room(), Reader(settings.environ)
         self._provider = WithoutEcho(provider, self._secrets)
+        self.again = Again(self._provider, undelivered, self.prices)
         self._rng = random.Random(settings.seed)  # noqa: S311 - jitter
         real = settings.mode == "real"
         self._max_retries = settings.llm.max_retries if real else 0
@@ -150,6 +154,7 @@ class Service:
             self._finished.forget(job_id)
         if self._scorings:
             self._scorings.forget(job_id)
+        self.again.forget(job_id, attempt)
 
     def check_priced(self, claims: Claims, identity: ModelIdentity) -> None:
         """See that a cap in USD can be kept.
@@ -198,6 +203,8 @@ class Service:
     async def _call(
         self, account: Account, claims: Claims, request: ChatRequest, *, on_delta: OnDelta | None = None
     ) -> tuple[Reply, Metered]:
+        if request.key in account.filed and (again := await self.again.answer(account, request)) is not None:
+            return again
         begun = time.monotonic()
         progress = Progress()
         outcome: Reply | ProviderError | None = None
@@ -209,7 +216,9 @@ class Service:
                 await on_delta(delta)
 
         try:
-            outcome, metered = await self._answer(account, claims, request, forward if on_delta else None, progress)
+            kept = self.again.cut_off(account, request)
+            forwarded = forward if on_delta else None
+            outcome, metered = kept or await self._answer(account, claims, request, forwarded, progress)
         finally:
             if outcome is None:  # cancelled: whoever goes away has still had what was asked and sent
                 why = "the job's training ended" if account.is_trained else "the caller went away"
@@ -335,6 +344,8 @@ class Service:
             self._finished.add(kept)
         if self._scorings and claims.phase != "training" and isinstance(outcome, Reply) and not metered.reused:
             self._scorings.add(request, outcome, metered)
+        if isinstance(outcome, Reply):
+            self.again.keep(account, request, outcome, metered)
         record = self._record(
             claims,
             request.identity.model,
@@ -354,16 +365,9 @@ class Service:
             reply_hash=_reply_hash(outcome) if metered.reused else kept.get("reply", ""),
         )
         self.accounts.file(account, record, is_paid=not metered.reused)
-        marks: dict[str, Any] = {"reused": True} if metered.reused else {}
-        if request.is_shortened:
-            marks["limit"] = request.limit
-        if request.occurrence:
-            marks["occurrence"] = request.occurrence
-        if left_out := request.left_out + (outcome.left_out if isinstance(outcome, Reply) else ()):
-            marks["left_out"] = list(left_out)
-        taken = metered.tokens.prompt + metered.tokens.completion
-        if request.reserved is not None and taken > request.reserved and not metered.reused:
-            marks["overshoot"] = taken - request.reserved
+        if request.key and not failed:
+            account.filed[request.key] = request.limit
+        marks = marks_of(request, outcome, metered)
         self.ledger.append("llm_call", job_id=claims.job_id, attempt=claims.attempt, **record, **marks)
 
     def _record(self, claims: Claims, model: str, status: str, **fields: Any) -> dict[str, Any]:

@@ -35,24 +35,46 @@ class Account:
     """By request, how often it had been asked when that section began."""
     asked_in_training: Counter[str] = field(default_factory=Counter)
     """`asked`, as training left it."""
+    named: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """By the key of a conversation, what was asked and the number of its first choice."""
+    filed: dict[str, int | None] = field(default_factory=dict)
+    """By key, the limit of each call that was answered and filed: asked for again, it is the same call."""
     is_trained: bool = False
     """Training has ended: its keys ask for nothing more."""
 
-    def occurrence(self, digest: str, place: Place | None = None, *, phase: Phase = "training") -> int:
-        """Return how often this request was asked before, and count it; with a place, as if its section had come in order."""
-        if place is None:
+    def occurrence(self, digest: str, place: Place | None = None, *, phase: Phase = "training", key: str = "") -> int:
+        """Return how often this request was asked before, and count it; with a place, as if its section had come in order.
+
+        What is asked again under its key has the number that it had.
+        """
+        conversation, _, choice = key.rpartition(".")
+        known, first = self.named.get(conversation, ("", 0))
+        if key and known == digest:
+            number = first + int(choice)
+        elif place is None:
             number = self.asked[digest]
         else:
             if place.section != self.section:
                 self.section, self.before = place.section, {}
             number = self.before.setdefault(digest, self.asked[digest]) + place.offset
+        if key:
+            self.named[conversation] = digest, number - int(choice)
         self.asked[digest] = max(self.asked[digest], number + 1)
         if phase == "training":
             self.asked_in_training[digest] = self.asked[digest]
         return number
 
-    def restore_occurrence(self, digest: str, number: int | None, phase: Phase) -> None:
+    def restore_occurrence(
+        self, digest: str, number: int | None, phase: Phase, *, place: Place | None = None, key: str = ""
+    ) -> None:
         """Count a call of the ledger; `number` is the occurrence that it was, where the ledger tells."""
+        if number is not None and place is not None:
+            if place.section != self.section:
+                self.section, self.before = place.section, {}
+            self.before.setdefault(digest, number - place.offset)
+        if number is not None and key:
+            conversation, _, choice = key.rpartition(".")
+            self.named[conversation] = digest, number - int(choice)
         self.asked[digest] = max(self.asked[digest] + (number is None), (number or 0) + 1)
         if phase == "training":
             self.asked_in_training[digest] = self.asked[digest]

@@ -9,13 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tracebench_gateway.exchange import ChatRequest, Metered, ProviderError, Reply
 from tracebench_gateway.server.metering.accounts import Accounts
+from tracebench_gateway.turns import Place
 from tracebench_runs.storage.files import make_dir
 from tracebench_runs.storage.inert import inert
 from tracebench_runs.storage.sharing import open_file
 
 LEDGER_VERSION = 1
-MARKS = frozenset({"v", "t", "reused", "occurrence", "limit", "left_out", "overshoot"})
+MARKS = frozenset({"v", "t", "reused", "occurrence", "place", "key", "limit", "left_out", "overshoot"})
 """What a line of the ledger says beyond a job's record of the call."""
 
 
@@ -54,11 +56,35 @@ class Ledger:
             elif kind == "anew":
                 account.score_anew()
             elif line["status"] != "refused":
-                account.restore_occurrence(line["request_hash"], line.get("occurrence"), line["phase"])
+                key, place = line.get("key", ""), line.get("place")
+                account.restore_occurrence(
+                    line["request_hash"], line.get("occurrence"), line["phase"], place=place and Place(*place), key=key
+                )
+                if key and line["status"] == "ok":
+                    account.filed[key] = line.get("limit")
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._fd)
+
+
+def marks_of(request: ChatRequest, outcome: Reply | ProviderError, metered: Metered) -> dict[str, Any]:
+    """Return the marks of a call's line."""
+    marks: dict[str, Any] = {"reused": True} if metered.reused else {}
+    if request.is_shortened:
+        marks["limit"] = request.limit
+    if request.occurrence or request.key:
+        marks["occurrence"] = request.occurrence
+    if request.place:
+        marks["place"] = list(request.place)
+    if request.key:
+        marks["key"] = request.key
+    if left_out := request.left_out + (outcome.left_out if isinstance(outcome, Reply) else ()):
+        marks["left_out"] = list(left_out)
+    taken = metered.tokens.prompt + metered.tokens.completion
+    if request.reserved is not None and taken > request.reserved and not metered.reused:
+        marks["overshoot"] = taken - request.reserved
+    return marks
 
 
 def read_ledger(path: Path) -> Iterator[dict[str, Any]]:

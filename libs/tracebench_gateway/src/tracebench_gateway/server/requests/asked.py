@@ -45,6 +45,8 @@ class Asked:
     """Among equal requests, where the caller tells it; else it is that of arrival."""
     asker: str = ""
     """The evaluation that asks, where the engine tells."""
+    key: str = ""
+    """Of the request, where its caller gave one; the same when it is asked again because the answer was lost."""
     raw: tuple[bytes, ...] = ()
     """The conversations as they are sent, where they are so long that they were serialised elsewhere."""
     left_out: tuple[str, ...] = ()
@@ -91,11 +93,18 @@ class Asked:
             for choice in range(self.choices)
         ]
 
+    def keys(self) -> list[str]:
+        """Return the names of its calls; none where its caller gave it no key."""
+        if not self.key:
+            return []
+        return [f"{self.key}.{i}.{choice}" for i in range(len(self.conversations)) for choice in range(self.choices)]
+
     def _request(self, index: int, claims: Claims, account: Account, grant: Grant, choice: int) -> ChatRequest:
         messages, weight = self.conversations[index], self.weights[index]
         prompt = weight.worst if grant.is_strict else weight.usual
         place = self.place and Place(self.place.section, self.place.offset * self.choices + choice)
         digest = self.digests(claims.role)[index]
+        key = f"{self.key}.{index}.{choice}" if self.key else ""
         return ChatRequest(
             job_id=claims.job_id,
             seed=claims.seed,
@@ -107,7 +116,9 @@ class Asked:
             messages=messages,
             sampling=self.sampling,
             digest=digest,
-            occurrence=account.occurrence(digest, place, phase=claims.phase),
+            occurrence=account.occurrence(digest, place, phase=claims.phase, key=key),
+            place=place,
+            key=key,
             asker=self.asker,
             hints=claims.hints,
             kind=self.kind,

@@ -1,0 +1,71 @@
+"""Calls that are asked again because their answers were lost on the way: they are answered as they were, and are no further calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+from tracebench_gateway.cassette.scorings import Kept
+from tracebench_gateway.cassette.undelivered import Undelivered
+from tracebench_gateway.exchange import ChatRequest, Metered, Provider, ProviderError, Reply
+from tracebench_gateway.server.metering.accounts import Account, Grant
+from tracebench_gateway.server.metering.balance import Need
+from tracebench_gateway.server.metering.meter import measure
+from tracebench_gateway.server.requests.asked import Asked
+from tracebench_gateway.tokens import Claims
+from tracebench_runs.prices import PriceTable
+
+NOTHING_MORE = Grant(Need(0, 0, Decimal(0)), None)
+"""What is set aside for what was paid for."""
+
+
+class Again:
+    """Finds the answer of a filed call: as it was kept of a real model, and by asking once more where that is free and says the same."""
+
+    def __init__(self, provider: Provider, undelivered: Undelivered | None, prices: PriceTable) -> None:
+        """`undelivered`: of real models; None for a stub or a recording."""
+        self._provider = provider
+        self._undelivered = undelivered
+        self._prices = prices
+
+    async def whole(self, account: Account, claims: Claims, asked: Asked) -> list[tuple[Reply, Metered]] | None:
+        """Return the answers to a request all of which was answered and filed, or None; nothing is counted, no cap stands against it."""
+        if not (keys := asked.keys()) or not account.filed.keys() >= set(keys):
+            return None
+        answers = []
+        for request in asked.requests(claims, account, NOTHING_MORE):
+            if (answer := await self.answer(account, request)) is None:
+                return None
+            answers.append(answer)
+        return answers
+
+    async def answer(self, account: Account, request: ChatRequest) -> tuple[Reply, Metered] | None:
+        """Return what a filed call was answered; None where that is not known any more, and it has to be made once more."""
+        if self._undelivered is not None:
+            return _answered(self._undelivered.find(account.attempt, request))
+        request = replace(request, limit=account.filed[request.key])
+        try:
+            reply = await self._provider.ask(request)
+        except ProviderError:
+            return None
+        return reply, measure(request, reply, prices=self._prices)
+
+    def cut_off(self, account: Account, request: ChatRequest) -> tuple[Reply, Metered] | None:
+        """Return what a real model answered a call whose filing a death cut off: it is filed now."""
+        if self._undelivered is None or not self._undelivered.is_of_before(account.attempt, request):
+            return None
+        return _answered(self._undelivered.find(account.attempt, request))
+
+    def keep(self, account: Account, request: ChatRequest, reply: Reply, metered: Metered) -> None:
+        """Keep an answer before its call is filed."""
+        if self._undelivered is not None:
+            self._undelivered.add(account.attempt, request, reply, metered)
+
+    def forget(self, job_id: str, attempt: str) -> None:
+        """Drop an attempt that has ended."""
+        if self._undelivered is not None:
+            self._undelivered.forget(job_id, attempt)
+
+
+def _answered(kept: Kept | None) -> tuple[Reply, Metered] | None:
+    return None if kept is None else (Reply(kept.message, kept.finish_reason), kept.metered)
