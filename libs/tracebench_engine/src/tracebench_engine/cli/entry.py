@@ -4,7 +4,7 @@ Nothing that the interpreter has not loaded already is imported before that is s
 What comes before this module is not ours to catch: an interrupt while Python itself starts ends in Python's words.
 """
 
-import _signal
+import _signal  # type: ignore[import-not-found]  # what `signal` is made of, loaded already
 import os
 
 INTERRUPTED = 130
