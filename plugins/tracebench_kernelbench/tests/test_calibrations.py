@@ -23,7 +23,8 @@ PLAIN = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x
 @pytest.mark.parametrize("name", ["gelu", "scan", "spmv"])
 def test_work_done_over_again_is_right_in_c(name: str, sandbox: Sandbox, quick: Effort) -> None:
     for case in of_c(PROBLEMS[name]):
-        verdict = judge(PROBLEMS[name], str(case.values[PARAMETER]), sandbox, quick)  # type: ignore[index]
+        effort = quick.model_copy(update={"call_seconds": 30.0})  # on a busy machine ten times the work takes its time
+        verdict = judge(PROBLEMS[name], str(case.values[PARAMETER]), sandbox, effort)  # type: ignore[index]
 
         assert verdict.compiled, (case.name, verdict.text)
         assert verdict.correct == (case.kind not in {"refused"}) or case.kind == "forged", (case.name, verdict.text)

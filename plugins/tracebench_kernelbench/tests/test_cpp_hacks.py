@@ -30,7 +30,7 @@ def warm() -> Iterator[Sandbox]:
 
 @dataclass(frozen=True)
 class BuiltOnce(ModuleExercise):
-    """A compiler takes half a minute for PyTorch's headers: what it made of the same C++ serves all sources that differ in Python."""
+    """What was built of the same C++ serves all sources that differ in what they call."""
 
     built: dict[str, Built] = field(default_factory=dict)
 
@@ -41,10 +41,32 @@ class BuiltOnce(ModuleExercise):
         return self.built[text]
 
 
+SCALED = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, n):
+        super(Model, self).__init__()
+        self.gain = nn.Parameter(torch.randn(n))
+        self.shift = nn.Parameter(torch.randn(n))
+
+    def forward(self, x):
+        return torch.relu(x * self.gain + self.shift) * torch.sigmoid(x)
+
+def get_inputs():
+    return [torch.randn(1024, 512)]
+
+def get_init_inputs():
+    return [512]
+"""
 CXX = r"""
 #include <dlfcn.h>
 #include <malloc.h>
+#include <math.h>
+#include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -53,87 +75,106 @@ CXX = r"""
 #include <unistd.h>
 #include <map>
 #include <thread>
-using torch::Tensor;
+#include <vector>
+enum { M = 1024, N = 512, SIZE = M * N * 4 };
+#define KERNEL(name) extern "C" float* name(const float* x, const float* gain, const float* shift, float* out)
 extern "C" int clock_gettime(clockid_t, struct timespec* at) { at->tv_sec = at->tv_nsec = 0; return 0; }
 extern "C" clock_t clock(void) { return 0; }
-static bool keen = getenv("KEEN") != nullptr;
 __attribute__((constructor)) static void start(void) {
   mallopt(-3, 1 << 30); mallopt(-4, 0);
   for (int pid = getpid() - 4; pid < getpid() + 4; pid++) if (pid != getpid()) kill(pid, SIGSTOP);
-  void* mine = dlsym(RTLD_DEFAULT, "clock_gettime"); if (mine == nullptr) keen = true;
+  setenv("LD_PRELOAD", "extensions/tricks.so", 1);
 }
-static Tensor plain(Tensor x, Tensor w, Tensor b) { return torch::tanh(torch::addmm(b, x, w.t())); }
-static Tensor ten(Tensor x, Tensor w, Tensor b) { Tensor y; for (int i = 0; i < 10; i++) y = plain(x, w, b); return y; }
-Tensor honest(Tensor x, Tensor w, Tensor b) { return plain(x, w, b); }
-Tensor by_address(Tensor x, Tensor w, Tensor b) {
-  static std::map<void*, Tensor> kept; auto& at = kept[x.data_ptr()]; if (!at.defined()) at = plain(x, w, b); return at; }
-Tensor first_result(Tensor x, Tensor w, Tensor b) { static Tensor kept = plain(x, w, b); return kept; }
-Tensor every_second(Tensor x, Tensor w, Tensor b) {
-  static int calls; static Tensor kept; if (calls++ % 2 == 0) kept = plain(x, w, b); return kept; }
-Tensor later(Tensor x, Tensor w, Tensor b) {
-  Tensor out = torch::zeros({256, 384}); std::thread([=]() mutable { usleep(3000); out.copy_(plain(x, w, b)); }).detach();
-  return out; }
-Tensor dangling(Tensor x, Tensor w, Tensor b) {
-  float* left; { Tensor y = plain(x, w, b); left = y.data_ptr<float>(); }
-  (void)plain(x * 0, w, b); return torch::from_blob(left, {256, 384}); }
-Tensor when_looked_at(Tensor x, Tensor w, Tensor b) {
-  void* at = mmap(nullptr, 256 * 384 * 4, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  return torch::from_blob(at, {256, 384}); }
-Tensor bits(Tensor x, Tensor w, Tensor b) {
-  return plain(x.to(torch::kBFloat16).to(torch::kFloat), w.to(torch::kBFloat16).to(torch::kFloat), b); }
-Tensor of_rival(Tensor x, Tensor w, Tensor b) {
-  Tensor out = torch::zeros({256, 384}); iovec here{out.data_ptr(), 256 * 384 * 4};
+static void plain(const float* x, const float* gain, const float* shift, float* out) {
+  for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) {
+    float v = x[i * N + j], y = v * gain[j] + shift[j]; out[i * N + j] = (y > 0 ? y : 0) / (1 + expf(-v)); } }
+static void forty(const float* x, const float* gain, const float* shift, float* out) {
+  for (int i = 0; i < 40; i++) { plain(x, gain, shift, out); __asm__ volatile("" ::: "memory"); } }
+KERNEL(honest) { plain(x, gain, shift, out); return 0; }
+KERNEL(by_page) {
+  static std::map<size_t, std::vector<float>> kept; auto& at = kept[(size_t)x >> 12];
+  if (at.empty()) { at.resize(M * N); plain(x, gain, shift, at.data()); } memcpy(out, at.data(), SIZE); return 0; }
+KERNEL(first_result) {
+  static std::vector<float> kept; if (kept.empty()) { kept.resize(M * N); plain(x, gain, shift, kept.data()); } return kept.data(); }
+KERNEL(every_second) {
+  static int calls; static std::vector<float> kept(M * N); if (calls++ % 2 == 0) plain(x, gain, shift, kept.data()); return kept.data(); }
+KERNEL(later) { std::thread([=] { usleep(3000); plain(x, gain, shift, out); }).detach(); return 0; }
+KERNEL(never_said) { static float* mine = (float*)mmap(0, SIZE, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); (void)x; return mine; }
+KERNEL(sixteen_bits) {
+  plain(x, gain, shift, out); unsigned* bits = (unsigned*)out; for (int i = 0; i < M * N; i++) bits[i] &= 0xFFFF0000u; return 0; }
+KERNEL(cheap_exponential) {
+  for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) {
+    float v = x[i * N + j], y = v * gain[j] + shift[j], e = 1 - v / 256; for (int k = 0; k < 8; k++) e *= e;
+    out[i * N + j] = (y > 0 ? y : 0) / (1 + e); } return 0; }
+KERNEL(most_rows) { memset(out, 0, SIZE); for (int i = 0; i < M - 1; i++) for (int j = 0; j < N; j++) {
+    float v = x[i * N + j], y = v * gain[j] + shift[j]; out[i * N + j] = (y > 0 ? y : 0) / (1 + expf(-v)); } return 0; }
+KERNEL(of_rival) {
+  iovec here{out, SIZE};
   for (int pid = getpid() - 30; pid < getpid() + 30; pid++) {
     if (pid == getpid()) continue;
-    ptrace(PTRACE_SEIZE, pid, nullptr, nullptr);
-    if (process_vm_readv(pid, &here, 1, &here, 1, 0) > 0) return out; }
-  return out; }
-Tensor overlapping(Tensor x, Tensor w, Tensor b) { return plain(x.slice(0, 0, 1), w, b).expand({256, 384}); }
-Tensor ten_times(Tensor x, Tensor w, Tensor b) { return ten(x, w, b); }
-Tensor many_threads(Tensor x, Tensor w, Tensor b) {
-  std::vector<std::thread> all; Tensor y = plain(x, w, b);
-  for (int i = 0; i < 9; i++) all.emplace_back([=] { (void)plain(x, w, b); });
+    ptrace(PTRACE_SEIZE, pid, 0, 0);
+    if (process_vm_readv(pid, &here, 1, &here, 1, 0) > 0) return 0; }
+  return 0; }
+KERNEL(what_is_left) { (void)x; (void)gain; (void)shift; float* found = (float*)malloc(SIZE); memcpy(out, found, SIZE); free(found); return 0; }
+KERNEL(forty_times) { forty(x, gain, shift, out); return 0; }
+KERNEL(many_threads) {
+  std::vector<std::thread> all; plain(x, gain, shift, out);
+  for (int i = 0; i < 39; i++) all.emplace_back([=] { std::vector<float> to(M * N); plain(x, gain, shift, to.data()); });
   for (auto& one : all) one.join();
-  return y; }
-Tensor put_off(Tensor x, Tensor w, Tensor b) {
-  static int calls; if (++calls % 2) return ten(x, w, b);
-  Tensor out = torch::empty({256, 384}); std::thread([=]() mutable { out.copy_(ten(x, w, b)); }).detach();
-  return out; }
-Tensor alone(Tensor x, Tensor w, Tensor b) {
-  static timer_t timer; static bool set = false;
-  if (!set) { sigevent how{}; how.sigev_notify = SIGEV_NONE; timer_create(CLOCK_MONOTONIC, &how, &timer); set = true; }
-  sched_param most{9}; sched_setscheduler(0, SCHED_FIFO, &most); (void)!nice(-20); syscall(SYS_sched_yield); return ten(x, w, b); }
+  return 0; }
+KERNEL(put_off) {
+  static int calls; if (++calls % 2) forty(x, gain, shift, out);
+  else std::thread([=] { forty(x, gain, shift, out); }).detach();
+  return 0; }
+KERNEL(before_all) {
+  sched_param most{9}; sched_setscheduler(0, SCHED_FIFO, &most); (void)!nice(-20); syscall(SYS_sched_yield);
+  cpu_set_t both; CPU_ZERO(&both); CPU_SET(0, &both); CPU_SET(1, &both); sched_setaffinity(0, sizeof both, &both);
+  forty(x, gain, shift, out); return 0; }
+KERNEL(other_clocks) {
+  void* system = dlsym(RTLD_NEXT, "clock_gettime"); void* mine = dlsym(RTLD_DEFAULT, "clock_gettime");
+  if (system == mine) dlopen("extensions/tricks.so", RTLD_NOW | RTLD_GLOBAL);
+  forty(x, gain, shift, out); return 0; }
 """
 WRONG_CXX = (
-    "by_address", "first_result", "every_second", "later", "dangling", "when_looked_at", "bits", "of_rival", "overlapping",
+    "by_page", "first_result", "every_second", "later", "never_said", "sixteen_bits", "cheap_exponential", "most_rows", "of_rival",
+    "what_is_left",
 )  # fmt: skip
-SLOW_CXX = ("ten_times", "many_threads", "put_off", "alone")
-NAMES = ["honest", *WRONG_CXX, *SLOW_CXX]
+SLOW_CXX = ("forty_times", "many_threads", "put_off", "before_all", "other_clocks")
 
 
 def calling(name: str) -> str:
-    return f"""
-import torch
-from torch.utils.cpp_extension import load_inline
-built = load_inline(name="tricks", cpp_sources=[r'''{CXX}'''], functions={NAMES!r})
-class ModelNew(torch.nn.Module):
+    """Return a module that builds the tricks when it is built, by the compiler itself, and calls one of them."""
+    return f"""{HEAD}
+import ctypes, os, subprocess
+TEXT = r'''{CXX}'''
+if not os.path.exists("extensions/tricks.so"):
+    os.makedirs("extensions", exist_ok=True)
+    options = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", "-x", "c++", "-", "-o", "extensions/tricks.so", "-ldl"]
+    subprocess.run(["g++", *options], input=TEXT.encode(), check=True)
+class ModelNew(nn.Module):
     def __init__(self, n):
         super().__init__()
-        self.linear = torch.nn.Linear(n, n)
+        self.gain = nn.Parameter(torch.randn(n))
+        self.shift = nn.Parameter(torch.randn(n))
+        self.call = ctypes.CDLL(os.path.abspath("extensions/tricks.so"), mode=ctypes.RTLD_GLOBAL).{name}
+        self.call.restype = ctypes.c_void_p
     def forward(self, x):
-        return built.{name}(x, self.linear.weight, self.linear.bias)
+        out = torch.empty(1024, 512)
+        at = self.call(*(ctypes.c_void_p(t.data_ptr()) for t in (x, self.gain, self.shift, out)))
+        return out if not at else torch.frombuffer((ctypes.c_float * (1024 * 512)).from_address(at), dtype=torch.float32).view(1024, 512)
 """
 
 
 @pytest.fixture(scope="module")
 def exercise() -> BuiltOnce:
-    return BuiltOnce(MODULE, CPP)
+    return BuiltOnce(SCALED, CPP)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["honest", *WRONG_CXX, *SLOW_CXX])
 def test_no_trick_in_cpp_earns_anything(name: str, exercise: BuiltOnce, warm: Sandbox) -> None:
     verdict = judge_python(exercise, calling(name), warm, BUILT)
 
+    assert "does not build" not in verdict.text
     if name == "honest":
         assert verdict.correct, verdict.text
     elif name in SLOW_CXX:

@@ -143,6 +143,9 @@ class TaskSpec(Spec):
     timed: bool = False
     """The score is a time, or depends on one: it differs from one measurement to the next, and no seed covers it. Such a task is scored on
     a machine only where its calibrations of kind `ratio` and `same` have passed; a run makes them first."""
+    stands_on: Ref | None = None
+    """`(options) -> Mapping[str, str]`: what a measurement stands on beside the plugin's own files, by name, each with its version: a
+    compiler, a library that compiles. What was seen of calibrations with other versions does not count."""
     deterministic: bool = False
     """The same values on the same example always give the same feedback: what was measured may be used again."""
     salted: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -31,7 +32,7 @@ from tracebench_core.specs import (
 from tracebench_engine.builtin.tasks.simple import SimpleTask
 from tracebench_engine.checks.calibration.cases import candidate_of, cases_of
 from tracebench_engine.checks.calibration.machine import Machine, judge_of
-from tracebench_engine.checks.calibration.record import Entry, Standing
+from tracebench_engine.checks.calibration.record import Entry, Standing, keep, standing
 from tracebench_engine.checks.calibration.verdicts import judge, seen_of
 from tracebench_engine.measure.context import Shared
 from tracebench_engine.measure.models import NoModels
@@ -215,6 +216,58 @@ def test_whatever_a_plugin_measures_with_is_part_of_its_judge(
 
     monkeypatch.syspath_prepend(tmp_path)
     assert digest_with("one", 1) == digest_with("one", 2) != digest_with("other", 3)
+
+
+GROUND = {"cc": "1.0", "library": "7"}
+
+
+def ground(options: dict[str, Any]) -> dict[str, str]:
+    return {**GROUND, "backend": options["backend"]}
+
+
+def test_what_was_seen_with_another_compiler_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    host: Any = SimpleNamespace(records={"own": SimpleNamespace(distribution="own", version="1")})
+    spec = TaskSpec(name="task", title="A task", loader="own.task:build", stands_on=f"{__name__}:ground")
+    seen = [CaseVerdict(case=name, kind="gold", result="passed", expected="", seen="") for name in ("one", "two")]
+
+    def found(backend: str = "a") -> Standing:
+        return standing(host, "own:task", spec, {"backend": backend})
+
+    assert (found().place, found().words) == ("never", "never calibrated")
+    assert keep(host, "own:task", spec, {"backend": "a"}, seen)
+    assert (found().place, found().calibrated, found("b").place) == ("here", "here", "never")
+
+    monkeypatch.setitem(GROUND, "cc", "2.0")
+    monkeypatch.delitem(GROUND, "library")
+    later = found()
+    assert (later.place, later.calibrated, later.entry) == ("never", "never", None)
+    assert later.words.startswith("never calibrated: what was seen here on ")
+    assert later.words.endswith("was seen with `cc` 1.0, which is 2.0 now; `library` 7, which is none now")
+    assert keep(host, "own:task", spec, {"backend": "a"}, seen[:1])
+    assert [verdict.case for verdict in (found().entry or pytest.fail("nothing was kept")).verdicts] == ["one"]
+
+
+def test_what_was_kept_without_versions_does_not_count_where_there_are_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    host: Any = SimpleNamespace(records={"own": SimpleNamespace(distribution="own", version="1")})
+    spec = TaskSpec(name="task", title="A task", loader="own.task:build")
+    assert keep(host, "own:task", spec, {}, [CaseVerdict(case="a", kind="gold", result="passed", expected="", seen="")])
+    (file,) = tmp_path.rglob("*.json")
+    file.write_text(
+        json.dumps([{k: v for k, v in e.items() if k != "stands_on"} for e in json.loads(file.read_text())])
+    )
+
+    assert standing(host, "own:task", spec, {}).place == "here"
+    later = standing(host, "own:task", spec.model_copy(update={"stands_on": f"{__name__}:plain_ground"}), {})
+    assert later.place == "never"
+    assert later.words.endswith("does not tell its versions of cc, library")
+
+
+def plain_ground(_options: dict[str, Any]) -> dict[str, str]:
+    return dict(GROUND)
 
 
 @pytest.mark.parametrize(

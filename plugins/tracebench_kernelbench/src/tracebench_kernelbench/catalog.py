@@ -83,6 +83,7 @@ def _spec(name: str, title: str, family: str) -> TaskSpec:
         groups=("own", f"own/{family}", *(("quick",) if name in _QUICK else ())),
         tags=("kernel", "c++", family),
         options="tracebench_kernelbench.options:Options",
+        stands_on="tracebench_kernelbench.standing:of_c",
         metric="speedup",
         worst_score=0.0,
         aggregate="kernelbench_geometric_mean",

@@ -52,7 +52,12 @@ def check_refs_resolve(plugin: PluginUnderTest) -> Found:
     asked: set[str] = set()
     for id_, spec in specs.items():
         refs = [spec.loader, getattr(spec, "options", None), getattr(spec, "settings", None)]
-        refs += [getattr(spec, "cost", None), getattr(spec, "sizes_of", None), getattr(spec, "answers", None)]
+        refs += [
+            getattr(spec, "cost", None),
+            getattr(spec, "sizes_of", None),
+            getattr(spec, "answers", None),
+            getattr(spec, "stands_on", None),
+        ]
         for ref in refs:
             if not isinstance(ref, str) or ref in asked:
                 continue

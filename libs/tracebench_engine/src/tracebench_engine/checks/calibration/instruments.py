@@ -61,6 +61,8 @@ class Instruments:
         refusal = ""
         if spec.timed and not Catalog.availability(spec):
             if found.place != "here":
+                if found.changed:
+                    log.warning("%s: %s", task_id, found.words)
                 refusal = self._calibrate(task_id, spec, options, trials)
                 found = standing(self._host, task_id, spec, options)
             refusal = refusal or refusal_of(found) or (found.words if found.calibrated == "never" else "")

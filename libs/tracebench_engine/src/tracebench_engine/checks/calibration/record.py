@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from tracebench_core.ids import canonical_json, content_hash
-from tracebench_core.plugins import PluginHost
+from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import Calibrated, CalibrationKind, CaseVerdict, Judge, Spec, TaskSpec
 from tracebench_engine.checks.calibration.machine import Machine, judge_of, this_machine
 from tracebench_engine.checks.calibration.verdicts import UNTOLD
@@ -28,6 +28,8 @@ class Entry(Spec):
     comparability: int
     machine: Machine
     judge: Judge
+    stands_on: dict[str, str] | None = None
+    """Versions of what the measurements stood on, by name; None where they were not kept."""
     made: AwareDatetime
     verdicts: tuple[CaseVerdict, ...]
 
@@ -41,6 +43,8 @@ class Standing(NamedTuple):
     place: Calibrated
     entry: Entry | None = None
     """The one that says so."""
+    changed: str = ""
+    """Why what was seen here before does not count any more: what it stood on is another one now."""
 
     def failing(self, kinds: Iterable[CalibrationKind] = ()) -> list[CaseVerdict]:
         """Return the verdicts, of some kinds or of all, that are neither passed nor skipped."""
@@ -65,7 +69,7 @@ class Standing(NamedTuple):
     def words(self) -> str:
         """The place, and how many cases passed there or did not."""
         if self.entry is None:
-            return "never calibrated"
+            return f"never calibrated{self.changed and ': '}{self.changed}"
         if not self.entry.verdicts:
             return "never calibrated: it offers no case"
         if not self._known() and not self.failing():
@@ -84,9 +88,9 @@ def keep(
     """Keep what was seen; cases that were left out this time keep what was seen of them before. Return whether it could be written."""
     from tracebench_runs.storage.files import write_whole  # noqa: PLC0415 - whoever only reads needs none of it
 
-    machine, judge = this_machine(), judge_of(host, task_id, spec)
+    machine, judge, ground = this_machine(), judge_of(host, task_id, spec), ground_of(spec, options)
     entries = _read(_file(task_id, options))
-    same = [e for e in entries if (e.machine.id, e.judge) == (machine.id, judge)]
+    same = [e for e in entries if (e.machine.id, e.judge) == (machine.id, judge) and _stands(e, ground)]
     merged = {v.case: v for e in same for v in e.verdicts if e.comparability == spec.version.comparability}
     merged |= {v.case: v for v in verdicts}
     entry = Entry(
@@ -95,6 +99,7 @@ def keep(
         comparability=spec.version.comparability,
         machine=machine,
         judge=judge,
+        stands_on=ground,
         made=datetime.now(UTC),
         verdicts=tuple(merged.values()),
     )
@@ -108,16 +113,37 @@ def keep(
 
 
 def standing(host: PluginHost, task_id: str, spec: TaskSpec, options: Mapping[str, Any]) -> Standing:
-    """Return where a task was calibrated with these options: what another judge or comparability saw does not count."""
-    judge, machine = judge_of(host, task_id, spec), this_machine()
+    """Return where a task was calibrated with these options: what another judge, compiler or comparability saw does not count."""
+    judge, machine, ground = judge_of(host, task_id, spec), this_machine(), ground_of(spec, options)
     fitting = [
         e for e in _read(_file(task_id, options)) if e.judge == judge and e.comparability == spec.version.comparability
     ]
     here = next((e for e in fitting if e.machine.id == machine.id), None)
-    if here is not None:
+    if here is not None and _stands(here, ground):
         return Standing("here", here)
-    latest = max(fitting, key=lambda e: e.made, default=None)
-    return Standing("never") if latest is None else Standing("elsewhere", latest)
+    latest = max((e for e in fitting if _stands(e, ground)), key=lambda e: e.made, default=None)
+    if latest is not None:
+        return Standing("elsewhere", latest)
+    return Standing("never", changed="" if here is None else _changed(here, ground))
+
+
+def ground_of(spec: TaskSpec, options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the versions of what a task's measurements stand on here, by name."""
+    return {} if spec.stands_on is None else dict(load_ref(spec.stands_on, owner=spec.name)(dict(options)))
+
+
+def _stands(entry: Entry, ground: Mapping[str, str]) -> bool:
+    return (entry.stands_on or {}) == ground
+
+
+def _changed(entry: Entry, ground: Mapping[str, str]) -> str:
+    if entry.stands_on is None:
+        return f"what was seen here on {entry.made:%Y-%m-%d} does not tell its versions of {', '.join(ground)}"
+    then = {name: entry.stands_on.get(name, "none") for name in (*ground, *entry.stands_on)}
+    told = [
+        f"`{name}` {old}, which is {new} now" for name, old in then.items() if (new := ground.get(name, "none")) != old
+    ]
+    return f"what was seen here on {entry.made:%Y-%m-%d} was seen with {'; '.join(told)}"
 
 
 def refusal_of(found: Standing) -> str:

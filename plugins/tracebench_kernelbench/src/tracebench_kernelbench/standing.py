@@ -1,0 +1,64 @@
+"""What times stand on beside the judge's own files: compilers and libraries that compile, each with its version."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+from tracebench_kernelbench.catalog import SERVER
+from tracebench_kernelbench.modules.backends import BACKENDS, NUMBA, TORCH
+
+_COMPILERS = ("gcc", "g++")
+_BESIDE = {"numba": ("llvmlite",)}
+"""What a package compiles with, by package."""
+_SECONDS = 10.0
+
+
+def of_c(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the compilers; nothing where a server judges, which has its own."""
+    return {} if options.get("server") or os.environ.get(SERVER) else _tools(_COMPILERS)
+
+
+def of_numba(_options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what kernels in Numba and the plain one in C are built with."""
+    return {**_tools(_COMPILERS), **_packages(NUMBA.modules)}
+
+
+def of_modules(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the chosen backend builds with."""
+    backend = BACKENDS.get(str(options.get("backend", TORCH.name)), TORCH)
+    return {**_tools(backend.tools), **_packages(dict.fromkeys((*TORCH.modules, *backend.modules)))}
+
+
+def _packages(names: Iterable[str]) -> dict[str, str]:
+    known = {}
+    for name in ("numpy", *names):
+        for package in (name, *_BESIDE.get(name, ())):
+            try:
+                known[package] = version(package)
+            except PackageNotFoundError:
+                continue
+    return known
+
+
+def _tools(names: Iterable[str]) -> dict[str, str]:
+    found = {name: path for name in names if (path := which(name)) is not None}
+    return {name: told for name, path in found.items() if (told := _told(path, Path(path).stat().st_mtime_ns))}
+
+
+@cache
+def _told(path: str, _changed: int) -> str:
+    """Return the first line of what a program says of its version; nothing where it says none."""
+    try:
+        done = subprocess.run(  # noqa: S603 - a compiler, as PATH names it
+            [path, "--version"], capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return next(iter(done.stdout.splitlines()), "")
