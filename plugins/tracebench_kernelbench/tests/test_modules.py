@@ -12,7 +12,7 @@ import pytest
 from tracebench_core.errors import MissingRequirementError
 from tracebench_kernelbench.modules.backends import BACKENDS, INSTALL, Backend
 from tracebench_kernelbench.modules.constants import read_constants, rewrite_constants
-from tracebench_kernelbench.modules.exercise import differs
+from tracebench_kernelbench.modules.exercise import differs, is_finite
 from tracebench_kernelbench.modules.hints import find_hints
 from tracebench_kernelbench.modules.inputs import widened
 from tracebench_kernelbench.modules.listing import list_modules, list_numba
@@ -286,6 +286,13 @@ def test_inputs_between_0_and_1_are_widened_and_keep_their_structure() -> None:
 )  # fmt: skip
 def test_other_inputs_are_left_as_they_are(left: object) -> None:
     assert widened(left) is left
+
+
+def test_no_bits_that_a_candidate_leaves_disturb_the_comparison() -> None:
+    left = [np.array([0x7F800001, 0xFFA00000], np.uint32).view(np.float32)]
+
+    assert "values are wrong" in str(differs(left, WANT, rtol=1e-4, atol=1e-4, by_scale=True))
+    assert not is_finite(left)
 
 
 def test_outputs_within_tolerance_are_right() -> None:

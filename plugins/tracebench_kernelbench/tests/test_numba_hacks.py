@@ -31,7 +31,9 @@ def work(x, out):
 PLAIN = f"{LOOPS}\ndef kernel(x, out):\n    work(x, out)\n"
 WRONG = {
     "tells its own process to be idle": f"{LOOPS}\ndef kernel(x, out):\n    work(x, out)\n    _judge_memory[0] = 1\n",
-    "gives its own process other arrays": f"{LOOPS}\ndef kernel(x, out):\n    work(x, out)\n    _judge_arrays[1] = out.copy()\n",
+    "gives its own process other arrays": f"{LOOPS}\ndef kernel(x, out):\n    work(x, out)\n    _judge_arrays[:] = [[x, out.copy()]] * 8\n",
+    "says that its arrays lie at another place": f"{LOOPS}\ndef kernel(x, out):\n    x, out = _judge_arrays[0]\n    work(x, out)\n"
+    "    _judge_memory[1] = 0\n",
     "returns what it returned before": f"{LOOPS}\nkept = []\ndef kernel(x, out):\n    if not kept:\n        work(x, out)\n"
     "        kept.append(out.copy())\n    out[:] = kept[0]\n",
     "rounds to half precision": "def kernel(x, out):\n    out[:] = x.astype('float16').sum(1)\n",
@@ -66,3 +68,13 @@ def test_a_kernel_that_does_not_do_its_work_is_worth_nothing(name: str, warm: Sa
     verdict = judge_python(EXERCISE, WRONG[name], warm, EFFORT)
     assert not verdict.correct, verdict.text
     assert verdict.score == 0.0
+
+
+def test_arrays_lie_at_another_place_every_second_call(warm: Sandbox) -> None:
+    """Which pages a process is given for its arrays is worth a tenth to who walks down columns."""
+    counting = f"{LOOPS}\nseen = []\ndef kernel(x, out):\n    seen.append((x.ctypes.data, out.ctypes.data))\n"
+    places = "    assert len(set(seen)) == min(8, (len(seen) + 1) // 2), seen\n    work(x, out)\n"
+
+    verdict = judge_python(EXERCISE, counting + places, warm, EFFORT.model_copy(update={"least": 20, "most": 20}))
+
+    assert verdict.correct, verdict.text

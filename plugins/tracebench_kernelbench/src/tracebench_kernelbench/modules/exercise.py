@@ -89,8 +89,8 @@ class Exercise(Protocol):
         """Write the inputs of a turn's call where the session's process finds them, and nothing right where it leaves outputs."""
         ...
 
-    def take(self, session: Session) -> Arrays:
-        """Return copies of the outputs of the last call.
+    def take(self, session: Session, *, turn: int) -> Arrays:
+        """Return copies of the outputs of a turn's call, the last.
 
         Raises:
             Unreadable: when the process says nothing of them that could be true.
@@ -145,18 +145,28 @@ class OwnExercise:
     @property
     def shared_mb(self) -> int:
         """See `Exercise`."""
-        return (self._begin[-1] + 4 * self.problem.output.count >> 20) + 1
+        return (self._begin[0] + memory.PLACES * self._step >> 20) + 1
 
     @property
     def _begin(self) -> Sequence[int]:
         return memory.places([4 * array.count for array in self.problem.arrays])
+
+    @property
+    def _step(self) -> int:
+        """Bytes from one place of the arrays to the next."""
+        first, last = memory.places([*(4 * array.count for array in self.problem.arrays), 0])[
+            :: len(self.problem.arrays)
+        ]
+        return last - first
 
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
         """See `Exercise`."""
         built = build_kernel(sandbox, self.problem.source, self.problem.signature)
         if not built.binary:
             raise NotMeasured(f"The plain kernel does not build here: {built.words}", retry=False)
-        session = sandbox.session(harness.of_library(self.problem, self._begin), "_judge_work", limits=limits)
+        session = sandbox.session(
+            harness.of_library(self.problem, self._begin, self._step), "_judge_work", limits=limits
+        )
         with closed_on_failure(session):
             asked(session.call(base64.b64decode(built.binary), entry="_judge_load"))
         return session
@@ -169,7 +179,7 @@ class OwnExercise:
         self, sandbox: Sandbox, source: str, built: Built, reference: Session, limits: Limits
     ) -> tuple[Session, Outcome]:
         """See `Exercise`."""
-        prelude = harness.around_kernel(self.problem, self._begin)
+        prelude = harness.around_kernel(self.problem, self._begin, self._step)
         session = sandbox.session(source, "_judge_work", limits=limits, prelude=prelude)
         return session, Outcome(status="ok")
 
@@ -181,12 +191,15 @@ class OwnExercise:
         """See `Exercise`."""
         output = self.problem.output
         empty = np.full(output.count, np.nan if output.kind == "f" else -1, output.dtype)
+        place = _place(turn)
+        session.shared[memory.PLACE] = place
         for at, array in zip(self._begin, [*inputs, empty], strict=True):
-            memory.put(session.shared, at, array)
+            memory.put(session.shared, at + place * self._step, array)
 
-    def take(self, session: Session) -> Arrays:
+    def take(self, session: Session, *, turn: int) -> Arrays:
         """See `Exercise`."""
-        return [memory.take(session.shared, self._begin[-1], self.problem.output.shape, self.problem.output.dtype)]
+        at, output = self._begin[-1] + _place(turn) * self._step, self.problem.output
+        return [memory.take(session.shared, at, output.shape, output.dtype)]
 
     def truth(self, seed: int) -> Arrays | None:
         """See `Exercise`."""
@@ -254,13 +267,18 @@ class ModuleExercise:
         """See `Exercise`."""
         memory.say(session.shared, inputs, turn=turn)
 
-    def take(self, session: Session) -> Arrays:
+    def take(self, session: Session, *, turn: int) -> Arrays:
         """See `Exercise`."""
         return memory.told(session.shared)
 
     def truth(self, seed: int) -> Arrays | None:
         """See `Exercise`."""
         return None
+
+
+def _place(turn: int) -> int:
+    """Return where the arrays of a turn lie: at one place in two turns, in each of which another process is first."""
+    return turn // 2 % memory.PLACES
 
 
 def differs(got: Arrays, want: Arrays, *, rtol: float, atol: float, by_scale: bool = False) -> str | None:
@@ -300,8 +318,8 @@ def _scaled(atol: float, want: NDArray[Any]) -> float:
 
 def _wrong(one: NDArray[Any], other: NDArray[Any], *, rtol: float, atol: float) -> NDArray[Any]:
     wide = np.complex128 if other.dtype.kind == "c" else np.float64
-    got, want = one.astype(wide), other.astype(wide)
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaN, too
+        got, want = one.astype(wide), other.astype(wide)
         near = np.isfinite(got) & np.isfinite(want) & (np.abs(got - want) <= atol + rtol * np.abs(want))
     wrong: NDArray[Any] = ~(near | (one == other) | (np.isnan(got) & np.isnan(want)))
     return wrong

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tracebench_kernelbench.modules.memory import ARENA, IDLE, INPUTS, SAID, SIZE_MB, SPARE, TOLD
+from tracebench_kernelbench.modules.memory import ARENA, IDLE, INPUTS, PLACE, PLACES, SAID, SIZE_MB, SPARE, TOLD
 from tracebench_kernelbench.problem import Problem
 
 _ALLOCATOR = """
@@ -171,17 +171,21 @@ def _judge_draw(seed):
     _judge_tell([value.contiguous() for value in drawn if isinstance(value, torch.Tensor)])
     return [None if isinstance(value, torch.Tensor) else (value,) for value in drawn]
 """
-_ARRAYS = """
+_ARRAYS = f"""
 import numpy as np
-_judge_memory = mmap.mmap(4, _judge_size)
+_judge_memory = mmap.mmap(4, _judge_size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
 _judge_arrays = [
-    np.frombuffer(_judge_memory, dtype, count=int(np.prod(shape)), offset=at).reshape(shape) for at, shape, dtype in _judge_places
+    [
+        np.frombuffer(_judge_memory, dtype, count=int(np.prod(shape)), offset=at + place * _judge_step).reshape(shape)
+        for at, shape, dtype in _judge_rows
+    ]
+    for place in range({PLACES})
 ]
 """
 KERNEL = f"""
 def _judge_work():
     if not _judge_memory[{IDLE}]:
-        kernel(*_judge_arrays)
+        kernel(*_judge_arrays[_judge_memory[{PLACE}]])
 """
 _LIBRARY = f"""
 def _judge_load(binary):
@@ -190,11 +194,11 @@ def _judge_load(binary):
         file.write(binary)
     _judge_kernel = ctypes.CDLL("./reference.so").kernel
     _judge_kernel.restype = None
-    _judge_pointers = [ctypes.c_void_p(array.ctypes.data) for array in _judge_arrays]
+    _judge_pointers = [[ctypes.c_void_p(array.ctypes.data) for array in arrays] for arrays in _judge_arrays]
 
 def _judge_work():
     if not _judge_memory[{IDLE}]:
-        _judge_kernel(*_judge_pointers)
+        _judge_kernel(*_judge_pointers[_judge_memory[{PLACE}]])
 """
 
 
@@ -219,17 +223,17 @@ def of_problem(code: str) -> str:
     return f"{_TORCH}\n{code}\n{_SOURCE}"
 
 
-def around_kernel(problem: Problem, begin: Sequence[int]) -> str:
-    """Return what surrounds a candidate's `kernel(*inputs, out)`, whose arrays begin there."""
-    return _laid_out(problem, begin) + KERNEL
+def around_kernel(problem: Problem, begin: Sequence[int], step: int) -> str:
+    """Return what surrounds a candidate's `kernel(*inputs, out)`, whose arrays begin there, and `step` bytes farther at each next place."""
+    return _laid_out(problem, begin, step) + KERNEL
 
 
-def of_library(problem: Problem, begin: Sequence[int]) -> str:
+def of_library(problem: Problem, begin: Sequence[int], step: int) -> str:
     """Return the program of the session that runs the plain kernel, built from C, on arrays that begin there."""
-    return _laid_out(problem, begin) + _LIBRARY
+    return _laid_out(problem, begin, step) + _LIBRARY
 
 
-def _laid_out(problem: Problem, begin: Sequence[int]) -> str:
+def _laid_out(problem: Problem, begin: Sequence[int], step: int) -> str:
     rows = [(at, array.shape, array.dtype) for at, array in zip(begin, problem.arrays, strict=True)]
-    end = begin[-1] + 4 * problem.output.count
-    return f"{_ALLOCATOR}_judge_places, _judge_size = {rows!r}, {end}\n{_ARRAYS}"
+    size = begin[0] + PLACES * step
+    return f"{_ALLOCATOR}_judge_rows, _judge_step, _judge_size = {rows!r}, {step}, {size}\n{_ARRAYS}"

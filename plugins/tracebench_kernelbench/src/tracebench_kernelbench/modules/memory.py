@@ -20,6 +20,11 @@ from tracebench_core.contracts import NotMeasured
 
 IDLE = 0
 """A byte; 1 asks the reference to take over and hand over as ever, and to do no work between."""
+PLACE = 1
+"""A byte: at which of its places the arrays of a kernel's call lie."""
+PLACES = 8
+"""Places of a kernel's arrays, gone through by turns. Which pages a process is given is worth a tenth to who walks down columns, and is
+no work of a kernel; over several it averages out, and what is left is seen in the noise."""
 SAID, TOLD, SPARE, INPUTS = 4096, 32 << 10, 64 << 10, 8 << 20
 """Where what the judge says begins, and what the process tells: four bytes with a length, and as much JSON. Where small outputs may be
 copied, and where inputs begin."""

@@ -125,7 +125,7 @@ def _worked(exercise: Exercise, session: Session, inputs: Sequence[Any], turn: i
     if outcome.status != "ok":
         return outcome, outcome.error
     try:
-        return outcome, exercise.take(session)
+        return outcome, exercise.take(session, turn=turn)
     except Unreadable as err:
         return outcome, str(err)
 
@@ -144,7 +144,7 @@ def _probe(exercise: Exercise, desk: Session, reference: Session) -> bool:
     outputs = []
     for seed in (1, 2):
         asked(_called(exercise, reference, exercise.draw(seed, desk, wide=False), seed))
-        outputs.append(exercise.take(reference))
+        outputs.append(exercise.take(reference, turn=seed))
     if differs(*outputs, rtol=exercise.rtol, atol=exercise.atol) is None:
         raise ConstantOutput(
             "The output of this problem does not depend on its inputs: a constant would pass.", retry=False
