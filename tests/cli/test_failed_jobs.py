@@ -126,6 +126,10 @@ def test_failed_seeds_are_told_in_the_verdict_and_pairs_that_were_measured_are_c
 
     said = "2 of 4 jobs of Frail ended without a score, each of which counts as its task's initial score."
     assert said in run.stderr
+    assert (
+        "nothing tells Frail and NoOp apart" in data["verdict"]
+        or "nothing tells NoOp and Frail apart" in data["verdict"]
+    )
     assert data["verdict"].endswith(f"; {said}")
     assert "of 4 pairs of a seed 2 were measured on both sides" in run.stderr
     assert "ValueError: no luck with 2" in run.stderr

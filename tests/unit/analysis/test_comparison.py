@@ -16,7 +16,7 @@ from tracebench_analysis.comparison.pooling import Finding
 from tracebench_analysis.comparison.sentences import next_step, remarks, verdict_sentence
 from tracebench_analysis.comparison.settling import settling
 from tracebench_core.errors import UsageError
-from tracebench_core.specs import Budget, RunConfig
+from tracebench_core.specs import Budget, JobStatus, RunConfig
 from tracebench_runs.meta.meta import write_config
 from tracebench_runs.reading.reader import load_run
 
@@ -94,8 +94,20 @@ def test_one_task_is_compared_and_generalised_to_no_other(tmp_path: Path) -> Non
 def test_all_equal_is_not_resolved_and_no_number_of_seeds_would(tmp_path: Path) -> None:
     found = compare_runs([make_run(tmp_path / "r", lambda *_: 0.5)])
 
-    assert verdict_sentence(found).startswith("Not resolved")
+    assert verdict_sentence(found) == "Not resolved: A and B scored alike, on 2 tasks with 5 seeds."
     assert "no number of seeds" in str(next_step(found))
+
+
+def test_who_is_level_with_the_leader_leads_as_well(tmp_path: Path) -> None:
+    run = make_run(
+        tmp_path / "r",
+        lambda trainer, _, seed: seed % 2 if trainer == "C" else 1.0,
+        trainers=("A", "B", "C"),
+        seeds=range(3),
+    )
+    assert verdict_sentence(compare_runs([run])) == (
+        "Not resolved: A and B lead alike, but no difference from the others is clear, on 2 tasks with 3 seeds."
+    )
 
 
 def test_failed_jobs_are_values_with_both_denominators_shown(tmp_path: Path) -> None:
@@ -325,6 +337,14 @@ def test_a_gate_is_met_by_what_is_resolved_alone(tmp_path: Path) -> None:
     assert not is_met(parse_gate("A>B"), unclear)
     with pytest.raises(UsageError, match="no entrant"):
         is_met(parse_gate("A > C"), clear)
+
+
+def test_of_who_has_no_score_no_gate_is_met(tmp_path: Path) -> None:
+    never: dict[tuple[str, str, int], JobStatus] = {("B", t, s): "not_run" for t in ("s:x", "s:y") for s in range(5)}
+    found = compare_runs([make_run(tmp_path / "r", noisy(0.5), statuses=never)])
+
+    assert not is_met(parse_gate("A > B"), found)
+    assert not is_met(parse_gate("B > A"), found)
 
 
 @pytest.mark.parametrize("text", ["A", "A >", "> B", "A > B > C", "A >= B"])

@@ -44,7 +44,8 @@ def is_met(gate: Gate, comparison: Comparison) -> bool:
         UsageError: when an entrant is not there, the two have no task in common, their tasks disagree and have no fixed scale, or
             `~` has no margin.
     """
-    entrants = [summary.standing.entrant for summary in comparison.summaries]
+    blank = comparison.without_scores()
+    entrants = [*dict.fromkeys([*(summary.standing.entrant for summary in comparison.summaries), *blank])]
     for name in (gate.better, gate.worse):
         if name not in entrants:
             raise UsageError(
@@ -52,9 +53,10 @@ def is_met(gate: Gate, comparison: Comparison) -> bool:
                 hint=f"one of: {', '.join(entrants)}",
             )
     pair = comparison.pair(gate.better, gate.worse)
-    if pair is None and any(
-        s.standing.entrant in {gate.better, gate.worse} and not s.standing.measured for s in comparison.summaries
-    ):
+    if pair is None and {gate.better, gate.worse} & {
+        *blank,
+        *(s.standing.entrant for s in comparison.summaries if not s.standing.measured),
+    }:
         return False
     if pair is None:
         raise UsageError(f"Gate `{gate}`: the two have no task in common, or the baseline leaves them out.")

@@ -108,7 +108,13 @@ def _verdict(comparison: Comparison, entrants: Sequence[str]) -> str:
         rest = f"; against {_list(open_)} it is not resolved" if open_ else ""
         parts.append(f"{leader} is {_list(told)}{rest}, {where}")
     else:
-        parts.append(f"Not resolved: {leader} leads, but no difference from the others is clear, {where}")
+        level = [other for other in open_ if met[other].difference.interval.estimate == 0]
+        leaders, lead = _list([leader, *level]), "lead alike" if level else "leads"
+        said = f"{leaders} {lead}, but no difference from the others is clear"
+        if level == [*met]:
+            whole = all(pair.measured >= pair.difference.paired for pair in met.values())
+            said = f"{leaders} scored alike" if whole else f"nothing tells {leaders} apart"
+        parts.append(f"Not resolved: {said}, {where}")
     parts += [f"it never met {_list(never)}, for on no task do both have a score"] if never else []
     return f"{'; '.join(parts)}."
 
