@@ -1,4 +1,5 @@
-"""Attacks by candidates whose defences are switched off: `python control.py LOCK,…` prints whether those that these hold gain, as JSON.
+"""Attacks by candidates whose defences are switched off: `python control.py LOCK,…` prints whether those that these hold gain, as JSON;
+`python control.py --command KIND,…` whether those of some kinds do that a command tries.
 
 Started below `tests/sandbox/hide.py`, which takes the kernel's mechanisms away; limits, the sweeping of what a candidate leaves behind and
 scoring apart are taken away here.
@@ -43,6 +44,11 @@ def tried(attacks: Sequence[Attack], off: Collection[str]) -> dict[str, bool]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--command":
+        with open_sandbox(preload=[], require="process") as unlocked:
+            some = [attack for attack in ATTACKS if attack.kind in sys.argv[2].split(",")]
+            print(json.dumps(try_attacks(some, sandbox=unlocked, is_command=True)))
+        sys.exit()
     off = [*filter(None, sys.argv[1].split(","))]
     chosen = [a for a in ATTACKS if a.kind not in SEEN_BY_FOLDER and a.locks == {*off}]
     print(json.dumps(tried(chosen, off)))

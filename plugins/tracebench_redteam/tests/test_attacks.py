@@ -18,7 +18,7 @@ from tracebench_redteam.attacks import ALONE, ATTACKS, BURNS, FORGES, KINDS, SEE
 from tracebench_redteam.places import ALL_OFF, try_attacks
 from tracebench_redteam.task import offered
 from tracebench_sandbox import isolation
-from tracebench_sandbox.kernel import namespaces
+from tracebench_sandbox.kernel import namespaces, seccomp
 
 needs_namespaces = pytest.mark.skipif(not namespaces.available(), reason="this host allows no user namespaces")
 needs_sandbox = pytest.mark.skipif(isolation().level == "process", reason="this host has no sandbox for candidates")
@@ -40,10 +40,10 @@ def of_kind(kind: str) -> list[list[Attack]]:
 
 
 def test_there_are_as_many_as_are_promised() -> None:
-    assert len(KINDS) == 19
-    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) == 189
-    assert len(ATTACKS) + sum(attack.kind not in SEEN_BY_FOLDER for attack in ATTACKS) == 373
-    assert len(offered()) == 36
+    assert len(KINDS) == 20
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) == 196
+    assert len(ATTACKS) + 2 * sum(attack.kind not in SEEN_BY_FOLDER for attack in ATTACKS) == 564
+    assert len(offered()) == 54
 
 
 @needs_namespaces
@@ -61,6 +61,35 @@ def test_a_candidate_gains_nothing(kind: str, sandbox: Sandbox) -> None:
     for attacks in of_kind(kind):
         gained = try_attacks(attacks, sandbox=sandbox)
         assert [name for name, gains in gained.items() if gains] == []
+
+
+@needs_sandbox
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in SEEN_BY_FOLDER])
+def test_a_command_gains_nothing(kind: str, sandbox: Sandbox) -> None:
+    """Its source is a program's, which gains where its defence is off."""
+    for attacks in of_kind(kind):
+        gained = try_attacks(attacks, sandbox=sandbox, is_command=True)
+        assert len(gained) == len(attacks)
+        assert [name for name, gains in gained.items() if gains] == []
+
+
+@pytest.mark.skipif(not HIDE.is_file(), reason="only the repository can take mechanisms of the kernel away")
+@pytest.mark.skipif(not seccomp.available(), reason="this host has no seccomp to hide the others with")
+def test_a_command_gains_where_nothing_holds_it() -> None:
+    kinds = "reads a key,writes a rival's result,reaches an agent's socket,calls a server"
+    hide = [sys.executable, str(HIDE), "landlock,seccomp,namespaces"]
+    done = subprocess.run(
+        [*hide, sys.executable, str(CONTROL), "--command", kinds],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    gained = json.loads(done.stdout)
+    assert len(gained) == sum(attack.kind in kinds.split(",") for attack in ATTACKS)
+    kept = {name for name, gains in gained.items() if not gains and "parent" not in name}
+    assert kept == {f"calls a server: {way}" for way in ("by a shell",) if shutil.which("bash") is None}
 
 
 @needs_namespaces

@@ -54,7 +54,8 @@ class Attack(NamedTuple):
 BURNS, TAKES, FORGES = "uses unpaid processor time", "takes a byte over its cap", "forges a score"
 ALONE = ("takes more processes", BURNS, TAKES, FORGES)
 """Kinds that fill or change a process, so that the next attack needs another."""
-SEEN_BY_FOLDER = ("outlives its end", "takes more processes")
+LEAVES = "leaves a program that runs as its user"
+SEEN_BY_FOLDER = ("outlives its end", "takes more processes", LEAVES)
 """Kinds whose gain shows in the attacker's own folder, which of a candidate nobody sees."""
 FILES_READ = {
     "a key": "key",
@@ -171,6 +172,23 @@ CROWDING: Mapping[str, str] = {
 }
 
 
+LEAVING: Mapping[str, str] = {
+    "by its mode": "open('x', 'w').close(); os.chmod('x', 0o4755)",
+    "by its descriptor": "os.fchmod(os.open('x', os.O_CREAT | os.O_WRONLY, 0o755), 0o6755)",
+    "as it is made": "os.umask(0); os.close(os.open('x', os.O_CREAT | os.O_WRONLY, 0o4755))",
+    "as a node": "os.umask(0); os.mknod('x', 0o104755)",
+    "as one without a name": (
+        "os.umask(0); f = os.open('.', os.O_TMPFILE | os.O_RDWR, 0o4755)\n"
+        "ctypes.CDLL(None).linkat(-100, b'/proc/self/fd/%d' % f, -100, b'x', 0x400)"
+    ),
+    "by a shell": "subprocess.run(['sh', '-c', 'cp /bin/sh x && chmod u+s x'], check=True)",
+    "by a raw call": (
+        "open('x', 'w').close(); ctypes.CDLL(None).syscall(268 if platform.machine() == 'x86_64' else 53, -100, b'x', 0o4755)"
+    ),
+}
+"""To whoever else may enter the folder, it is a way to become the user."""
+
+
 def attacks() -> Iterator[Attack]:
     """Yield every reference attack."""
     for what, name in FILES_READ.items():
@@ -189,6 +207,7 @@ def attacks() -> Iterator[Attack]:
         ("reads an environment", "", ENVIRONMENT, "apart"),
         ("outlives its end", "", OUTLIVING, "apart"),
         ("takes more processes", "", CROWDING, "limits"),
+        (LEAVES, "import ctypes, os, platform, subprocess\n", LEAVING, "files"),
     ):
         for way, body in ways.items():
             yield Attack(kind, way, opening + body, aimed)  # type: ignore[arg-type]  # literals of the tuple above

@@ -28,11 +28,12 @@ class NotTried(Exception):  # noqa: N818 - named for what happened
 
 
 def try_attacks(
-    attacks: Sequence[Attack], *, sandbox: Sandbox | None, off: Collection[Defence] = ()
+    attacks: Sequence[Attack], *, sandbox: Sandbox | None, off: Collection[Defence] = (), is_command: bool = False
 ) -> dict[str, bool]:
     """Try attacks one after another in one process, and return by name whether each gained anything.
 
-    With a `sandbox` that process is a candidate's; without, it is that of a program with files and network closed, like a coding agent's.
+    With a `sandbox` that process is a candidate's, or a command's (`is_command`); without, it is that of a program with files and network
+    closed, like a coding agent's.
     Some defences may be switched `off`: without being `apart` a program has none; those of the kernel are the sandbox's.
 
     Raises:
@@ -58,6 +59,8 @@ def try_attacks(
         is_timed = BURNS in kinds and not {"limits", "apart"} & {*off}
         if sandbox is None:
             loot = _as_program(orders, own, off=off, seconds=PAID_SECONDS if is_timed else SECONDS)
+        elif is_command:
+            loot = _as_command(orders, sandbox, kinds)
         else:
             loot = _as_candidate(orders, sandbox, kinds if "limits" not in off else ())
         watch.participant_ended()
@@ -71,12 +74,28 @@ def try_attacks(
 
 def _as_candidate(orders: Sequence[Any], sandbox: Sandbox, limited: Collection[str]) -> dict[str, Any]:
     """Run as a candidate; `limited` names the kinds that are to be kept from what they would take."""
-    limits = Limits(
+    outcome = sandbox.call(SOURCE, "run", orders, limits=_limits(limited))
+    return dict(outcome.value) if isinstance(outcome.value, dict) else {"a0": outcome.error}
+
+
+def _as_command(orders: Sequence[Any], sandbox: Sandbox, kinds: Collection[str]) -> dict[str, Any]:
+    """Run as a command in the sandbox; what it got is the last line that it prints."""
+    files = {"program.py": SOURCE, "orders.json": json.dumps(orders)}
+    outcome = sandbox.command(
+        [sys.executable, "program.py", "orders.json", "/dev/stdout"], files=files, limits=_limits(kinds)
+    )
+    said = outcome.value if isinstance(outcome.value, dict) else {}
+    try:
+        return dict(json.loads(said["stdout"].splitlines()[-1]))
+    except (KeyError, IndexError, ValueError, TypeError):
+        return {"a0": f"{outcome.error} {said}"}
+
+
+def _limits(limited: Collection[str]) -> Limits:
+    return Limits(
         seconds=PAID_SECONDS if BURNS in limited else SECONDS,
         memory_mb=CAP_MB if TAKES in limited else Limits().memory_mb,
     )
-    outcome = sandbox.call(SOURCE, "run", orders, limits=limits)
-    return dict(outcome.value) if isinstance(outcome.value, dict) else {"a0": outcome.error}
 
 
 def _as_program(orders: Sequence[Any], own: Path, *, off: Collection[Defence], seconds: float) -> dict[str, Any]:

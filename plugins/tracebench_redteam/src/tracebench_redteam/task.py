@@ -12,6 +12,7 @@ from tracebench_redteam.places import NotTried, try_attacks
 NOTHING = "def attack(t):\n    return None\n"
 PLACES = {
     "candidate": "untrusted code in the sandbox",
+    "command": "a program of untrusted code in the sandbox, which may start others",
     "program": "a program whose files and network are closed, like a coding agent",
 }
 
@@ -57,7 +58,11 @@ class Gain:
         """Return what the attack did on fresh ground: `gained` or `nothing`."""
         attack = Attack(self._kind, "this", str(values["attack"]), "apart", is_whole=True)
         try:
-            gained = try_attacks([attack], sandbox=context.sandbox if self._place == "candidate" else None)
+            gained = try_attacks(
+                [attack],
+                sandbox=None if self._place == "program" else context.sandbox,
+                is_command=self._place == "command",
+            )
         except NotTried as err:
             raise NotMeasured(str(err)) from err
         return "gained" if gained[attack.name] else "nothing"
