@@ -64,7 +64,8 @@ class AggregateSpec(Component):
 class ViewSpec(Component):
     """A part of a report or a screen. The loader names `(run, job_id) -> Any`; `job_id` is None for the whole run."""
 
-    kind: Literal["columns", "chart", "picture", "page"]
+    kind: Literal["columns", "chart", "picture", "frames", "page"]
+    """`frames`: one example as successive candidates solved it, as pairs of a candidate's id and a picture."""
     suites: tuple[str, ...] = ()
     """Whose jobs it is for; empty for all."""
 

@@ -88,7 +88,9 @@ class CodeTask:
         self.splits: Mapping[Split, Sequence[Example]] = {
             split: self._examples(split, salts.get(split, "")) for split in sorted(splits)
         }
-        self._pictured = _pictured(self.splits)
+        self._pictured = _pictured(self.splits, "test")
+        self._followed = _pictured(self.splits, "validation", "train")
+        self._drawn = -math.inf
         self.guide: Guide = self._score
 
     def run(self, values: Values, example: Example, context: Context) -> list[Any]:
@@ -173,8 +175,6 @@ class CodeTask:
         for case, solution in zip(cases, output, strict=True):
             with named(case):
                 verdicts.append(self.evaluator.judge(case.instance, solution))
-        if example.id == self._pictured:
-            self._keep_picture(cases[0], output[0], verdicts[0], context)
         value = mean([v.value for v in verdicts])
         start = mean([self.anchors(case).start for case in cases])
         bound = mean([self.anchors(case).bound for case in cases])
@@ -184,9 +184,14 @@ class CodeTask:
         if all(self.evaluator.is_scaled(case.instance) for case in cases):
             metrics["normalised"] = normalise(value, start=start, bound=bound)
         text = self._words(cases, verdicts, Anchors(start=start, bound=bound), metrics)
+        leads = example.id == self._followed and self._sign * value > self._drawn
+        if leads:
+            self._drawn = self._sign * value
+        if leads or example.id == self._pictured:
+            self._keep_picture(cases[0], output[0], verdicts[0], context, held_out=example.id == self._pictured)
         return Feedback(score=self._sign * value, text=text, metrics=metrics)
 
-    def _keep_picture(self, case: Case, solution: Any, verdict: Verdict, context: Context) -> None:
+    def _keep_picture(self, case: Case, solution: Any, verdict: Verdict, context: Context, *, held_out: bool) -> None:
         """Keep a picture of a judged solution; one that cannot be drawn costs nothing but itself."""
         try:
             drawing = self.evaluator.draw(case.instance, solution)
@@ -194,7 +199,7 @@ class CodeTask:
             return
         if drawing is not None:
             told: dict[str, JsonValue] = {"case": case.name, "metric": self.spec.metric, "value": verdict.value}
-            context.record(RECORD, {**told, "picture": drawing.data()})
+            context.record(RECORD, {**told, "held_out": held_out, "picture": drawing.data()})
 
     def _words(
         self, cases: Sequence[Case], verdicts: Sequence[Verdict], anchors: Anchors, metrics: Mapping[str, float]
@@ -250,11 +255,12 @@ def loader(
     return build
 
 
-def _pictured(splits: Mapping[Split, Sequence[Example]]) -> str:
-    """Return the example of which pictures are kept: held out, and seen by the best candidates only, so that few are kept."""
-    if "test" not in splits:
-        return ""
-    return next((split[0].id for split in (splits["test"], splits.get("validation", ())) if split), "")
+def _pictured(splits: Mapping[Split, Sequence[Example]], *order: Split) -> str:
+    """Return the example of which pictures are kept, the first of the first split that has any.
+
+    A held-out one is seen by the best candidates only, one of training is drawn for who is better than all before: few are kept.
+    """
+    return next((found[0].id for split in order if (found := splits.get(split))), "")
 
 
 def normalise(value: float, *, start: float, bound: float) -> float:

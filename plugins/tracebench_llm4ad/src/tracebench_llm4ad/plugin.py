@@ -40,14 +40,10 @@ def tracebench_tasks() -> tuple[TaskSpec, ...]:
 
 @hookimpl
 def tracebench_views() -> tuple[ViewSpec, ...]:
-    """Return the picture of what a job's best candidate made of one held-out instance."""
-    title = "What the candidates made of one held-out instance"
+    """Return the pictures of what a job's candidates made of an instance: of one held out, and of one seen in training."""
+    views = f"{__package__}.drawings.view"
+    held_out = "What the candidates made of one held-out instance"
     return (
-        ViewSpec(
-            name="solution",
-            kind="picture",
-            title=title,
-            suites=("llm4ad",),
-            loader=f"{__package__}.drawings.view:picture",
-        ),
+        ViewSpec(name="solution", kind="picture", title=held_out, suites=("llm4ad",), loader=f"{views}:picture"),
+        ViewSpec(name="solutions", kind="frames", title="Solutions", suites=("llm4ad",), loader=f"{views}:frames"),
     )

@@ -21,8 +21,8 @@ class Shown(NamedTuple):
     title: str
     kind: str
     content: Any
-    """By kind: `columns` a dict of lists, `chart` Vega-Lite as a dict, `picture` harmless SVG as text or an image's bytes, `page` a
-    function that draws with Streamlit. None where there is a problem."""
+    """By kind: `columns` a dict of lists, `chart` Vega-Lite as a dict, `picture` harmless SVG as text or an image's bytes,
+    `frames` a list of pairs of a candidate and a picture, `page` a function that draws with Streamlit. None where there is a problem."""
     problem: str
     """Why there is no content, empty when there is."""
 
@@ -71,10 +71,16 @@ def _plain(kind: str, made: Any) -> Any:
         case "chart":
             return dict(made) if isinstance(made, Mapping) else made.to_dict(validate=False)
         case "picture":
-            return bytes(made) if isinstance(made, bytes | bytearray) else clean_svg(str(made))
+            return _picture(made)
+        case "frames":
+            return [(str(candidate), _picture(picture)) for candidate, picture in made]
     if not callable(made):
         raise TypeError("a page is a function that draws")
     return made
+
+
+def _picture(made: Any) -> str | bytes:
+    return bytes(made) if isinstance(made, bytes | bytearray) else clean_svg(str(made))
 
 
 def _column(values: Iterable[Any]) -> list[Any]:

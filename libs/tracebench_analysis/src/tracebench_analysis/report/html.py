@@ -63,8 +63,8 @@ def render_html(
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>\n'
         f"{render_main(runs, comparison)}\n<h2>Charts</h2>\n"
         f'<div class="charts">{shown}</div>\n{viewed}\n'
-        f'<script type="application/json" id="comparison">{_embedded(report_data(comparison, options=options))}</script>\n'
-        f'<script type="application/json" id="charts">{_embedded(charts | more)}</script>\n'
+        f'<script type="application/json" id="comparison">{embedded(report_data(comparison, options=options))}</script>\n'
+        f'<script type="application/json" id="charts">{embedded(charts | more)}</script>\n'
         f"<script>{_vega()}</script>\n<script>{DRAW}</script>\n</body></html>\n"
     )
 
@@ -99,7 +99,7 @@ def render_main(runs: Sequence[Run], comparison: Comparison) -> str:
     step = next_step(comparison)
     said = [*remarks(comparison), *([step] if step else [])]
     notes = "".join(f"<li>{html.escape(remark)}</li>" for remark in said)
-    body = "\n".join(_table(section) for section in sections(runs, comparison))
+    body = "\n".join(table(section) for section in sections(runs, comparison))
     return (
         f"<main><h1>{html.escape(', '.join(comparison.runs))}</h1>"
         f'<p class="verdict">{html.escape(verdict_sentence(comparison))}</p>'
@@ -107,7 +107,7 @@ def render_main(runs: Sequence[Run], comparison: Comparison) -> str:
     )
 
 
-def _table(section: Section) -> str:
+def table(section: Section) -> str:
     head = "".join(f"<th>{html.escape(header)}</th>" for header in section.headers)
     rows = "\n".join(
         "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in section.rows
@@ -119,7 +119,7 @@ def _table(section: Section) -> str:
     )
 
 
-def _embedded(data: Any) -> str:
+def embedded(data: Any) -> str:
     """Return data as JSON that cannot end the script element it stands in."""
     return canonical_json(data).decode().replace("<", "\\u003c")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 from tracebench_core import money
 from tracebench_core.specs import JobSpec
@@ -23,6 +24,8 @@ class JobProgress:
         self.best: float | None = None
         self.doing = ""
         """What an evaluation under way says that it does, or what the engine does after training; empty while nothing is said."""
+        self.points: list[tuple[float, float]] = []
+        """Where the best changed: the share of the budget that was used by then, on the first axis that is capped, and its score."""
         self.used = {"evaluations": 0.0, "llm_calls": 0.0, "tokens": 0.0, "usd": 0.0}
         self._events = events
         self._offset = 0
@@ -60,13 +63,16 @@ class JobProgress:
         return None if not share else self.elapsed * (1 - share) / share
 
     def bar(self) -> str:
-        """Return the budget as a bar and in numbers: `████░░░░░░ 16 of 40 evaluations`."""
+        """Return the budget as a bar: `████░░░░░░`; a hyphen without a cap."""
         share = self.share()
+        filled = round((share or 0.0) * BAR)
+        return "-" if share is None else f"{'█' * filled}{'░' * (BAR - filled)}"
+
+    def amounts(self) -> str:
+        """Return the budget in numbers: `16 of 40 evaluations`."""
         caps = {axis: cap for axis, cap in self.job.budget.caps().items() if axis in self.used}
         words = [f"{self.used[axis]:.4g} of {cap:.4g} {axis.replace('_', ' ')}" for axis, cap in caps.items()]
-        words = words or [f"{self.used['evaluations']:.0f} evaluations"]
-        filled = round((share or 0.0) * BAR)
-        return (f"{'█' * filled}{'░' * (BAR - filled)} " if share is not None else "") + ", ".join(words)
+        return ", ".join(words or [f"{self.used['evaluations']:.0f} evaluations"])
 
     def _take(self, line: bytes) -> None:
         try:
@@ -89,6 +95,17 @@ class JobProgress:
             self.used["usd"] = money.total([self.used["usd"], event.get("usd") or 0.0])
         elif kind == "best" and isinstance(event.get("score"), int | float):
             self.best = float(event["score"])
+            self._point(event)
+
+    def _point(self, event: dict[str, Any]) -> None:
+        for axis, cap in self.job.budget.caps().items():
+            used = (event.get("used") or {}).get(axis)
+            if cap and isinstance(used, int | float) and self.best is not None:
+                share = used / cap
+                while self.points and self.points[-1][0] >= share:
+                    self.points.pop()
+                self.points.append((share, self.best))
+            return
 
 
 def clock(seconds: float | None) -> str:

@@ -18,7 +18,7 @@ from tracebench_engine.api.keyless import begin
 from tracebench_engine.cli.announced import announce, announce_plugin
 from tracebench_engine.cli.parts import attack, calibrate, doctor, evaluate, init, listing, pythons, regrade
 from tracebench_engine.cli.results import compare, export, fsck, recap, report, runs, show, verify
-from tracebench_engine.cli.running import config, control, plan, replay, run, validate
+from tracebench_engine.cli.running import config, control, demo, plan, replay, run, validate
 
 COMMANDS = "tracebench.commands"
 """Entry-point group of commands that plugins add: each entry is a `typer.Typer`."""
@@ -27,6 +27,7 @@ BUG = 70
 GOLDEN_PATH = """Start here:
 
 \b
+  trace-bench demo
   trace-bench list-tasks
   trace-bench init config mine.yaml
   trace-bench run --config mine.yaml
@@ -91,7 +92,7 @@ app = typer.Typer(
 )
 MODULES = (
     listing, validate, plan, evaluate, calibrate, attack,
-    run, replay, control, runs, show, compare, report, verify, recap, regrade, export, config, fsck,
+    run, demo, replay, control, runs, show, compare, report, verify, recap, regrade, export, config, fsck,
     doctor, pythons, init,
 )  # fmt: skip
 for _module in MODULES:

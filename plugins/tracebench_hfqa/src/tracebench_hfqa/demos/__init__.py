@@ -1,1 +1,1 @@
-"""Recorded runs that `trace-bench replay --demo <name>` repeats."""
+"""Recorded runs that `trace-bench demo NAME` repeats."""

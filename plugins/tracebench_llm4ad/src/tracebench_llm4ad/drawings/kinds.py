@@ -45,7 +45,7 @@ def discs(circles: Iterable[Sequence[float]], *, container: Sequence[float] | No
     else:
         x, y, radius = container
         drawing.circle(x, y, radius, OUTLINE)
-    listed = sorted(circles, key=lambda circle: -circle[2])
+    listed = [*circles]
     for number, (x, y, radius) in enumerate(listed):
         drawing.circle(x, y, radius, number % 6)
     drawing.note = f"{len(listed)} circles"

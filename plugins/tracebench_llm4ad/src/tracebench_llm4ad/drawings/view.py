@@ -1,4 +1,4 @@
-"""The view of a job: what its starting and its best candidate made of one held-out instance, side by side."""
+"""The views of a job: what its starting and its best candidate made of one held-out instance, and each that led of one seen in training."""
 
 from __future__ import annotations
 
@@ -15,20 +15,47 @@ def picture(run: Run, job_id: str | None) -> str | None:
     """Return the pictures as SVG, the initial candidate on the left; None where none was kept."""
     if job_id is None:
         return None
-    kept: dict[str, dict[str, Any]] = {}
+    kept: dict[bool, dict[str, dict[str, Any]]] = {True: {}, False: {}}
     first = best = None
     for event in run.events(job_id):
         match event:
-            case SuiteRecord() if event.name.rpartition(".")[2] == RECORD:
-                kept[event.candidate] = event.data
+            case SuiteRecord() if _is_drawing(event):
+                kept[_is_held_out(event)][event.candidate] = event.data
             case CandidateSeen() if first is None:
                 first = event.id
             case BestChanged():
                 best = event.candidate
     best = run.results[job_id].best_candidate or best
-    wanted = {name: what for name, what in ((best, "best"), (first, "initial")) if name in kept}
-    shown = [(_heading(what, kept[name]), kept[name]["picture"]) for name, what in reversed(wanted.items()) if name]
+    drawn = kept[True] or kept[False]  # without held-out instances the one that training sees
+    wanted = {name: what for name, what in ((best, "best"), (first, "initial")) if name in drawn}
+    shown = [(_heading(what, drawn[name]), drawn[name]["picture"]) for name, what in reversed(wanted.items()) if name]
     return panels(shown) if shown else None
+
+
+def frames(run: Run, job_id: str | None) -> list[tuple[str, str]] | None:
+    """Return one instance as every candidate solved it that became the best, in that order, with its id; None where none was kept."""
+    if job_id is None:
+        return None
+    kept: dict[str, dict[str, Any]] = {}
+    led: dict[str, None] = {}
+    for event in run.events(job_id):
+        match event:
+            case SuiteRecord() if _is_drawing(event) and not _is_held_out(event):
+                kept.setdefault(event.candidate, event.data)
+            case BestChanged():
+                led[event.candidate] = None
+    shown = [(name, kept[name]) for name in led if name in kept]
+    return [
+        (name, panels([(f"{d['metric']} {d['value']:.6g} on {d['case']}", d["picture"])])) for name, d in shown
+    ] or None
+
+
+def _is_drawing(event: SuiteRecord) -> bool:
+    return event.name.rpartition(".")[2] == RECORD
+
+
+def _is_held_out(event: SuiteRecord) -> bool:
+    return bool(event.data.get("held_out", True))  # earlier versions kept no others
 
 
 def _heading(what: str, data: dict[str, Any]) -> str:

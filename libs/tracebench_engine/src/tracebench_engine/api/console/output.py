@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.errors import OutputError
-from tracebench_engine.api.console.tables import laid_out, picked
+from tracebench_engine.api.console.tables import laid_out, picked, wrapped
 
+PROGRAM = "trace-bench"
 SCHEMA_VERSION = 1
 """Of every JSON document on stdout. It rises when a field changes its meaning or goes; new fields may come at any time."""
 
@@ -61,6 +62,19 @@ def note(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
+def prose(text: str) -> None:
+    """Write a sentence for people to stderr: on a terminal in lines that end with a word, and a command that it ends with on its own."""
+    whole = safe(text)
+    if not sys.stderr.isatty():
+        note(whole)
+        return
+    words, command, rest = whole.partition(f": {PROGRAM} ")
+    for part in wrapped(words + (":" if command else ""), shutil.get_terminal_size().columns):
+        note(part)
+    if command:
+        note(f"  {PROGRAM} {rest}")
+
+
 def document(kind: str, **fields: Any) -> None:
     """Write one JSON document to stdout: indented on a terminal, one line elsewhere."""
     data = {"schema_version": SCHEMA_VERSION, "kind": kind, **fields}
@@ -102,7 +116,7 @@ def table(
 
 def command(*words: object) -> str:
     """Return `trace-bench` and some words as a line that can be typed, whatever spaces they hold."""
-    return shlex.join(["trace-bench", *map(str, words)])
+    return shlex.join([PROGRAM, *map(str, words)])
 
 
 def safe(text: str) -> str:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import sys
-import zipfile
-from importlib.metadata import entry_points
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tracebench_core.errors import UsageError
-from tracebench_core.ids import did_you_mean
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.locate import DEFAULT_RUNS_DIR, find_run, is_run
+from tracebench_engine.api.console.locate import find_run
 from tracebench_engine.api.console.options import AsJson, MaxWorkers, RunsDir
-from tracebench_engine.cli.running.run import finish, reporter_name
+from tracebench_engine.cli.running.ending import Verbose, finish
+from tracebench_engine.cli.running.run import reporter_name
 
 if TYPE_CHECKING:
+    from tracebench_engine.api import RunSummary
     from tracebench_engine.api.rundirs.replaying import Difference
 
-DEMO = Path(__file__).parents[1] / "demo.zip"
-"""A recorded run: `docs/how-to/record-and-replay.md` says how it is made."""
-DEMOS = "tracebench.demos"
-"""Entry points by which plugins offer recorded runs: the name, and a package that holds `<name>.zip`."""
 DIFFERENT = 4
 SHOWN = 20
 
@@ -39,69 +33,59 @@ def replay(
         str | None,
         typer.Argument(
             metavar="[RUN]",
-            help="A recorded run: its directory, or its id in `--runs-dir`. With `--demo`, the name of a plugin's.",
+            help="A recorded run: its directory, or its id in `--runs-dir`.",
         ),
     ] = None,
     *,
-    demo: Annotated[
-        bool,
-        typer.Option("--demo", help="Replay a recorded run that is installed, the core's own or a named one."),
-    ] = False,
+    demo: Annotated[bool, typer.Option("--demo", hidden=True)] = False,
     runs_dir: RunsDir = None,
     max_workers: MaxWorkers = None,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a recorded run again, from its recording: no model, no key, no cost. Exits with 4 when it comes out differently."""
+    if demo:
+        raise UsageError(
+            "Recorded runs that are installed are shown by `demo`.", hint=output.command("demo", *filter(None, [name]))
+        )
+    recorded = _named(name, runs_dir)
+    summary, found = repeat(
+        recorded, runs_dir=runs_dir, max_workers=max_workers, reporter=reporter_name(as_json=as_json)
+    )
+    tell_differences(found, recorded=recorded, replayed=Path(summary.run_dir), as_json=as_json)
+    if found:
+        raise typer.Exit(DIFFERENT)
+    finish(summary, as_json=as_json, verbose=verbose)
+
+
+def repeat(
+    recorded: Path, *, runs_dir: str | None, max_workers: int | None, reporter: str
+) -> tuple[RunSummary, list[Difference]]:
+    """Run a recorded run again, and return what came of it and where it differs from the recording."""
     from tracebench_engine import api
     from tracebench_engine.api.rundirs.replaying import differences, replay_of
 
-    recorded = unpack_demo(Path(runs_dir or DEFAULT_RUNS_DIR), name) if demo else _named(name, runs_dir)
     again = replay_of(recorded, runs_dir=runs_dir, max_workers=max_workers)
     summary = api.run(
         again.config,
         root=again.root,
         limit=again.jobs,
-        reporter=reporter_name(as_json=as_json),
-        stream=sys.stdout if as_json else sys.stderr,
+        reporter=reporter,
+        stream=sys.stdout if reporter == "json" else sys.stderr,
     )
-    found = list(differences(api.load_run(recorded), api.load_run(summary.run_dir)))
-    _tell(found, recorded=recorded, replayed=summary.run_dir, as_json=as_json)
-    if found:
-        raise typer.Exit(DIFFERENT)
-    finish(summary, as_json=as_json)
-
-
-def unpack_demo(runs_dir: Path, name: str | None = None) -> Path:
-    """Return the run directory of a demo in `runs_dir`, made on first use; the core's own when no name is given.
-
-    Raises:
-        UsageError: when no installed plugin offers the name.
-    """
-    with zipfile.ZipFile(DEMO if name is None else _offered(name)) as archive:
-        run_dir = runs_dir / archive.namelist()[0].partition("/")[0]
-        if not is_run(run_dir):
-            archive.extractall(runs_dir)
-    return run_dir
-
-
-def _offered(name: str) -> Path:
-    """Return the archive of a plugin's demo."""
-    points = entry_points(group=DEMOS)
-    if name not in points.names:
-        raise UsageError(
-            f"No installed plugin offers the demo `{name}`.{did_you_mean(name, points.names)}",
-            hint=f"offered: {', '.join(sorted(points.names)) or 'none; pip install tracebench-hfqa'}",
-        )
-    return Path(str(files(points[name].value))) / f"{name}.zip"
+    return summary, list(differences(api.load_run(recorded), api.load_run(summary.run_dir)))
 
 
 def _named(name: str | None, runs_dir: str | None) -> Path:
     if name is None:
-        raise UsageError("Name a recorded run.", hint="trace-bench replay --demo")
+        raise UsageError("Name a recorded run.", hint="trace-bench demo")
     return find_run(name, runs_dir=runs_dir)
 
 
-def _tell(found: list[Difference], *, recorded: Path, replayed: Path, as_json: bool) -> None:
+def tell_differences(
+    found: list[Difference], *, recorded: Path, replayed: Path, as_json: bool, page: str | None = None
+) -> None:
+    """Say whether a replay came out as its recording; as JSON, with the page that shows it where there is one."""
     if as_json:
         rows = [
             {
@@ -114,7 +98,8 @@ def _tell(found: list[Difference], *, recorded: Path, replayed: Path, as_json: b
             }
             for d in found
         ]
-        output.document("replay", recorded=str(recorded), replayed=str(replayed), differences=rows)
+        more = {} if page is None else {"page": page}
+        output.document("replay", recorded=str(recorded), replayed=str(replayed), differences=rows, **more)
         return
     if not found:
         output.note("The same results as recorded, apart from times and the jobs' ids.")

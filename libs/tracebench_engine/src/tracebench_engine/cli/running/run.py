@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import find_run
 from tracebench_engine.api.console.options import (
     AsJson,
@@ -28,18 +26,14 @@ from tracebench_engine.api.console.options import (
     budget_of,
 )
 from tracebench_engine.api.keyless import fork_helpers, go_on_without_keys
+from tracebench_engine.cli.running.ending import Verbose, finish
 from tracebench_engine.cli.running.reading import read_config
 
 if TYPE_CHECKING:
     from tracebench_core.specs import RunConfig
-    from tracebench_engine.api import RunSummary
 
 KEEP_LOGGER = frozenset({"default", "config"})
 NO_LOGGER = frozenset({"none", "null", "off", "disable", "disabled"})
-INTERRUPTED = 130
-FLAGS = {"evaluations": "--max-evaluations", "llm_calls": "--max-calls", "tokens": "--max-tokens", "usd": "--max-usd"}
-"""What raises a cap of a run that goes on."""
-UNFINISHED = ("failed", "timeout", "cancelled", "unscored")
 
 
 class ResumeMode(StrEnum):
@@ -92,6 +86,7 @@ def run(
         bool, typer.Option("--detach", help="Return at once; the run goes on when the terminal is closed.")
     ] = False,
     override: Overrides = None,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Run every job of a config. The jobs are tasks x trainers x variants x seeds."""
@@ -122,7 +117,7 @@ def run(
             reporter=reporter_name(as_json=as_json),
             stream=sys.stdout if as_json else sys.stderr,
         )
-    finish(summary, as_json=as_json)
+    finish(summary, as_json=as_json, verbose=verbose)
 
 
 def resume(
@@ -139,6 +134,7 @@ def resume(
     max_seconds: MaxSeconds = None,
     max_workers: MaxWorkers = None,
     runs_dir: RunsDir = None,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Continue a run. What is finished is verified and skipped. A cap that is given replaces that of the run's own budget."""
@@ -160,7 +156,7 @@ def resume(
         reporter=reporter_name(as_json=as_json),
         stream=sys.stdout if as_json else sys.stderr,
     )
-    finish(summary, as_json=as_json)
+    finish(summary, as_json=as_json, verbose=verbose)
 
 
 def _runs_dir(config: Path, override: list[str] | None, runs_dir: str | None) -> Path:
@@ -184,71 +180,3 @@ def reporter_name(*, as_json: bool) -> str:
     if as_json:
         return "json"
     return "live" if sys.stderr.isatty() else "plain"
-
-
-def finish(summary: RunSummary, *, as_json: bool) -> None:
-    """Print where everything is and the command to go on with; exit with the run's code."""
-    from tracebench_engine.api.records import chain_of, chain_words
-
-    run_dir = Path(summary.run_dir)
-    if not as_json:
-        files = {
-            "Run dir": run_dir,
-            "Manifest": run_dir / "meta" / "manifest.json",
-            "Results": run_dir / "results.csv",
-            "Summary": run_dir / "summary.json",
-            "Leaderboard": run_dir / "leaderboard.csv",
-            "Files index": run_dir / "meta" / "files_index.json",
-        }
-        state = "interrupted" if summary.exit_code == INTERRUPTED else "complete"
-        if summary.stopped_by.startswith("cancelled"):
-            state = summary.stopped_by
-        output.line(f"Run {state}: {summary.run_id}")
-        for name, path in files.items():
-            if path.exists():
-                output.line(f"{name}: {path}")
-        output.line(f"Head: {chain_words(chain_of(run_dir))}")
-        try:
-            _verdict(run_dir)
-        except KeyboardInterrupt as err:
-            err.add_note(next_command(summary))
-            raise
-    output.note(next_command(summary))
-    raise typer.Exit(summary.exit_code)
-
-
-def _verdict(run_dir: Path) -> None:
-    """Print what the run says of its trainers, where there are some to compare."""
-    from tracebench_engine.api.verdicts import verdict_at_end
-
-    told = verdict_at_end(run_dir)
-    if len(told.entrants) != 1 or told.without_scores:
-        for sentence in filter(None, (told.sentence, *told.remarks, told.next_step)):
-            output.note(output.safe(sentence.replace("`--at", f"`trace-bench compare {run_dir} --at")))
-
-
-def _enough(summary: RunSummary, axis: str) -> str:
-    """Return the cap of a run that pays for every job that is left; `N` where jobs have no cap that says what they may cost."""
-    from tracebench_engine.api.records import load_run
-
-    run = load_run(summary.run_dir)
-    spent = sum(getattr(result.used, axis) or 0 for result in run.results.values())
-    left = [getattr(run.job(i).budget, axis) for i, result in run.results.items() if result.status == "not_run"]
-    if None in left:
-        return "N"
-    return f"{math.ceil((spent + sum(left)) * 1e4) / 1e4}" if axis == "usd" else str(int(spent + sum(left)))
-
-
-def next_command(summary: RunSummary) -> str:
-    """Return what to type next: what is left to run, else what there is to see."""
-    counts = summary.counts
-    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "no job"
-    if counts.get("not_run") and (axis := summary.stopped_by.removeprefix("run budget:")) in FLAGS:
-        more = output.command("resume", summary.run_dir, FLAGS[axis], _enough(summary, axis))
-        less = f"or run it anew with a smaller `budget.{axis}`, or a larger `run_budget.{axis}`"
-        return f"{told}: the run's budget of {axis} does not pay for the next job. Give it more:  {more}\n  {less}"
-    if counts.get("not_run"):
-        return f"{told}. Continue:  {output.command('resume', summary.run_dir)}"
-    if any(counts.get(status) for status in UNFINISHED):
-        return f"{told}. Try those again:  {output.command('resume', summary.run_dir, '--failed')}"
-    return f"{told}. Look:  {output.command('show', summary.run_dir)}"

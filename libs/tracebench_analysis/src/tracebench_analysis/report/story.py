@@ -1,0 +1,159 @@
+"""One page that tells one run: the verdict, the curves, how the best candidate came about by a slider, what changed in it, and the cost.
+
+One file that opens from disk and asks the network for nothing. It draws by itself and needs no chart library.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tracebench_analysis.comparison.sentences import next_step, verdict_sentence
+from tracebench_analysis.comparison.verdicts import Comparison
+from tracebench_analysis.figures.plots import curve_rows
+from tracebench_analysis.figures.views import best_jobs
+from tracebench_analysis.report.changed import marked
+from tracebench_analysis.report.html import embedded, table
+from tracebench_analysis.report.lines import lines_svg
+from tracebench_analysis.report.path import Led, Path, path_of
+from tracebench_analysis.report.sections import number, sections
+from tracebench_analysis.report.story_script import SCRIPT
+from tracebench_analysis.report.viewed import data_uri
+from tracebench_runs.reading.reader import Run
+
+STYLE = """
+:root{color-scheme:light dark;--ink:#222;--paper:#fff;--soft:#57606a;--rule:#d0d7de;
+--tint:#f3f7fa;--mark:#0072B2;--del:#ffd7d5;--ins:#ccf2d4}
+@media (prefers-color-scheme:dark){:root{--ink:#e6e6e6;--paper:#16191d;--soft:#a3adb8;--rule:#3a424c;--tint:#1f262e;--mark:#56B4E9;
+--del:#6b2226;--ins:#1b5230}}
+body{font:16px/1.5 system-ui,'DejaVu Sans',sans-serif;margin:0 auto;max-width:1080px;padding:1.2em;color:var(--ink);background:var(--paper)}
+h1{font-size:1.5em;margin-bottom:.2em}h2{font-size:1.15em;margin-top:2em}.note{color:var(--soft);font-size:.9em}
+.verdict{font-size:1.2em;border-left:4px solid var(--mark);padding:.5em 1em;background:var(--tint)}
+svg{max-width:100%;height:auto;font:12px system-ui,'DejaVu Sans',sans-serif;fill:var(--ink)}
+.axes line{stroke:var(--rule)}.axes text{fill:var(--soft)}
+.beside{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:1em}.beside>*{min-width:0}
+.picture{background:#fff;border-radius:6px;min-height:60px}.picture svg,.picture img{display:block;width:100%;height:auto}
+pre{font:12.5px/1.45 ui-monospace,'DejaVu Sans Mono',monospace;background:var(--tint);padding:.8em;margin:0;overflow:auto;max-height:30em;
+white-space:pre-wrap;overflow-wrap:anywhere}
+del{background:var(--del);text-decoration:none}ins{background:var(--ins);text-decoration:none}
+.slide{display:flex;gap:.8em;align-items:center}.slide input{flex:1;min-width:6em}button{font:inherit;padding:.2em .9em}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.87em}
+th,td{padding:.25em .7em;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}
+th:first-child,td:first-child{text-align:left}code{background:var(--tint);padding:.1em .3em}
+"""
+
+
+class About(NamedTuple):
+    """What a page is told beside its run."""
+
+    title: str
+    task: str
+    """What is optimised, in a sentence or more."""
+    notes: Sequence[str]
+    """Where the answers are from, and what else must be said before any figure."""
+    commands: Sequence[tuple[str, str]]
+    """What to type next, and what it does."""
+
+
+def render_story(
+    run: Run, comparison: Comparison, about: About, *, pictures: Mapping[str, Mapping[str, str | bytes]]
+) -> str:
+    """Return the page. `pictures` are by job and candidate: one example as each of them solved it."""
+    jobs = sorted(best_jobs(run), key=lambda job_id: not pictures.get(job_id))
+    path = next((found for job_id in jobs if (found := path_of(run, job_id, pictures.get(job_id, {})))), None)
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in about.notes)
+    step = next_step(comparison)
+    commands = "".join(
+        f"<li><code>{html.escape(command)}</code> {html.escape(words)}</li>" for command, words in about.commands
+    )
+    parts = [
+        f"<h1>{html.escape(about.title)}</h1><p>{html.escape(about.task)}</p>",
+        f'<p class="verdict">{html.escape(verdict_sentence(comparison))}</p>',
+        f'<ul class="note">{notes}{f"<li>{html.escape(step)}</li>" if step else ""}</ul>',
+        _curves(run, comparison),
+        *((_slider(run, path), _changes(path)) if path is not None else ()),
+        _cost(run, comparison),
+        f"<h2>Go on</h2><ul>{commands}</ul>",
+    ]
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_digest(STYLE)}'; script-src '{_digest(SCRIPT)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(about.title)}</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>\n'
+        f"<body><main>{''.join(part for part in parts if part)}</main>\n<script>{SCRIPT}</script></body></html>\n"
+    )
+
+
+def _digest(text: str) -> str:
+    """Return what names an inline script or style in the page's policy: no other may act, whatever a candidate holds."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _curves(run: Run, comparison: Comparison) -> str:
+    rows = curve_rows([run], comparison, ["evaluations"])
+    if not rows:
+        return ""
+    up = "gain over the initial candidate; 1 is the largest of any job"
+    drawn = lines_svg(rows, across="evaluations", up=up)
+    told = f"Best so far, as trainers measured it: {up}. Lines are means over seeds, bands their 95 % intervals."
+    return f'<h2>Curves</h2>{drawn}<p class="note">{html.escape(told)}</p>'
+
+
+def _slider(run: Run, path: Path) -> str:
+    job, last = run.job(path.job_id), path.led[-1]
+    steps = [
+        {"told": _told(i, led, len(path.led)), "text": marked(before.text, led.text)[1], "picture": _shown(led.picture)}
+        for i, (before, led) in enumerate(zip([path.led[0], *path.led], path.led, strict=False))
+    ]
+    pictures = [led.picture for led in path.led if led.picture is not None]
+    drawn = f'<img alt="" src="{data_uri(pictures[-1])}">' if pictures else ""
+    frame = f'<div class="picture" id="picture">{drawn}</div>' if pictures else ""
+    words = f"{job.task_id}, {job.trainer_id}, seed {job.seed}: every candidate that was the best for a while, and what it changed."
+    return (
+        f'<h2>How the best came about</h2><p class="note">{html.escape(words)}</p>'
+        f'<p class="slide"><button type="button" id="play">Play</button><input type="range" id="at" min="0" max="{len(steps) - 1}" '
+        f'step="0.02" value="{len(steps) - 1}" aria-label="from the initial candidate to the best"></p>'
+        f'<p id="told" aria-live="polite">{html.escape(_told(len(steps) - 1, last, len(steps)))}</p>'
+        f'<div class="beside">{frame}<pre id="text" tabindex="0" aria-label="candidate">{steps[-1]["text"]}</pre></div>'
+        f'<script type="application/json" id="steps">{embedded(steps)}</script>'
+    )
+
+
+def _told(position: int, led: Led, count: int) -> str:
+    when = "at the start" if position == 0 else f"after {led.evaluations} evaluations"
+    return f"{position + 1} of {count}: candidate {led.candidate} scored {led.score:.6g}, {when}."
+
+
+def _shown(picture: str | bytes | None) -> dict[str, str] | None:
+    """Return a picture as the page's script takes it: markup that was found harmless, or an address that holds an image."""
+    if picture is None:
+        return None
+    return {"svg": picture} if isinstance(picture, str) else {"image": data_uri(picture)}
+
+
+def _changes(path: Path) -> str:
+    (parent, old), (best, new) = path.parent, path.best
+    if parent == best:
+        return "<h2>Best candidate</h2><p>The initial candidate was not improved.</p>"
+    left, right = marked(old, new)
+    return (
+        f'<h2>Best candidate beside its parent</h2><div class="beside"><div><p class="note">parent {html.escape(parent)}</p>'
+        f'<pre tabindex="0">{left}</pre></div><div><p class="note">best {html.escape(best)}</p><pre tabindex="0">{right}</pre></div></div>'
+    )
+
+
+def _cost(run: Run, comparison: Comparison) -> str:
+    spent = run.spent()
+    board = next((table(section) for section in sections([run], comparison)), "")
+    if spent is None or not spent["by"]:
+        return board
+    total = spent["total"]
+    tokens = total["prompt_tokens"] + total["completion_tokens"]
+    usd = "unknown" if total["usd"] is None else f"{number(total['usd'])} USD"
+    return f"{board}<p>Cost of all jobs together: {total['llm_calls']} calls, {tokens} tokens, {usd}.</p>"

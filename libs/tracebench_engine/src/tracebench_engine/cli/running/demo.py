@@ -1,0 +1,131 @@
+"""`demo`: a recorded run, repeated before your eyes without a model, with its verdict and a page that shows it."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracebench_core.errors import OutputError
+from tracebench_engine.api.console import output
+from tracebench_engine.api.console.locate import DEFAULT_RUNS_DIR
+from tracebench_engine.api.console.opening import open_page
+from tracebench_engine.api.console.options import AsJson, MaxWorkers, RunsDir
+from tracebench_engine.cli.running.ending import next_command, tell_end
+from tracebench_engine.cli.running.replay import repeat, tell_differences
+from tracebench_engine.cli.running.run import reporter_name
+
+if TYPE_CHECKING:
+    from tracebench_engine.api.rundirs.demos import Demo
+
+DIFFERENT = 4
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(demo)
+
+
+def demo(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One of `--list`; the first of them when none is given.")
+    ] = None,
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where the page goes.  [default: beside the run]"),
+    ] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page in a browser.")] = False,
+    every: Annotated[bool, typer.Option("--list", help="List what is recorded, and run nothing.")] = False,
+    runs_dir: RunsDir = None,
+    max_workers: MaxWorkers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Repeat a recorded run, offline and free: live curves, the verdict, and a page to look at."""
+    from tracebench_engine.api.rundirs.demos import demo_named, demos
+
+    if every:
+        _list(demos(), as_json=as_json)
+        return
+    shown = demo_named(name)
+    folder, recorded = _unpacked(shown, runs_dir)
+    if not as_json:
+        output.prose(f"{shown.title}. {shown.model} Candidates are run and scored here, now.")
+    summary, differences = repeat(
+        recorded, runs_dir=str(folder), max_workers=max_workers, reporter=reporter_name(as_json=as_json)
+    )
+    run_dir = Path(summary.run_dir)
+    if summary.exit_code:
+        if not as_json:
+            tell_end(summary)
+        output.note(next_command(summary))
+        raise typer.Exit(summary.exit_code)
+    page = _page(shown, run_dir, out or folder / f"{run_dir.name}.html", same=not differences)
+    if as_json:
+        tell_differences(differences, recorded=recorded, replayed=run_dir, as_json=True, page=str(page))
+    else:
+        tell_end(summary)
+        tell_differences(differences, recorded=recorded, replayed=run_dir, as_json=False)
+        opened = not no_open and open_page(page)
+        output.line(f"Page: {page.resolve()}{' (opened in your browser)' if opened else ''}")
+    output.note(next_command(summary))
+    raise typer.Exit(DIFFERENT if differences else 0)
+
+
+def _list(found: list[Demo], *, as_json: bool) -> None:
+    rows = [(demo.name, demo.title, demo.model) for demo in found]
+    if as_json:
+        output.document("demos", demos=[dict(zip(("name", "title", "model"), row, strict=True)) for row in rows])
+    else:
+        output.table(("demo", "title", "model"), rows)
+
+
+def _unpacked(shown: Demo, runs_dir: str | None) -> tuple[Path, Path]:
+    """Return the folder that holds the demo's runs and the recording in it; a temporary one where `runs` cannot be written.
+
+    Raises:
+        OutputError: when the folder that was asked for cannot be written.
+    """
+    from tracebench_engine.api.rundirs.demos import unpacked
+
+    folder = Path(runs_dir or DEFAULT_RUNS_DIR)
+    try:
+        return folder, unpacked(shown, folder)
+    except OSError as err:
+        if runs_dir is not None:
+            raise OutputError(
+                f"`{folder}` cannot be written: {err.strerror}.", hint="trace-bench demo --runs-dir DIR"
+            ) from err
+        elsewhere = Path(tempfile.mkdtemp(prefix="trace-bench-"))
+        output.note(f"`{folder}` cannot be written ({err.strerror}); the runs go to `{elsewhere}`.")
+        return elsewhere, unpacked(shown, elsewhere)
+
+
+def _page(shown: Demo, run_dir: Path, page: Path, *, same: bool) -> Path:
+    """Write the page.
+
+    Raises:
+        OutputError: when it cannot be written.
+    """
+    from tracebench_engine.api.judging.stories import story_of
+
+    agreed = "All results are as recorded." if same else "Not all results are as recorded: the command named those."
+    notes = [
+        f"Repeated from a recording, without a model and at no cost. {shown.model}",
+        f"Candidates were run and scored anew. {agreed}",
+    ]
+    run = str(run_dir.resolve())
+    commands = [
+        (output.command("compare", run), "who is better, by how much, and how sure"),
+        (output.command("report", run), "the same as a file to hand on, with every table"),
+        (output.command("ui", "--runs-dir", str(run_dir.resolve().parent)), "every job and candidate in the browser"),
+        (output.command("init", "config", "mine.yaml"), "a config of your own"),
+    ]
+    text = story_of(run_dir, title=shown.title, notes=notes, commands=commands)
+    try:
+        page.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as err:
+        raise OutputError(f"`{page}` cannot be written: {err.strerror}.", hint="trace-bench demo -o demo.html") from err
+    return page

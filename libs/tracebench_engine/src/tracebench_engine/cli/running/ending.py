@@ -1,0 +1,94 @@
+"""How a run ends on a screen: the verdict, and one line that says what to type next; where its files are when that is asked for."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracebench_engine.api.console import output
+
+if TYPE_CHECKING:
+    from tracebench_engine.api import RunSummary
+
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="At the end, say where each file of the run is.")]
+INTERRUPTED = 130
+FLAGS = {"evaluations": "--max-evaluations", "llm_calls": "--max-calls", "tokens": "--max-tokens", "usd": "--max-usd"}
+"""What raises a cap of a run that goes on."""
+UNFINISHED = ("failed", "timeout", "cancelled", "unscored")
+FILES = {
+    "Run dir": "",
+    "Manifest": "meta/manifest.json",
+    "Results": "results.csv",
+    "Summary": "summary.json",
+    "Leaderboard": "leaderboard.csv",
+    "Files index": "meta/files_index.json",
+}
+
+
+def finish(summary: RunSummary, *, as_json: bool, verbose: bool = False) -> None:
+    """Print the verdict and the command to go on with; exit with the run's code."""
+    if not as_json:
+        try:
+            tell_end(summary, verbose=verbose)
+        except KeyboardInterrupt as err:
+            err.add_note(next_command(summary))
+            raise
+    output.note(next_command(summary))
+    raise typer.Exit(summary.exit_code)
+
+
+def tell_end(summary: RunSummary, *, verbose: bool = False) -> None:
+    """Print how a run ended and what it says of its trainers."""
+    run_dir = Path(summary.run_dir)
+    state = "interrupted" if summary.exit_code == INTERRUPTED else "complete"
+    if summary.stopped_by.startswith("cancelled"):
+        state = summary.stopped_by
+    output.line(f"Run {state}: {summary.run_id}")
+    if verbose:
+        from tracebench_engine.api.records import chain_of, chain_words
+
+        for name, path in FILES.items():
+            if (run_dir / path).exists():
+                output.line(f"{name}: {run_dir / path}")
+        output.line(f"Head: {chain_words(chain_of(run_dir))}")
+    _verdict(run_dir)
+
+
+def _verdict(run_dir: Path) -> None:
+    """Print what the run says of its trainers, where there are some to compare."""
+    from tracebench_engine.api.verdicts import verdict_at_end
+
+    told = verdict_at_end(run_dir)
+    if len(told.entrants) != 1 or told.without_scores:
+        for sentence in filter(None, (told.sentence, *told.remarks, told.next_step)):
+            output.prose(sentence.replace("`--at", f"`trace-bench compare {run_dir} --at"))
+
+
+def _enough(summary: RunSummary, axis: str) -> str:
+    """Return the cap of a run that pays for every job that is left; `N` where jobs have no cap that says what they may cost."""
+    from tracebench_engine.api.records import load_run
+
+    run = load_run(summary.run_dir)
+    spent = sum(getattr(result.used, axis) or 0 for result in run.results.values())
+    left = [getattr(run.job(i).budget, axis) for i, result in run.results.items() if result.status == "not_run"]
+    if None in left:
+        return "N"
+    return f"{math.ceil((spent + sum(left)) * 1e4) / 1e4}" if axis == "usd" else str(int(spent + sum(left)))
+
+
+def next_command(summary: RunSummary) -> str:
+    """Return what to type next: what is left to run, else what there is to see."""
+    counts = summary.counts
+    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "no job"
+    if counts.get("not_run") and (axis := summary.stopped_by.removeprefix("run budget:")) in FLAGS:
+        more = output.command("resume", summary.run_dir, FLAGS[axis], _enough(summary, axis))
+        less = f"or run it anew with a smaller `budget.{axis}`, or a larger `run_budget.{axis}`"
+        return f"{told}: the run's budget of {axis} does not pay for the next job. Give it more:  {more}\n  {less}"
+    if counts.get("not_run"):
+        return f"{told}. Continue:  {output.command('resume', summary.run_dir)}"
+    if any(counts.get(status) for status in UNFINISHED):
+        return f"{told}. Try those again:  {output.command('resume', summary.run_dir, '--failed')}"
+    return f"{told}. Look:  {output.command('show', summary.run_dir)}"
