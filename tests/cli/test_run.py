@@ -57,7 +57,7 @@ def mine(plugin_path: Install, tmp_path: Path) -> Mapping[str, str]:
 
 
 def test_a_run_leaves_everything_where_it_says(cli: Cli, config: Path, tmp_path: Path) -> None:
-    done = cli("run", "--config", "c.yaml", "--max-workers", "2", env=CORE_ONLY)
+    done = cli("run", "--config", "c.yaml", "--max-workers", "2", "--verbose", env=CORE_ONLY)
 
     assert done.returncode == 0, done.stderr
     said = dict(line.split(": ", 1) for line in done.stdout.splitlines())

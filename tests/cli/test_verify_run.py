@@ -23,7 +23,7 @@ def head_of(cli: Cli) -> str:
 @pytest.fixture
 def kept(cli: Cli, tmp_path: Path) -> str:
     (tmp_path / "c.yaml").write_text(CONFIG)
-    done = cli("run", "--config", "c.yaml", "--runs-dir", "runs")
+    done = cli("run", "--config", "c.yaml", "--runs-dir", "runs", "-v")
     assert done.returncode == 0, done.stderr
     printed = re.search(r"^Head: ([0-9a-f]{64}) \(line \d+\)$", done.stdout, re.MULTILINE)
     assert printed is not None, done.stdout

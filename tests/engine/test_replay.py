@@ -123,12 +123,16 @@ def test_seeds_that_were_never_recorded_are_refused_before_any_job(tmp_path: Pat
     assert not (tmp_path / "b").exists()
 
 
-def test_the_command_replays_a_run_and_the_demo_without_key_or_config(tmp_path: Path) -> None:
+def test_the_command_replays_a_run_without_key_or_config(tmp_path: Path) -> None:
     recorded = run(tmp_path / "runs", llm={"record": True}, seeds=[1, 2])
-    for arguments in ([recorded.run_id], ["--demo"]):
-        done = trace_bench(tmp_path, "replay", *arguments)
-        assert done.returncode == 0, done.stderr
-        assert "The same results as recorded" in done.stderr
+    done = trace_bench(tmp_path, "replay", recorded.run_id)
+    assert done.returncode == 0, done.stderr
+    assert "The same results as recorded" in done.stderr
+
+
+def test_the_flag_of_before_names_the_command_that_shows_installed_recordings(tmp_path: Path) -> None:
+    done = trace_bench(tmp_path, "replay", "--demo", "stub")
+    assert (done.returncode, "hint: trace-bench demo stub" in done.stderr) == (2, True)
 
 
 def test_the_command_says_what_came_out_differently(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_it_is_small_names_no_place_of_a_machine_and_holds_only_real_answers() -
 
 @pytest.mark.heavy("demo")
 def test_it_is_replayed_without_the_model(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tracebench_engine.cli", "replay", "--demo", "real", "--runs-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "tracebench_engine.cli", "demo", "real", "--no-open", "--runs-dir", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "The same results as recorded" in done.stderr

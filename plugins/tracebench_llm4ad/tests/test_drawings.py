@@ -97,8 +97,17 @@ def test_a_run_shows_what_its_best_candidate_made(tmp_path: Path) -> None:
     run = load_run(tmp_path / "r")
     job_id = run.planned[0].job_id
     records = [e for e in run.events(job_id) if e.kind == "record"]
-    assert [record.name for record in records] == [f"llm4ad.{RECORD}"]  # though the winner is measured twice
+    held_out = [record.data["held_out"] for record in records]
+    assert {record.name for record in records} == {f"llm4ad.{RECORD}"}
+    assert sorted(held_out) == [
+        False,
+        False,
+        True,
+    ]  # in training, by who scores, and once on test though that is measured twice
     (shown,) = build_views(api.open_host().catalog(), run, job_id, kinds=["picture"])
     assert not shown.problem
     assert "initial: " in shown.content  # NoOp's best
     assert [*build_views(api.open_host().catalog(), run, None)] == []
+    (followed,) = build_views(api.open_host().catalog(), run, job_id, kinds=["frames"])
+    assert [name for name, _ in followed.content] == ["c0"]
+    assert "25 circles" in followed.content[0][1]

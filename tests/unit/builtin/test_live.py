@@ -42,7 +42,7 @@ def test_a_job_is_followed_line_by_line(tmp_path: Path) -> None:
     assert progress.used == {"evaluations": 1, "llm_calls": 1, "tokens": 100, "usd": 0.5}
     assert progress.best == -1.5
     assert progress.share() == 0.5
-    assert progress.bar() == "█████░░░░░ 1 of 4 evaluations, 0.5 of 1 usd"
+    assert (progress.bar(), progress.amounts()) == ("█████░░░░░", "1 of 4 evaluations, 0.5 of 1 usd")
     file.write_text(text + '{"kind": "evaluation", "by": "trainer"}\n')
     progress.read()
     progress.read()
@@ -70,7 +70,7 @@ def test_an_evaluation_under_way_says_what_it_does_until_it_is_done(tmp_path: Pa
 def test_without_a_cap_there_is_no_bar(tmp_path: Path) -> None:
     progress = JobProgress(a_job(Budget()), tmp_path / "none")
 
-    assert progress.bar() == "0 evaluations"
+    assert (progress.bar(), progress.amounts()) == ("-", "0 evaluations")
     assert progress.left() is None
 
 
@@ -94,7 +94,7 @@ def test_the_view_shows_running_jobs_with_their_budget(tmp_path: Path) -> None:
     view._console.print(view._draw())
     view.run_finished(tmp_path, {"ok": 1})
 
-    assert "█████░░░░░ 1 of 2 evaluations" in stream.getvalue()
+    assert "█████░░░░░  1 of 2 evaluations" in stream.getvalue()
     assert "-1.5" in stream.getvalue()
     assert "mine:t seed 7: compiling[2J" in stream.getvalue()
     assert "0 of 3 jobs done, 1 running" in stream.getvalue()

@@ -213,6 +213,11 @@ def _draw(shown: Shown, key: str) -> None:
         chart(content, alt=shown.title, key=key)
     elif shown.kind == "picture":
         st.image(content, alt=shown.title, width=640)
+    elif shown.kind == "frames":
+        pictures = dict(content)
+        names = [*pictures]
+        led = st.select_slider("candidate that led", names, names[-1], key=key) if len(names) > 1 else names[0]
+        st.image(pictures[led], alt=f"{shown.title}: {led}", width=640)
     else:
         content()
 

@@ -9,9 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from tracebench_core.errors import RunDirError, UsageError
+from tracebench_core.errors import RunDirError, TraceBenchError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_engine.api.console.locate import is_run
+from tracebench_engine.builtin.hosting import open_host
 
 GROUP = "tracebench.demos"
 """Entry points by which distributions offer recorded runs: the name, and a package that holds `<name>.zip` and `<name>.json`."""
@@ -47,13 +48,13 @@ def demos() -> list[Demo]:
 
 
 def demo_named(name: str | None) -> Demo:
-    """Return a recorded run by its name; the first one when none is given.
+    """Return a recorded run by its name; when none is given the first whose tasks and trainers are here.
 
     Raises:
         UsageError: when no installed distribution offers it, or any.
     """
     offered = demos()
-    chosen = next((demo for demo in offered if name in {None, demo.name}), None)
+    chosen = next((demo for demo in offered if (_is_here(demo) if name is None else demo.name == name)), None)
     if chosen is None:
         names = [demo.name for demo in offered]
         told = (
@@ -61,6 +62,21 @@ def demo_named(name: str | None) -> Demo:
         )
         raise UsageError(told, hint="trace-bench demo --list")
     return chosen
+
+
+def _is_here(demo: Demo) -> bool:
+    """Tell whether the plugins that a demo needs are loaded and have what they need."""
+    host = open_host()
+    try:
+        with zipfile.ZipFile(demo.archive) as archive:
+            name = next(name for name in archive.namelist() if name.endswith("/meta/manifest.json"))
+            jobs = json.loads(archive.read(name))["jobs"]
+        for kind in ("task", "trainer"):
+            for part in {job[f"{kind}_id"] for job in jobs}:
+                host.task(part) if kind == "task" else host.component("trainer", part)
+    except (TraceBenchError, OSError, zipfile.BadZipFile, ValueError, KeyError, StopIteration):
+        return False
+    return True
 
 
 def unpacked(demo: Demo, runs_dir: Path) -> Path:
