@@ -88,3 +88,7 @@ mutants *options:
 # what takes long or needs much: Terminal-Bench on Harbor, the viewer in a browser, experiments, every damage to a run directory
 soak:
     bash .ci/soak
+
+# write the public face, name by name, into the file that tests compare it with
+face:
+    {{bin}}/python -m tests.face

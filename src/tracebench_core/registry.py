@@ -85,6 +85,7 @@ class TaskFields(PartFields, total=False):
     answers: Callable[[dict[str, Any]], Sequence[Values]]
     options: type[BaseModel]
     sizes_of: Callable[[dict[str, Any]], TaskSizes]
+    stands_on: Callable[[dict[str, Any]], Mapping[str, str]]
     aggregate: str
     aliases: tuple[str, ...]
     broken: str
