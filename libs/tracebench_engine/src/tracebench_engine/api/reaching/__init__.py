@@ -26,7 +26,7 @@ from tracebench_runs.storage.layout import RunLayout
 from tracebench_sandbox import open_sandbox
 from tracebench_sandbox.temporary import scratch_folder
 
-Participant = Literal["candidate", "agent", "command", "trainer", "guide", "viewer-user"]
+Participant = Literal["candidate", "candidate-program", "agent", "command", "trainer", "guide", "viewer-user"]
 PARTICIPANTS: tuple[Participant, ...] = get_args(Participant)
 SPENT = ("spend evaluations", "spend model calls")
 _LAB = Path(__file__).with_name("lab.py")
@@ -39,8 +39,9 @@ _BUDGET = {"evaluations": 3, "llm_calls": 2}
 def reach(participant: Participant) -> dict[str, str]:
     """Return what a participant can do, by verb and target: `yes`, `-`, `metered`, `limited`.
 
-    A candidate is untrusted code in the sandbox, an agent a program with files and network closed, a command one with the defaults, a
-    trainer a class in a job's process, a guide the code of a suite where it scores test, a viewer-user another user of this machine.
+    A candidate is untrusted code in the sandbox, a candidate-program a command there, an agent a program with files and network closed, a
+    command one with the defaults, a trainer a class in a job's process, a guide the code of a suite where it scores test, a viewer-user
+    another user of this machine.
 
     Raises:
         UsageError: when it cannot be tried as this user.
@@ -50,6 +51,8 @@ def reach(participant: Participant) -> dict[str, str]:
             with open_sandbox(preload=[]) as sandbox:
                 outcome = sandbox.call(_PROGRAM.read_text(encoding="utf-8"), "look", targets)
             found = dict(outcome.value or {})
+        elif participant == "candidate-program":
+            found = _as_command(targets)
         elif participant == "viewer-user":
             found = _as_another(targets)
         else:
@@ -103,6 +106,21 @@ def _host(place: Path) -> Iterator[list[Any]]:
         finally:
             sleeper.communicate()
             key.unlink(missing_ok=True)
+
+
+def _as_command(targets: Sequence[Any]) -> dict[str, str]:
+    look = (
+        "import json, sys; sys.path.insert(0, '.'); import looking; looking.tell(looking.look(json.loads(sys.argv[1])))"
+    )
+    files = {"looking.py": _PROGRAM.read_text(encoding="utf-8")}
+    with open_sandbox(preload=[]) as sandbox:
+        outcome = sandbox.command([sys.executable, "-c", look, json.dumps(targets)], files=files)
+    for line in (outcome.value or {}).get("stdout", "").splitlines():
+        if line.startswith(looking.MARK):
+            return dict(json.loads(line.removeprefix(looking.MARK)))
+    raise UsageError(
+        f"The probe in the place of a candidate-program did not come back: {outcome.error} {outcome.value}."
+    )
 
 
 def _in_a_run(participant: Participant, place: Path, targets: Sequence[Any]) -> dict[str, str]:

@@ -31,7 +31,7 @@ def doctor(
         typer.Option(
             "--as",
             metavar="WHO",
-            help="Look from the place of a candidate, agent, command, trainer, guide or viewer-user.",
+            help="Look from the place of a candidate, candidate-program, agent, command, trainer, guide or viewer-user.",
         ),
     ] = None,
     config: Annotated[
