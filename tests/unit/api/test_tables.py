@@ -39,6 +39,22 @@ def test_the_least_important_go_first_and_the_first_two_stay() -> None:
     assert not left[3] & {"job", "task"}
 
 
+def test_what_is_the_same_in_every_row_goes_before_all_else_and_is_told() -> None:
+    rows = [("job", "task", "status", "best"), ("041757e6e4e9", "a:t", "ok", "1"), ("2b32f12f37a9", "a:t", "ok", "2")]
+
+    found = laid_out(rows, width=20)
+
+    assert found.lines == ["job           best", "041757e6e4e9     1", "2b32f12f37a9     2"]
+    assert found.same == {"task": "a:t", "status": "ok"}
+    assert laid_out(rows, width=40).same == {}
+
+
+def test_words_are_never_cut() -> None:
+    found = laid_out([("a", "title"), ("one", "Improves the last candidate again"), ("two", "-")], width=24)
+
+    assert found.lines[1:] == ["one  Improves the last", "     candidate again", "two  -"]
+
+
 def test_numbers_stand_to_the_right_and_text_to_the_left() -> None:
     header, first, second = laid_out(TABLE, width=200).lines
 

@@ -19,19 +19,23 @@ class Layout(NamedTuple):
 
     lines: list[str]
     left_out: list[str]
+    same: dict[str, str]
+    """What the columns hold that were left out because every row has the same."""
 
 
 def laid_out(cells: Sequence[Sequence[str]], *, width: int, least: Sequence[str] = ()) -> Layout:
     """Lay a table out, headers first, in `width` characters.
 
-    Columns that do not fit are left out, those of `least` first and then from the right, but never the first two. What is still too wide
-    goes on below, from a word on; only a word that is wider than its column is broken.
+    Columns that do not fit are left out: those that say the same in every row, then those of `least`, then from the right, but of these
+    never the first two. What is still too wide goes on below, from a word on; only a word that is wider than its column is broken.
     """
     columns = [list(column) for column in zip(*cells, strict=True)]
     left_out = []
-    order = [name for name in least if name in cells[0]]
-    order += [name for name in reversed(cells[0][2:]) if name not in order]
-    while _width(columns) > width and order:
+    same = {column[0]: column[1] for column in columns if len(cells) > 2 and len({*column[1:]}) == 1}  # noqa: PLR2004 - a header and rows
+    order = [name for name in (*least, *reversed(cells[0])) if name in same]
+    order += [name for name in least if name in cells[0] and name not in order]
+    order = list(dict.fromkeys([*order, *reversed(cells[0][2:])]))
+    while _width(columns) > width and order and len(columns) > 1:
         name = order.pop(0)
         left_out.append(name)
         columns = [column for column in columns if column[0] != name]
@@ -44,7 +48,8 @@ def laid_out(cells: Sequence[Sequence[str]], *, width: int, least: Sequence[str]
             shown = [part[i] if i < len(part) else "" for part in parts]
             padded = (_padded(*cell) for cell in zip(shown, widths, numbers, strict=True))
             lines.append(GAP.join(padded).rstrip())
-    return Layout(lines, [name for name in cells[0] if name in left_out])
+    told = [name for name in cells[0] if name in left_out]
+    return Layout(lines, told, {name: same[name] for name in told if name in same})
 
 
 def one_line(cells: Sequence[Sequence[str]], *, width: int, least: Sequence[str] = ()) -> list[str]:

@@ -62,17 +62,21 @@ def note(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def prose(text: str) -> None:
-    """Write a sentence for people to stderr: on a terminal in lines that end with a word, and a command that it ends with on its own."""
+def prose(text: str, *, is_data: bool = False) -> None:
+    """Write a sentence for people to stderr, or one that is data to stdout.
+
+    On a terminal its lines end with a word, and a command that it ends with stands on its own.
+    """
     whole = safe(text)
-    if not sys.stderr.isatty():
-        note(whole)
+    write = line if is_data else note
+    if not (sys.stdout if is_data else sys.stderr).isatty():
+        write(whole)
         return
     words, command, rest = whole.partition(f": {PROGRAM} ")
     for part in wrapped(words + (":" if command else ""), shutil.get_terminal_size().columns):
-        note(part)
+        write(part)
     if command:
-        note(f"  {PROGRAM} {rest}")
+        write(f"  {PROGRAM} {rest}")
 
 
 def document(kind: str, **fields: Any) -> None:
@@ -111,7 +115,13 @@ def table(
         line(text)
     if found.left_out:
         sys.stdout.flush()
-        note(f"{len(found.left_out)} more in a wider terminal than {width}: {', '.join(found.left_out)}.")
+        told = [f"{name} ({found.same[name]} in every row)" if name in found.same else name for name in found.left_out]
+        prose(f"{len(told)} more in a wider terminal than {width}: {', '.join(told)}.")
+
+
+def is_read() -> bool:
+    """Tell whether standard output goes to a person rather than to a program."""
+    return sys.stdout.isatty()
 
 
 def command(*words: object) -> str:

@@ -46,7 +46,7 @@ def list_tasks(
     pattern: Annotated[str | None, typer.Option(metavar="GLOB", help="Only ids that match, as in `*packing*`.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List task ids, one per line; with an id, show that task."""
+    """List tasks, with titles on a terminal and one id per line elsewhere; with an id, show that task."""
     if task is not None:
         from tracebench_engine.api.installed.hosting import open_host
 
@@ -58,8 +58,11 @@ def list_tasks(
         shown = [{name: row[name] for name in ("id", *TASK_FIELDS)} | _state_of(row) for row in rows]
         output.document("tasks", tasks=shown)
         return
-    for row in rows:
-        output.line(row["id"])
+    if output.is_read():
+        output.table(("task", "title"), [(row["id"], row["title"]) for row in rows])
+    else:
+        for row in rows:
+            output.line(row["id"])
     if not rows:
         output.note(f"No task matches `{pattern}`." if pattern is not None else "No task is offered.")
 
@@ -72,7 +75,10 @@ def list_trainers(
     every: Annotated[bool, typer.Option("--all", help="Those that cannot run here too, with the reason.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the trainers that can run here, or show one. A line is `id<TAB>available` or `id<TAB>unavailable<TAB>reason`."""
+    """List the trainers that can run here, or show one.
+
+    On a terminal with titles. Elsewhere a line is `id<TAB>available` or `id<TAB>unavailable<TAB>reason`.
+    """
     if trainer is not None or every:
         from tracebench_engine.api.installed.hosting import open_host
     if trainer is not None:
@@ -94,6 +100,10 @@ def list_trainers(
             for name, reason in shown.items()
         ]
         output.document("trainers", trainers=trainers)
+        return
+    if output.is_read():
+        columns = ("trainer", "title", "why it cannot run here")[: 3 if any(shown.values()) else 2]
+        output.table(columns, [(name, titles[name], reason)[: len(columns)] for name, reason in shown.items()])
         return
     for name, reason in shown.items():
         state = f"{name}\tunavailable\t{output.flat(reason)}" if reason else f"{name}\tavailable"

@@ -100,7 +100,7 @@ def compare(
     else:
         _print(found, runs, axis, columns=shown)
         for sentence in standings.self_reported(runs):
-            output.note(sentence)
+            output.prose(sentence)
     if missed:
         raise GateError(f"Gate not met: {'; '.join(missed)}.")
 
@@ -124,7 +124,7 @@ def _print(found: Comparison, runs: Sequence[Run], axis: AxisName, *, columns: S
 
     if found.baseline is not None:
         _print_changes(found)
-    output.line(output.safe(verdict_sentence(found)))
+    output.prose(verdict_sentence(found), is_data=True)
     output.line("")
     summary_table(found, columns=columns)
     output.line("")
@@ -133,9 +133,9 @@ def _print(found: Comparison, runs: Sequence[Run], axis: AxisName, *, columns: S
     _print_tasks(found, columns)
     _print_floor(found)
     for remark in remarks(found, axis):
-        output.note(output.safe(remark))
+        output.prose(remark)
     if (step := what_next(found, runs)) is not None:
-        output.note(output.safe(step))
+        output.prose(step)
     for hint in hints(found, runs):
         output.note(output.safe(hint))
 
@@ -201,7 +201,7 @@ def _print_tasks(found: Comparison, columns: Sequence[str] | None) -> None:
 
 def _print_floor(found: Comparison) -> None:
     if found.floor.split is not None:
-        output.note(
+        output.prose(
             f"Noise floor: two equal trainers come out up to {found.floor.split:.3g} apart (95 % of A/A splits)."
         )
     for name, band in found.floor.bands.items():

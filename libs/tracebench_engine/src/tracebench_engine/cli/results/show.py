@@ -121,7 +121,7 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
     standings.leaderboard(run, columns=columns)
     output.table(COLUMNS, [_row(result) for result in results], columns=columns, least=LEAST)
     if told := spent_text(run.spent()):
-        output.note(f"Spent:  {output.safe(told)}")
+        output.prose(f"Spent: {told}")
     if told := left_out_text(run.left_out()):
         output.note(f"Left out of requests:  {output.safe(told)}")
     output.note(f"Head:  {chain_words(chain)}")

@@ -56,13 +56,13 @@ def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
         return
     found = compare_runs([run], find=find_aggregate)
     for sentence in verdict_lines(found, run):
-        output.note(output.safe(sentence.replace("`--at", f"`trace-bench compare {run.layout.path} --at")))
+        output.prose(sentence.replace("`--at", f"`trace-bench compare {run.layout.path} --at"))
     summary_table(found, columns=columns)
     if sys.stdout.isatty():
         _curves([run], found)
     output.line("")
     for sentence in [*_evaluations(run), *_flags(run), *_overshoot(run), *self_reported([run])]:
-        output.note(sentence)
+        output.prose(sentence)
 
 
 def _evaluations(run: Run) -> Iterator[str]:
@@ -113,11 +113,9 @@ def _curves(runs: Sequence[Run], found: Comparison) -> None:
     positions = grid([track.curve for track in tracks], points=SPARK)
     gains = scales(tracks)
     width = max((len(s.standing.entrant) for s in found.summaries), default=0)
-    output.line(
-        output.safe(
-            f"\nbest so far over {positions[-1]:g} evaluations, gain over the initial candidate, as trainers measured it:"
-        )
-    )
+    output.line("")
+    words = f"best so far over {positions[-1]:g} evaluations, gain over the initial candidate, as trainers measured it:"
+    output.prose(words, is_data=True)
     for summary in found.summaries:
         own = [track for track in tracks if track.outcome.entrant == summary.standing.entrant]
         tasks = [[normalised(t, gains) for t in own if t.outcome.task == task] for task in found.outcomes.tasks]
