@@ -11,6 +11,7 @@ SIGNS = {
     "template_main": "template",
     "tracebench_gateway.server": "gateway",
     "tracebench_sandbox.template.server": "sandbox",
+    "environments_main": "environments",
 }
 
 
@@ -22,6 +23,18 @@ def tree(pid: int) -> dict[int, str]:
         found[child] = kind
         below = {"template": "job", "sandbox": "candidate"}.get(kind, "other")
         found |= dict.fromkeys(children(child), below)
+    return found
+
+
+def everyone(pid: int) -> dict[int, str]:
+    """Return all processes below a run's, at any depth, and itself; what is below a job or a candidate is named as that."""
+    found = tree(pid)
+    waiting = [(child, kind) for child, kind in found.items() if kind in {"job", "candidate", "other"}]
+    while waiting:
+        above, kind = waiting.pop()
+        below = {child: kind for child in children(above) if child not in found}
+        found |= below
+        waiting += below.items()
     return found
 
 

@@ -10,6 +10,7 @@ import csv
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.crash.processes import kill, tree, wait_until_gone
+from tests.crash.processes import everyone, kill, tree, wait_until_gone
 
 from tracebench_runs.check.fsck import check_run
 from tracebench_runs.journal.journal import EndRecord
@@ -33,6 +34,11 @@ from tracebench_runs.storage.layout import RunLayout
 
 VICTIMS = ("runner", "template", "job", "gateway", "sandbox")
 """Not the candidate: killed from outside, it is a candidate that crashed, and is measured as one."""
+ANYBODY = "anybody"
+"""In place of a kind: whoever there is at a random instant, the environments' process and what jobs started among them."""
+CLOCKS = ("+0", "-7", "-3600", "-86400", "+86400")
+"""Seconds by which the clock on the wall is moved, back as a rule, each time that somebody is about to be killed."""
+WARD = Path(__file__).with_name("ward.py")
 TIMED_COLUMNS = {"run_id", "time_seconds", "started_at", "ended_at"}
 ORPHAN_SECONDS = 60.0
 """A process that is still importing notices the end of its runner when it is through."""
@@ -40,11 +46,11 @@ MOST_ATTEMPTS = 60
 COMMAND = str(Path(sys.executable).parent / "trace-bench")
 
 
-def matrix(seeds: int) -> dict[str, Any]:
-    """Return a config of 6 quick jobs a seed: numbers and sandboxed code, with a model (the stub) and without."""
+def matrix(seeds: int, *, has_environments: bool = False) -> dict[str, Any]:
+    """Return a config of 6 quick jobs a seed: numbers and sandboxed code, with a model (the stub) and without; 9 with an environment."""
     return {
         "mode": "stub",
-        "tasks": ["internal:numeric_param", "internal:code_param"],
+        "tasks": ["internal:numeric_param", "internal:code_param", *(["ward:bed"] if has_environments else [])],
         "trainers": [
             "NoOp",
             {"id": "BestOfN", "params_variants": [{"n": 3}]},
@@ -53,6 +59,18 @@ def matrix(seeds: int) -> dict[str, Any]:
         "seeds": list(range(seeds)),
         "max_workers": 2,
     }
+
+
+def install_ward(site: Path) -> None:
+    """Install the suite with an environment where the runs find it: a module and a dist-info folder on the path."""
+    info = site / "ward-1.0.dist-info"
+    info.mkdir(parents=True)
+    shutil.copy(WARD, site)
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: ward\nVersion: 1.0\nRequires-Dist: tracebench-core>=0.1\n"
+    )
+    (info / "entry_points.txt").write_text("[tracebench]\nward = ward\n")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 @dataclass
@@ -69,9 +87,17 @@ class Patient:
     """One run that is disturbed until it has had its kills, and then left to finish."""
 
     def __init__(
-        self, folder: Path, *, config: dict[str, Any], rng: random.Random, victims: Sequence[str] = VICTIMS
+        self,
+        folder: Path,
+        *,
+        config: dict[str, Any],
+        rng: random.Random,
+        victims: Sequence[str] = VICTIMS,
+        clock: Path | None = None,
     ) -> None:
+        """`clock`: libfaketime's library, where the clock is to be moved."""
         self.folder = folder
+        self._clock = clock
         self._victims = victims
         self.token = f"soak-{os.getpid()}-{rng.getrandbits(40):x}"
         self.run_dir = folder / "runs" / "r"
@@ -91,8 +117,24 @@ class Patient:
                 stdout=told,
                 stderr=told,
                 start_new_session=True,
-                env={**os.environ, "SOAK": self.token, "TMPDIR": str(self.folder / self.token)},
+                env={**os.environ, "SOAK": self.token, "TMPDIR": str(self.folder / self.token), **self._clocked()},
             )
+
+    def _clocked(self) -> dict[str, str]:
+        """Return what moves the clock on the wall of a run's processes, and not the one by which they wait."""
+        if self._clock is None:
+            return {}
+        return {
+            "LD_PRELOAD": str(self._clock),
+            "FAKETIME_TIMESTAMP_FILE": str(self._move_clock()),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+
+    def _move_clock(self) -> Path:
+        path = self.folder / "clock"
+        path.write_text(self._rng.choice(CLOCKS) + "\n")
+        return path
 
     def disturb(self, tally: Tally, *, kills: int, span: float) -> None:
         """Kill `kills` processes, each within `span` seconds of the last, and let the run come to its end."""
@@ -121,6 +163,12 @@ class Patient:
     def _strike(self, process: subprocess.Popen[bytes]) -> str:
         """Choose whom to kill, wait for a moment at which there is one, and kill it; return its kind, or nothing."""
         kind = self._rng.choice(self._victims)
+        if self._clock is not None:
+            self._move_clock()
+        if kind == ANYBODY:
+            there = {pid: its for pid, its in everyone(process.pid).items() if its != "candidate"}
+            chosen = self._rng.choice([*there])
+            return there[chosen] if process.poll() is None and kill(chosen) else ""
         while process.poll() is None:
             present = [pid for pid, its in tree(process.pid).items() if its == kind]
             if present:
@@ -178,7 +226,14 @@ def examine(run_dir: Path, *, undisturbed: dict[str, Any], tally: Tally) -> None
 
 
 def soak(
-    folder: Path, *, config: dict[str, Any], kills: int, seeds: int, seed: int = 0, victims: Sequence[str] = VICTIMS
+    folder: Path,
+    *,
+    config: dict[str, Any],
+    kills: int,
+    seeds: int,
+    seed: int = 0,
+    victims: Sequence[str] = VICTIMS,
+    clock: Path | None = None,
 ) -> Tally:
     """Disturb runs until `kills` kills were dealt and at least `seeds` runs have been through it."""
     calm = Patient(folder / "calm", config=config, rng=random.Random("calm"))
@@ -186,20 +241,25 @@ def soak(
     if code := calm.start().wait():
         raise RuntimeError(f"the undisturbed run ended with {code}: {(calm.folder / 'told.log').read_text()[-2000:]}")
     length = time.monotonic() - started
+    span = length / 4 if ANYBODY in victims else min(2.0, length / 2)  # at its start, a run is its runner alone
     undisturbed = derived(calm.run_dir)
     tally = Tally()
     share = max(1, kills // seeds)
     while tally.kills.total() < kills or tally.runs < seeds:
         rng = random.Random(f"{seed}:{tally.runs}")
-        patient = Patient(folder / f"run{tally.runs}", config=config, rng=rng, victims=victims)
+        patient = Patient(folder / f"run{tally.runs}", config=config, rng=rng, victims=victims, clock=clock)
         before = len(tally.problems)
-        patient.disturb(tally, kills=share, span=min(2.0, length / 2))
+        patient.disturb(tally, kills=share, span=span)
         tally.runs += 1
         tally.jobs += len(undisturbed["results.csv"])
         if len(tally.problems) == before:
             examine(patient.run_dir, undisturbed=undisturbed, tally=tally)
         if len(tally.problems) > before:
             tally.problems[before:] = [f"run {tally.runs - 1}: {problem}" for problem in tally.problems[before:]]
+        print(
+            f"run {tally.runs - 1}: {tally.kills.total()} kills, {tally.problems[before:] or 'no difference'}",
+            flush=True,
+        )
     return tally
 
 
@@ -210,18 +270,24 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=50, help="runs at the least")
     parser.add_argument("--jobs", type=int, default=60, help="jobs of the matrix, rounded to six")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--victims", nargs="+", default=VICTIMS, choices=VICTIMS)
+    parser.add_argument("--victims", nargs="+", default=VICTIMS, choices=[*VICTIMS, ANYBODY])
+    parser.add_argument("--environments", action="store_true", help="a task with an environment as well")
+    parser.add_argument("--clock", type=Path, metavar="LIBRARY", help="libfaketime's, to move the clock on the wall")
     parser.add_argument("--folder", type=Path, help="keep the runs here")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="soak-") as temporary:
         folder = chosen.folder or Path(temporary)
+        os.environ["XDG_STATE_HOME"] = str(Path(temporary) / "state")  # the user may calibrate a suite meanwhile
+        if chosen.environments:
+            install_ward(Path(temporary) / "site")
         tally = soak(
             Path(folder),
-            config=matrix(max(1, chosen.jobs // 6)),
+            config=matrix(max(1, chosen.jobs // 6), has_environments=chosen.environments),
             kills=chosen.kills,
             seeds=chosen.seeds,
             seed=chosen.seed,
             victims=chosen.victims,
+            clock=chosen.clock and chosen.clock.resolve(),
         )
     dealt = ", ".join(f"{n} {kind}" for kind, n in tally.kills.most_common())
     print(f"{tally.kills.total()} kills ({dealt}) over {tally.runs} runs of {tally.jobs} jobs in all")

@@ -12,16 +12,19 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
+from tests.simulation.gateway import GatewayBench
 from tests.simulation.schedule import STATE, Bench, Report
 
 SHARE = 250
 """Schedules at most that a process goes through at one go."""
 MOST_SHOWN = 10
+PARTS: dict[str, Callable[[Path], Bench | GatewayBench]] = {"runner": Bench, "gateway": GatewayBench}
 
 
 @contextmanager
@@ -41,10 +44,10 @@ def memory() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def go_through(seeds: range) -> list[Report]:
+def go_through(seeds: range, *, part: str) -> list[Report]:
     """Go through some schedules."""
     with memory() as folder:
-        bench = Bench(folder)
+        bench = PARTS[part](folder)
         return [bench.try_one(seed) for seed in seeds]
 
 
@@ -53,6 +56,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--schedules", type=int, default=1_500)
     parser.add_argument("--seed", type=int, default=1, help="of the first schedule")
+    parser.add_argument("--part", choices=PARTS, default="runner", help="what is simulated")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args()
     seeds = range(asked.seed, asked.seed + asked.schedules)
@@ -61,7 +65,7 @@ def main() -> int:
     started, done, wrong = time.monotonic(), 0, 0
     met: Counter[str] = Counter()
     with get_context("fork").Pool(max(1, min(asked.workers, len(shares)))) as pool:
-        for reports in pool.imap_unordered(go_through, shares):
+        for reports in pool.imap_unordered(partial(go_through, part=asked.part), shares):
             done += len(reports)
             for report in reports:
                 met += report.met
@@ -69,7 +73,10 @@ def main() -> int:
                     wrong += 1
                     if wrong <= MOST_SHOWN:
                         print(f"seed {report.seed} {dict(report.met)}: {'; '.join(report.wrong)[:1000]}")
-                        print(f"  again: python -m tests.simulation --seed {report.seed} --schedules 1", flush=True)
+                        print(
+                            f"  again: python -m tests.simulation --part {asked.part} --seed {report.seed} --schedules 1",
+                            flush=True,
+                        )
     print(f"{done} schedules in {time.monotonic() - started:.0f} s, {met.total()} faults, {wrong} broke a law")
     for fault, times in met.most_common():
         print(f"{times:>9}  {fault}")

@@ -339,13 +339,13 @@ class Service:
         seconds: float,
     ) -> None:
         failed = isinstance(outcome, ProviderError)
+        if isinstance(outcome, Reply):  # first: what is kept elsewhere alone would pass for an answer that was paid for before
+            self.again.keep(account, request, outcome, metered)
         kept = self._recorder.keep(request, outcome, metered) if self._recorder and not metered.reused else {}
         if self._finished and kept:
             self._finished.add(kept)
         if self._scorings and claims.phase != "training" and isinstance(outcome, Reply) and not metered.reused:
             self._scorings.add(request, outcome, metered)
-        if isinstance(outcome, Reply):
-            self.again.keep(account, request, outcome, metered)
         record = self._record(
             claims,
             request.identity.model,
