@@ -339,7 +339,8 @@ class Service:
         seconds: float,
     ) -> None:
         failed = isinstance(outcome, ProviderError)
-        if isinstance(outcome, Reply):  # first: what is kept elsewhere alone would pass for an answer that was paid for before
+        if isinstance(outcome, Reply):
+            # first: what is kept elsewhere alone would pass for an answer that was paid for before
             self.again.keep(account, request, outcome, metered)
         kept = self._recorder.keep(request, outcome, metered) if self._recorder and not metered.reused else {}
         if self._finished and kept:
