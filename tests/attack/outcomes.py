@@ -73,6 +73,24 @@ OUTCOMES = (
         f"{ENCLOSED}::test_an_attack_on_the_hosts_files_finds_nothing[leaves a program that runs as its owner]",
     ),
     Outcome(
+        "a coding agent that reads the machine's settings of git",
+        "a copy of `/etc/gitconfig`, with whatever token stands there",
+        "it is not there; who commits is told to it",
+        f"{ENCLOSED}::test_an_attack_on_the_hosts_files_finds_nothing[reads the machine's settings of git]",
+    ),
+    Outcome(
+        "a coding agent of `Autoresearch` that leaves an idea of 8 TB of holes, or a heap of files",
+        "read whole by the job's process",
+        "300 characters of it, 64 MiB of files",
+        "plugins/tracebench_autoresearch/tests/test_trainer.py::test_an_agent_that_leaves_holes_or_a_heap_takes_no_memory_of_ours",
+    ),
+    Outcome(
+        "a program on a closed network that opens connections without end",
+        "two threads of the host for each, which no limit of the program counts",
+        "512 at a time",
+        "tests/sandbox/test_closed.py::test_a_program_cannot_fill_the_hosts_side_with_threads",
+    ),
+    Outcome(
         "a program that sends its door gigabytes without an end of line",
         "held by the job's process, past every cap on memory, without a token, too",
         "64 MiB in all, 4 KiB without a token",

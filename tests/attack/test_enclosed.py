@@ -64,6 +64,7 @@ ATTACKS = {
     "leaves a program that runs as its owner": "import shutil; shutil.copy('/usr/bin/env', 'x'); os.chmod('x', 0o4755); print('left')",
     "makes a program that runs as its owner": "os.close(os.open('x', os.O_CREAT | os.O_WRONLY, 0o6755)); print('made')",
     "makes one that has no name": "os.fchmod(os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o4755), 0o755); print('made')",
+    "reads the machine's settings of git": "print(open('/etc/gitconfig').read())",
     "opens a disk": "print([n for n in os.listdir('/dev') if n not in {devices!r}])",
     "speaks to a socket of the host": "s = socket.socket(socket.AF_UNIX); s.connect({host!r} + '/agent'); print('reached')",
 }  # fmt: skip

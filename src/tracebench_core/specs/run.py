@@ -125,7 +125,8 @@ class ProgramsConfig(Spec):
     processes: int | None = Field(default=4096, ge=16)
     """Processes and threads at a time; no limit when None."""
     memory_mb: int | None = Field(default=None, gt=0)
-    """Megabytes: of all together where this user may make control groups, else what each process has to itself; no limit when None."""
+    """Megabytes: of all together where this user may make control groups, else what each process has to itself, without memory that it
+    shares and files in memory; no limit when None."""
 
 
 class SandboxConfig(Spec):

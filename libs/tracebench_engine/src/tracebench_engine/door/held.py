@@ -272,17 +272,19 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _introduce(real: Path, home: Path) -> None:
-    """Write git's settings for the program: the user's name and address, and none of what else may stand there."""
-    if (home / _GIT_SETTINGS).exists() or not (real / _GIT_SETTINGS).is_file():
-        return
+    """Write git's settings for the program: the user's name and address, and none of what else may stand in the user's or the machine's."""
     git = shutil.which("git")
-    if git is None:
+    if git is None or (home / _GIT_SETTINGS).exists():
         return
-    asked = subprocess.run(  # noqa: S603 - git's own reading of its file
-        [git, "config", "--file", str(real / _GIT_SETTINGS), "--get-regexp", r"^user\.(name|email)$"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    found = dict(line.split(" ", 1) for line in asked.stdout.splitlines() if " " in line)
+    found: dict[str, str] = {}
+    for place in (("--system",), ("--file", str(real / _GIT_SETTINGS))):
+        asked = subprocess.run(  # noqa: S603 - git's own reading of its files
+            [git, "config", *place, "--get-regexp", r"^user\.(name|email)$"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found |= dict(line.split(" ", 1) for line in asked.stdout.splitlines() if " " in line)
     if found:
         lines = [f"\t{name.removeprefix('user.')} = {json.dumps(value)}\n" for name, value in found.items()]
         (home / _GIT_SETTINGS).write_text("[user]\n" + "".join(lines), encoding="utf-8")

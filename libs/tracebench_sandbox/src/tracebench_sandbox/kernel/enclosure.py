@@ -35,10 +35,11 @@ SETTINGS = (
 )  # fmt: skip
 """The same, of the system's settings."""
 COPIED = (
-    "ca-certificates.conf", "gai.conf", "gitconfig", "group", "host.conf", "hosts", "ld.so.cache", "ld.so.conf", "localtime",
+    "ca-certificates.conf", "gai.conf", "group", "host.conf", "hosts", "ld.so.cache", "ld.so.conf", "localtime",
     "mime.types", "nsswitch.conf", "os-release", "passwd", "protocols", "resolv.conf", "services", "shells", "timezone",
 )  # fmt: skip
-"""Files of `/etc` that are copied: name resolution, users' names, git's settings; links among them may lead to what is not shown."""
+"""Files of `/etc` that are copied: name resolution, users' names; links among them may lead to what is not shown. Git's
+settings are not among them: they may hold tokens."""
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 LINKS = {
     "fd": "/proc/self/fd",
