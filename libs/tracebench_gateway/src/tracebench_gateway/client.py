@@ -63,8 +63,8 @@ class GatewayClient:
         path, key = f"{self._prefix}/chat/completions", self._access.keys[role][phase]
         headers = {LEDGER_HEADER: f"{self._access.engine_key} {self._told.last}"}
         headers[turns.KEY_HEADER] = secrets.token_hex(8)
-        if phase != "training" and turns.asker():
-            headers[turns.ASKER_HEADER] = turns.asker()
+        if asker := turns.asker():
+            headers[turns.ASKER_HEADER] = asker + (turns.TRAINING if phase == "training" else "")
         answer: dict[str, Any] = {}
         try:
             status, answer = self._send("POST", path, key=key, body=body, headers=headers, turn=turns.current())

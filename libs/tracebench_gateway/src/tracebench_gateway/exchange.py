@@ -36,7 +36,9 @@ class ChatRequest:
     variant: str = ""
     """Which of the run's variants of models is asked."""
     asker: str = ""
-    """The evaluation of scoring that asks, where that is known."""
+    """The evaluation that asks, where that is known."""
+    turn: int = 0
+    """Among equal requests of that evaluation, which may arrive between those of others."""
     place: Place | None = None
     """Among equal requests, where its caller tells it."""
     key: str = ""

@@ -14,10 +14,12 @@ from tracebench_core.ids import canonical_json, content_hash
 HEADER = "x-tracebench-turn"
 """Tells the gateway a call's place, as `section.offset`."""
 ASKER_HEADER = "x-tracebench-asker"
-"""Tells the gateway which evaluation of scoring makes a call; heeded from the engine alone."""
+"""Tells the gateway which evaluation makes a call; heeded from the engine alone."""
 KEY_HEADER = "idempotency-key"
 """Names a call, by the same text when it is asked again because its answer was lost; any caller may send it, as some SDKs do."""
 LONGEST_KEY = 100
+TRAINING = "-training"
+"""Ends the name of an evaluation that a trainer asked for: scoring measures the same candidate on the same example once more."""
 LONGEST_NUMBER = 9
 """Digits of either number."""
 
@@ -78,9 +80,14 @@ def read_key(text: str) -> str:
     return text if len(text) <= LONGEST_KEY and text.isascii() and text.isprintable() else ""
 
 
-def ask_for(candidate: str, example: str) -> None:
-    """Say that what this thread asks from now on is asked by the evaluation of a candidate on an example."""
-    _ASKER.set(content_hash(canonical_json([candidate, example]))[:16])
+@contextmanager
+def asking_for(candidate: str, example: str) -> Iterator[None]:
+    """Make the calls of the block those of the evaluation of a candidate on an example."""
+    token = _ASKER.set(content_hash(canonical_json([candidate, example]))[:16])
+    try:
+        yield
+    finally:
+        _ASKER.reset(token)
 
 
 def asker() -> str:

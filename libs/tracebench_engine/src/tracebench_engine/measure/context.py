@@ -156,8 +156,7 @@ class EvaluationContext:
     ) -> list[Completion]:
         """Ask a model."""
         self.asked_model = True
-        with self.gate.passed():
-            turns.ask_for(self.candidate, self._example)
+        with self.gate.passed(), turns.asking_for(self.candidate, self._example):
             return self._shared.models.complete(messages, role=role, phase=self._phase, n=n, **sampling)
 
     def endpoint(self, role: Role = "agent") -> Endpoint:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -28,8 +29,9 @@ Entry = dict[str, Any]
 class Player:
     """A whole recording, indexed in memory; blobs are read when they are asked for.
 
-    A request is answered as it was for the job that is repeated. A job that is not on the recording is answered as the job of the same
-    seed was, else as the first job that asked the same.
+    A request is answered as it was for the job that is repeated. Where the recording tells which evaluation asked, that one is answered as
+    it was itself, in whatever order those under way together arrive; for proposals, and of older recordings, the n-th time counts. A job
+    that is not on the recording is answered as the job of the same seed was, else as the first job that asked the same.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -46,6 +48,11 @@ class Player:
             self._by_seed.setdefault((entry["seed"], digest, occurrence), entry)
             self._by_request.setdefault((digest, occurrence), entry)
             self._entries.append(entry)
+        self._by_asker: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
+        for job_id, digest, occurrence in sorted(self._by_job):
+            entry = self._by_job[job_id, digest, occurrence]
+            if "asker" in entry:
+                self._by_asker[job_id, digest, entry["asker"]].append(entry)
         self._content = lru_cache(maxsize=REPLIES_KEPT)(self._blobs.get)
 
     def reply(self, request: ChatRequest) -> Reply:
@@ -54,12 +61,8 @@ class Player:
         Raises:
             ProviderError: the recorded failure, or `replay_miss` naming the nearest request and the first difference.
         """
-        digest, occurrence = request.digest, request.occurrence
-        entry = (
-            self._by_job.get((request.recorded or request.job_id, digest, occurrence))
-            or self._by_seed.get((request.seed, digest, occurrence))
-            or self._by_request.get((digest, occurrence))
-        )
+        own = self._by_asker.get((request.recorded or request.job_id, request.digest, request.asker), [])
+        entry = self._by_arrival(request) if not own else own[request.turn] if request.turn < len(own) else None
         if entry is None:
             raise ProviderError(self._explain_miss(request), kind="replay_miss")
         metered = metered_as_kept(entry)
@@ -69,7 +72,18 @@ class Player:
         content = json.loads(self._content(entry["reply"]))
         return Reply(content["message"], content["finish_reason"], metered=metered)
 
+    def _by_arrival(self, request: ChatRequest) -> Entry | None:
+        """Return what was answered the n-th time that a job asked this."""
+        digest, occurrence = request.digest, request.occurrence
+        return (
+            self._by_job.get((request.recorded or request.job_id, digest, occurrence))
+            or self._by_seed.get((request.seed, digest, occurrence))
+            or self._by_request.get((digest, occurrence))
+        )
+
     def _explain_miss(self, request: ChatRequest) -> str:
+        if self._by_asker.get((request.recorded or request.job_id, request.digest, request.asker)):
+            return f"in the recording `{self._path}` this evaluation asked this {request.turn} times, and now once more"
         times = sum(entry["digest"] == request.digest for entry in self._by_request.values())
         if times:
             return f"the recording `{self._path}` answers this request {times} times in a job, not {request.occurrence + 1}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+from bisect import insort
 from collections import defaultdict
+from operator import itemgetter
 from pathlib import Path
 
 from tracebench_core.errors import RunDirError
@@ -22,6 +24,7 @@ class Finished:
     def __init__(self, folder: Path) -> None:
         self._blobs = Blobs(folder / BLOBS_FOLDER)
         self._by_job: dict[str, dict[tuple[str, int], Entry]] = defaultdict(dict)
+        self._by_asker: dict[str, dict[tuple[str, str], list[Entry]]] = defaultdict(lambda: defaultdict(list))
         path = folder / CALLS_FILE
         try:
             for entry in entries(path) if path.is_file() and path.stat().st_size else ():
@@ -29,15 +32,26 @@ class Finished:
         except RunDirError as err:
             log.warning("every call is made anew: %s", err)
             self._by_job.clear()
+            self._by_asker.clear()
 
     def add(self, entry: Entry) -> None:
         """Take over a line of the recording."""
-        if "reply" in entry:
-            self._by_job[entry["job_id"]].setdefault((entry["digest"], entry["occurrence"]), entry)
+        job_id, place = entry["job_id"], (entry["digest"], entry["occurrence"])
+        if "reply" not in entry or place in self._by_job[job_id]:
+            return
+        self._by_job[job_id][place] = entry
+        if "asker" in entry:
+            insort(self._by_asker[job_id][entry["digest"], entry["asker"]], entry, key=itemgetter("occurrence"))
 
     def reply(self, request: ChatRequest) -> Reply | None:
-        """Return what this job was answered to this request the same time it asked, at the cost of then; None where it was not."""
+        """Return what this job was answered to this request the same time it asked, at the cost of then; None where it was not.
+
+        Of an evaluation it is the same evaluation that has to have asked, in whatever order several arrived.
+        """
         entry = self._by_job.get(request.job_id, {}).get((request.digest, request.occurrence))
+        if request.asker and (entry is None or "asker" in entry):
+            own = self._by_asker.get(request.job_id, {}).get((request.digest, request.asker), [])
+            entry = own[request.turn] if request.turn < len(own) else None
         if entry is None:
             return None
         try:
@@ -50,3 +64,4 @@ class Finished:
     def forget(self, job_id: str) -> None:
         """Drop a job that is finished."""
         self._by_job.pop(job_id, None)
+        self._by_asker.pop(job_id, None)

@@ -29,6 +29,8 @@ class Account:
     """The cap that first turned a training call away."""
     asked: Counter[str] = field(default_factory=Counter)
     """By request, the number of the next one like it."""
+    asked_by: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    """By request and evaluation, the numbers of the calls that this one made of it, in its own order."""
     section: int = 0
     """The section that the last placed call belongs to."""
     before: dict[str, int] = field(default_factory=dict)
@@ -64,6 +66,15 @@ class Account:
             self.asked_in_training[digest] = self.asked[digest]
         return number
 
+    def turn(self, digest: str, asker: str, occurrence: int) -> int:
+        """Return which of an evaluation's own equal calls this one is, and count it; 0 where nobody says which asks."""
+        if not asker:
+            return 0
+        own = self.asked_by.setdefault((digest, asker), [])
+        if occurrence not in own:  # else it is asked again under its key
+            own.append(occurrence)
+        return own.index(occurrence)
+
     def restore_occurrence(
         self, digest: str, number: int | None, phase: Phase, *, place: Place | None = None, key: str = ""
     ) -> None:
@@ -83,6 +94,7 @@ class Account:
         """Count requests as if training had just ended: what a scoring that was cut short had asked is asked again."""
         self.is_trained = True
         self.asked = Counter(self.asked_in_training)
+        self.asked_by.clear()
 
     def add(self, record: dict[str, Any]) -> None:
         """File a finished call under the next number."""

@@ -17,7 +17,7 @@ from tracebench_runs.storage.inert import inert
 from tracebench_runs.storage.sharing import open_file
 
 LEDGER_VERSION = 1
-MARKS = frozenset({"v", "t", "reused", "occurrence", "place", "key", "limit", "left_out", "overshoot"})
+MARKS = frozenset({"v", "t", "reused", "occurrence", "place", "key", "asker", "limit", "left_out", "overshoot"})
 """What a line of the ledger says beyond a job's record of the call."""
 
 
@@ -62,6 +62,8 @@ class Ledger:
                 )
                 if key and line["status"] == "ok":
                     account.filed[key] = line.get("limit")
+                if asker := line.get("asker"):
+                    account.turn(line["request_hash"], asker, line.get("occurrence") or 0)
 
     def close(self) -> None:
         """Close the file."""
@@ -75,6 +77,8 @@ def marks_of(request: ChatRequest, outcome: Reply | ProviderError, metered: Mete
         marks["limit"] = request.limit
     if request.occurrence or request.key:
         marks["occurrence"] = request.occurrence
+    if request.asker:
+        marks["asker"] = request.asker
     if request.place:
         marks["place"] = list(request.place)
     if request.key:

@@ -105,6 +105,7 @@ class Asked:
         place = self.place and Place(self.place.section, self.place.offset * self.choices + choice)
         digest = self.digests(claims.role)[index]
         key = f"{self.key}.{index}.{choice}" if self.key else ""
+        number = account.occurrence(digest, place, phase=claims.phase, key=key)
         return ChatRequest(
             job_id=claims.job_id,
             seed=claims.seed,
@@ -116,10 +117,11 @@ class Asked:
             messages=messages,
             sampling=self.sampling,
             digest=digest,
-            occurrence=account.occurrence(digest, place, phase=claims.phase, key=key),
+            occurrence=number,
             place=place,
             key=key,
             asker=self.asker,
+            turn=account.turn(digest, self.asker, number),
             hints=claims.hints,
             kind=self.kind,
             limit=grant.limit if self.kind != "embedding" else None,
