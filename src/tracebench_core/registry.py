@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Un
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from tracebench_core.errors import PluginError
+from tracebench_core.ids import did_you_mean
 from tracebench_core.specs import (
     Bounds,
     Component,
@@ -63,7 +64,7 @@ class Registry:
             if spec is None:
                 name = getattr(part, "__qualname__", None) or repr(part)
                 raise PluginError(
-                    f"`registry.add` was given `{name}`, which is no spec and stands under no `@task`, `@trainer` or `@guide`."
+                    f"`registry.add` was given `{name}`, which is no spec and stands under no `@task()`, `@trainer()` or `@guide()`."
                 )
             self.parts.append(spec)
 
@@ -233,15 +234,21 @@ def _mark(factory: Any, kind: type[S], name: str, fields: Mapping[str, Any], **m
     """Leave what is said of a factory with it."""
     if spec_of(factory) is not None:
         raise PluginError(f"`{factory.__qualname__}` stands under two decorators: a factory is one part.")
+    loader = _ref(factory)
     said: dict[str, Any] = {field: _ref(value) if callable(value) else value for field, value in fields.items()} | more
     said.setdefault("title", title_of(factory) or factory.__name__)
     try:
-        spec = kind(name=name or factory.__name__, loader=_ref(factory), **said)
+        spec = kind(name=name or factory.__name__, loader=loader, **said)
     except ValidationError as err:
         first = err.errors()[0]
         where = ".".join(map(str, first["loc"]))
+        why = (
+            f"there is no such field.{did_you_mean(where, kind.model_fields)}"
+            if first["type"] == "extra_forbidden"
+            else f"{first['msg']}."
+        )
         raise PluginError(
-            f"What is said of `{factory.__qualname__}` makes no `{kind.__name__}`: `{where}`: {first['msg']}."
+            f"What is said of `{factory.__qualname__}` makes no `{kind.__name__}`: `{where}`: {why}"
         ) from err
     setattr(factory, MARK, spec)
 
@@ -252,10 +259,10 @@ def _ref(named: Any) -> str:
     Raises:
         PluginError: nowhere: it is nested in another one, or has no name.
     """
-    name = named.__qualname__
+    name = getattr(named, "__qualname__", "")
     if not name.isidentifier():
         raise PluginError(
-            f"`{name}` must stand at the top of a module under a name of its own: the process of a job looks for it there."
+            f"`{name or named}` must stand at the top of a module under a name of its own: the process of a job looks for it there."
         )
     return f"{named.__module__}:{name}"
 

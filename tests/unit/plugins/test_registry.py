@@ -138,7 +138,18 @@ def test_a_part_in_a_file_may_be_decorated(tmp_path: Path, monkeypatch: pytest.M
         ("registry.add(SuiteSpec(title='More'))", "plugin `doors` describes two suites"),
         ("task()(hill)", "`hill` stands under two decorators"),
         ("task(title=3)(answers)", r"What is said of `answers` makes no `TaskSpec`: `title`"),
-        ("task(titel='A')(answers)", r"What is said of `answers` makes no `TaskSpec`: `titel`"),
+        (
+            "task(titel='A')(answers)",
+            "`answers` makes no `TaskSpec`: `titel`: there is no such field. Did you mean `title`?",
+        ),
+        (
+            "__import__('functools').partial(answers); guide()(__import__('functools').partial(answers))",
+            "partial(<function",
+        ),
+        (
+            "registry.add(task(answers))",
+            "was given `task.<locals>.decorate`, which is no spec and stands under no `@task()`",
+        ),
         ("task(answers=lambda options: [])(answers)", "must stand at the top of a module under a name of its own"),
         ("guide()(lambda task: None)", "must stand at the top of a module"),
     ],
