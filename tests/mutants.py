@@ -7,6 +7,9 @@ fixed seed.
 
 Verdicts are kept in a file (`--results`), so that a run that was ended goes on where it stopped; a verdict holds until the module or its
 tests change. `--only ranking` tries the mutants of one module, `--seconds 500` starts no mutant after so long.
+
+`--changed` tries mutants of the lines that the working tree has otherwise than where it left `main` (or `--changed v0.1.0`), whatever
+module they are in, on the unit tests that name the module; it ends with 1 where one survives or nothing tests the module.
 """
 
 from __future__ import annotations
@@ -20,10 +23,13 @@ import importlib.machinery
 import json
 import os
 import random
+import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -48,6 +54,8 @@ MODULES = {
     "objectives": (f"{OPTO}/parts/objectives.py", [f"{PARTS}/test_objectives.py", f"{PARTS}/test_frontier.py"]),
 }
 """By name: the module, and the tests that are to notice."""
+SOURCES = ("src", "libs/*/src", "plugins/*/src")
+"""Where modules lie whose changed lines are tried."""
 MOST = 100
 """Mutants of one module that are tried."""
 PATIENCE = 10.0
@@ -77,8 +85,36 @@ class Verdict:
     killed: bool
 
 
-def mutants_of(name: str) -> list[Mutant]:
-    """Return the mutants of a module that are tried, in the order of its lines."""
+def changed_since(ref: str) -> dict[str, set[int]]:
+    """Return the lines that the working tree has otherwise than where it left a commit, by module; added files whole."""
+    diff = subprocess.run(
+        ["git", "diff", "--unified=0", "--no-renames", "--no-color", "--no-ext-diff", "--merge-base", ref, "--", *SOURCES],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    lines: dict[str, set[int]] = {}
+    path = ""
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            path = line.removeprefix("+++ ").removeprefix("b/")
+        elif path.endswith(".py") and (hunk := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line)):
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            lines.setdefault(path, set()).update(range(first, first + count))
+    return {path: changed for path, changed in lines.items() if changed}
+
+
+def tests_of(path: str) -> list[str]:
+    """Return the unit tests that name a module: those of its plugin, or of the libraries; the fewest that do."""
+    module = path.partition("src/")[2].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    package, _, name = module.rpartition(".")
+    home = ROOT / "/".join(Path(path).parts[:2]) / "tests" if path.startswith("plugins/") else ROOT / UNIT
+    named = re.compile(rf"\b{re.escape(module)}\b|from {re.escape(package)} import [^\n]*\b{name}\b")
+    return [
+        str(t.relative_to(ROOT)) for t in sorted(home.rglob("test_*.py")) if named.search(t.read_text(encoding="utf-8"))
+    ]
+
+
+def mutants_of(name: str, *, lines: Container[int] | None = None) -> list[Mutant]:
+    """Return the mutants of a module that are tried, in the order of its lines; `lines` leaves out those of all others."""
     source = (ROOT / MODULES[name][0]).read_text()
     tree = get_ast(source)
     operators = [kind() for kind in map(get_operator, sorted(operator_names())) if not kind.arguments()]
@@ -96,6 +132,8 @@ def mutants_of(name: str) -> list[Mutant]:
         seen.add(runs)
         diff = list(difflib.unified_diff(source.splitlines(), text.splitlines(), n=0, lineterm=""))[2:]
         line = int(diff[0].split()[1].lstrip("-").partition(",")[0])
+        if lines is not None and line not in lines:
+            continue
         change = "\n".join(d[0] + " " + d[1:].strip() for d in diff if not d.startswith("@@"))
         chosen.append(Mutant(name, text, line, change))
     return sorted(chosen, key=lambda mutant: (mutant.line, mutant.change))
@@ -217,12 +255,22 @@ def main() -> None:
     parser.add_argument("--only", choices=MODULES, action="append")
     parser.add_argument("--results", type=Path, default=Path(tempfile.gettempdir(), "trace-bench-mutants.jsonl"))
     parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--changed", nargs="?", const="main", metavar="REF")
     given = parser.parse_args()
+    lines: dict[str, set[int]] = {}
+    untested: list[str] = []
+    if given.changed:
+        lines = changed_since(given.changed)
+        MODULES.clear()
+        MODULES.update({path: (path, tests_of(path)) for path in lines})
+        untested = [path for path in lines if not MODULES[path][1] and mutants_of(path, lines=lines[path])]
+        for path in [path for path in lines if not MODULES[path][1]]:
+            del MODULES[path]
     until = time.monotonic() + given.seconds
     log = Path(tempfile.gettempdir(), f"mutants-{os.getpid()}.log")
     rows: list[tuple[str, int, int, int]] = []
     for name in given.only or MODULES:
-        mutants, verdicts = mutants_of(name), Verdicts(given.results)
+        mutants, verdicts = mutants_of(name, lines=lines.get(name)), Verdicts(given.results)
         untried = [mutant for mutant in mutants if verdicts.find(mutant) is None]
         if untried and time.monotonic() < until:
             attempt(name, untried, verdicts, log=log, until=until)
@@ -239,6 +287,10 @@ def main() -> None:
     for name, tried, killed, missing in rows:
         later = f" ({missing} not tried yet)" if missing else ""
         print(f"| {name} | {tried} | {killed} | {tried - killed} | {killed / max(1, tried):.0%}{later} |")
+    for path in untested:
+        print(f"no unit test names {path}")
+    if given.changed and (untested or rows[-1][1] > rows[-1][2]):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

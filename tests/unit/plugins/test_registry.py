@@ -137,7 +137,11 @@ def test_a_part_in_a_file_may_be_decorated(tmp_path: Path, monkeypatch: pytest.M
         ("registry.add(hill)", "plugin `doors` offers task `doors:hill` twice"),
         ("registry.add(SuiteSpec(title='More'))", "plugin `doors` describes two suites"),
         ("task()(hill)", "`hill` stands under two decorators"),
-        ("task(title=3)(answers)", r"What is said of `answers` makes no `TaskSpec`: `title`"),
+        (
+            "task(title=3)(answers)",
+            "What is said of `answers` makes no `TaskSpec`: `title`: Input should be a valid string.",
+        ),
+        ("task(timed='perhaps')(answers)", "makes no `TaskSpec`: `timed`: Input should be a valid boolean"),
         (
             "task(titel='A')(answers)",
             "`answers` makes no `TaskSpec`: `titel`: there is no such field. Did you mean `title`?",
