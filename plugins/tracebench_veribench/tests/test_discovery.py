@@ -255,4 +255,7 @@ def test_a_task_whose_lean_is_not_here_says_that_it_was_never_calibrated(
         return done.stdout + done.stderr
 
     assert "never calibrated" in told("validate", "--strict", "--config", "c.yaml")
+    assert "never calibrated" in told("validate", "--config", "c.yaml")
+    assert "never calibrated" in told("calibrate", "veribench")
+    assert "never calibrated" in told("calibrate", "veribench", "--kept")
     assert "never calibrated" in told("list-tasks", "veribench:file/verina_basic_7")

@@ -60,7 +60,7 @@ def calibrate(
     try:
         for task_id, spec in chosen_tasks(host, names).items():
             if reason := Catalog.availability(spec):
-                yield Calibrated(task_id, state="skipped", why=reason)
+                yield Calibrated(task_id, state="skipped", why=_unavailable(reason, standing(host, task_id, spec, {})))
             elif spec.timed and not timed:
                 yield Calibrated(task_id, state="skipped", why="its score is a time, and such tasks were left out")
             else:
@@ -85,9 +85,14 @@ def recall(
         if found.entry is not None and found.place == "here":
             yield Calibrated(task_id, chosen, state="measured" if chosen else "without")
         elif reason := Catalog.availability(spec):
-            yield Calibrated(task_id, state="skipped", why=reason)
+            yield Calibrated(task_id, state="skipped", why=_unavailable(reason, found))
         else:
-            yield Calibrated(task_id, state="unknown", why="it was not measured here by the judge that is installed")
+            why = found.changed or "it was not measured here by the judge that is installed"
+            yield Calibrated(task_id, state="unknown", why=why)
+
+
+def _unavailable(reason: str, found: Standing) -> str:
+    return f"{reason}; {found.words}"
 
 
 def chosen_tasks(host: PluginHost, names: Sequence[str]) -> dict[str, TaskSpec]:
@@ -115,6 +120,7 @@ def _meant(host: PluginHost, name: str, suites: Collection[str]) -> list[str]:
 def _kept(host: PluginHost, task_id: str, spec: TaskSpec, found: Cases, *, whole: bool) -> Calibrated:
     """Keep what was seen; that a task offers no case is known where all kinds were asked for."""
     if found.state != "measured":
-        return Calibrated(task_id, state=found.state, why=found.why)
+        why = _unavailable(found.why, standing(host, task_id, spec, {})) if found.state == "skipped" else found.why
+        return Calibrated(task_id, state=found.state, why=why)
     kept = keep(host, task_id, spec, {}, found.verdicts) if found.verdicts or whole else True
     return Calibrated(task_id, found.verdicts, state="measured" if found.verdicts else "without", kept=kept)

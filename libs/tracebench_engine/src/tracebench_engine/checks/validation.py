@@ -60,8 +60,8 @@ def _tried(chosen: Sequence[TaskChoice], trials: Trials | None, host: PluginHost
             words = f"self-reported: {', '.join(names)}; a candidate prints what it likes, and nothing else measures it"
             yield Check("WARN", choice.id, words)
         if reason := Catalog.availability(choice.spec):
-            told = "" if trials is None else f"; {standing(host, choice.id, choice.spec, choice.options).words}"
-            yield Check("SKIP", choice.id, f"{reason}{told}")
+            told = standing(host, choice.id, choice.spec, choice.options).words
+            yield Check("SKIP", choice.id, f"{reason}; {told}")
         elif trials is None:
             yield Check("OK", choice.id)
         else:
