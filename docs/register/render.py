@@ -33,6 +33,9 @@ HEAD = """# Register of plugins
 
 ## Of this repository
 
+What a version withstood is what `trace-bench attack --json` told, kept in `docs/register/attacks` with the tasks that
+were tried: of large suites one or two. A task that was tried and runs no code of candidates has nothing to withstand.
+
 | distribution | plugins | |
 |---|---|---|
 """
@@ -74,7 +77,7 @@ def withstood(distribution: str, folder: Path) -> str:
     if (found.get("kind"), held, fell) != ("attack", found.get("withstood"), found.get("believed")):
         raise ValueError(f"attacks/{file.name}: its sums are not those of its tasks")
     beside = f", believed {fell}" if fell else ""
-    return f" Version {version} withstood {held} forgeries{beside}, on {len(tried)} of the {len(tasks)} tasks that were attacked."
+    return f" Version {version} withstood {held} forgeries{beside}, on {len(tried)} of the {len(tasks)} tasks that were tried."
 
 
 def entry(file: Path) -> Mapping[str, Any]:

@@ -86,9 +86,7 @@ def test_the_record_of_an_attack_is_shown_beside_an_entry(render: ModuleType, tm
     (tmp_path / "attacks").mkdir()
     file = tmp_path / "attacks" / "tracebench-letters.json"
     file.write_text(record())
-    shown = (
-        "Sort, count and compare letters. Version 1.2 withstood 5 forgeries, on 1 of the 2 tasks that were attacked. |"
-    )
+    shown = "Sort, count and compare letters. Version 1.2 withstood 5 forgeries, on 1 of the 2 tasks that were tried. |"
     assert shown in render.page(tmp_path)
 
     for wrong, words in (
@@ -106,4 +104,4 @@ def test_what_attack_writes_is_such_a_record(render: ModuleType, tmp_path: Path)
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=150, cwd=tmp_path)
     (tmp_path / "tracebench-example.json").write_text(done.stdout)
     shown = render.withstood("tracebench-example", tmp_path)
-    assert re.fullmatch(r" Version \S+ withstood [1-9]\d+ forgeries, on 1 of the 1 tasks that were attacked.", shown)
+    assert re.fullmatch(r" Version \S+ withstood [1-9]\d+ forgeries, on 1 of the 1 tasks that were tried.", shown)
