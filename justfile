@@ -61,7 +61,7 @@ docs:
 notebooks *names:
     {{bin}}/python notebooks/execute.py "$@"
 
-# how well 300 broken configs are told, and whether each hint works when it is typed
+# how well 490 broken configs are told, and whether each hint works when it is typed
 broken-configs:
     {{bin}}/python benchmarks/broken_configs.py
 

@@ -39,8 +39,12 @@ from tracebench_engine.builtin.hosting import open_host
 from tracebench_engine.config import load_config, placing
 from tracebench_engine.config.problems import dotted
 
+sys.path.append(str(Path(__file__).parent.parent))
+from benchmarks.first_typed import FIRST_TYPED, KEY, WITH_A_KEY
+
 Loc = tuple[str | int, ...]
 NAME = "broken.yaml"
+ASKED = ("file", "line", "field", "nearest", "says")
 SOUND: dict[str, Any] = {
     "runs_dir": "runs",
     "tasks": [{"id": "internal:numeric_param"}],
@@ -81,6 +85,10 @@ class Broken(NamedTuple):
     line: int | None = None
     field: str | None = None
     nearest: str | None = None
+    says: str | None = None
+    """The line that works, or what the slip is."""
+    hidden: str | None = None
+    """What must not be repeated."""
 
 
 @dataclass
@@ -111,6 +119,12 @@ class Told:
         """The nearest name that is known is named, where there is one."""
         return self.case.nearest is None or f"Did you mean `{self.case.nearest}`?" in self.message
 
+    @property
+    def says(self) -> bool:
+        """The line that works is shown, and what is secret is not."""
+        told = "\n".join((self.message, *self.hints))
+        return (self.case.says or "") in self.message and (self.case.hidden is None or self.case.hidden not in told)
+
 
 def cases() -> Iterator[Broken]:
     """Yield every broken config."""
@@ -126,6 +140,10 @@ def cases() -> Iterator[Broken]:
     yield from _unknown_names()
     for name, text, line, field in WRITTEN:
         yield Broken(name, text, line, field)
+    for name, text, line, field, says in FIRST_TYPED:
+        yield Broken(name, text, line, field, says=says)
+    for name, text, line, field, says in WITH_A_KEY:
+        yield Broken(name, text, line, field, says=says, hidden=KEY)
 
 
 def _misspelt(place: Loc, model: type[BaseModel], field: str) -> Broken:
@@ -176,7 +194,7 @@ def _wrong(kind: Any) -> Any:
     if get_origin(kind) is Literal:
         choice = str(get_args(kind)[0])
         return choice[:-1] + choice[-2] + choice[-1]
-    if kind is str:
+    if kind in {str, LLMConfig}:  # text is the name of a model
         return [1]
     if kind in {int, float, bool} or get_origin(kind) is tuple:
         return "many"
@@ -327,8 +345,9 @@ def typed(hint: str) -> str:
     return hint.partition("   (")[0]
 
 
-def works(hint: str, folder: Path) -> str:
+def works(hint: str, folder: Path, text: str) -> str:
     """Type a hint in the folder of the config, with a sound config for FILE; returns what went wrong, or nothing."""
+    (folder / NAME).write_text(text, encoding="utf-8")
     (folder / "sound.yaml").write_text(yaml.safe_dump(SOUND), encoding="utf-8")
     here = Path(sys.executable).parent
     command = re.sub(r"\bFILE\b", "sound.yaml", typed(hint))
@@ -355,18 +374,18 @@ def main() -> None:
         folder = Path(place)
         told = [tell(case, folder, host) for case in cases()]
         for each in told:
-            lacking = [name for name in ("file", "line", "field", "nearest") if not getattr(each, name)]
+            lacking = [name for name in ASKED if not getattr(each, name)]
             if lacking or wanted.all:
                 print(f"{each.case.name}: {'lacks ' + ', '.join(lacking) if lacking else 'ok'}\n    {each.message}")
-        for name in ("file", "line", "field", "nearest"):
+        for name in ASKED:
             asked = [each for each in told if name == "file" or getattr(each.case, name) is not None]
             print(f"{name}: {sum(getattr(each, name) for each in asked)} of {len(asked)}")
-        hints = dict.fromkeys(hint for each in told for hint in each.hints)
+        hints = {hint: each.case.text for each in told for hint in each.hints}
         print(
             f"{len({each.case.text for each in told})} configs, {sum(bool(each.hints) for each in told)} with a hint, {len(hints)} hints"
         )
-        for hint in () if wanted.no_typing else hints:
-            print(f"  {hint}: {works(hint, folder) or 'works'}")
+        for hint, text in () if wanted.no_typing else hints.items():
+            print(f"  {hint}: {works(hint, folder, text) or 'works'}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.broken_configs import Told, cases, tell, works
+from benchmarks.broken_configs import ASKED, Told, cases, tell, works
 from tests.whole import HEAVY
 
 from tracebench_engine.builtin.hosting import open_host
@@ -23,13 +23,13 @@ def test_there_are_enough_and_each_is_another_one(told: list[Told]) -> None:
     assert len({each.case.text for each in told}) == len(told) > ENOUGH
 
 
-@pytest.mark.parametrize("what", ["file", "line", "field", "nearest"])
+@pytest.mark.parametrize("what", ASKED)
 def test_each_message_names_it(told: list[Told], what: str) -> None:
     assert [(each.case.name, each.message) for each in told if not getattr(each, what)] == []
 
 
 @HEAVY
 def test_every_hint_works_when_it_is_typed(told: list[Told], tmp_path: Path) -> None:
-    hints = dict.fromkeys(hint for each in told for hint in each.hints)
+    hints = {hint: each.case.text for each in told for hint in each.hints}
 
-    assert {hint: works(hint, tmp_path) for hint in hints} == dict.fromkeys(hints, "")
+    assert {hint: works(hint, tmp_path, text) for hint, text in hints.items()} == dict.fromkeys(hints, "")

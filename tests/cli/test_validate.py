@@ -284,3 +284,17 @@ def test_strict_finds_what_would_break_a_job_and_survives_it(cli: Cli, config: P
     assert "ended with exit code 0" in told["[FAIL] mine:quits"]
     assert "fails on its own initial candidate" in told["[FAIL] mine:broken"]
     assert "[OK] mine:sound" in told
+
+
+def test_a_runs_folder_that_cannot_be_made_is_told_without_strict(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("tasks: ['internal:numeric_*']\ntrainers: [NoOp]\nruns_dir: /proc/x\n")
+
+    done = cli("validate", "--config", "c.yaml", env=CORE_ONLY)
+
+    assert (done.returncode, done.stdout.splitlines()) == (
+        0,
+        [
+            "[OK] internal:numeric_param",
+            "[WARN] runs_dir: `/proc/x` cannot be written to: trace-bench run --runs-dir DIR",
+        ],
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 
 from tracebench_core.errors import NothingSelectedError, PluginError, UsageError
 from tracebench_core.ids import did_you_mean
@@ -14,9 +15,9 @@ from tracebench_core.specs import TaskSpec
 def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
     """Return the full ids that `written` means, in the suite's order.
 
-    `./file.py:name` is what that file holds. `suite:name` is itself; `suite:group` and `suite:all` expand; the last segment of a name is
-    enough where only one task of the suite ends in it; an unlisted name is its suite's to know; without a prefix, suites that own bare
-    ids are asked first, then all.
+    `./file.py:name` is what that file holds. `suite:name` is itself; `suite:group`, `suite:all` (or `suite:*`) and `suite:num*` expand; the
+    last segment of a name is enough where only one task of the suite ends in it; an unlisted name is its suite's to know; without a
+    prefix, suites that own bare ids are asked first, then all.
 
     Raises:
         UsageError: when nothing, or more than one thing, could be meant.
@@ -32,6 +33,10 @@ def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
         return found
     if other := host.task_by_other_name(written):
         return [other]
+    if "*" in rest or "?" in rest:
+        raise UsageError(
+            f"No task of `{suite}` is called like `{rest}`.", hint=f"trace-bench list-tasks --bench {suite}"
+        )
     record = host.records[suite]
     if record.status != "loaded":
         raise PluginError(
@@ -61,6 +66,11 @@ def _resolve_bare(host: PluginHost, name: str) -> list[str]:
             raise UsageError(f"Task `{name}` is ambiguous: {', '.join(f'`{i[0]}`' for i in found.values())}.")
     if other := host.task_by_other_name(name):
         return [other]
+    suite = next((s for s, spec in catalog.suites.items() if name in {s, *spec.aliases}), None)
+    if suite is not None:
+        raise UsageError(
+            f"`{name}` is a suite; `{suite}:all` is all of its tasks.", hint=f"trace-bench list-tasks --bench {suite}"
+        )
     every = host.catalog().tasks
     short = {i.rpartition("/")[2].rpartition(":")[2]: i for i in every}
     near = did_you_mean(name, [*every, *short])
@@ -91,8 +101,10 @@ def _by_alias(host: PluginHost, written: str, name: str) -> str | None:
 def _match(suite: str, rest: str, tasks: Mapping[str, TaskSpec]) -> list[str]:
     if f"{suite}:{rest}" in tasks:
         return [f"{suite}:{rest}"]
-    if rest == "all":
+    if rest in {"all", "*"}:
         return list(tasks)
+    if "*" in rest or "?" in rest:
+        return [i for i in tasks if fnmatchcase(i.partition(":")[2], rest)]
     if group := [i for i, spec in tasks.items() if rest in spec.groups]:
         return group
     short = _ending_in(rest, tasks)

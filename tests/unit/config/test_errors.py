@@ -22,7 +22,7 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
 
     assert complaint(tmp_path, text).splitlines() == [
         "FILE, line 1: `mode` must be one of `stub`, `real`, `replay`, not text `sutb`. Did you mean `stub`?",
-        "FILE, line 2: `fail_fast` must be `true` or `false`, not text `false`.",
+        "FILE, line 2: `fail_fast` must be `true` or `false`, not text `false`. Write `fail_fast: false`.",
         "FILE, line 5: `trainers[0].parms_variants` is not a known field. Did you mean `params_variants`?",
         "FILE, line 6: `run_id` is refused: a run id is one folder name inside `runs_dir`.",
     ]
@@ -50,7 +50,7 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
         ("seeds: [1.5]", "`seeds[0]` must be a whole number, not `1.5`."),
         ("n-concurrent: -1", "`n-concurrent` must be 1 or more, not `-1`."),
         ("max_workers: true", "`max_workers` must be a whole number, not `true`."),
-        ("run_id: 20261121", "`run_id` must be text, not `20261121`. Write it in quotes."),
+        ("run_id: 20261121", '`run_id` must be text, not `20261121`. Write `run_id: "20261121"`.'),
         ("mode: replay", "`mode: replay` needs `replay_from`, the run to take the recorded exchanges from"),
         ("mode: replay", "FILE, line 1: `mode` is refused: `mode: replay`"),
         ("llm: {base_url: localhost:80}", "`llm.base_url` must match `^https?://`, not text `localhost:80`."),

@@ -28,6 +28,7 @@ from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import Requirement, RunConfig
 from tracebench_engine.checks.lacking import addresses, lacks
 from tracebench_engine.checks.pythons import list_pythons
+from tracebench_engine.checks.validation import can_be_made
 from tracebench_engine.matrix.plan import make_plan
 from tracebench_engine.matrix.providers import served, settle_providers
 from tracebench_gateway.credentials import KEY_VARIABLES
@@ -113,7 +114,7 @@ def _disk(config: RunConfig | None) -> Iterator[Diagnosis]:
     yield Diagnosis(
         "disk", free >= FREE_BYTES, f"{free / 2**30:.1f} GiB free for {wanted}", f"df -h {folder}", needed=True
     )
-    writable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    writable = can_be_made(wanted)
     hint = "trace-bench run --runs-dir DIR, with a folder that you may write to"
     yield Diagnosis(
         "runs folder", writable, f"{wanted}{'' if wanted.exists() else ' (will be made)'}", hint, needed=True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
 
 from tracebench_core.errors import MissingRequirementError, TraceBenchError, typed
 from tracebench_core.plugins import Catalog, PluginHost, load_ref
@@ -35,6 +36,11 @@ def validate_config(
         yield from _of_models(config, environ=environ, strict=trials is not None)
     if warning := unshared_words(config, len(plan.jobs)):
         yield Check("WARN", "run_budget", warning)
+    if not can_be_made(Path(config.runs_dir)):
+        level: Literal["WARN", "FAIL"] = (
+            "WARN" if trials is None else "FAIL"
+        )  # the run may be meant for another machine
+        yield Check(level, "runs_dir", f"`{config.runs_dir}` cannot be written to: trace-bench run --runs-dir DIR")
     if trials is None:
         return
     yield from _lacks(plan, environ=environ)
@@ -84,10 +90,6 @@ def _lacks(plan: Plan, *, environ: Mapping[str, str]) -> Iterator[Check]:
         refuse_unready(plan, environ=environ)
     except MissingRequirementError as err:
         yield Check("FAIL", "run", f"{err} {err.hint}".strip())
-    if not _can_be_made(Path(plan.config.runs_dir)):
-        yield Check(
-            "FAIL", "runs_dir", f"`{plan.config.runs_dir}` cannot be written to: trace-bench run --runs-dir DIR"
-        )
     if held(plan) == "process":
         yield Check("OK", "isolation", "process: candidates of this config would run UNPROTECTED on this machine")
 
@@ -104,9 +106,14 @@ def _of_models(config: RunConfig, *, environ: Mapping[str, str], strict: bool) -
             yield Check("OK", f"base_url {url}", "does not end in `/v1`: asked as it stands, through litellm")
 
 
-def _can_be_made(folder: Path) -> bool:
+def can_be_made(folder: Path) -> bool:
+    """Tell whether a folder can be made or written to, by making one in the nearest that is there: `/proc` says that it can, and cannot."""
     there = next((p for p in (folder.absolute(), *folder.absolute().parents) if p.exists()), Path("/"))
-    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    try:
+        with TemporaryDirectory(dir=there, prefix=".trace-bench-"):
+            return True
+    except OSError:
+        return False
 
 
 def _resolves(host: PluginHost, kind: str, name: str) -> Check:

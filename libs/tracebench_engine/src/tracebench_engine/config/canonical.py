@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
 from types import MappingProxyType
@@ -11,13 +11,14 @@ from typing import Any, Literal, TypeAlias
 from tracebench_core.ids import nearest
 from tracebench_core.specs.seeds import expand_range
 from tracebench_engine.config.problems import Loc, Problem, dotted
+from tracebench_engine.config.secrets import secrets_in, without_secrets
 from tracebench_engine.config.shape import names_at
 
 Level: TypeAlias = Literal["run", "task", "trainer", "model"]
 
 ALIASES: Mapping[Level, Mapping[str, str]] = MappingProxyType(
     {
-        "run": {"runs_root": "runs_dir", "n_concurrent": "max_workers", "seed": "seeds"},
+        "run": {"runs_root": "runs_dir", "n_concurrent": "max_workers", "seed": "seeds", "models": "llm_variants"},
         "task": {"key": "id", "task": "id"},
         "trainer": {
             "name": "id",
@@ -38,7 +39,8 @@ KNOBS = frozenset({"threads", "num_threads", "verbose"})
 KNOB_GROUP = "tracebench.knobs"
 """Entry-point group in which a plugin names the prefixes of its trainers' settings, each with the plugin's name as its value."""
 
-SECRETS = frozenset({"api_key", "apikey"})
+OF_THE_MODEL = ("model", "base_url", "api_base", "api_key_env")
+"""Fields of `llm` that may stand at the top, as most people write them first."""
 
 
 @cache
@@ -80,7 +82,7 @@ def level_of(loc: Loc) -> Level | None:
 def spellings(loc: Loc) -> list[str]:
     """Return every name that may be written in the mapping at `loc`."""
     level = level_of(loc)
-    return [*names_at(loc), *(ALIASES[level] if level else ())]
+    return [*names_at(loc), *(ALIASES[level] if level else ()), *(OF_THE_MODEL if level == "run" else ())]
 
 
 class Canonical:
@@ -94,8 +96,8 @@ class Canonical:
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.written: dict[Loc, Loc] = {}
-        self.problems: list[Problem] = [Problem(loc, text) for loc, text in _secrets(raw)]
-        self.data = self._run(raw)
+        self.problems: list[Problem] = [Problem(loc, text) for loc, text in secrets_in(raw)]
+        self.data = self._run(self._of_the_model(without_secrets(raw, [problem.loc for problem in self.problems])))
 
     def origin_of(self, loc: Loc) -> Loc:
         """Return where the user wrote the field that is now at `loc`."""
@@ -103,6 +105,24 @@ class Canonical:
             if (source := self.written.get(loc[:length])) is not None:
                 return source + loc[length:]
         return loc
+
+    def _of_the_model(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Put `model` and its like, written at the top, into `llm`."""
+        lifted = {key: raw[key] for key in raw if key.replace("-", "_") in OF_THE_MODEL and raw[key] is not None}
+        llm = raw.get("llm") or {}
+        if isinstance(llm, str):
+            llm = {"model": llm}
+            self.written["llm", "model"] = ("llm",)
+        if not isinstance(llm, dict) or not (lifted or llm):
+            return raw
+        for key, value in lifted.items():
+            names = {key, key.replace("-", "_")}
+            names |= {"api_base", "base_url"} if names & {"api_base", "base_url"} else set()
+            if (said := next((name for name in names if llm.get(name) is not None), None)) and llm[said] != value:
+                self.problems.append(Problem((key,), f"and `llm.{said}` say different things."))
+            name = ALIASES["model"].get(key.replace("-", "_"), key.replace("-", "_"))
+            self.written["llm", name] = (key,)
+        return {key: value for key, value in raw.items() if key not in lifted} | {"llm": {**lifted, **llm}}
 
     def _run(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         data = self._fields(raw, loc=())
@@ -251,16 +271,3 @@ def _variant(raw: Any) -> Any:
 
 def _as_text(tag: Any) -> Any:
     return str(tag) if isinstance(tag, int | float) and not isinstance(tag, bool) else tag
-
-
-def _secrets(raw: Any, loc: Loc = ()) -> Iterator[tuple[Loc, str]]:
-    """Yield every place that holds a key by value: configs are copied into run directories and published."""
-    items = raw.items() if isinstance(raw, dict) else enumerate(raw) if isinstance(raw, list | tuple) else ()
-    for step, value in items:
-        if isinstance(step, str) and step.replace("-", "_").lower() in SECRETS and value:
-            yield (
-                (*loc, step),
-                "is a secret, and configs are published. Name its variable instead: `api_key_env: NAME`.",
-            )
-        else:
-            yield from _secrets(value, (*loc, step))

@@ -15,7 +15,8 @@ import yaml
 
 from tracebench_core.errors import ConfigError
 from tracebench_core.ids import nearest
-from tracebench_engine.config.problems import HINT, Loc, Problem, render, report
+from tracebench_engine.config.problems import HINT, Loc, Problem, hide_keys, render, report
+from tracebench_engine.config.slips import find_slip
 
 MAX_VALUES = 1_000_000
 MAX_DEPTH = 100
@@ -123,6 +124,8 @@ def parse(text: str, *, origin: str, is_json: bool = False) -> Document:
         raise _syntax_error(err, text, origin) from err
     data = {} if loaded.data is None else loaded.data
     document = Document(origin, data, node=loaded.node, json_text=text if is_json else "")
+    if isinstance(data, str) and (slip := find_slip(text, 1)) is not None:
+        raise ConfigError(f"`{origin}`, line {slip.line}: {hide_keys(slip.words)}.", hint=HINT)
     if not isinstance(data, dict):
         report([Problem((), f"must be a mapping of fields to values, not {render(data)}.")], document)
     report([*loaded.twice, *unfit_for_json(data)], document)
@@ -182,11 +185,11 @@ def _syntax_error(err: Exception, text: str, origin: str) -> ConfigError:
         line, words = 1, str(err) or "nested too deeply"
     lines = text.splitlines() or [""]
     line = min(line, len(lines))
-    if lines[line - 1].startswith("\t"):
-        words = "a tab: YAML is indented with spaces"
+    if (slip := find_slip(text, line)) is not None:
+        line, words = slip
     elif QUOTED.search(lines[line - 1]):
         words += "; text that holds `:`, `#`, `{` or `[` is written in quotes"
-    return ConfigError(f"`{origin}`, line {line}: not valid YAML: {words}.", hint=HINT)
+    return ConfigError(f"`{origin}`, line {line}: not valid YAML: {hide_keys(words)}.", hint=HINT)
 
 
 def _child(node: Node, step: str | int) -> tuple[int, Node] | None:

@@ -16,10 +16,14 @@ from tracebench_core.specs import RunConfig
 from tracebench_engine.config import document
 from tracebench_engine.config.canonical import Canonical, spellings
 from tracebench_engine.config.document import Document
+from tracebench_engine.config.meant import Meant, meant
 from tracebench_engine.config.overrides import Override, apply, parse_override
 from tracebench_engine.config.problems import Loc, Problem, describe, dotted, render, report
 from tracebench_engine.config.shape import names_at
 from tracebench_engine.config.sound import place_of, sound_part
+
+MISTYPED = ("_type", "_parsing", "_error")
+"""Kinds of pydantic's errors that are about what was written, not about its bounds."""
 
 
 class FlawedConfigError(ConfigError):
@@ -123,8 +127,19 @@ def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Overri
     if loc and loc[-1] == "[key]":
         text = describe({**error, "type": "extra_forbidden", "loc": loc[:-1]}, names_at(loc[:-2]))
         return placed(Problem(loc[:-1], text), form, changes)
-    text = describe(error, spellings(loc[:-1]))
-    return placed(Problem(loc, text), form, changes)
+    found = placed(Problem(loc, ""), form, changes)
+    guess = _guess(loc, error)
+    if guess is None:
+        return replace(found, text=describe(error, spellings(loc[:-1])))
+    key = found.loc[-1]
+    line = f"{key}: {guess.text}" if isinstance(key, str) else guess.text
+    said = f" `{line}` {guess.words}." if guess.words else f" Write `{line}`."
+    return replace(found, text=describe(error, spellings(loc[:-1]), guess=said), mend=f"{dotted(loc)}={guess.text}")
+
+
+def _guess(loc: Loc, error: Mapping[str, Any]) -> Meant | None:
+    """Return what was probably meant by a value of a wrong type."""
+    return meant(loc, error.get("input")) if loc and str(error["type"]).endswith(MISTYPED) else None
 
 
 def _from(problems: Iterable[Problem], form: Canonical, changes: Sequence[Override]) -> list[Problem]:

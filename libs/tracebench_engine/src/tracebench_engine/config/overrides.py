@@ -12,7 +12,8 @@ import yaml
 from tracebench_core.errors import ConfigError
 from tracebench_core.ids import did_you_mean
 from tracebench_engine.config import canonical, document
-from tracebench_engine.config.problems import HINT, Loc, dotted
+from tracebench_engine.config.problems import HINT, Loc, dotted, hide_keys
+from tracebench_engine.config.secrets import instead, is_secret_name
 from tracebench_engine.config.shape import is_list, is_model, kind_at
 
 STEP = re.compile(r"\.?(?P<name>[\w-]+)|\[(?P<index>\d+)\]|\[(?P<key>[^\]]+)\]")
@@ -34,6 +35,9 @@ def parse_override(text: str) -> Override:
         ConfigError: no `=`, no such field, or a value that is not YAML.
     """
     path, equals, written = text.partition("=")
+    text = hide_keys(text)
+    if equals and is_secret_name(name := re.split(r"[.\]\[]", path.rstrip("]"))[-1]):
+        raise ConfigError(f"`-o {path}=…`: `{path}` {instead(name, written)}", hint=HINT)
     if not equals or not path:
         raise ConfigError(f"`-o {text}`: an override is written `key=value`.", hint="-o seeds=[1,2,3]")
     try:
@@ -92,6 +96,8 @@ def _resolve(steps: Loc, value: Any, text: str) -> tuple[Loc, Any]:
         if isinstance(step, str) and is_model(loc):
             spelling = step.replace("-", "_")
             level = canonical.level_of(loc)
+            if level == "run" and spelling in canonical.OF_THE_MODEL:
+                loc, level = ("llm",), "model"
             name = canonical.ALIASES[level].get(spelling, spelling) if level else spelling
             if level == "run" and canonical.is_bare_setting(name, ()):
                 loc = (*loc, "trainer_kwargs")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from tracebench_core.errors import ConfigError
@@ -15,6 +17,11 @@ Loc: TypeAlias = tuple[str | int, ...]
 
 HINT = "trace-bench config schema   (prints every field with its type)"
 LONGEST = 60
+KEY = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|xai|key)[-_](?=[\w-]*[0-9])[\w-]{16,}|hf_[A-Za-z]{24,}|gh[pousr]_\w{30,}|github_pat_\w{22,}"
+    r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|xox[abps]-[\w-]{10,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}[\w.-]*|[Bb]earer\s+[\w.-]{16,})"
+)
+"""What keys of well-known providers look like."""
 PLAIN_KEY = re.compile(r"^[\w-]+$")
 EXPECTED = {
     "string": "text",
@@ -54,6 +61,8 @@ class Problem:
     line: int | None = None
     override: str | None = None
     """The command-line override that brought it in, in place of a line."""
+    mend: str | None = None
+    """The override that would set it right, as `-o` takes it."""
 
 
 def dotted(loc: Loc) -> str:
@@ -90,7 +99,21 @@ def report(problems: Iterable[Problem], places: Places) -> None:
         return
     found.sort(key=lambda pair: (pair[0].override is not None, pair[1] or 0))
     lines = dict.fromkeys(_sentence(problem, line, places.origin) for problem, line in found)
-    raise ConfigError("\n".join(lines), hint=HINT)
+    raise ConfigError("\n".join(lines), hint=_hint([problem for problem, _ in found], places.origin))
+
+
+def _hint(problems: Sequence[Problem], origin: str) -> str:
+    """Return the command that shows the config mended, where that is known of every problem of a file."""
+    mends = [problem.mend for problem in problems if problem.mend is not None and problem.override is None]
+    if len(mends) < len(problems) or not Path(origin).is_file():
+        return HINT
+    changes = " ".join(f"-o {shlex.quote(mend)}" for mend in dict.fromkeys(mends))
+    return f"trace-bench config show {shlex.quote(origin)} {changes}"
+
+
+def hide_keys(text: str) -> str:
+    """Return a text in which what looks like a key is cut to its first letters."""
+    return KEY.sub(lambda found: f"{found[0][:3]}…", text)
 
 
 def _sentence(problem: Problem, line: int | None, origin: str) -> str:
@@ -98,14 +121,17 @@ def _sentence(problem: Problem, line: int | None, origin: str) -> str:
     if problem.override is not None:
         where = f"`-o {problem.override}`"
     name = f"`{dotted(problem.loc)}`" if problem.loc else "the config"
-    return f"{where}: {name} {problem.text}"
+    return hide_keys(f"{where}: {name} {problem.text}")
 
 
-def describe(error: Mapping[str, Any], known: Iterable[str]) -> str:
-    """Say one pydantic error in a user's words; `known` are the names that its place could hold."""
+def describe(error: Mapping[str, Any], known: Iterable[str], *, guess: str = "") -> str:
+    """Say one pydantic error in a user's words; `known` are the names that its place could hold, `guess` what was probably meant."""
     kind, value, context = str(error["type"]), error.get("input"), error.get("ctx", {})
     if kind == "extra_forbidden":
-        words = f"is not a known field.{did_you_mean(str(error['loc'][-1]), known)}"
+        name = str(error["loc"][-1])
+        strange = next((sign for sign in name if sign != " " and not sign.isprintable()), None)
+        told = "" if strange is None else f" It holds U+{ord(strange):04X}, which only looks like a space."
+        words = f"is not a known field.{did_you_mean(name, known)}{told}"
     elif kind == "missing":
         words = "is missing."
     elif kind == "string_too_short":
@@ -118,7 +144,7 @@ def describe(error: Mapping[str, Any], known: Iterable[str]) -> str:
         bound, limit = BOUNDS[kind]
         words = f"must be {limit.format(context[bound])}, not {render(value)}."
     elif (expected := EXPECTED.get(kind.removesuffix("_type"))) is not None:
-        words = f"must be {expected}, not {render(value)}.{_quoting(expected, value)}{_seeds(error)}"
+        words = f"must be {expected}, not {render(value)}.{guess or _quoting(expected, value) or _seeds(error)}"
     else:
         words = f"is refused: {context.get('error', error['msg'])}."
     return words

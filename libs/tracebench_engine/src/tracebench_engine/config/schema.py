@@ -26,7 +26,7 @@ from tracebench_core.specs import (
 )
 from tracebench_core.specs.seeds import PATTERN
 from tracebench_core.specs.verdict import PairData, SettlingData, Verdict
-from tracebench_engine.config.canonical import ALIASES, KNOBS, ONE_OF_A_LIST, knob_prefixes
+from tracebench_engine.config.canonical import ALIASES, KNOBS, OF_THE_MODEL, ONE_OF_A_LIST, knob_prefixes
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MODELS: tuple[type[BaseModel], ...] = (
@@ -52,6 +52,10 @@ def config_schema() -> dict[str, Any]:
     for model in MODELS:
         _describe(definitions[model.__name__], model)
     _add_spellings(schema, "run")
+    of_the_model = definitions["LLMConfig"]["properties"]
+    for name in OF_THE_MODEL:
+        shape = of_the_model[ALIASES["model"].get(name, name)]
+        schema["properties"][name] = {**shape, "description": f"Another place for `llm.{name}`.", "deprecated": True}
     for name, level in (
         ("TaskEntry", "task"),
         ("TrainerEntry", "trainer"),

@@ -15,6 +15,7 @@ from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import (
     JobSpec,
+    LLMConfig,
     ModelIdentity,
     Role,
     RunConfig,
@@ -282,7 +283,10 @@ def _note_unheard(
             with mistakes.at(name_of, name):
                 if name in every:
                     continue
-                raise ConfigError(f"`{name_of}.{name}`: nothing chosen knows it.{did_you_mean(name, every)}")
+                known = did_you_mean(name, every)
+                if name in LLMConfig.model_fields:
+                    known = f" Of models it is written `llm: {{{name}: …}}`."
+                raise ConfigError(f"`{name_of}.{name}`: nothing chosen knows it.{known}")
 
 
 def _expand(

@@ -1,0 +1,161 @@
+"""What was probably meant by a value of a wrong type: `seeds: 3`, `budget: $5`, `job_timeout: 5m`, as the text that works."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple, get_args, get_origin
+
+from tracebench_core.ids import nearest
+from tracebench_core.specs.budget import AXES, Budget
+from tracebench_engine.config.problems import Loc
+from tracebench_engine.config.shape import kind_at
+
+FEW = 30
+"""A lone number up to this is taken for how many seeds, a larger one for a seed."""
+_AMOUNT = re.compile(r"([$]?)\s*((?:[0-9][0-9_,]*)?(?:\.[0-9]+)?)\s*([A-Za-z%$]*)(?:\s+([a-z_ ]+))?")
+_TIMES = {
+    "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "mins": 60, "minute": 60, "minutes": 60,
+    "h": 3600, "hr": 3600, "hour": 3600, "hours": 3600, "d": 86400, "day": 86400, "days": 86400, "ms": 0.001,
+}  # fmt: skip
+_MONEY = {"$": 1, "usd": 1, "dollar": 1, "dollars": 1, "ct": 0.01, "cent": 0.01, "cents": 0.01}
+_COUNTS = {"k": 1e3, "m": 1e6, "mio": 1e6, "million": 1e6, "b": 1e9}
+_SIZES = {"m": 1, "mb": 1, "mib": 1, "g": 1024, "gb": 1024, "gib": 1024, "k": 1 / 1024, "kb": 1 / 1024}
+_AXIS = {
+    "evals": "evaluations",
+    "evaluation": "evaluations",
+    "steps": "evaluations",
+    "calls": "llm_calls",
+    "call": "llm_calls",
+}
+_AXIS |= {"llm calls": "llm_calls", "token": "tokens", "requests": "llm_calls"}
+_SPAN = re.compile(r"(-?[0-9]+)\s*(?:-|\u2013|:|\.{2,3}|to)\s*(-?[0-9]+)")
+_RANGE = re.compile(r"range\(\s*(?:([0-9]+)\s*,)?\s*([0-9]+)\s*\)")
+_MANY = re.compile(r"x?\s*([0-9]+)\s*(?:seeds?)?")
+_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+class Meant(NamedTuple):
+    """A value as a config takes it, and what to say beside it."""
+
+    text: str
+    words: str = ""
+
+
+def meant(loc: Loc, value: Any) -> Meant | None:
+    """Return what a value at `loc` was probably meant to be, None where nothing is likely."""
+    kind = kind_at(loc)
+    if loc == ("seeds",) or kind is Budget:
+        return _seeds(value) if loc == ("seeds",) else _budget(value)
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value) and _is_mapping(kind):
+        return Meant(_flow({key: held for item in value for key, held in item.items()}))
+    if get_origin(kind) is tuple and isinstance(value, str | dict) and value:
+        parts = re.split(r",|\s+(?=-)", value.strip("[]() ")) if isinstance(value, str) else [value]
+        return Meant(_flow([part.strip().removeprefix("-") if isinstance(part, str) else part for part in parts]))
+    if get_origin(kind) is not None and isinstance(value, str) and (choices := get_args(kind)):
+        near = nearest(value, [choice for choice in choices if isinstance(choice, str)])
+        return Meant(near) if near else None
+    return _scalar(kind, str(loc[-1]) if loc else "", value)
+
+
+def _scalar(kind: Any, name: str, value: Any) -> Meant | None:
+    if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
+        return Meant(json.dumps(str(value)))
+    if kind is bool:
+        truth = _TRUTH.get(value.strip().casefold()) if isinstance(value, str) else {0: False, 1: True}.get(value)
+        return None if truth is None else Meant(json.dumps(truth))
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return Meant(str(int(value)))
+    if kind not in {int, float} or not isinstance(value, str) or (found := _number(value, name)) is None:
+        return None
+    return Meant(_figure(found)) if kind is float or found.is_integer() else None
+
+
+def _number(text: str, name: str) -> float | None:
+    """Return the number in `5m`, `$5`, `10k`, `4GB`, `50%`, in the unit of the field; None where the unit is of another kind."""
+    parts = _AMOUNT.fullmatch(text.strip())
+    if parts is None or not any(sign.isdigit() for sign in parts[2]) or parts[4]:
+        return None
+    number, unit = float(parts[2].replace(",", "").replace("_", "")), (parts[1] or parts[3]).casefold()
+    if unit == "":
+        return number
+    if name == "seconds" or name.endswith(("timeout", "_s", "seconds")):
+        units: dict[str, float] = dict(_TIMES)
+    else:
+        units = dict(_MONEY if name == "usd" else _SIZES if name.endswith("_mb") else _COUNTS)
+    units |= {"%": 0.01} if name.startswith("fail") else {}
+    factor = units.get(unit)
+    return None if factor is None else round(number * factor, 9)
+
+
+def _seeds(value: Any) -> Meant | None:
+    text = str(value).strip().casefold()
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    if (many := _MANY.fullmatch(text)) is not None:
+        count = int(many[1])
+        if 1 < count <= FEW:
+            return Meant(f"1..{count}", f"is {count} seeds, and `seeds: [{count}]` is the seed {count} alone")
+        return Meant(f"[{count}]")
+    if (span := _SPAN.fullmatch(text)) is not None and int(span[1]) <= int(span[2]):
+        return Meant(f"{span[1]}..{span[2]}")
+    if (counted := _RANGE.fullmatch(text)) is not None and int(counted[2]) > int(counted[1] or 0):
+        return Meant(f"{counted[1] or 0}..{int(counted[2]) - 1}")
+    numbers = [part for part in re.split(r"[,;\s]+", text) if part]
+    return Meant(f"[{', '.join(numbers)}]") if numbers and all(re.fullmatch("-?[0-9]+", n) for n in numbers) else None
+
+
+def _budget(value: Any) -> Meant | None:
+    """Return a budget of one axis for a lone amount. The axis is told by the unit; a plain number counts evaluations."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return Meant(_flow({key: held for item in value for key, held in item.items()}))
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    axes = ", ".join(f"`{axis.name}`" for axis in AXES)
+    words = f"sets that cap; a budget names what it counts: {axes}"
+    if not isinstance(value, str):
+        axis = "evaluations" if float(value).is_integer() else "usd"
+        return Meant(f"{{{axis}: {_figure(value)}}}", words) if value >= 0 else None
+    parts = _AMOUNT.fullmatch(value.strip())
+    if parts is None:
+        return None
+    unit, named = parts[1] or parts[3], (parts[4] or "").strip()
+    axis = _axis(unit, named)
+    count = value.removesuffix(named) if named else value
+    count = parts[2] if unit.casefold() in _AXIS or unit.casefold() in _NAMES else count
+    found = _number(count, axis) if axis else None
+    return None if found is None else Meant(f"{{{axis}: {_figure(found)}}}", words)
+
+
+_NAMES = frozenset(axis.name for axis in AXES)
+
+
+def _axis(unit: str, named: str) -> str:
+    small = unit.casefold()
+    for each in (named, small):
+        if each in _AXIS or each in _NAMES:
+            return _AXIS.get(each, each)
+    if named:
+        return ""
+    if small in _MONEY:
+        return "usd"
+    if unit == "M":
+        return "tokens"
+    return "seconds" if small in _TIMES else "evaluations"
+
+
+def _is_mapping(kind: Any) -> bool:
+    return get_origin(kind) is dict or hasattr(kind, "model_fields")
+
+
+def _figure(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() else str(number)
+
+
+def _flow(value: Any) -> str:
+    """Write a value on one line, as YAML takes it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(held)}" for key, held in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(held) for held in value) + "]"
+    return value if isinstance(value, str) and re.fullmatch(r"[A-Za-z_]([\w./:-]*[\w/])?", value) else json.dumps(value)

@@ -1,0 +1,74 @@
+"""Slips of the pen that YAML reports at another line, or takes for text: told where they stand."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tracebench_engine.config.secrets import instead, is_secret_name
+
+_MERGE = re.compile(r"(<{7}|>{7}|\|{7})( |$)|={7}$")
+_INDENT = re.compile(r"[ \t]*\t")
+_WIDE = "\uff1a"
+_TYPED = {"\xa0": "a no-break space", "\u3000": "an ideographic space", "\ufeff": "a byte-order mark"}
+_TYPED |= dict.fromkeys(
+    "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f", "a typographic space"
+)
+_TYPED |= dict.fromkeys("\u200b\u200c\u200d\u2060", "an invisible character") | {_WIDE: "a full-width colon"}
+_STRANGE = re.compile(f"^[^#'\"]*?([{''.join(_TYPED)}])")
+_GLUED = re.compile(r"\s*([A-Za-z_][\w-]*):(?![\s/:])(\S.*)$")
+_ASSIGNED = re.compile(r"\s*(?:- +)?([A-Za-z_][\w.-]*)\s*=\s*(\S.*)$")
+_BARE = re.compile(r"\s*(?:- +)?([A-Za-z_][\w-]*)[ \t]+([^\s:#][^:#]*)$")
+_LONE = re.compile(r"([A-Za-z_]\w*)$")
+_BULLET = re.compile(r"\s*-([A-Za-z_][\w:./-]*)\s*$")
+_SLIPS = (
+    (_LONE, "no colon after the field", r"\1:"),
+    (_GLUED, "no space after the colon", r"\1: \2"),
+    (_ASSIGNED, "`=` in place of `:`", r"\1: \2"),
+    (_BULLET, "no space after the dash", r"- \1"),
+    (_BARE, "no colon after the field", r"\1: \2"),
+)
+"""No pattern matches a comment."""
+
+
+REACH = 3
+"""Lines in which a slip is looked for: the one that YAML complains of and those before it; further up is text of its own."""
+
+
+class Slip(NamedTuple):
+    """Where a slip stands, from 1, and what it is."""
+
+    line: int
+    words: str
+
+
+def find_slip(text: str, upto: int) -> Slip | None:
+    """Return the slip that best explains what YAML complains of in line `upto`; None when none is known."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if _MERGE.match(line):
+            return Slip(number, "a marker of a merge that was not finished: keep one of the two sides")
+    near = [*enumerate(lines, 1)][max(0, upto - REACH) : upto]
+    for number, line in near:
+        if _INDENT.match(line):
+            return Slip(number, "a tab: YAML is indented with spaces")
+        if strange := _STRANGE.match(line):
+            sign = strange[1]
+            return Slip(
+                number, f"{_TYPED[sign]} (U+{ord(sign):04X}): type a plain {'colon' if sign == _WIDE else 'space'}"
+            )
+    for number, line in reversed(near):
+        if (words := _misspelt(line.rstrip())) is not None:
+            return Slip(number, words)
+    return None
+
+
+def _misspelt(line: str) -> str | None:
+    """Say what is wrong with a line that is no field: the first pattern that it has."""
+    named = _GLUED.match(line) or _ASSIGNED.match(line)
+    if named and is_secret_name(named[1]):
+        return f"`{named[1]}` {instead(named[1], named[2])}".rstrip(".")
+    for pattern, words, form in _SLIPS:
+        if found := pattern.match(line):
+            return f"{words}: write `{found.expand(form)}`"
+    return None
