@@ -77,7 +77,8 @@ def withstood(distribution: str, folder: Path) -> str:
     if (found.get("kind"), held, fell) != ("attack", found.get("withstood"), found.get("believed")):
         raise ValueError(f"attacks/{file.name}: its sums are not those of its tasks")
     beside = f", believed {fell}" if fell else ""
-    return f" Version {version} withstood {held} forgeries{beside}, on {len(tried)} of the {len(tasks)} tasks that were tried."
+    what = "forgery" if held == 1 else "forgeries"
+    return f" Version {version} withstood {held} {what}{beside}, on {len(tried)} of the {len(tasks)} tasks that were tried."
 
 
 def entry(file: Path) -> Mapping[str, Any]:
