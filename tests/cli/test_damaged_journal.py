@@ -63,3 +63,21 @@ def test_every_reader_refuses_a_damaged_journal_and_says_what_to_type(cli: Cli, 
     cli("fsck", "runs/kept", "--repair", "--accept")
     for reader in READERS[:2]:
         assert cli(*reader.split()).returncode == 0, reader
+
+
+@pytest.mark.parametrize("damage", ["changed", "doubled"])
+def test_a_resume_through_damage_ends_with_what_to_type_and_not_with_success(cli: Cli, here: Path, damage: str) -> None:
+    journal = here / "runs/kept/journal-main.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    if damage == "doubled":
+        journal.write_bytes(b"".join([*lines[:7], *lines[6:]]))
+    else:
+        changed_line(journal)
+
+    resumed = cli("resume", "runs/kept")
+    assert resumed.returncode == 1
+    told = resumed.stdout + resumed.stderr
+    assert cli(*shlex.split(told.rpartition("Look closer:")[2])[1:]).returncode == 1
+    assert cli("fsck", "runs/kept", "--repair", "--accept").returncode in {0, 1}
+    assert cli("resume", "runs/kept").returncode == 0
+    assert cli("show", "runs/kept").returncode == 0

@@ -36,8 +36,6 @@ VICTIMS = ("runner", "template", "job", "gateway", "sandbox")
 """Not the candidate: killed from outside, it is a candidate that crashed, and is measured as one."""
 ANYBODY = "anybody"
 """In place of a kind: whoever there is at a random instant, the environments' process and what jobs started among them."""
-CLOCKS = ("+0", "-7", "-3600", "-86400", "+86400")
-"""Seconds by which the clock on the wall is moved, back as a rule, each time that somebody is about to be killed."""
 WARD = Path(__file__).with_name("ward.py")
 TIMED_COLUMNS = {"run_id", "time_seconds", "started_at", "ended_at"}
 ORPHAN_SECONDS = 60.0
@@ -93,11 +91,8 @@ class Patient:
         config: dict[str, Any],
         rng: random.Random,
         victims: Sequence[str] = VICTIMS,
-        clock: Path | None = None,
     ) -> None:
-        """`clock`: libfaketime's library, where the clock is to be moved."""
         self.folder = folder
-        self._clock = clock
         self._victims = victims
         self.token = f"soak-{os.getpid()}-{rng.getrandbits(40):x}"
         self.run_dir = folder / "runs" / "r"
@@ -117,24 +112,8 @@ class Patient:
                 stdout=told,
                 stderr=told,
                 start_new_session=True,
-                env={**os.environ, "SOAK": self.token, "TMPDIR": str(self.folder / self.token), **self._clocked()},
+                env={**os.environ, "SOAK": self.token, "TMPDIR": str(self.folder / self.token)},
             )
-
-    def _clocked(self) -> dict[str, str]:
-        """Return what moves the clock on the wall of a run's processes, and not the one by which they wait."""
-        if self._clock is None:
-            return {}
-        return {
-            "LD_PRELOAD": str(self._clock),
-            "FAKETIME_TIMESTAMP_FILE": str(self._move_clock()),
-            "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        }
-
-    def _move_clock(self) -> Path:
-        path = self.folder / "clock"
-        path.write_text(self._rng.choice(CLOCKS) + "\n")
-        return path
 
     def disturb(self, tally: Tally, *, kills: int, span: float) -> None:
         """Kill `kills` processes, each within `span` seconds of the last, and let the run come to its end."""
@@ -163,8 +142,6 @@ class Patient:
     def _strike(self, process: subprocess.Popen[bytes]) -> str:
         """Choose whom to kill, wait for a moment at which there is one, and kill it; return its kind, or nothing."""
         kind = self._rng.choice(self._victims)
-        if self._clock is not None:
-            self._move_clock()
         if kind == ANYBODY:
             there = {pid: its for pid, its in everyone(process.pid).items() if its != "candidate"}
             chosen = self._rng.choice([*there])
@@ -233,7 +210,6 @@ def soak(
     seeds: int,
     seed: int = 0,
     victims: Sequence[str] = VICTIMS,
-    clock: Path | None = None,
 ) -> Tally:
     """Disturb runs until `kills` kills were dealt and at least `seeds` runs have been through it."""
     calm = Patient(folder / "calm", config=config, rng=random.Random("calm"))
@@ -247,7 +223,7 @@ def soak(
     share = max(1, kills // seeds)
     while tally.kills.total() < kills or tally.runs < seeds:
         rng = random.Random(f"{seed}:{tally.runs}")
-        patient = Patient(folder / f"run{tally.runs}", config=config, rng=rng, victims=victims, clock=clock)
+        patient = Patient(folder / f"run{tally.runs}", config=config, rng=rng, victims=victims)
         before = len(tally.problems)
         patient.disturb(tally, kills=share, span=span)
         tally.runs += 1
@@ -272,7 +248,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--victims", nargs="+", default=VICTIMS, choices=[*VICTIMS, ANYBODY])
     parser.add_argument("--environments", action="store_true", help="a task with an environment as well")
-    parser.add_argument("--clock", type=Path, metavar="LIBRARY", help="libfaketime's, to move the clock on the wall")
     parser.add_argument("--folder", type=Path, help="keep the runs here")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="soak-") as temporary:
@@ -287,7 +262,6 @@ def main() -> int:
             seeds=chosen.seeds,
             seed=chosen.seed,
             victims=chosen.victims,
-            clock=chosen.clock and chosen.clock.resolve(),
         )
     dealt = ", ".join(f"{n} {kind}" for kind, n in tally.kills.most_common())
     print(f"{tally.kills.total()} kills ({dealt}) over {tally.runs} runs of {tally.jobs} jobs in all")

@@ -378,7 +378,7 @@ class Runner:
         return RunSummary(
             run_dir=self._layout.path,
             counts={str(status): n for status, n in sorted(counts.items())},
-            exit_code=exit_code(counts, stopped_by=self._stopped_by),
+            exit_code=exit_code(counts, stopped_by=self._stopped_by) or int(bool(self._known and self._known.damage)),
             stopped_by=self._stopped_by,
             statuses=self._statuses,
         )

@@ -91,4 +91,7 @@ def next_command(summary: RunSummary) -> str:
         return f"{told}. Continue:  {output.command('resume', summary.run_dir)}"
     if any(counts.get(status) for status in UNFINISHED):
         return f"{told}. Try those again:  {output.command('resume', summary.run_dir, '--failed')}"
+    if summary.exit_code == 1:
+        closer = output.command("fsck", summary.run_dir)
+        return f"{told}, in a run that nothing reads until its damaged journal is accepted. Look closer:  {closer}"
     return f"{told}. Look:  {output.command('show', summary.run_dir)}"
