@@ -1,10 +1,10 @@
 """Print what kernels are worth that do their work 1, 2, 5 and 10 times over, and against themselves: all problems and backends.
 
-    python benchmarks/kernelbench_tables.py [--root CHECKOUT] [--minutes 14] [--state FILE] [--only WORDS]
+    python benchmarks/kernelbench_tables.py [--root CHECKOUT] [--minutes 14] [--state FILE] [--only WORDS]...
 
 A line is printed and kept in FILE as soon as it is measured; a command that ran out of minutes, or was stopped, goes on there when it is
-given again, and prints all of it. No line is begun when the minutes are over; one of `torch_compile` takes minutes. Lines of other code
-are left out. Without a checkout of KernelBench a linear layer stands for its modules.
+given again, and prints all of it, and what is left. No line is begun when the minutes are over; one of `torch_compile` takes minutes. Lines of
+other code are left out. `--only "torch cpu/level1/2"` means that line, `--only level1` all that hold the word. Without a checkout of KernelBench a linear layer stands for its modules.
 """
 
 from __future__ import annotations
@@ -162,6 +162,16 @@ def summary(rows: list[Row]) -> Iterator[str]:
         yield f"{backend}: {'; '.join(told)}"
 
 
+def wanted(every: list[Unit], words: list[str]) -> list[Unit]:
+    """Return the lines that any of the words means: the one of that name, else all that hold it; without words all."""
+    keys = {unit.key for unit in every}
+    return [
+        unit
+        for unit in every
+        if not words or any(unit.key == word if word in keys else word in unit.key for word in words)
+    ]
+
+
 def code_digest() -> str:
     """Return what tells versions of the judge apart."""
     folder = Path(tracebench_kernelbench.__file__).parent
@@ -175,12 +185,14 @@ def main() -> None:
     parser.add_argument("--root", type=Path, help="a checkout of KernelBench")
     parser.add_argument("--minutes", type=float, default=14.0, help="after which no further line is begun")
     parser.add_argument("--state", type=Path, default=Path(tempfile.gettempdir(), "kernelbench-tables.jsonl"))
-    parser.add_argument("--only", default="", help="only lines whose `backend problem` holds this")
+    parser.add_argument(
+        "--only", action="append", default=[], help="only this `backend problem`, or all that hold this"
+    )
     given = parser.parse_args()
     ends, code = time.monotonic() + 60 * given.minutes, code_digest()
     lines = given.state.read_text(encoding="utf-8").splitlines() if given.state.exists() else []
     known = {row["key"]: row for row in map(json.loads, lines) if row["code"] == code}
-    chosen = [unit for unit in units(given.root) if given.only in unit.key]
+    chosen = wanted(list(units(given.root)), given.only)
     left = [unit for unit in chosen if unit.key not in known]
     print("| backend | problem | plain | noise | itself | x 2 | x 5 | x 10 | load |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -199,6 +211,7 @@ def main() -> None:
     print("\n".join(summary([known[unit.key] for unit in chosen if unit.key in known])))
     if left:
         print(f"{len(left)} of {len(chosen)} lines are left: give the same command again")
+        print(f"not measured yet: {', '.join(unit.key for unit in left)}")
 
 
 if __name__ == "__main__":
