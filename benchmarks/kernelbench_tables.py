@@ -3,8 +3,9 @@
     python benchmarks/kernelbench_tables.py [--root CHECKOUT] [--minutes 14] [--state FILE] [--only WORDS]...
 
 A line is printed and kept in FILE as soon as it is measured; a command that ran out of minutes, or was stopped, goes on there when it is
-given again, and prints all of it, and what is left. No line is begun when the minutes are over; one of `torch_compile` takes minutes. Lines of
-other code are left out. `--only "torch cpu/level1/2"` means that line, `--only level1` all that hold the word. Without a checkout of KernelBench a linear layer stands for its modules.
+given again, and prints all of it, and what is left. No line is begun when the minutes are over; one of `torch_compile` takes minutes.
+Lines of other code are left out. `--only "torch cpu/level1/2"` means that line, `--only level1` all that hold the word. Without a
+checkout of KernelBench a linear layer stands for its modules.
 """
 
 from __future__ import annotations
