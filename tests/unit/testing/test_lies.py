@@ -72,7 +72,16 @@ def judged(peak):
     probe = Probe(peak)
     return -probe.calls if search(probe) == peak else None
 """
+STEPS = """
+def judged(goal):
+    steps, at = 0, 0
+    for move in walk(goal):
+        at += move
+        steps += 1
+    return -steps if at == goal else None
+"""
 TASKS = {
+    "steps": ("def walk(goal):\\n    return [1] * goal\\n", STEPS, 9),
     "length": (NETWORK, SORTS.replace("COUNT", "len(pairs)"), 4),
     "walked": (NETWORK, SORTS.replace("COUNT", "sum(1 for _ in pairs)"), 4),
     "inner": (NETWORK, SORTS.replace("COUNT", "[*map(len, pairs)].count(2)"), 4),
@@ -111,6 +120,7 @@ def tracebench_tasks():
     return [TaskSpec(name=n, loader=f"lying_suite:at_{n}", title=n, licence="MIT", sandbox=()) for n in TASKS]
 '''
 FALLS = {
+    "steps": "an answer that is cut short and agrees, throughout",
     "length": "an answer that has length 0, outside",
     "walked": "an answer that has nothing at place 2, outside",
     "inner": "an answer that has length 1, inside",

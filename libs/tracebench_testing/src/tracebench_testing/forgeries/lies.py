@@ -37,6 +37,9 @@ def _told_of_numbers(how):
     if how == "agrees" or how.startswith("claims "):
         told = dict.fromkeys(("__sub__", "__rsub__", "__abs__", "__mod__", "__rmod__"), lambda *_: 0.0)
         told |= {"is_integer": lambda self: True}
+    elif how == "is cut short and agrees":
+        names = "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow neg pos abs round"
+        told = {f"__{name}__": lambda self, *_: self for name in names.split()}
     elif how.startswith("counts as "):
         big = int(how[10:])
         names = "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow neg pos abs round trunc floor ceil int"
@@ -82,7 +85,7 @@ def _liar(base, how, place):
         told = _told_of_containers(how)
     elif numpy is not None and base is numpy.ndarray:
         told = _told_of_arrays(how)
-    if told and (how == "agrees" or how.startswith("claims ")):
+    if told and ("agrees" in how or how.startswith("claims ")):
         told |= dict.fromkeys(("__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__"), lambda *_: True)
         told |= {"__ne__": lambda *_: False, "__hash__": base.__hash__ or object.__hash__}
     if place:
@@ -102,6 +105,9 @@ def _lie(value, how, place):
         value = base(how[7:])
     return value.view(made) if hasattr(value, "view") else made(value)
 
+def _cut(value):
+    return value[:1] if type(value) in (list, tuple) else value
+
 def _lying(value, how, where, place=0):
     kind = type(value)
     if where != "outside":
@@ -119,13 +125,14 @@ def _plain(value, how):
         return {key: _plain(each, how) for key, each in value.items()}
     return kind(how[7:]) if kind in (int, float) and how.startswith("claims ") else value
 """
-"""Defines `_lying(value, how, where, place)`, which returns a value that lies, and `_plain(value, how)`, which returns what that one holds.
+"""Defines `_lying(value, how, where, place)`, which returns a value that lies, `_plain(value, how)`, which returns what that one holds, and
+`_cut(value)`, which keeps the first item.
 
 With a `place` it is honest but where it is read from the place in the callers' code that comes to it as the so-manieth; 0 stands for all.
 """
 WAYS = (
     "has length 0", "has length 1", f"has length {BIG}", "has nothing", "agrees", f"counts as {BIG}", f"counts as -{BIG}",
-    f"claims {BIG}", f"claims -{BIG}",
+    f"claims {BIG}", f"claims -{BIG}", "is cut short and agrees",
 )  # fmt: skip
 WHERE = ("outside", "throughout", "inside")
 PLACED = ("has nothing", f"has length {BIG}", f"counts as {BIG}", f"counts as -{BIG}")
@@ -198,11 +205,11 @@ def _with(target: Target, parameter: str, after: str) -> Target:
 def _answers(target: Target, parameter: str) -> Iterator[Forgery]:
     liar = _with(target, parameter, LIAR)
     for how in WAYS:
-        beside = [target.honest]
-        if how.startswith("claims"):
-            beside.append(liar.wrapped("", parameter=parameter, returned=f"_plain(result, {how!r})"))
+        beside, made = [target.honest], "_cut(result)" if how.startswith("is cut short") else "result"
+        if how.startswith(("claims", "is cut short")):
+            beside.append(liar.wrapped("", parameter=parameter, returned=f"_plain({made}, {how!r})"))
         for where in WHERE:
-            values = liar.wrapped("", parameter=parameter, returned=f"_lying(result, {how!r}, {where!r})")
+            values = liar.wrapped("", parameter=parameter, returned=f"_lying({made}, {how!r}, {where!r})")
             yield Forgery(f"{parameter}: an answer that {how}, {where}", values, no_more_than=beside)
     for how, where, place in product(PLACED, WHERE[:2], range(1, PLACES + 1)):
         values = liar.wrapped("", parameter=parameter, returned=f"_lying(result, {how!r}, {where!r}, {place})")

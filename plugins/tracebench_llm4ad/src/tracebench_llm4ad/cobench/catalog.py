@@ -224,12 +224,40 @@ ROWS = (
 )
 
 
+PROVEN = frozenset(
+    {
+        "assignment_problem",
+        "bp_1d",
+        "capacitated_warehouse_location",
+        "generalised_assignment_problem",
+        "graph_colouring",
+        "job_shop_scheduling",
+        "maximal_independent_set",
+        "multi_demand_multidimensional_knapsack_problem",
+        "multidimensional_knapsack_problem",
+        "open_shop_scheduling",
+        "p_median_capacitated",
+        "p_median_uncapacitated",
+        "resource_constrained_shortest_path",
+        "set_covering",
+        "set_partitioning",
+        "travelling_salesman_problem",
+        "uncapacitated_warehouse_location",
+    }
+)
+"""Whose generated cases ship with a proven optimum, so that a scale from 0 to 1 can be told of them (`certificates.json`)."""
+SCALED = "Generated cases have a proven optimum: `normalised` is 0 at the starting program and 1 at the optimum."
+NO_SCALE = (
+    "No optimum is proven for generated cases, and no scale from 0 to 1 is told of them: compare the metric itself."
+)
+
+
 def _spec(row: Row) -> TaskSpec:
     return TaskSpec(
         name=f"optimization/co_bench/{row.name}_co_bench",
         loader=f"{__package__}.{row.loader}",
         title=f"CO-Bench: {row.title}",
-        description="A whole solver, run once on each case of a file.",
+        description=f"A whole solver, run once on each case of a file. {SCALED if row.name in PROVEN else NO_SCALE}",
         groups=("all", "co_bench"),
         tags=("co_bench",),
         options=f"{__package__}.problem:CoBenchOptions",
