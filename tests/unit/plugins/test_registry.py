@@ -177,6 +177,14 @@ def test_settings_that_only_a_type_checker_sees_are_told(tmp_path: Path, monkeyp
     assert "takes `Elsewhere`, and its module `plugin_of_doors` holds no `Elsewhere`" in host.records["doors"].error
 
 
+def test_settings_without_a_model_are_whatever_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "from __future__ import annotations\n" + PLUGIN.replace("settings: Settings", "settings: dict")
+    host = host_of(text, tmp_path, monkeypatch)
+
+    assert host.component("trainer", "Climb").settings is None
+    assert host.records["doors"].status == "loaded"
+
+
 class Settings(BaseModel):
     steps: int = 1
 
