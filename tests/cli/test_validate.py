@@ -298,3 +298,19 @@ def test_a_runs_folder_that_cannot_be_made_is_told_without_strict(cli: Cli, tmp_
             "[WARN] runs_dir: `/proc/x` cannot be written to: trace-bench run --runs-dir DIR",
         ],
     )
+
+
+@pytest.mark.parametrize(
+    ("provider", "told"), [("opnai", "Did you mean `openai`?"), ("openai", ""), ("mine-alone", "")]
+)
+def test_a_misspelt_provider_beside_an_address_is_told(cli: Cli, tmp_path: Path, provider: str, told: str) -> None:
+    model = f"{{model: m, provider: {provider}, base_url: 'http://127.0.0.1:9/v1'}}"
+    (tmp_path / "c.yaml").write_text(
+        f"tasks: [internal:numeric_param]\ntrainers: [SequentialRefine]\nmode: real\nllm: {model}\n"
+    )
+
+    done = cli("validate", "--config", "c.yaml", env=CORE_ONLY)
+
+    lines = [line for line in done.stdout.splitlines() if line.startswith("[WARN] provider ")]
+    assert done.returncode == 0
+    assert [line.endswith(told) for line in lines] == [True] * bool(told)

@@ -15,6 +15,7 @@ from tracebench_engine.checks.lacking import addresses, lacks
 from tracebench_engine.checks.preflight import held, note_unknown_names, refuse_unpriced, refuse_unready
 from tracebench_engine.checks.trial import Check, Trials
 from tracebench_engine.matrix.plan import Plan, TaskChoice, choose_tasks, make_plan
+from tracebench_engine.matrix.providers import misspelt_providers
 from tracebench_engine.matrix.reserve import unshared_words
 
 
@@ -33,7 +34,7 @@ def validate_config(
     plan = make_plan(config, host, environ=environ)
     if plan.asks_models:
         refuse_unpriced(plan, environ=environ)
-        yield from _of_models(config, environ=environ, strict=trials is not None)
+        yield from _of_models(config, host, environ=environ, strict=trials is not None)
     if warning := unshared_words(config, len(plan.jobs)):
         yield Check("WARN", "run_budget", warning)
     if not can_be_made(Path(config.runs_dir)):
@@ -94,11 +95,14 @@ def _lacks(plan: Plan, *, environ: Mapping[str, str]) -> Iterator[Check]:
         yield Check("OK", "isolation", "process: candidates of this config would run UNPROTECTED on this machine")
 
 
-def _of_models(config: RunConfig, *, environ: Mapping[str, str], strict: bool) -> Iterator[Check]:
+def _of_models(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str], strict: bool) -> Iterator[Check]:
     """Say what the models lack here, a warning as the run may be meant for another machine, and where a host alone is asked."""
     for lack in lacks(config, environ=environ):
         if not (strict and lack.is_sure):  # `_lacks` fails for those
             yield Check("WARN", lack.subject, f"{lack.words} {typed(lack.hint)}")
+    for name, near in misspelt_providers(config, host).items():
+        words = f"is no provider that is known, and is asked as any server of OpenAI's API. Did you mean `{near}`?"
+        yield Check("WARN", f"provider {name}", words)
     for url, asked in addresses(config, environ=environ).items():
         if url.rstrip("/") != asked:
             yield Check("OK", f"base_url {url}", f"names no path: asked at {asked}")

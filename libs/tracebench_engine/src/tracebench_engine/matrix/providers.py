@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import ConfigError, MissingRequirementError
-from tracebench_core.ids import did_you_mean
+from tracebench_core.ids import did_you_mean, nearest
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import LLMConfig, LLMVariant, ModelConfig, ModelIdentity, ProviderSpec, RunConfig
 from tracebench_engine.measure.demand import demand
@@ -83,6 +83,16 @@ def refuse_unknown(config: RunConfig, host: PluginHost) -> None:
                 hint="write a provider of litellm's or of a plugin before the model's name, or `base_url` beside it for a server that"
                 " speaks OpenAI's API",
             )
+
+
+def misspelt_providers(config: RunConfig, host: PluginHost) -> dict[str, str]:
+    """Return each `provider` that nobody knows and that is much like a known one, with that one: beside an address any name is taken."""
+    known = [*PREFIXES, *host.catalog().components["provider"]]
+    written: list[ModelConfig] = []
+    for llm in (config.llm, *config.llm_variants):
+        written += [llm, *llm.roles.values(), *(model for role in llm.roles.values() for model in role.models.values())]
+    names = dict.fromkeys(model.provider for model in written if model.provider is not None)
+    return {name: near for name in names if name not in known and (near := OTHERWISE.get(name) or nearest(name, known))}
 
 
 def find_provider(host: PluginHost, name: str) -> ProviderSpec | None:
