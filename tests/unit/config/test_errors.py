@@ -1,5 +1,6 @@
 """A wrong config is told file, line, field and the nearest valid name, everything at once."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,28 @@ def test_a_tilde_is_the_users_home(monkeypatch: pytest.MonkeyPatch) -> None:
     config = parse_config({"runs_dir": "~/runs", "mode": "replay", "replay_from": "~/runs/old"})
 
     assert (config.runs_dir, config.replay_from) == ("/home/me/runs", "/home/me/runs/old")
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("seeds: 3", "seeds=1..3"),
+        ("budget: $5", "'budget={usd: 5}'"),
+        ("llm: {cache: of}", "'llm.cache=\"off\"'"),
+        ("seeds: 3\njob_timeout: 5m", "seeds=1..3 -o job_timeout=300"),
+    ],
+)
+def test_the_hint_shows_the_config_mended(tmp_path: Path, text: str, change: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+
+    assert caught.value.hint == f"trace-bench config show {path} -o {change}"
+    load_config(path, overrides=[part for part in shlex.split(change) if part != "-o"])
+
+
+@pytest.mark.parametrize("text", ["trainers: [{id: X, params_variants: many}]", "seeds: many", "budget: plenty"])
+def test_where_nothing_is_likely_no_line_is_made_up(tmp_path: Path, text: str) -> None:
+    assert "Write `" not in complaint(tmp_path, text)

@@ -32,6 +32,8 @@ _AXIS |= {"llm calls": "llm_calls", "token": "tokens", "requests": "llm_calls"}
 _SPAN = re.compile(r"(-?[0-9]+)\s*(?:-|\u2013|:|\.{2,3}|to)\s*(-?[0-9]+)")
 _RANGE = re.compile(r"range\(\s*(?:([0-9]+)\s*,)?\s*([0-9]+)\s*\)")
 _MANY = re.compile(r"x?\s*([0-9]+)\s*(?:seeds?)?")
+_NOT_TEXT = frozenset({"true", "yes", "on", "false", "no", "off", "null"})
+"""Words that YAML reads as something else."""
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -49,12 +51,13 @@ def meant(loc: Loc, value: Any) -> Meant | None:
         return _seeds(value) if loc == ("seeds",) else _budget(value)
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value) and _is_mapping(kind):
         return Meant(_flow({key: held for item in value for key, held in item.items()}))
-    if get_origin(kind) is tuple and isinstance(value, str | dict) and value:
+    takes = str | dict if get_origin(kind_at((*loc, 0))) is not dict else dict
+    if get_origin(kind) is tuple and isinstance(value, takes) and value:
         parts = re.split(r",|\s+(?=-)", value.strip("[]() ")) if isinstance(value, str) else [value]
         return Meant(_flow([part.strip().removeprefix("-") if isinstance(part, str) else part for part in parts]))
     if get_origin(kind) is not None and isinstance(value, str) and (choices := get_args(kind)):
         near = nearest(value, [choice for choice in choices if isinstance(choice, str)])
-        return Meant(near) if near else None
+        return Meant(_flow(near)) if near else None
     return _scalar(kind, str(loc[-1]) if loc else "", value)
 
 
@@ -158,4 +161,10 @@ def _flow(value: Any) -> str:
         return "{" + ", ".join(f"{key}: {_flow(held)}" for key, held in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_flow(held) for held in value) + "]"
-    return value if isinstance(value, str) and re.fullmatch(r"[A-Za-z_]([\w./:-]*[\w/])?", value) else json.dumps(value)
+    if (
+        isinstance(value, str)
+        and value.casefold() not in _NOT_TEXT
+        and re.fullmatch(r"[A-Za-z_]([\w./:-]*[\w/])?", value)
+    ):
+        return value
+    return json.dumps(value)

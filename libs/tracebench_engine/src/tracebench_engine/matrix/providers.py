@@ -89,7 +89,8 @@ def misspelt_providers(config: RunConfig, host: PluginHost) -> dict[str, str]:
     """Return each `provider` that nobody knows and that is much like a known one, with that one: beside an address any name is taken."""
     known = [*PREFIXES, *host.catalog().components["provider"]]
     written: list[ModelConfig] = []
-    for llm in (config.llm, *config.llm_variants):
+    every: list[LLMConfig | LLMVariant] = [config.llm, *config.llm_variants]
+    for llm in every:
         written += [llm, *llm.roles.values(), *(model for role in llm.roles.values() for model in role.models.values())]
     names = dict.fromkeys(model.provider for model in written if model.provider is not None)
     return {name: near for name in names if name not in known and (near := OTHERWISE.get(name) or nearest(name, known))}
