@@ -24,6 +24,7 @@ def test_it_is_small_and_names_no_place_of_a_machine() -> None:
 
 
 @pytest.mark.heavy("demo")
+@pytest.mark.timeout(660)
 def test_it_is_replayed_to_a_verdict_and_a_page_whose_slider_moves_circles(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tracebench_engine.cli", "demo", "packing", "--runs-dir", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
