@@ -65,12 +65,14 @@ def test_every_reader_refuses_a_damaged_journal_and_says_what_to_type(cli: Cli, 
         assert cli(*reader.split()).returncode == 0, reader
 
 
-@pytest.mark.parametrize("damage", ["changed", "doubled"])
+@pytest.mark.parametrize("damage", ["changed", "doubled", "cut"])
 def test_a_resume_through_damage_ends_with_what_to_type_and_not_with_success(cli: Cli, here: Path, damage: str) -> None:
     journal = here / "runs/kept/journal-main.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     if damage == "doubled":
         journal.write_bytes(b"".join([*lines[:7], *lines[6:]]))
+    elif damage == "cut":
+        journal.write_bytes(b"".join(lines[:-3]))
     else:
         changed_line(journal)
 

@@ -18,7 +18,7 @@ Loc: TypeAlias = tuple[str | int, ...]
 HINT = "trace-bench config schema   (prints every field with its type)"
 LONGEST = 60
 KEY = re.compile(
-    r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|xai|key)[-_](?=[\w-]*[0-9])[\w-]{16,}|hf_[A-Za-z]{24,}|gh[pousr]_\w{30,}|github_pat_\w{22,}"
+    r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|xai)[-_](?=[\w-]*?(?=[A-Za-z]*[0-9])[A-Za-z0-9]{10})[\w-]{16,}|key-[0-9a-f]{32}|hf_[A-Za-z]{24,}|gh[pousr]_\w{30,}|github_pat_\w{22,}"
     r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|xox[abps]-[\w-]{10,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}[\w.-]*|[Bb]earer\s+[\w.-]{16,})"
 )
 """What keys of well-known providers look like."""

@@ -36,6 +36,7 @@ from tracebench_runs.journal.commit import commit
 from tracebench_runs.journal.index import write_files_index
 from tracebench_runs.journal.journal import EndRecord, Journal, TrainedRecord
 from tracebench_runs.journal.trust import Trust, read_trust
+from tracebench_runs.journal.witness import harm
 from tracebench_runs.meta.planned import chosen_of, ids_of
 from tracebench_runs.results.results import StoredResult, read_result
 from tracebench_runs.results.summary import RunEnd
@@ -378,7 +379,8 @@ class Runner:
         return RunSummary(
             run_dir=self._layout.path,
             counts={str(status): n for status, n in sorted(counts.items())},
-            exit_code=exit_code(counts, stopped_by=self._stopped_by) or int(bool(self._known and self._known.damage)),
+            exit_code=exit_code(counts, stopped_by=self._stopped_by)
+            or int(bool(self._known and harm(self._layout, trust=self._known))),
             stopped_by=self._stopped_by,
             statuses=self._statuses,
         )

@@ -85,17 +85,21 @@ def demand_journal(layout: RunLayout, *, trust: Trust) -> None:
         )
 
 
+def harm(layout: RunLayout, *, trust: Trust) -> Loss | None:
+    """Return the first journal that is not as it was written, with what is wrong; None where all are, or a person has accepted it."""
+    for harmed in trust.damage:
+        named = "; ".join(dict.fromkeys(harmed.words[:2])) or f"{harmed.lines} of its lines were changed"
+        return Loss(harmed.path, f"it was damaged or edited: {named}")
+    return next(losses(layout, trust=trust), None)
+
+
 def demand_sound(layout: RunLayout, *, trust: Trust) -> None:
     """Refuse to read a run whose journals are not as they were written; what a person has accepted is let through.
 
     Raises:
         RunDirError: naming the first journal, and what is wrong with it.
     """
-    harmed = next(iter(trust.damage), None)
-    loss = None if harmed is not None else next(losses(layout, trust=trust), None)
-    if harmed is not None:
-        named = "; ".join(dict.fromkeys(harmed.words[:2])) or f"{harmed.lines} of its lines were changed"
-        loss = Loss(harmed.path, f"it was damaged or edited: {named}")
+    loss = harm(layout, trust=trust)
     if loss is not None:
         raise RunDirError(
             f"`{layout.path / loss.path}` does not vouch for the run any more: {loss.words}.",

@@ -11,6 +11,7 @@ TASK_SPECS = (
         name="opentrace_greeting",
         aliases=("trace_examples:opentrace_greeting",),
         title="Greet everybody in their own language and by name",
+        description="Trace itself executes the functions: what a model writes runs in the process of the job, in no sandbox.",
         loader="tracebench_opto.tasks.greeting:build",
         tags=("traced", "code", "toy"),
         traced=True,

@@ -48,13 +48,18 @@ def tell_end(summary: RunSummary, *, verbose: bool = False) -> None:
         state = summary.stopped_by
     output.line(f"Run {state}: {summary.run_id}")
     if verbose:
-        from tracebench_engine.api.records import chain_of, chain_words
-
         for name, path in FILES.items():
             if (run_dir / path).exists():
                 output.line(f"{name}: {run_dir / path}")
-        output.line(f"Head: {chain_words(chain_of(run_dir))}")
     _verdict(run_dir)
+    _head(run_dir)
+
+
+def _head(run_dir: Path) -> None:
+    """Print by what the run is known again wherever it is: what somebody noted when it ended tells whether it changed since."""
+    from tracebench_engine.api.records import chain_of, chain_words
+
+    output.line(f"Head: {chain_words(chain_of(run_dir))}")
 
 
 def _verdict(run_dir: Path) -> None:
