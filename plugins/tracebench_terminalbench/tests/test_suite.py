@@ -88,7 +88,7 @@ def seeming_harbor(tmp_path: Path) -> Path:
     [
         ("terminal_bench:No Slug!", "", "has no task"),
         ("terminal_bench:toys", ", eval_kwargs: {harbor_envv: docker}", "harbor_env"),
-        ("terminal_bench:toys", ", eval_kwargs: {extra_env: {E2B_API_KEY: x}}", "harbor_env_file"),
+        ("terminal_bench:toys", ", eval_kwargs: {extra_env: {E2B_API_KEY: x}}", "export E2B_API_KEY="),
         (
             "terminal_bench:regex-log",
             ", eval_kwargs: {harbor_task_path: /nonexistent}",

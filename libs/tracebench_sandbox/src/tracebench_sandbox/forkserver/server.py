@@ -92,7 +92,7 @@ def _become(order: dict[str, Any], descriptors: list[int], installed: list[str])
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["environ"])
-    sys.path[:] = [*([] if sys.flags.safe_path else [order["folder"]]), *added_to_path(os.environ), *installed]
+    sys.path[:] = [*added_to_path(os.environ), *installed]
     importlib.invalidate_caches()
     sys.argv = order["argv"]
     sys.orig_argv = [sys.executable, "-P", "-m", order["entry"], *sys.argv[1:]]
