@@ -78,7 +78,7 @@ def in_terminal(
                 written += os.read(terminal, 65536)
             except OSError:  # it has left
                 break
-        if interrupt and b"running  seed" in written:
+        if interrupt and re.search(rb"running +seed", written):
             os.write(terminal, b"\x03")
             interrupt = False
     else:

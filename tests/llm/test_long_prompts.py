@@ -46,7 +46,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         Tap(gateway.base_url) as tap,
     ):
         access = gateway.register("job", budget=Budget(), seed=1, models=resolve_models(llm, mode="stub", environ={}))
-        yield Door(gateway, GatewayClient(access.model_copy(update={"base_url": tap.base_url})), run_dir)
+        yield Door(gateway, GatewayClient(access.model_copy(update={"base_url": tap.base_url})), run_dir, tap)
         check_answered(tap, read_ledger(run_dir / "llm/ledger.jsonl"))
 
 
