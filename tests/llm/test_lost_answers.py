@@ -6,17 +6,21 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from tests.llm.conftest import Door, Open, say
 
 from tracebench_core.errors import BudgetExhausted
-from tracebench_core.specs import Budget, ModelIdentity
+from tracebench_core.specs import Budget, LLMConfig, ModelIdentity
 from tracebench_gateway import turns
+from tracebench_gateway.access import Phase
 from tracebench_gateway.cassette.undelivered import MOST_KEPT, Undelivered
 from tracebench_gateway.exchange import ChatRequest, Metered, Reply, Tokens
+from tracebench_gateway.models import resolve_models
 from tracebench_gateway.server.metering.ledger import read_ledger
 from tracebench_testing.fake_openai import FakeOpenAI
 
@@ -157,3 +161,53 @@ def test_what_was_delivered_long_ago_is_dropped(tmp_path: Path) -> None:
 def _request(n: int) -> ChatRequest:
     identity = ModelIdentity(provider="p", model="m")
     return ChatRequest("job", 1, "agent", identity, say(str(n)), {}, digest=f"d{n}", key=f"k{n}.0.0")
+
+
+def post(door: Door, question: str, *, key: str, phase: Phase = "training") -> httpx.Response:
+    """Ask as any program may, behind the tap."""
+    base_url = str(door.gateway.base_url)
+    door.tap.lost += 1  # it sees none of it
+    endpoint = door.client.endpoint("agent")
+    headers = {"Authorization": f"Bearer {door.client._access.keys['agent'][phase]}", "Idempotency-Key": key}
+    body = {"model": endpoint.model, "messages": say(question)}
+    return httpx.post(f"{base_url.rstrip('/')}/chat/completions", headers=headers, json=body, timeout=30)
+
+
+@pytest.mark.parametrize("mode", ["stub", "real"])
+def test_another_request_under_the_same_key_is_another_call(open_door: Open, mode: str) -> None:
+    with FakeOpenAI() as server:
+        real = {"mode": "real", "base_url": server.base_url} if mode == "real" else {}
+        door = open_door(budget=Budget(llm_calls=2), **real)
+        asked = [post(door, question, key="one for all").status_code for question in ("a b", "c d", "e f", "c d")]
+    assert asked == [200, 200, 402, 200]
+    assert [line["status"] for line in calls(door)] == ["ok", "ok", "refused"]
+
+
+def test_no_key_of_training_names_a_call_of_scoring(open_door: Open) -> None:
+    door = open_door()
+    answers = [post(door, QUESTION, key="k", phase=phase).status_code for phase in ("training", "scoring", "training")]
+    assert answers == [200] * 3
+    assert [line["phase"] for line in calls(door)] == ["training", "scoring"]
+
+
+def test_what_is_asked_again_while_it_is_under_way_is_one_call(open_door: Open) -> None:
+    with FakeOpenAI(delay=0.5) as server, ThreadPoolExecutor() as pool:
+        door = open_door(mode="real", base_url=server.base_url, budget=Budget(llm_calls=1))
+        found = [*pool.map(lambda _: post(door, QUESTION, key="k"), range(3))]
+        assert len(server.log.requests) == 1
+    assert {answer.status_code for answer in found} == {200}
+    assert len({answer.json()["choices"][0]["message"]["content"] for answer in found}) == 1
+    assert [line["status"] for line in calls(door)] == ["ok"]
+
+
+def test_nothing_is_left_of_a_job_that_was_run_again(open_door: Open) -> None:
+    with FakeOpenAI() as server:
+        door = open_door(mode="real", base_url=server.base_url)
+        ask(door)
+        models = resolve_models(
+            LLMConfig(provider="openai", model="fake", base_url=server.base_url), mode="real", environ={}
+        )
+        door.gateway.register("job", budget=Budget(), seed=1, models=models)
+        assert len([*(door.run_dir / "llm/undelivered").iterdir()]) == 1
+        door.gateway.release("job")
+    assert [*(door.run_dir / "llm/undelivered").iterdir()] == []

@@ -32,13 +32,15 @@ class Undelivered:
         self._written: Counter[Path] = Counter()
         self._before: dict[Path, set[str]] = {}
         """By file, the keys that it had when this process first looked."""
+        self._read: tuple[Path, dict[tuple[str, str], list[Any]]] | None = None
+        """The file that was asked last, as long as nothing is added: a request of many choices asks it as often."""
 
     def add(self, attempt: str, request: ChatRequest, reply: Reply, metered: Metered) -> None:
         """Keep an answer before its call is filed; it survives the death of this process."""
         if not request.key:
             return
         make_dir(self._folder)
-        path = self._path(request.job_id, attempt)
+        path, self._read = self._path(request.job_id, attempt), None
         self._keys_before(path)
         line = json.dumps([request.key, request.digest, *content_of(reply, metered)]).encode()
         fd = open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -57,18 +59,20 @@ class Undelivered:
 
     def find(self, attempt: str, request: ChatRequest) -> Kept | None:
         """Return what this very call was answered; None where that was not kept."""
-        for key, digest, content in reversed(_answers(self._path(request.job_id, attempt))):
-            if (key, digest) == (request.key, request.digest):
-                with suppress(ValueError, TypeError):
-                    return read_kept(*content)
+        path = self._path(request.job_id, attempt)
+        if self._read is None or self._read[0] != path:
+            self._read = path, {(key, digest): content for key, digest, content in _answers(path)}
+        with suppress(KeyError, ValueError, TypeError):
+            return read_kept(*self._read[1][request.key, request.digest])
         return None
 
     def forget(self, job_id: str, attempt: str) -> None:
-        """Drop an attempt that has ended."""
-        path = self._path(job_id, attempt)
-        self._written.pop(path, None)
-        self._before.pop(path, None)
-        path.unlink(missing_ok=True)
+        """Drop a job whose last attempt has ended, and those before it."""
+        self._read = None
+        for path in {self._path(job_id, attempt), *self._folder.glob(f"{job_id}.*.jsonl")}:
+            self._written.pop(path, None)
+            self._before.pop(path, None)
+            path.unlink(missing_ok=True)
 
     def _keys_before(self, path: Path) -> set[str]:
         if path not in self._before:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal
+from weakref import WeakValueDictionary
 
 from tracebench_gateway.cassette.scorings import Kept
 from tracebench_gateway.cassette.undelivered import Undelivered
@@ -27,6 +31,18 @@ class Again:
         self._provider = provider
         self._undelivered = undelivered
         self._prices = prices
+        self._locks: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def in_turn(self, account: Account, key: str) -> AsyncIterator[None]:
+        """Let requests of one key go one after another: what is asked again while it is under way waits, and is answered as it was."""
+        if not key:
+            yield
+            return
+        name = (account.job_id, account.attempt, key)
+        lock = self._locks.get(name) or self._locks.setdefault(name, asyncio.Lock())
+        async with lock:
+            yield
 
     async def whole(self, account: Account, claims: Claims, asked: Asked) -> list[tuple[Reply, Metered]] | None:
         """Return the answers to a request all of which was answered and filed, or None; nothing is counted, no cap stands against it."""
@@ -40,10 +56,13 @@ class Again:
         return answers
 
     async def answer(self, account: Account, request: ChatRequest) -> tuple[Reply, Metered] | None:
-        """Return what a filed call was answered; None where that is not known any more, and it has to be made once more."""
+        """Return what a filed call was answered; None for any other, and where that is not known any more: it has to be made once more."""
+        filed = account.filed.get(request.key) if request.key else None
+        if filed is None or filed.digest != request.digest:
+            return None
         if self._undelivered is not None:
             return _answered(self._undelivered.find(account.attempt, request))
-        request = replace(request, limit=account.filed[request.key])
+        request = replace(request, limit=filed.limit)
         try:
             reply = await self._provider.ask(request)
         except ProviderError:

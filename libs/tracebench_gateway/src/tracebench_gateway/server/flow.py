@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from starlette.requests import Request
@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from tracebench_gateway.exchange import ChatRequest, OnDelta, ProviderError
 from tracebench_gateway.server.errors import Failure, Refused, failed, refused, rejected
-from tracebench_gateway.server.metering.accounts import Account
+from tracebench_gateway.server.metering.accounts import Account, scoped
 from tracebench_gateway.server.metering.admission import CallerGone, IsGone
 from tracebench_gateway.server.requests.asked import Asked
 from tracebench_gateway.server.requests.large import SMALL, Hold, Wanted, declared_size, understand
@@ -48,9 +48,7 @@ async def converse(request: Request, *, wire: Wire, service: Service, caller: Ca
     """Answer one request; `asker` names the evaluation that makes it, where the engine tells."""
     with ExitStack() as holds:
         try:
-            asked = replace(await _read(request, wire, service, caller, holds), asker=asker)
-            if not asked.stream:
-                asked = replace(asked, key=read_key(request.headers.get(KEY_HEADER, "")))
+            asked = await _read(request, wire, service, caller, holds, asker=asker)
             service.check_priced(caller.claims, asked.model.identity)
         except BadRequest as error:
             return respond(wire, rejected(str(error), status=error.status))
@@ -64,7 +62,9 @@ async def converse(request: Request, *, wire: Wire, service: Service, caller: Ca
         return JSONResponse(wire.whole(asked, answers))
 
 
-async def _read(request: Request, wire: Wire, service: Service, caller: Caller, holds: ExitStack) -> Asked:
+async def _read(
+    request: Request, wire: Wire, service: Service, caller: Caller, holds: ExitStack, *, asker: str
+) -> Asked:
     """Return what a request asks for; a large body waits for room, which it takes until `holds` is closed."""
     held: list[Hold] = []
 
@@ -80,7 +80,8 @@ async def _read(request: Request, wire: Wire, service: Service, caller: Caller, 
     place = read_place(request.headers.get(HEADER, ""))
     path, alt = request.path_params, request.query_params.get("alt", "json")
     address = {"alt": alt, **path} if path else {}
-    wanted = Wanted(wire, caller.claims, service.settings.llm_of(caller.claims.variant), place, address)
+    key = scoped(caller.claims.phase, asker, read_key(request.headers.get(KEY_HEADER, "")))
+    wanted = Wanted(wire, caller.claims, service.settings.llm_of(caller.claims.variant), place, address, asker, key)
     if held:
         return await service.reader.read(wanted, pieces)
     return understand(wanted, parse_object(b"".join(pieces)))
@@ -135,6 +136,10 @@ class _Turn:
             Refused: when a cap forbids them.
             CallerGone: when nobody waits for them any more.
         """
+        async with self._service.again.in_turn(self._caller.account, self.asked.key):
+            return await self._run(queue)
+
+    async def _run(self, queue: asyncio.Queue[Queued] | None) -> list[Answer]:
         claims, account = self._caller.claims, self._caller.account
         if (again := await self._service.again.whole(account, claims, self.asked)) is not None:
             return [Answer(*answered) for answered in again]

@@ -24,7 +24,7 @@ from tracebench_gateway.exchange import ChatRequest, Metered, OnDelta, Provider,
 from tracebench_gateway.server.again import Again
 from tracebench_gateway.server.echo import WithoutEcho
 from tracebench_gateway.server.errors import Refused
-from tracebench_gateway.server.metering.accounts import Account, Accounts, Grant, refusal_text
+from tracebench_gateway.server.metering.accounts import Account, Accounts, Filed, Grant, refusal_text
 from tracebench_gateway.server.metering.admission import Admission, IsGone
 from tracebench_gateway.server.metering.ledger import Ledger, marks_of
 from tracebench_gateway.server.metering.limits import Limits
@@ -203,7 +203,7 @@ class Service:
     async def _call(
         self, account: Account, claims: Claims, request: ChatRequest, *, on_delta: OnDelta | None = None
     ) -> tuple[Reply, Metered]:
-        if request.key in account.filed and (again := await self.again.answer(account, request)) is not None:
+        if (again := await self.again.answer(account, request)) is not None:
             return again
         begun = time.monotonic()
         progress = Progress()
@@ -367,7 +367,7 @@ class Service:
         )
         self.accounts.file(account, record, is_paid=not metered.reused)
         if request.key and not failed:
-            account.filed[request.key] = request.limit
+            account.filed[request.key] = Filed(request.digest, request.limit)
         marks = marks_of(request, outcome, metered)
         self.ledger.append("llm_call", job_id=claims.job_id, attempt=claims.attempt, **record, **marks)
 

@@ -16,6 +16,18 @@ UNASKED_LIMIT = 4_096
 """Tokens of an answer that neither its caller nor the config limits, while tokens or USD are capped: what is set aside must have an end."""
 
 
+class Filed(NamedTuple):
+    """A call that was answered and filed: what it asked, and the most tokens that it was granted."""
+
+    digest: str
+    limit: int | None
+
+
+def scoped(phase: Phase, asker: str, key: str) -> str:
+    """Return a caller's key as it stands in an account: one of training names no call of scoring, one evaluation's none of another."""
+    return f"{phase}.{asker}.{key}" if key else ""
+
+
 @dataclass(slots=True)
 class Account:
     """One attempt at a job. `capped` holds what training used; the engine's own scoring is in `records` alone."""
@@ -39,8 +51,8 @@ class Account:
     """`asked`, as training left it."""
     named: dict[str, tuple[str, int]] = field(default_factory=dict)
     """By the key of a conversation, what was asked and the number of its first choice."""
-    filed: dict[str, int | None] = field(default_factory=dict)
-    """By key, the limit of each call that was answered and filed: asked for again, it is the same call."""
+    filed: dict[str, Filed] = field(default_factory=dict)
+    """By key, what each call was that was answered and filed: asked for again, it is the same call."""
     is_trained: bool = False
     """Training has ended: its keys ask for nothing more."""
 
@@ -95,6 +107,9 @@ class Account:
         self.is_trained = True
         self.asked = Counter(self.asked_in_training)
         self.asked_by.clear()
+        for by_key in (self.named, self.filed):
+            for key in [key for key in by_key if not key.startswith("training.")]:
+                del by_key[key]
 
     def add(self, record: dict[str, Any]) -> None:
         """File a finished call under the next number."""

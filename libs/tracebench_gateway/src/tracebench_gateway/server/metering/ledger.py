@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_gateway.exchange import ChatRequest, Metered, ProviderError, Reply
-from tracebench_gateway.server.metering.accounts import Accounts
+from tracebench_gateway.server.metering.accounts import Accounts, Filed
 from tracebench_gateway.turns import Place
 from tracebench_runs.storage.files import make_dir
 from tracebench_runs.storage.inert import inert
@@ -61,7 +61,7 @@ class Ledger:
                     line["request_hash"], line.get("occurrence"), line["phase"], place=place and Place(*place), key=key
                 )
                 if key and line["status"] == "ok":
-                    account.filed[key] = line.get("limit")
+                    account.filed[key] = Filed(line["request_hash"], line.get("limit"))
                 if asker := line.get("asker"):
                     account.turn(line["request_hash"], asker, line.get("occurrence") or 0)
 

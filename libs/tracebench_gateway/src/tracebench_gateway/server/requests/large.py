@@ -104,6 +104,10 @@ class Wanted(NamedTuple):
     place: Place | None
     address: Mapping[str, str]
     """Fields that the address tells, as Gemini's tells the model; a body tells them no more."""
+    asker: str = ""
+    """The evaluation that asks, where the engine tells."""
+    key: str = ""
+    """What the request is known by when it is asked again; of a stream nothing is."""
 
 
 def understand(wanted: Wanted, data: dict[str, Any]) -> Asked:
@@ -113,7 +117,10 @@ def understand(wanted: Wanted, data: dict[str, Any]) -> Asked:
         BadRequest: naming the field.
     """
     asked: Asked = wanted.wire.read({**data, **wanted.address}, claims=wanted.claims, llm=wanted.llm)
-    return replace(with_marks(asked, claims=wanted.claims, llm=wanted.llm), place=wanted.place)
+    key = "" if asked.stream else wanted.key
+    return replace(
+        with_marks(asked, claims=wanted.claims, llm=wanted.llm), place=wanted.place, asker=wanted.asker, key=key
+    )
 
 
 class Reader:
