@@ -40,7 +40,7 @@ from tracebench_engine.config import load_config, placing
 from tracebench_engine.config.problems import dotted
 
 sys.path.append(str(Path(__file__).parent.parent))
-from benchmarks.first_typed import FIRST_TYPED, KEY, WITH_A_KEY
+from benchmarks.first_typed import FIRST_TYPED, KEY, PASSWORD, WITH_A_KEY, WITH_A_PASSWORD
 
 Loc = tuple[str | int, ...]
 NAME = "broken.yaml"
@@ -123,7 +123,9 @@ class Told:
     def says(self) -> bool:
         """The line that works is shown, and what is secret is not."""
         told = "\n".join((self.message, *self.hints))
-        return (self.case.says or "") in self.message and (self.case.hidden is None or self.case.hidden not in told)
+        return (self.case.says or "") in self.message and (
+            self.case.hidden is None or self.case.hidden.casefold() not in told.casefold()
+        )
 
 
 def cases() -> Iterator[Broken]:
@@ -142,8 +144,9 @@ def cases() -> Iterator[Broken]:
         yield Broken(name, text, line, field)
     for name, text, line, field, says in FIRST_TYPED:
         yield Broken(name, text, line, field, says=says)
-    for name, text, line, field, says in WITH_A_KEY:
-        yield Broken(name, text, line, field, says=says, hidden=KEY)
+    for secret, typed_with in ((KEY, WITH_A_KEY), (PASSWORD, WITH_A_PASSWORD)):
+        for name, text, line, field, says in typed_with:
+            yield Broken(name, text, line, field, says=says, hidden=secret)
 
 
 def _misspelt(place: Loc, model: type[BaseModel], field: str) -> Broken:

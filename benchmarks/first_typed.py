@@ -8,6 +8,8 @@ Typed: TypeAlias = tuple[str, str, int | None, str | None, str]
 """Name, text, line, field, and a part of the message: the line that works, or what the slip is."""
 KEY = "sk-proj-abcdef0123456789"
 """No key of anybody's."""
+PASSWORD = "Hunter2OfMine"
+"""A secret without the look of one, which only the name beside it tells."""
 
 FIRST_TYPED: tuple[Typed, ...] = (
     ("three seeds", "seeds: 3\n", 1, "seeds", "`seeds: 1..3` is 3 seeds, and `seeds: [3]` is the seed 3 alone"),
@@ -84,5 +86,20 @@ WITH_A_KEY: tuple[Typed, ...] = (
     ("a key without a space", f"OPENAI_API_KEY:{KEY}\n", 1, None, "`export OPENAI_API_KEY=…`"),
     ("a key of a shell", f"OPENAI_API_KEY={KEY}\nmode: stub\n", 1, None, "`export OPENAI_API_KEY=…`"),
     ("a password", f"plugins:\n  options: {{internal: {{password: {KEY}}}}}\n", 2, "plugins.options.internal.password", "is a secret"),
-    ("a variable for a key", "llm:\n  api_key: ${OPENAI_API_KEY}\n", 2, "llm.api_key", "`llm: {api_key_env: OPENAI_API_KEY}`"),
+    ("a variable for a key", "llm:\n  api_key: ${OPENAI_API_KEY}\n", 2, "llm.api_key", "`api_key_env: OPENAI_API_KEY`"),
+)  # fmt: skip
+
+WITH_A_PASSWORD: tuple[Typed, ...] = (
+    ("a password without a colon", f"mode: stub\npassword {PASSWORD}\n", 2, None, "is a secret"),
+    ("a password alone", f"password {PASSWORD}\n", 1, None, "is a secret"),
+    ("a password without a space", f"mode: stub\nllm:\n  api_key:{PASSWORD}\n", 2, "llm", "looks like a secret key"),
+    ("a password in one line", f"llm: {{api_key:{PASSWORD}}}\n", 1, "llm", "looks like a secret key"),
+    ("a shouted key", f"api_key: {PASSWORD.upper()}\n", 1, "api_key", "`llm: {api_key_env: NAME}`"),
+    ("a key with a dollar", f"llm: {{api_key: ${PASSWORD.upper()}}}\n", 1, "llm.api_key", "`api_key_env: NAME`"),
+    ("several keys", f"trainer_kwargs: {{api_keys: [{PASSWORD}]}}\n", 1, "trainer_kwargs.api_keys", "is a secret"),
+    ("a name and a password", f"eval_kwargs:\n  credentials: {{user: a, pass: {PASSWORD}}}\n", 2, "eval_kwargs.credentials", "is a secret"),
+    ("an environment as a list", f"eval_kwargs: {{env: [OPENAI_API_KEY={PASSWORD}]}}\n", 1, "eval_kwargs.env[0]", "like a secret key"),
+    ("a password for an alias", f"password: *{PASSWORD}\n", 1, None, "is a secret"),
+    ("a password for a tag", f"password: !{PASSWORD} x\n", 1, None, "is a secret"),
+    ("a password for a number", f"max_workers: password {PASSWORD}\n", 1, "max_workers", "a whole number"),
 )  # fmt: skip

@@ -8,18 +8,23 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import termios
 import time
+import zipfile
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.cli.conftest import COMMAND, Cli
 
-from tracebench_engine.api.rundirs.demos import demo_named, unpacked
+from tracebench_engine.api.rundirs.demos import Demo, demo_named, is_here, unpacked
 
 CORE_ONLY = {"TRACEBENCH_PLUGINS": ""}
 ASKING = {"src", "href", "action", "srcset", "data", "poster", "background"}
@@ -127,19 +132,73 @@ def test_at_a_terminal_of_80_columns_every_line_fits_and_curves_are_drawn(tmp_pa
     assert "(opened in your browser)" not in plain  # there is no display
 
 
+def held(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def recorded(demo: Demo) -> dict[str, bytes]:
+    with zipfile.ZipFile(demo.archive) as archive:
+        folder = archive.namelist()[0].partition("/")[0]
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        return {name.removeprefix(f"{folder}/"): archive.read(name) for name in names}
+
+
 def test_an_interrupt_says_how_to_go_on_and_leaves_the_recording_whole(tmp_path: Path) -> None:
-    code, written = in_terminal(tmp_path, "demo", interrupt=True)
+    code, written = in_terminal(tmp_path, "demo", "stub", interrupt=True)
 
     assert (code, "Traceback" in written) == (130, False), written[-2000:]
     assert "trace-bench resume" in written
-    assert demo_named("stub") is not None
-    assert unpacked(demo_named("stub"), tmp_path / "runs") == tmp_path / "runs" / "demo"
+    (run_dir,) = (path.parent.parent for path in tmp_path.glob("runs/.demos/*/*/meta/manifest.json"))
+    left, shipped = held(run_dir), recorded(demo_named("stub"))
+    assert {name: left.get(name) for name in shipped} == shipped
 
 
-def test_a_recording_that_was_unpacked_in_part_is_unpacked_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"{")])
+def test_a_recording_that_was_unpacked_in_part_is_unpacked_again(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
     run_dir = unpacked(demo_named("stub"), tmp_path)
-    (run_dir / "results.csv").unlink()
-    assert (unpacked(demo_named("stub"), tmp_path) / "results.csv").is_file()
+    whole = held(run_dir)
+    damage(run_dir / "results.csv")
+    assert held(unpacked(demo_named("stub"), tmp_path)) == whole == recorded(demo_named("stub"))
+
+
+def test_runs_of_the_user_that_are_called_as_a_recording_are_left_as_they_are(tmp_path: Path) -> None:
+    """A run of a recording's name and jobs, by `configs/demo.yaml` say, holds what cannot be had again."""
+    demo = demo_named("stub")
+    shutil.copytree(unpacked(demo, tmp_path / "other"), tmp_path / "demo")
+    (tmp_path / "demo" / "meta" / "mine.txt").write_text("mine")
+    (tmp_path / "demo" / "results.csv").unlink()
+    for path in tmp_path.glob("demo/jobs/*/results.json"):
+        path.write_text("mine")
+    before = held(tmp_path / "demo")
+
+    assert unpacked(demo, tmp_path) != tmp_path / "demo"
+    assert held(tmp_path / "demo") == before
+
+
+def test_a_demo_is_here_only_where_its_tasks_can_run(install_plugin: Any, tmp_path: Path) -> None:
+    install_plugin(
+        "needy",
+        """
+        from tracebench_core.hookspecs import hookimpl
+        from tracebench_core.specs import Requirement, TaskSpec
+
+        @hookimpl
+        def tracebench_tasks():
+            needs = [Requirement(kind="env", name="NEEDY_DATA", hint="export NEEDY_DATA=DIR")]
+            of = {"loader": "tracebench_engine.builtin.tasks.numeric:build_one", "metric": "distance"}
+            return [TaskSpec(name="free", title="Free", **of), TaskSpec(name="bound", title="Bound", requires=needs, **of)]
+        """,
+    )
+    here = {}
+    for task in ("needy:free", "needy:bound", "needy:none"):
+        archive = tmp_path / f"{task[6:]}.zip"
+        with zipfile.ZipFile(archive, "w") as file:
+            jobs = [{"task_id": task, "trainer_id": "RandomSearch"}]
+            file.writestr("x/meta/manifest.json", json.dumps({"jobs": jobs}))
+        here[task] = is_here(Demo("x", archive, "X", "Nobody's.", 0))
+    assert here == {"needy:free": True, "needy:bound": False, "needy:none": False}
 
 
 def test_what_cannot_be_had_is_told_with_what_can(cli: Cli, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import inspect
 import os
 import posixpath
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -163,7 +164,7 @@ def _read(path: str) -> bytes:
         near = did_you_mean(file.name, beside)
         raise UsageError(f"`{path}` cannot be read: {err.strerror}.{near}", hint=f"ls {file.parent}") from err
     if len(source) > LARGEST:
-        raise UsageError(f"`{path}` is larger than {LARGEST:,} bytes.", hint=f"ls -l {path}")
+        raise UsageError(f"`{path}` is larger than {LARGEST:,} bytes.", hint=shlex.join(["ls", "-l", str(path)]))
     return source
 
 

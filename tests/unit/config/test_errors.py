@@ -2,12 +2,15 @@
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+from benchmarks.broken_configs import PLACES
 
 from tracebench_core.errors import ConfigError
-from tracebench_engine.config import load_config, parse_config
+from tracebench_engine.config import document, load_config, parse_config
 from tracebench_engine.config.document import parse
+from tracebench_engine.config.meant import meant
 
 
 def complaint(tmp_path: Path, text: str, *overrides: str, name: str = "c.yaml") -> str:
@@ -84,6 +87,20 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
         ("a: b: c", "line 1: not valid YAML: mapping values are not allowed"),
         ("mode: stub\n---\nmode: real", "line 2: not valid YAML: but found another document."),
         ("mode: stub\nx: \x07", "line 2: not valid YAML: control characters are not allowed."),
+        ("tasks: [a:b,\n  c:d\nseeds: [1]", "line 3: not valid YAML: a `]` is missing: the list that begins in line 1"),
+        ("tasks: [a:b,\n  c:d,\n", "line 2: not valid YAML: a `]` is missing: the list that begins in line 1"),
+        (
+            "mode: stub\nllm: {model: a\nseeds: [1]",
+            "line 3: not valid YAML: a `}` is missing: the mapping that begins in line 2",
+        ),
+        ("tasks: [a]]\nseeds: [1]", "line 1: not valid YAML: did not find expected"),
+        ("tasks: [a,\n  b:c]\nseeds:[1]", "line 3: not valid YAML: no space after the colon: write `seeds: [1]`."),
+        ("model: x\nllm: [a]", "FILE, line 2: `llm` must be a mapping, not a list."),
+        ("model: x\nllm: false", "FILE, line 2: `llm` must be a mapping, not `false`."),
+        ("model: x\nllm: {model: y}", "FILE, line 1: `model` and `llm.model` say different things."),
+        ("llm: {record: [1]}", "`llm.record` must be `true` or `false`, not a list."),
+        ("fail_fast: [true]", "`fail_fast` must be `true` or `false`, not a list."),
+        (f"budget: {'9' * 400}", "`budget` must be a mapping, not"),
     ],
 )
 def test_the_field_is_named(tmp_path: Path, text: str, expected: str) -> None:
@@ -222,6 +239,21 @@ def test_the_hint_shows_the_config_mended(tmp_path: Path, text: str, change: str
 
     assert caught.value.hint == f"trace-bench config show {path} -o {change}"
     load_config(path, overrides=[part for part in shlex.split(change) if part != "-o"])
+
+
+NASTY = [
+    [1], [True], [[1]], [{}], [{"a": [1]}], {"a": 1}, {}, [], "", "-", "$", "[", "nan", "1e999", "1..1e9", "9" * 5000,
+    10**400, -1, 1e308, True, None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", NASTY, ids=lambda value: repr(value)[:20])
+def test_whatever_stands_in_a_field_what_was_meant_is_yaml_or_nothing(value: Any) -> None:
+    locs = [(*place, field) for place, model in PLACES for field in model.model_fields]
+    assert len(locs) > 100
+    for loc in locs:
+        found = meant(loc, value)
+        assert found is None or "x" in document.value(f"x: {found.text}")
 
 
 @pytest.mark.parametrize("text", ["trainers: [{id: X, params_variants: many}]", "seeds: many", "budget: plenty"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +33,9 @@ def commit(
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as err:
-        raise UsageError(f"`{path}` is there already; a secret is never drawn twice.", hint=f"ls -l {path}") from err
+        raise UsageError(
+            f"`{path}` is there already; a secret is never drawn twice.", hint=shlex.join(["ls", "-l", str(path)])
+        ) from err
     with os.fdopen(handle, "w", encoding="ascii") as file:
         file.write(f"{secret}\n")
     output.line(json.dumps({release: {"commitment": commitment_of(secret), "secret": None}}))

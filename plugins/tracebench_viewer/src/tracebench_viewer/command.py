@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import socket
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,7 +70,9 @@ def _demand_folder(runs_dir: Path) -> None:
     try:
         next(runs_dir.iterdir(), None)
     except OSError as err:
-        raise RunDirError(f"`{runs_dir}` cannot be read: {err.strerror}.", hint=f"ls -ld {runs_dir}") from err
+        raise RunDirError(
+            f"`{runs_dir}` cannot be read: {err.strerror}.", hint=shlex.join(["ls", "-ld", str(runs_dir)])
+        ) from err
 
 
 def _demand_leave(host: str, *, allow_remote: bool) -> None:

@@ -96,8 +96,9 @@ class Canonical:
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.written: dict[Loc, Loc] = {}
-        self.problems: list[Problem] = [Problem(loc, text) for loc, text in secrets_in(raw)]
-        self.data = self._run(self._of_the_model(without_secrets(raw, [problem.loc for problem in self.problems])))
+        found = [*secrets_in(raw)]
+        self.problems: list[Problem] = [Problem(secret.shown, secret.words) for secret in found]
+        self.data = self._run(self._of_the_model(without_secrets(raw, [secret.loc for secret in found])))
 
     def origin_of(self, loc: Loc) -> Loc:
         """Return where the user wrote the field that is now at `loc`."""
@@ -109,20 +110,25 @@ class Canonical:
     def _of_the_model(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
         """Put `model` and its like, written at the top, into `llm`."""
         lifted = {key: raw[key] for key in raw if key.replace("-", "_") in OF_THE_MODEL and raw[key] is not None}
-        llm = raw.get("llm") or {}
+        rest = {key: value for key, value in raw.items() if key not in lifted}
+        llm = raw.get("llm")
         if isinstance(llm, str):
             llm = {"model": llm}
             self.written["llm", "model"] = ("llm",)
+        elif llm is None:
+            llm = {}
         if not isinstance(llm, dict) or not (lifted or llm):
-            return raw
+            return rest  # what `llm` holds is told as it is
+        names = {key: _in_the_model(key) for key in (*lifted, *llm)}
+        said = {names[key]: key for key, value in llm.items() if value is not None}
         for key, value in lifted.items():
-            names = {key, key.replace("-", "_")}
-            names |= {"api_base", "base_url"} if names & {"api_base", "base_url"} else set()
-            if (said := next((name for name in names if llm.get(name) is not None), None)) and llm[said] != value:
-                self.problems.append(Problem((key,), f"and `llm.{said}` say different things."))
-            name = ALIASES["model"].get(key.replace("-", "_"), key.replace("-", "_"))
-            self.written["llm", name] = (key,)
-        return {key: value for key, value in raw.items() if key not in lifted} | {"llm": {**lifted, **llm}}
+            if (same := said.get(names[key])) is None:
+                self.written["llm", names[key]] = (key,)
+            elif llm[same] != value:
+                self.problems.append(Problem((key,), f"and `llm.{same}` say different things."))
+        new = {key: value for key, value in lifted.items() if names[key] not in said}
+        empty = {names[key] for key in new}
+        return rest | {"llm": {**new, **{key: value for key, value in llm.items() if names[key] not in empty}}}
 
     def _run(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         data = self._fields(raw, loc=())
@@ -258,6 +264,11 @@ class Canonical:
 
     def _move(self, moves: Mapping[Loc, Loc]) -> None:
         self.written |= {now: self.origin_of(source) for now, source in moves.items()}
+
+
+def _in_the_model(key: str) -> str:
+    spelling = key.replace("-", "_")
+    return ALIASES["model"].get(spelling, spelling)
 
 
 def _variant(raw: Any) -> Any:

@@ -16,6 +16,7 @@ import yaml
 from tracebench_core.errors import ConfigError
 from tracebench_core.ids import nearest
 from tracebench_engine.config.problems import HINT, Loc, Problem, hide_keys, render, report
+from tracebench_engine.config.secrets import secret_of_line
 from tracebench_engine.config.slips import find_slip
 
 MAX_VALUES = 1_000_000
@@ -187,6 +188,8 @@ def _syntax_error(err: Exception, text: str, origin: str) -> ConfigError:
     line = min(line, len(lines))
     if (slip := find_slip(text, line)) is not None:
         line, words = slip
+    elif (secret := secret_of_line(lines[line - 1])) is not None:
+        words = secret  # what YAML says may repeat it
     elif QUOTED.search(lines[line - 1]):
         words += "; text that holds `:`, `#`, `{` or `[` is written in quotes"
     return ConfigError(f"`{origin}`, line {line}: not valid YAML: {hide_keys(words)}.", hint=HINT)

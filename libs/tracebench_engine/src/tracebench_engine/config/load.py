@@ -19,6 +19,7 @@ from tracebench_engine.config.document import Document
 from tracebench_engine.config.meant import Meant, meant
 from tracebench_engine.config.overrides import Override, apply, parse_override
 from tracebench_engine.config.problems import Loc, Problem, describe, dotted, render, report
+from tracebench_engine.config.secrets import cut
 from tracebench_engine.config.shape import names_at
 from tracebench_engine.config.sound import place_of, sound_part
 
@@ -128,6 +129,9 @@ def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Overri
         text = describe({**error, "type": "extra_forbidden", "loc": loc[:-1]}, names_at(loc[:-2]))
         return placed(Problem(loc[:-1], text), form, changes)
     found = placed(Problem(loc, ""), form, changes)
+    value = error.get("input")
+    if isinstance(value, str) and (shown := cut(value)) != value:
+        return replace(found, text=describe({**error, "input": shown}, spellings(loc[:-1])))
     guess = _guess(loc, error)
     if guess is None:
         return replace(found, text=describe(error, spellings(loc[:-1])))

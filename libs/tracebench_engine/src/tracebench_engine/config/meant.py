@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any, NamedTuple, get_args, get_origin
 
@@ -13,6 +14,10 @@ from tracebench_engine.config.shape import kind_at
 
 FEW = 30
 """A lone number up to this is taken for how many seeds, a larger one for a seed."""
+LONGEST = 200
+"""Letters of a value that is shown."""
+MOST = 1e15
+"""An amount from which on nothing is guessed; below it a number is whole to the unit."""
 _AMOUNT = re.compile(r"([$]?)\s*((?:[0-9][0-9_,]*)?(?:\.[0-9]+)?)\s*([A-Za-z%$]*)(?:\s+([a-z_ ]+))?")
 _TIMES = {
     "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "mins": 60, "minute": 60, "minutes": 60,
@@ -29,12 +34,13 @@ _AXIS = {
     "call": "llm_calls",
 }
 _AXIS |= {"llm calls": "llm_calls", "token": "tokens", "requests": "llm_calls"}
-_SPAN = re.compile(r"(-?[0-9]+)\s*(?:-|\u2013|:|\.{2,3}|to)\s*(-?[0-9]+)")
-_RANGE = re.compile(r"range\(\s*(?:([0-9]+)\s*,)?\s*([0-9]+)\s*\)")
-_MANY = re.compile(r"x?\s*([0-9]+)\s*(?:seeds?)?")
+_SPAN = re.compile(r"(-?[0-9]{1,18})\s*(?:-|\u2013|:|\.{2,3}|to)\s*(-?[0-9]{1,18})")
+_RANGE = re.compile(r"range\(\s*(?:([0-9]{1,18})\s*,)?\s*([0-9]{1,18})\s*\)")
+_MANY = re.compile(r"x?\s*([0-9]{1,18})\s*(?:seeds?)?")
 _NOT_TEXT = frozenset({"true", "yes", "on", "false", "no", "off", "null"})
 """Words that YAML reads as something else."""
-_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_TRUTH = {"true": True, "yes": True, "on": True, "1": True, "1.0": True}
+_TRUTH |= {"false": False, "no": False, "off": False, "0": False, "0.0": False}
 
 
 class Meant(NamedTuple):
@@ -45,12 +51,19 @@ class Meant(NamedTuple):
 
 
 def meant(loc: Loc, value: Any) -> Meant | None:
-    """Return what a value at `loc` was probably meant to be, None where nothing is likely."""
+    """Return what a value at `loc` was probably meant to be, None where nothing is likely or fits into a line."""
+    found = _meant(loc, value)
+    return found if found is not None and len(found.text) <= LONGEST else None
+
+
+def _meant(loc: Loc, value: Any) -> Meant | None:
     kind = kind_at(loc)
-    if loc == ("seeds",) or kind is Budget:
-        return _seeds(value) if loc == ("seeds",) else _budget(value)
+    if loc == ("seeds",):
+        return _seeds(value)
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value) and _is_mapping(kind):
         return Meant(_flow({key: held for item in value for key, held in item.items()}))
+    if kind is Budget:
+        return _budget(value)
     takes = str | dict if get_origin(kind_at((*loc, 0))) is not dict else dict
     if get_origin(kind) is tuple and isinstance(value, takes) and value:
         parts = re.split(r",|\s+(?=-)", value.strip("[]() ")) if isinstance(value, str) else [value]
@@ -65,7 +78,7 @@ def _scalar(kind: Any, name: str, value: Any) -> Meant | None:
     if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
         return Meant(json.dumps(str(value)))
     if kind is bool:
-        truth = _TRUTH.get(value.strip().casefold()) if isinstance(value, str) else {0: False, 1: True}.get(value)
+        truth = _TRUTH.get(str(value).strip().casefold()) if isinstance(value, str | int | float) else None
         return None if truth is None else Meant(json.dumps(truth))
     if kind is int and isinstance(value, float) and value.is_integer():
         return Meant(str(int(value)))
@@ -81,14 +94,14 @@ def _number(text: str, name: str) -> float | None:
         return None
     number, unit = float(parts[2].replace(",", "").replace("_", "")), (parts[1] or parts[3]).casefold()
     if unit == "":
-        return number
+        return number if math.isfinite(number) else None
     if name == "seconds" or name.endswith(("timeout", "_s", "seconds")):
         units: dict[str, float] = dict(_TIMES)
     else:
         units = dict(_MONEY if name == "usd" else _SIZES if name.endswith("_mb") else _COUNTS)
     units |= {"%": 0.01} if name.startswith("fail") else {}
     factor = units.get(unit)
-    return None if factor is None else round(number * factor, 9)
+    return None if factor is None or not math.isfinite(number * factor) else round(number * factor, 9)
 
 
 def _seeds(value: Any) -> Meant | None:
@@ -110,15 +123,13 @@ def _seeds(value: Any) -> Meant | None:
 
 def _budget(value: Any) -> Meant | None:
     """Return a budget of one axis for a lone amount. The axis is told by the unit; a plain number counts evaluations."""
-    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        return Meant(_flow({key: held for item in value for key, held in item.items()}))
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     axes = ", ".join(f"`{axis.name}`" for axis in AXES)
     words = f"sets that cap; a budget names what it counts: {axes}"
     if not isinstance(value, str):
-        axis = "evaluations" if float(value).is_integer() else "usd"
-        return Meant(f"{{{axis}: {_figure(value)}}}", words) if value >= 0 else None
+        axis = "evaluations" if value == value // 1 else "usd"
+        return Meant(f"{{{axis}: {_figure(value)}}}", words) if 0 <= value < MOST else None
     parts = _AMOUNT.fullmatch(value.strip())
     if parts is None:
         return None

@@ -12,8 +12,8 @@ import yaml
 from tracebench_core.errors import ConfigError
 from tracebench_core.ids import did_you_mean
 from tracebench_engine.config import canonical, document
-from tracebench_engine.config.problems import HINT, Loc, dotted, hide_keys
-from tracebench_engine.config.secrets import instead, is_secret_name
+from tracebench_engine.config.problems import HINT, Loc, dotted
+from tracebench_engine.config.secrets import cut, secrets_in
 from tracebench_engine.config.shape import is_list, is_model, kind_at
 
 STEP = re.compile(r"\.?(?P<name>[\w-]+)|\[(?P<index>\d+)\]|\[(?P<key>[^\]]+)\]")
@@ -35,9 +35,7 @@ def parse_override(text: str) -> Override:
         ConfigError: no `=`, no such field, or a value that is not YAML.
     """
     path, equals, written = text.partition("=")
-    text = hide_keys(text)
-    if equals and is_secret_name(name := re.split(r"[.\]\[]", path.rstrip("]"))[-1]):
-        raise ConfigError(f"`-o {path}=…`: `{path}` {instead(name, written)}", hint=HINT)
+    text = cut(text)
     if not equals or not path:
         raise ConfigError(f"`-o {text}`: an override is written `key=value`.", hint="-o seeds=[1,2,3]")
     try:
@@ -46,7 +44,13 @@ def parse_override(text: str) -> Override:
         raise ConfigError(f"`-o {text}`: the value is not valid YAML.", hint=f"-o {path}='\"text\"'") from err
     if (problem := next(document.unfit_for_json(value), None)) is not None:
         raise ConfigError(f"`-o {text}`: the value {problem.text}")
-    loc, value = _resolve(_steps(path, text), value, text)
+    steps = _steps(path, text)
+    whole: Any = value
+    for step in reversed(steps):
+        whole = {step: whole}
+    if (secret := next(secrets_in(whole), None)) is not None:
+        raise ConfigError(f"`-o {text}`: `{dotted(secret.shown)}` {secret.words}", hint=HINT)
+    loc, value = _resolve(steps, value, text)
     return Override(text=text, loc=loc, value=value)
 
 

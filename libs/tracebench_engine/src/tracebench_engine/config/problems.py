@@ -17,9 +17,12 @@ Loc: TypeAlias = tuple[str | int, ...]
 
 HINT = "trace-bench config schema   (prints every field with its type)"
 LONGEST = 60
+_MIXED = r"(?=[\w.-]*?(?=[A-Za-z]*[0-9])[A-Za-z0-9]{10})"
+"""Ten letters and digits in a row, a digit among them, which words and versions rarely have."""
 KEY = re.compile(
-    r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|xai)[-_](?=[\w-]*?(?=[A-Za-z]*[0-9])[A-Za-z0-9]{10})[\w-]{16,}|key-[0-9a-f]{32}|hf_[A-Za-z]{24,}|gh[pousr]_\w{30,}|github_pat_\w{22,}"
-    r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|xox[abps]-[\w-]{10,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}[\w.-]*|[Bb]earer\s+[\w.-]{16,})"
+    rf"(?<![A-Za-z0-9])(?:sk[-_]{_MIXED}[\w-]{{16,}}|[pr]k_(?:live|test)_\w{{16,}}|pk-lf-[0-9a-f-]{{20,}}"
+    r"|(?:gsk_|xai-)[A-Za-z0-9]{40,}|key-[0-9a-f]{32}|hf_[A-Za-z]{24,}|gh[pousr]_\w{30,}|github_pat_\w{22,}"
+    rf"|AKIA[0-9A-Z]{{16}}|AIza[\w-]{{30,}}|xox[abps]-[\w-]{{10,}}|eyJ[\w-]{{10,}}\.eyJ[\w-]{{10,}}[\w.-]*|[Bb]earer\s+{_MIXED}[\w.-]{{16,}})"
 )
 """What keys of well-known providers look like."""
 PLAIN_KEY = re.compile(r"^[\w-]+$")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tracebench_engine.config.secrets import instead, is_secret_name
+import yaml
+
+from tracebench_engine.config.secrets import secret_of_line
 
 _MERGE = re.compile(r"(<{7}|>{7}|\|{7})( |$)|={7}$")
 _INDENT = re.compile(r"[ \t]*\t")
@@ -29,8 +31,6 @@ _SLIPS = (
     (_BARE, "no colon after the field", r"\1: \2"),
 )
 """No pattern matches a comment."""
-
-
 REACH = 3
 """Lines in which a slip is looked for: the one that YAML complains of and those before it; further up is text of its own."""
 
@@ -57,18 +57,34 @@ def find_slip(text: str, upto: int) -> Slip | None:
             return Slip(
                 number, f"{_TYPED[sign]} (U+{ord(sign):04X}): type a plain {'colon' if sign == _WIDE else 'space'}"
             )
+    if (opened := _open_bracket(text)) is not None:
+        sign, line = opened
+        kind, closing = ("list", "]") if sign == "[" else ("mapping", "}")
+        return Slip(upto, f"a `{closing}` is missing: the {kind} that begins in line {line} is not closed")
     for number, line in reversed(near):
         if (words := _misspelt(line.rstrip())) is not None:
             return Slip(number, words)
     return None
 
 
+def _open_bracket(text: str) -> tuple[str, int] | None:
+    """Return the first bracket that is never closed, and its line; None where all are, one too many is closed, or YAML reads no further."""
+    waiting: list[tuple[str, int]] = []
+    try:
+        for token in yaml.scan(text):
+            if isinstance(token, yaml.FlowSequenceStartToken | yaml.FlowMappingStartToken):
+                sign = "[" if isinstance(token, yaml.FlowSequenceStartToken) else "{"
+                waiting.append((sign, token.start_mark.line + 1))
+            elif isinstance(token, yaml.FlowSequenceEndToken | yaml.FlowMappingEndToken):
+                waiting.pop()
+    except (yaml.YAMLError, ValueError, IndexError):
+        return None
+    return waiting[0] if waiting else None
+
+
 def _misspelt(line: str) -> str | None:
     """Say what is wrong with a line that is no field: the first pattern that it has."""
-    named = _GLUED.match(line) or _ASSIGNED.match(line)
-    if named and is_secret_name(named[1]):
-        return f"`{named[1]}` {instead(named[1], named[2])}".rstrip(".")
     for pattern, words, form in _SLIPS:
         if found := pattern.match(line):
-            return f"{words}: write `{found.expand(form)}`"
+            return secret_of_line(line) or f"{words}: write `{found.expand(form)}`"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,9 @@ def tell(run_dir: Path, request: dict[str, Any]) -> dict[str, Any]:
             hint="start this command as the user and with the `XDG_RUNTIME_DIR` of the run",
         ) from err
     if not answer.get("ok"):
-        raise UsageError(f"{answer.get('error', 'the run refused')}.", hint=f"trace-bench show {run_dir}")
+        raise UsageError(
+            f"{answer.get('error', 'the run refused')}.", hint=shlex.join(["trace-bench", "show", str(run_dir)])
+        )
     return answer
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def read_salts(path: Path) -> Salts | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except ValidationError as err:  # its text would repeat what the file holds
-        raise RunDirError(f"`{path}` holds no salts.", hint=f"rm {path}") from err
+        raise RunDirError(f"`{path}` holds no salts.", hint=shlex.join(["rm", str(path)])) from err
     except OSError as err:
         raise RunDirError(f"`{path}` cannot be read: {err.strerror}.") from err
 

@@ -38,7 +38,7 @@ def find_job(name: str, *, runs_dir: str | None = None) -> Path | None:
     if len(found) > 1:
         raise RunDirError(
             f"Job `{name}` is in {len(found)} runs: {', '.join(p.parent.parent.name for p in found)}.",
-            hint=f"trace-bench show {found[-1]}",
+            hint=shlex.join(["trace-bench", "show", str(found[-1])]),
         )
     return found[0] if found else None
 

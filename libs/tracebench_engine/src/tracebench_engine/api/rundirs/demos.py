@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
 from importlib.metadata import entry_points
@@ -11,12 +12,14 @@ from typing import NamedTuple
 
 from tracebench_core.errors import RunDirError, TraceBenchError, UsageError
 from tracebench_core.ids import did_you_mean
-from tracebench_engine.api.console.locate import is_run
+from tracebench_core.plugins import Catalog
 from tracebench_engine.builtin.hosting import open_host
 
 GROUP = "tracebench.demos"
 """Entry points by which distributions offer recorded runs: the name, and a package that holds `<name>.zip` and `<name>.json`."""
 LAST = 100
+RECORDINGS = ".demos"
+"""The folder beside the runs that holds unpacked recordings, each under its archive's hash: no run of the user's is touched."""
 
 
 class Demo(NamedTuple):
@@ -54,7 +57,7 @@ def demo_named(name: str | None) -> Demo:
         UsageError: when no installed distribution offers it, or any.
     """
     offered = demos()
-    chosen = next((demo for demo in offered if (_is_here(demo) if name is None else demo.name == name)), None)
+    chosen = next((demo for demo in offered if (is_here(demo) if name is None else demo.name == name)), None)
     if chosen is None:
         names = [demo.name for demo in offered]
         told = (
@@ -64,8 +67,8 @@ def demo_named(name: str | None) -> Demo:
     return chosen
 
 
-def _is_here(demo: Demo) -> bool:
-    """Tell whether the plugins that a demo needs are loaded and have what they need."""
+def is_here(demo: Demo) -> bool:
+    """Tell whether the tasks and trainers of a demo are offered and can run on this machine."""
     host = open_host()
     try:
         with zipfile.ZipFile(demo.archive) as archive:
@@ -73,30 +76,32 @@ def _is_here(demo: Demo) -> bool:
             jobs = json.loads(archive.read(name))["jobs"]
         for kind in ("task", "trainer"):
             for part in {job[f"{kind}_id"] for job in jobs}:
-                host.task(part) if kind == "task" else host.component("trainer", part)
+                spec = host.task(part) if kind == "task" else host.component("trainer", part)
+                if Catalog.availability(spec):
+                    return False
     except (TraceBenchError, OSError, zipfile.BadZipFile, ValueError, KeyError, StopIteration):
         return False
     return True
 
 
 def unpacked(demo: Demo, runs_dir: Path) -> Path:
-    """Return the run directory of a demo in `runs_dir`, made on first use.
+    """Return the run directory of a demo in the folder of recordings of `runs_dir`, made on first use.
 
     Raises:
-        RunDirError: when what is there is another run, or the archive is damaged.
+        RunDirError: when the archive is damaged.
         OSError: when it cannot be written.
     """
     try:
+        folder = runs_dir / RECORDINGS / hashlib.sha256(demo.archive.read_bytes()).hexdigest()[:12]
         with zipfile.ZipFile(demo.archive) as archive:
-            names = archive.namelist()
-            run_dir = runs_dir / names[0].partition("/")[0]
-            if not is_run(run_dir) or not _is_whole(run_dir, archive):
-                archive.extractall(runs_dir)
+            if not _is_whole(folder, archive):
+                archive.extractall(folder)
+            return folder / archive.namelist()[0].partition("/")[0]
     except (zipfile.BadZipFile, IndexError) as err:
         raise RunDirError(f"`{demo.archive}` is no recorded run: {err}.", hint="trace-bench demo --list") from err
-    return run_dir
 
 
-def _is_whole(run_dir: Path, archive: zipfile.ZipFile) -> bool:
-    """Tell whether everything was unpacked, which an interrupt may have cut short."""
-    return all((run_dir.parent / name).exists() for name in archive.namelist())
+def _is_whole(folder: Path, archive: zipfile.ZipFile) -> bool:
+    """Tell whether everything was unpacked to its end, which an interrupt may have cut short."""
+    files = [(folder / each.filename, each.file_size) for each in archive.infolist() if not each.is_dir()]
+    return all(path.is_file() and path.stat().st_size == size for path, size in files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -96,7 +97,7 @@ def read_values(file: Path, parameters: Sequence[Parameter], task: str) -> dict[
         text = file.read_text(encoding="utf-8")
         values = json.loads(text) if file.suffix == ".json" else None
     except (OSError, ValueError) as err:
-        raise UsageError(f"`{file}` cannot be read: {err}", hint=f"ls -l {file}") from err
+        raise UsageError(f"`{file}` cannot be read: {err}", hint=shlex.join(["ls", "-l", str(file)])) from err
     if values is None:
         values = _of_one_text(file, text, parameters, task)
     if not isinstance(values, dict):
@@ -129,7 +130,13 @@ def _of_one_text(file: Path, text: str, parameters: Sequence[Parameter], task: s
     target = f"given/{which[0]}"
     raise UsageError(
         f"`{file}` is one text, and the task has {len(known)} that it may be; {words}: {', '.join(f'`{k}`' for k in which[:MOST_NAMED])}.",
-        hint=f"mkdir -p {Path(target).parent} && cp {file} {target} && trace-bench evaluate {task} {target}",
+        hint=" && ".join(
+            (
+                shlex.join(["mkdir", "-p", str(Path(target).parent)]),
+                shlex.join(["cp", str(file), target]),
+                output.command("evaluate", task, target),
+            )
+        ),
     )
 
 

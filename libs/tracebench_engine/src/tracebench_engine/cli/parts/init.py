@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -174,6 +175,6 @@ def _write(file: Path, text: str) -> None:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError as err:
-        raise UsageError(f"`{file}` exists.", hint=f"mv {file} {file}.old") from err
+        raise UsageError(f"`{file}` exists.", hint=shlex.join(["mv", str(file), f"{file}.old"])) from err
     except OSError as err:
         raise UsageError(f"`{file}` cannot be written: {err.strerror}.", hint=f"ls -ld {file.parent}") from err

@@ -44,7 +44,7 @@ def verify(
         _verify_report(Path(name), names, runs_dir=runs_dir, as_json=as_json)
         return
     if Path(name).is_file():
-        raise UsageError("A report is verified with its runs.", hint=f"trace-bench verify {name} RUN")
+        raise UsageError("A report is verified with its runs.", hint=output.command("verify", name, "RUN"))
     _verify_run(find_run(name, runs_dir=runs_dir), head=head, as_json=as_json)
 
 
@@ -55,7 +55,7 @@ def _verify_run(run_dir: Path, *, head: str | None, as_json: bool) -> None:
     if head is not None and _HEAD.fullmatch(head) is None:
         raise UsageError(
             f"`{head[:80]}` is no head: it has 64 hexadecimal digits.",
-            hint=f"trace-bench show {run_dir} prints the present one",
+            hint=f"{output.command('show', run_dir)} prints the present one",
         )
     found = verify_run(run_dir, head=head)
     if as_json:

@@ -14,13 +14,11 @@ from tracebench_engine.api.console.locate import DEFAULT_RUNS_DIR
 from tracebench_engine.api.console.opening import open_page
 from tracebench_engine.api.console.options import AsJson, MaxWorkers, RunsDir
 from tracebench_engine.cli.running.ending import next_command, tell_end
-from tracebench_engine.cli.running.replay import repeat, tell_differences
+from tracebench_engine.cli.running.replay import DIFFERENT, repeat, tell_differences
 from tracebench_engine.cli.running.run import reporter_name
 
 if TYPE_CHECKING:
     from tracebench_engine.api.rundirs.demos import Demo
-
-DIFFERENT = 4
 
 
 def register(app: typer.Typer) -> None:

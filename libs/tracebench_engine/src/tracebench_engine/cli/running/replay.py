@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tracebench_engine.api.rundirs.replaying import Difference
 
 DIFFERENT = 4
+"""Exit code of a repeated run that came out differently."""
 SHOWN = 20
 
 
