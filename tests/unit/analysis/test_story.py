@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import re
-import time
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,10 +18,14 @@ from tests.unit.analysis.runs import make_run
 
 from tracebench_analysis.comparison.comparison import compare_runs
 from tracebench_analysis.report.changed import marked
-from tracebench_analysis.report.lines import STEP, lines_svg
-from tracebench_analysis.report.path import LONGEST, text_of
+from tracebench_analysis.report.lines import BELOW, STEP, TOP, lines_svg
+from tracebench_analysis.report.path import LONGEST, MOST, text_of
 from tracebench_analysis.report.story import About, render_story
-from tracebench_core.specs import Candidate
+from tracebench_core.specs import BudgetState, Candidate
+from tracebench_core.specs.events import BestChanged, CandidateSeen
+from tracebench_runs.events.writer import EventWriter
+from tracebench_runs.reading.reader import Run, load_run
+from tracebench_runs.results.results import write_result
 
 EVIL = "</script><script>alert(1)</script><img src=http://x.example/ onerror=alert(2)>'\"&\u2028"
 
@@ -46,23 +51,79 @@ def test_both_texts_are_whole_and_escaped(before: str, after: str) -> None:
 def test_long_texts_are_compared_in_time() -> None:
     """A thousand lines against a thousand others: by the word they would take minutes, which the test's own limit would end."""
     old = "\n".join(f"x{i} = {i} * {i % 7}" for i in range(1000))
-    began = time.monotonic()
     left, _ = marked(old, old.replace("*", "+").replace("x", "y"))
     assert "<del>" in left
-    assert began  # the time itself is not judged
+
+
+def led(run: Run, changes: Sequence[CandidateSeen | BestChanged], best: str) -> Run:
+    """Return the run with these events in each of its jobs, and with a best candidate."""
+    for job in run.planned:
+        layout = run.layout.job(job.job_id)
+        writer = EventWriter(layout)
+        for event in changes:
+            writer.append(event)
+        writer.close(durable=False)
+        write_result(layout, run.results[job.job_id].model_copy(update={"best_candidate": best}), durable=False)
+    return load_run(run.layout.path)
+
+
+def seen(name: str, value: str, *parents: str) -> CandidateSeen:
+    return CandidateSeen(id=name, parents=parents, origin="", values={"a": value}, step=None)
+
+
+def leads(name: str, score: float, after: int) -> BestChanged:
+    return BestChanged(candidate=name, score=score, used=BudgetState(evaluations=after))
 
 
 def test_the_page_runs_only_the_script_that_its_policy_names(tmp_path: Path) -> None:
     run = make_run(tmp_path / "r", lambda task, trainer, seed: float(seed), trainers=(EVIL[:40], "B"))
+    events = [seen("c0", EVIL), leads("c0", 0.1, 1), seen("c1", f"{EVIL} and more", "c0"), leads("c1", 0.2, 3)]
+    run = led(run, events, "c1")
     about = About(EVIL, EVIL, [EVIL], [(EVIL, EVIL)])
     text = render_story(run, compare_runs([run]), about, pictures={})
     page = Page(text)
     assert (page.open, page.asked, page.handlers) == ([], [], [])
+    assert int(page.ids["at"]["max"]) == 1  # the slider has both candidates
+    assert "Best candidate beside its parent" in page.words
+    assert (
+        " ".join(page.words).count("alert(2)") >= 6
+    )  # title, task, note, command, and the candidate three times, as words
+    (steps,) = re.findall(r'<script type="application/json" id="steps">(.*?)</script>', text, re.DOTALL)
+    assert bare(json.loads(steps)[1]["text"]) == f"{EVIL} and more"
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     assert len(scripts) == 1
     digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
     assert f"script-src &#x27;sha256-{digest}&#x27;" in text
     assert "unsafe-inline" not in text
+
+
+def words_of(run: Run) -> str:
+    text = render_story(run, compare_runs([run]), About("T", "t", [], []), pictures={})
+    return " ".join(" ".join(Page(text).words).split())
+
+
+def test_a_page_says_of_candidates_what_is_recorded_of_them(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", lambda task, trainer, seed: 1.0, tasks=("s:x",), trainers=("A", "B"), seeds=(0, 1))
+    later = [seen("c0", "a = 0"), seen("c1", "a = 1"), leads("c1", 0.5, 7)]
+
+    words = words_of(led(run, later, "c1"))
+    assert "1 of 1: candidate c1 scored 0.5, after 7 evaluations." in words
+    assert "every candidate that led for a while" in words
+    assert "parent" not in words  # c1 was made from nothing that is known
+    assert "what it was made from is not recorded" in words
+
+    many = [seen(f"c{i}", f"a = {i}", f"c{i - 1}") for i in range(2, MOST + 60)]
+    leading = [leads(f"c{i}", 0.5 + i / 1000, 7 + i) for i in range(2, MOST + 60)]
+    words = words_of(led(run, [*many, *leading], f"c{MOST + 59}"))
+    assert f"{MOST} of {MOST + 59} candidates that led for a while" in words
+    assert f"parent c{MOST + 58}" in words
+
+
+def test_of_a_job_that_found_nothing_better_the_page_says_so(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", lambda task, trainer, seed: 1.0, tasks=("s:x",))
+    words = words_of(led(run, [seen("c0", "a = 0"), leads("c0", 0.5, 1), seen("c1", "a = 1", "c0")], "c0"))
+    assert "1 of 1: the initial candidate c0 scored 0.5, after 1 evaluation." in words
+    assert "The initial candidate was not improved." in words
 
 
 def test_what_cannot_be_written_and_what_is_too_long_is_shown_all_the_same() -> None:
@@ -73,14 +134,21 @@ def test_what_cannot_be_written_and_what_is_too_long_is_shown_all_the_same() -> 
 
 
 def test_curves_end_at_names_that_do_not_touch_and_are_escaped() -> None:
-    rows = [
-        {"trainer": name, "x": x, "mean": 0.5, "low": 0.4, "high": 0.6}
-        for name in ("a<b>", "c", "d")
-        for x in (1.0, 2.0)
-    ]
-    drawn = lines_svg(rows, across="evaluations", up="gain")
-    heights = sorted(float(y) for y in re.findall(r'<circle cx="\d+" cy="([\d.]+)"', drawn))
-    assert len(heights) == 3
-    assert all(b - a >= STEP - 0.1 for a, b in pairwise(heights))
-    assert "a&lt;b&gt;" in drawn
-    assert "<b>" not in drawn
+    for count in (3, 4, 20, 40):
+        for mean in (0.0, 0.5, 1.0):
+            rows = [
+                {"trainer": f"a<b>{i}", "x": x, "mean": mean if x else 1 - mean, "low": 0.0, "high": 1.0}
+                for i in range(count)
+                for x in (2.0, 0.0)  # in whatever order
+            ]
+            drawn = lines_svg(rows, across="evaluations", up="gain")
+            heights = sorted(float(y) for y in re.findall(r'<circle cx="\d+" cy="([\d.]+)"', drawn))
+            (tall,) = re.findall(r'viewBox="0 0 \d+ (\d+)"', drawn)
+            assert len(heights) == count
+            assert all(b - a >= STEP - 0.1 for a, b in pairwise(heights))
+            assert heights[0] >= 0
+            assert heights[-1] <= int(tall) - BELOW + 0.1
+            nearest = min(heights, key=lambda y: abs(y - (TOP + (1 - mean) * (int(tall) - TOP - BELOW))))
+            assert abs(nearest - (TOP + (1 - mean) * (int(tall) - TOP - BELOW))) < STEP
+            assert "a&lt;b&gt;" in drawn
+            assert "<b>" not in drawn

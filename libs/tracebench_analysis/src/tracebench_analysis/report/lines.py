@@ -23,13 +23,16 @@ def lines_svg(rows: Sequence[Row], *, across: str, up: str) -> str:
     low = min([0.0, *(row["low"] for row in rows)])
     high = max([1e-9, *(row["high"] for row in rows)])
     most = max([1e-9, *(row["x"] for row in rows)])
-    wide, tall = WIDTH - LEFT - LABELS, HEIGHT - TOP - BELOW
+    height = max(HEIGHT, TOP + BELOW + STEP * len(by_trainer))
+    wide, tall = WIDTH - LEFT - LABELS, height - TOP - BELOW
 
     def place(x: float, y: float) -> str:
         return f"{LEFT + x / most * wide:.1f},{TOP + (high - y) / (high - low) * tall:.1f}"
 
-    names = _apart({name: TOP + (high - own[-1]["mean"]) / (high - low) * tall for name, own in by_trainer.items()})
-    parts = [_axes(low, high, most, across, up)]
+    ends = {name: max(own, key=lambda row: row["x"])["mean"] for name, own in by_trainer.items()}
+    wanted = {name: TOP + (high - end) / (high - low) * tall for name, end in ends.items()}
+    names = _apart(wanted, until=float(TOP + tall))
+    parts = [_axes(low, high, most, across, up, bottom=height - BELOW)]
     for number, (name, own) in enumerate(by_trainer.items()):
         color = COLORS[number % len(COLORS)]
         points = sorted(own, key=lambda row: row["x"])
@@ -43,11 +46,11 @@ def lines_svg(rows: Sequence[Row], *, across: str, up: str) -> str:
             f'<circle cx="{LEFT + wide + 12}" cy="{names[name]:.1f}" r="4.5" fill="{color}"/>'
             f'<text x="{LEFT + wide + 22}" y="{names[name] + 4:.1f}">{shown}</text></g>'
         )
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(up)}">{"".join(parts)}</svg>'
+    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{html.escape(up)}">{"".join(parts)}</svg>'
 
 
-def _axes(low: float, high: float, most: float, across: str, up: str) -> str:
-    bottom, right = HEIGHT - BELOW, WIDTH - LABELS
+def _axes(low: float, high: float, most: float, across: str, up: str, *, bottom: int) -> str:
+    right = WIDTH - LABELS
     ticks = []
     for share in (0.0, 0.5, 1.0):
         x, y = LEFT + share * (right - LEFT), bottom - share * (bottom - TOP)
@@ -55,14 +58,18 @@ def _axes(low: float, high: float, most: float, across: str, up: str) -> str:
         ticks.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{low + share * (high - low):.2g}</text>')
         ticks.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{share * most:.4g}</text>')
     middle = (LEFT + right) / 2
-    ticks.append(f'<text x="{middle:.1f}" y="{HEIGHT - 6}" text-anchor="middle">{html.escape(across)}</text>')
+    ticks.append(f'<text x="{middle:.1f}" y="{bottom + BELOW - 6}" text-anchor="middle">{html.escape(across)}</text>')
     return f'<g class="axes"><title>{html.escape(up)}</title>{"".join(ticks)}</g>'
 
 
-def _apart(heights: Mapping[str, float]) -> dict[str, float]:
-    """Return heights in which no two names touch, in the order in which they are."""
+def _apart(heights: Mapping[str, float], *, until: float) -> dict[str, float]:
+    """Return heights in which no two names touch, in the order in which they are, and none stands below `until`."""
     placed: dict[str, float] = {}
     last = float("-inf")
     for name, height in sorted(heights.items(), key=lambda pair: pair[1]):
         placed[name] = last = max(height, last + STEP)
+    highest = until
+    for name in reversed(placed):
+        placed[name] = min(placed[name], highest)
+        highest = placed[name] - STEP
     return placed

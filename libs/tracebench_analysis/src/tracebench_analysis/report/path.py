@@ -31,8 +31,13 @@ class Path(NamedTuple):
 
     job_id: str
     led: list[Led]
-    parent: tuple[str, str]
-    """What the best candidate was made from, as id and text."""
+    """Those that are shown."""
+    count: int
+    """How many led."""
+    initial: str
+    """The candidate that was there first."""
+    parent: tuple[str, str] | None
+    """What the best candidate was made from, as id and text; None where that is not known."""
     best: tuple[str, str]
 
 
@@ -50,11 +55,13 @@ def path_of(run: Run, job_id: str, pictures: Mapping[str, str | bytes]) -> Path 
     if not points:
         return None
     names = [*points]
+    count = len(names)
     names = [names[round(i * (len(names) - 1) / (MOST - 1))] for i in range(MOST)] if len(names) > MOST else names
     led = [Led(name, *points[name], text_of(candidates[name]), pictures.get(name)) for name in names]
     best = candidates.get(run.results[job_id].best_candidate or names[-1], candidates[names[-1]])
-    parent = candidates.get(best.parents[0] if best.parents else "", next(iter(candidates.values())))
-    return Path(job_id, led, (parent.id, text_of(parent)), (best.id, text_of(best)))
+    parent = candidates.get(best.parents[0]) if best.parents else None
+    made_from = None if parent is None else (parent.id, text_of(parent))
+    return Path(job_id, led, count, next(iter(candidates)), made_from, (best.id, text_of(best)))
 
 
 def text_of(candidate: Candidate) -> str:

@@ -18,7 +18,7 @@ from tracebench_analysis.figures.views import best_jobs
 from tracebench_analysis.report.changed import marked
 from tracebench_analysis.report.html import embedded, table
 from tracebench_analysis.report.lines import lines_svg
-from tracebench_analysis.report.path import Led, Path, path_of
+from tracebench_analysis.report.path import Path, path_of
 from tracebench_analysis.report.sections import number, sections
 from tracebench_analysis.report.story_script import SCRIPT
 from tracebench_analysis.report.viewed import data_uri
@@ -106,28 +106,31 @@ def _curves(run: Run, comparison: Comparison) -> str:
 
 
 def _slider(run: Run, path: Path) -> str:
-    job, last = run.job(path.job_id), path.led[-1]
+    job = run.job(path.job_id)
     steps = [
-        {"told": _told(i, led, len(path.led)), "text": marked(before.text, led.text)[1], "picture": _shown(led.picture)}
+        {"told": _told(path, i), "text": marked(before.text, led.text)[1], "picture": _shown(led.picture)}
         for i, (before, led) in enumerate(zip([path.led[0], *path.led], path.led, strict=False))
     ]
     pictures = [led.picture for led in path.led if led.picture is not None]
     drawn = f'<img alt="" src="{data_uri(pictures[-1])}">' if pictures else ""
     frame = f'<div class="picture" id="picture">{drawn}</div>' if pictures else ""
-    words = f"{job.task_id}, {job.trainer_id}, seed {job.seed}: every candidate that was the best for a while, and what it changed."
+    shown = "every candidate" if path.count == len(path.led) else f"{len(path.led)} of {path.count} candidates"
+    words = f"{job.task_id}, {job.trainer_id}, seed {job.seed}: {shown} that led for a while, and what changed from one to the next."
     return (
         f'<h2>How the best came about</h2><p class="note">{html.escape(words)}</p>'
         f'<p class="slide"><button type="button" id="play">Play</button><input type="range" id="at" min="0" max="{len(steps) - 1}" '
-        f'step="0.02" value="{len(steps) - 1}" aria-label="from the initial candidate to the best"></p>'
-        f'<p id="told" aria-live="polite">{html.escape(_told(len(steps) - 1, last, len(steps)))}</p>'
+        f'step="0.02" value="{len(steps) - 1}" aria-label="from the first candidate that led to the last"></p>'
+        f'<p id="told" aria-live="polite">{html.escape(_told(path, len(steps) - 1))}</p>'
         f'<div class="beside">{frame}<pre id="text" tabindex="0" aria-label="candidate">{steps[-1]["text"]}</pre></div>'
         f'<script type="application/json" id="steps">{embedded(steps)}</script>'
     )
 
 
-def _told(position: int, led: Led, count: int) -> str:
-    when = "at the start" if position == 0 else f"after {led.evaluations} evaluations"
-    return f"{position + 1} of {count}: candidate {led.candidate} scored {led.score:.6g}, {when}."
+def _told(path: Path, position: int) -> str:
+    led = path.led[position]
+    when = f"after {led.evaluations} evaluation{'' if led.evaluations == 1 else 's'}"
+    what = "the initial candidate" if led.candidate == path.initial else "candidate"
+    return f"{position + 1} of {len(path.led)}: {what} {led.candidate} scored {led.score:.6g}, {when}."
 
 
 def _shown(picture: str | bytes | None) -> dict[str, str] | None:
@@ -138,9 +141,15 @@ def _shown(picture: str | bytes | None) -> dict[str, str] | None:
 
 
 def _changes(path: Path) -> str:
-    (parent, old), (best, new) = path.parent, path.best
-    if parent == best:
+    best, new = path.best
+    if best == path.initial:
         return "<h2>Best candidate</h2><p>The initial candidate was not improved.</p>"
+    if path.parent is None:
+        return (
+            f'<h2>Best candidate</h2><p class="note">best {html.escape(best)}; what it was made from is not recorded</p>'
+            f'<pre tabindex="0">{html.escape(new)}</pre>'
+        )
+    parent, old = path.parent
     left, right = marked(old, new)
     return (
         f'<h2>Best candidate beside its parent</h2><div class="beside"><div><p class="note">parent {html.escape(parent)}</p>'
