@@ -32,7 +32,7 @@ class Path(NamedTuple):
     job_id: str
     led: list[Led]
     """Those that are shown."""
-    count: int
+    total: int
     """How many led."""
     initial: str
     """The candidate that was there first."""

@@ -114,7 +114,7 @@ def _slider(run: Run, path: Path) -> str:
     pictures = [led.picture for led in path.led if led.picture is not None]
     drawn = f'<img alt="" src="{data_uri(pictures[-1])}">' if pictures else ""
     frame = f'<div class="picture" id="picture">{drawn}</div>' if pictures else ""
-    shown = "every candidate" if path.count == len(path.led) else f"{len(path.led)} of {path.count} candidates"
+    shown = "every candidate" if path.total == len(path.led) else f"{len(path.led)} of {path.total} candidates"
     words = f"{job.task_id}, {job.trainer_id}, seed {job.seed}: {shown} that led for a while, and what changed from one to the next."
     return (
         f'<h2>How the best came about</h2><p class="note">{html.escape(words)}</p>'

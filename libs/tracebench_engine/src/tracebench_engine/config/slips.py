@@ -58,9 +58,9 @@ def find_slip(text: str, upto: int) -> Slip | None:
                 number, f"{_TYPED[sign]} (U+{ord(sign):04X}): type a plain {'colon' if sign == _WIDE else 'space'}"
             )
     if (opened := _open_bracket(text)) is not None:
-        sign, line = opened
+        sign, first = opened
         kind, closing = ("list", "]") if sign == "[" else ("mapping", "}")
-        return Slip(upto, f"a `{closing}` is missing: the {kind} that begins in line {line} is not closed")
+        return Slip(upto, f"a `{closing}` is missing: the {kind} that begins in line {first} is not closed")
     for number, line in reversed(near):
         if (words := _misspelt(line.rstrip())) is not None:
             return Slip(number, words)
