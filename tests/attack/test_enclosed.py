@@ -72,6 +72,19 @@ SHOWN = {Path(p).parts[2] for p in (*sys.path, sys.prefix, sys.base_prefix) if p
 """What lies among the host's temporary files and is shown all the same: the way to an interpreter that was installed there."""
 DEVICES = ["null", "zero", "full", "random", "urandom", "tty", "fd", "stdin", "stdout", "stderr", "ptmx", "shm", "pts"]
 NOTHING = {"", "[]", "-1 -1 -1", "-1"}
+HARMFUL = {
+    "plants a file at home",
+    "plants a file in the system",
+    "writes the kernel's settings",
+    "uncovers what is hidden",
+}
+"""These are not tried without the cage."""
+OFFERED_BY_SOME = {
+    "lists the host's temporary files", "leaves by its parent's root", "reads its parent's memory", "calls the machine's host",
+    "reads the kernel's keys", "opens a socket by a ring", "leaves a program that runs as its owner",
+    "makes a program that runs as its owner", "makes one that has no name", "reads the machine's settings of git", "opens a disk",
+}  # fmt: skip
+"""What a host may lack, or refuse to everybody; the rest gains on each."""
 
 
 @needs_namespaces
@@ -86,6 +99,20 @@ def test_an_attack_on_the_hosts_files_finds_nothing(host: Path, name: str) -> No
     assert done.stdout.strip() in NOTHING, done.stdout
     assert {path: path.read_text() for path in host.rglob("*") if path.is_file() and path in before} == before
     assert not Path.home().joinpath("planted").exists()
+
+
+@pytest.mark.parametrize("name", sorted(ATTACKS.keys() - HARMFUL))
+def test_the_same_attack_without_a_cage_finds_something(host: Path, name: str) -> None:
+    """Else it shows nothing of the cage."""
+    attack = ATTACKS[name].format(host=str(host), devices=DEVICES, shown=[*SHOWN, *host.parts[2:3]])
+    source = f"import ctypes, os, socket\nlibc = ctypes.CDLL(None)\n{attack}"
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.bind(str(host / "agent"))
+        agent.listen()
+        free = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False, cwd=host)
+    if name in OFFERED_BY_SOME and free.stdout.strip() in NOTHING:
+        pytest.skip(f"nothing to be had on this host: {free.stderr.strip().splitlines()[-1:]}")
+    assert free.stdout.strip() not in NOTHING, free.stderr
 
 
 @needs_namespaces

@@ -210,3 +210,30 @@ def test_who_installs_the_bench_by_an_extra_of_the_core_is_told(cli: Cli, tmp_pa
     assert told() == []
     installed("acme", "tracebench-core[ui]>=0.1,<0.2", asked=True)
     assert told() == ["acme requires tracebench-core[ui]"]
+
+
+@pytest.mark.parametrize("broken", ["no METADATA", "no name", "no text", "lines that no standard allows"])
+def test_an_install_that_is_broken_does_not_keep_the_others_from_being_told(
+    cli: Cli, tmp_path: Path, broken: str
+) -> None:
+    """Older packages say `foo>1.*`, and what pip had to leave half removed says nothing at all."""
+    files = {
+        "no METADATA": {"INSTALLER": b"pip\n"},
+        "no name": {"METADATA": b"Metadata-Version: 2.1\nVersion: 0.1.0\nRequires-Dist: tracebench-core[ui]\n"},
+        "no text": {"METADATA": b"Name: \xff\nRequires-Dist: tracebench-core[ui]\n"},
+        "lines that no standard allows": {
+            "METADATA": b"Name: broken\nRequires-Dist: foo>1.*\n"
+            b"Requires-Dist: tracebench-core[ui]>=1.*\nRequires-Dist: TraceBench_Core[hf]\n"
+        },
+    }
+    (tmp_path / "site/broken-0.1.0.dist-info").mkdir(parents=True)
+    for name, content in files[broken].items():
+        (tmp_path / "site/broken-0.1.0.dist-info" / name).write_bytes(content)
+    (tmp_path / "site/acme-0.1.0.dist-info").mkdir()
+    (tmp_path / "site/acme-0.1.0.dist-info/METADATA").write_text("Name: acme\nRequires-Dist: tracebench-core[ui]\n")
+
+    done = cli("doctor", "--json", env={**CORE_ONLY, "PYTHONPATH": str(tmp_path / "site")})
+
+    told = [row["value"] for row in json.loads(done.stdout)["checks"] if row["name"] == "extras of before"]
+    of_broken = ["broken requires tracebench-core[hf]"] if "lines" in broken else []
+    assert told == ["acme requires tracebench-core[ui]", *of_broken]

@@ -105,6 +105,32 @@ def test_a_program_cannot_fill_the_hosts_side_with_threads(page: str) -> None:
         assert process.stdout.readline() == f"{len(BODY)}\n"
 
 
+@pytest.mark.parametrize("files", [64, 300])
+def test_where_few_files_may_be_open_connections_wait_and_the_relay_stays(page: str, files: int) -> None:
+    """Two for each connection: the limit of many systems, 1024, is below that of all that are let in at once."""
+    host, _, port = page.rpartition(":")
+    source = textwrap.dedent(
+        f"""
+        import socket, time
+        from urllib.request import urlopen
+        for _ in range(3):
+            crowd = []
+            for _ in range(min({files} - 20, 150)):  # not more than the program itself may open
+                one = socket.socket()
+                one.setblocking(False)
+                one.connect_ex(({host!r}, {port}))
+                crowd.append(one)
+            time.sleep(2)  # as many are let in as may be
+            for one in crowd: one.close()
+            print(len(urlopen("http://{page}", b"x" * {len(BODY)}, timeout=30).read()), flush=True)
+        """
+    )
+    command = [*APART, f"{ONLY}{page}", sys.executable, "-c", source]
+    limited = ["prlimit", f"--nofile={files}:{files}", *command]
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout.split() == [str(len(BODY))] * 3, done.stderr
+
+
 @pytest.mark.parametrize("is_any", [True, False])
 def test_nothing_else_on_this_machine_or_beyond_answers(page: str, is_any: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
-from tracebench_core.specs import Budget, JobSpec, TaskVersion
+from tracebench_core.specs import Budget, JobResult, JobSpec, TaskVersion
+from tracebench_engine.builtin.curves import POINTS, Curves
 from tracebench_engine.builtin.live import LiveReporter
 from tracebench_engine.builtin.progress import JobProgress, clock
+from tracebench_runs.storage.layout import RunLayout
 
 
 def a_job(budget: Budget) -> JobSpec:
@@ -18,6 +24,13 @@ def a_job(budget: Budget) -> JobSpec:
         job_id="0" * 12, task_id="mine:t", task_version=TaskVersion(), plugin_version="x 1", trainer_id="Climb", params={},
         settings={}, optimizer=None, optimizer_kwargs={}, guide=None, guide_kwargs={}, logger=None, logger_kwargs={}, eval_kwargs={},
         seed=7, mode="stub", models={}, budget=budget,
+    )  # fmt: skip
+
+
+def ended(job: JobSpec) -> JobResult:
+    return JobResult(
+        job_id=job.job_id, task_id=job.task_id, suite="mine", trainer_id=job.trainer_id, seed=job.seed, mode="stub", status="ok",
+        stop_reason="finished",
     )  # fmt: skip
 
 
@@ -98,3 +111,89 @@ def test_the_view_shows_running_jobs_with_their_budget(tmp_path: Path) -> None:
     assert "-1.5" in stream.getvalue()
     assert "mine:t seed 7: compiling[2J" in stream.getvalue()
     assert "0 of 3 jobs done, 1 running" in stream.getvalue()
+
+
+def test_the_curve_and_the_bar_of_two_caps_are_on_one_scale(tmp_path: Path) -> None:
+    """A job that has used a tenth of its evaluations and half of its money is half through; what is over a cap is its end."""
+    file = tmp_path / "events.jsonl"
+    job = JobProgress(a_job(Budget(evaluations=10, usd=1.0)), file)
+    bests = [
+        {"kind": "best", "score": 1.0, "used": {"evaluations": 1, "usd": 0.5}},
+        {"kind": "best", "score": 2.0, "used": {"evaluations": 2, "usd": 1.25}},
+    ]
+    file.write_text("".join(json.dumps(event) + "\n" for event in bests))
+
+    job.read()
+
+    assert job.points == [(0.5, 1.0), (1.0, 2.0)]
+    curves = Curves()
+    curves.end(job)
+    (values,) = curves.means([]).values()
+    assert values[POINTS // 2 - 2] is None
+    assert (values[POINTS // 2 - 1], values[-1]) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("midst", ["rfind", "copy"])
+def test_a_job_that_ends_in_the_midst_of_a_drawing_waits_for_it(tmp_path: Path, midst: str) -> None:
+    """Rich draws in a thread of its own. While that reads a job's events, or goes through the curves, the run's thread tells of more."""
+    first, second = (
+        a_job(Budget(evaluations=100)).model_copy(update={"job_id": f"{i:012}", "trainer_id": f"T{i}"})
+        for i in range(2)
+    )
+    best = {"kind": "best", "score": 1.0, "used": {"evaluations": 100}}
+    for job in (first, second):
+        events = tmp_path / "jobs" / job.job_id / "events.jsonl"
+        events.parent.mkdir(parents=True)
+        events.write_text("".join(json.dumps(event) + "\n" for event in [EVENTS[0]] * 100 + [best]))
+    view = LiveReporter(io.StringIO())
+    view._layout = RunLayout(tmp_path)
+    view.job_started(first)
+    view.job_finished(first, ended(first))
+    view.job_started(second)
+    followed = view._running[second.job_id]
+    there, over = threading.Event(), threading.Event()
+
+    def halt(frame: FrameType, _event: str, arg: object) -> None:
+        if midst in {frame.f_code.co_name, getattr(arg, "__name__", None)} and not there.is_set():
+            there.set()
+            over.wait(1)
+
+    def draw() -> None:
+        sys.setprofile(halt)
+        view._draw()
+
+    with ThreadPoolExecutor(1) as pool:
+        drawing = pool.submit(draw)
+        assert there.wait(60)
+        view.job_finished(second, ended(second))
+        over.set()
+
+    assert drawing.exception() is None
+    assert followed.used["evaluations"] == 100
+
+
+@pytest.mark.parametrize("height", range(6, 40))
+def test_a_frame_fits_the_terminal_with_whole_curves_or_none(tmp_path: Path, height: int) -> None:
+    view = LiveReporter(io.StringIO())
+    view._console.width, view._console.height = 100, height
+    view.run_started(tmp_path, 4)
+    best = json.dumps({"kind": "best", "score": 1.0, "used": {"evaluations": 1}}) + "\n"
+    for i in range(4):
+        job = a_job(Budget(evaluations=2)).model_copy(update={"job_id": f"{i:012}", "trainer_id": f"T{i}"})
+        events = tmp_path / "jobs" / job.job_id / "events.jsonl"
+        events.parent.mkdir(parents=True)
+        events.write_text(best)
+        view.job_started(job)
+        view.job_finished(job, ended(job))
+
+    lines = view._lines()
+    view.run_finished(tmp_path, {"ok": 4})
+
+    heading = next((i for i, line in enumerate(lines) if line.startswith("best so far")), len(lines))
+    assert [line.split()[0] for line in lines[heading + 1 :] if line.startswith("T")] == ["T0", "T1", "T2", "T3"] * (
+        heading < len(lines)
+    )
+    assert (heading < len(lines)) == (
+        height >= 2 + 6 + 2 + 4
+    )  # titles, the table, what stands above the curves, four curves
+    assert len(lines) <= max(height, 8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,7 @@ MOST_CURVES = 12
 
 
 class LiveReporter:
-    """Redraws itself as jobs start and end."""
+    """Redraws itself as jobs start and end. It is told by the runner's thread and draws in one of its own: one at a time."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream)
@@ -43,6 +44,8 @@ class LiveReporter:
         self._best: dict[tuple[str, str], float] = {}
         self._last: deque[str] = deque(maxlen=LAST)
         self._curves = Curves()
+        self._turn = threading.Lock()
+        """Over all of the above. Never held while Rich is called, which draws under a lock of its own."""
         self._live = Live(console=self._console, refresh_per_second=4, get_renderable=self._draw)  # draws at once
 
     def run_started(self, run_dir: Path, jobs: int) -> None:
@@ -53,12 +56,17 @@ class LiveReporter:
 
     def job_started(self, job: JobSpec) -> None:
         """Begin to follow a job."""
-        if self._layout is not None:
-            self._running[job.job_id] = JobProgress(job, self._layout.job(job.job_id).events)
-        self._rows.setdefault((job.task_id, job.trainer_id), {})
+        with self._turn:
+            if self._layout is not None:
+                self._running[job.job_id] = JobProgress(job, self._layout.job(job.job_id).events)
+            self._rows.setdefault((job.task_id, job.trainer_id), {})
 
     def job_finished(self, job: JobSpec, result: JobResult) -> None:
         """Count a job's end."""
+        with self._turn:
+            self._count(job, result)
+
+    def _count(self, job: JobSpec, result: JobResult) -> None:
         if (followed := self._running.pop(job.job_id, None)) is not None:
             followed.read()
             self._curves.end(followed)
@@ -72,11 +80,16 @@ class LiveReporter:
 
     def run_finished(self, run_dir: Path, counts: Mapping[str, int]) -> None:
         """Draw for the last time."""
-        self._running.clear()
+        with self._turn:
+            self._running.clear()
         self._live.stop()
         self._console.print(f"{run_dir.name}: " + ", ".join(f"{n} {status}" for status, n in counts.items()))
 
     def _draw(self) -> Group:
+        with self._turn:
+            return Group(*(Text(line, overflow="ellipsis", no_wrap=True) for line in self._lines()))
+
+    def _lines(self) -> list[str]:
         running = [*self._running.values()][:MOST_RUNNING]
         for job in running:
             job.read()
@@ -86,10 +99,10 @@ class LiveReporter:
         rows = next((rows for rows in (3, 2, 1) if rows * len(curves) <= room), 0)
         if curves and rows:
             heading = f"best so far over the budget, mean of the jobs so far{'' if self._is_one_task() else '; each task on its own scale'}"
-            lines += ["", heading, *drawn(curves, rows=rows, width=self._console.width)][: room + len(lines)]
+            lines += ["", heading, *drawn(curves, rows=rows, width=self._console.width)]
         left = self._console.height - 2 - len(lines) - len(self._title_lines())
         last = [*self._last][-min(left, LAST) :] if left > 0 else []
-        return Group(*(Text(line, overflow="ellipsis", no_wrap=True) for line in [*self._title_lines(), *lines, *last]))
+        return [*self._title_lines(), *lines, *last]
 
     def _title_lines(self) -> list[str]:
         return [self._title, self._told()]

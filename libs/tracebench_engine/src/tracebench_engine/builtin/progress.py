@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ class JobProgress:
         self.doing = ""
         """What an evaluation under way says that it does, or what the engine does after training; empty while nothing is said."""
         self.points: list[tuple[float, float]] = []
-        """Where the best changed: the share of the budget that was used by then, on the first axis that is capped, and its score."""
+        """Where the best changed: the share of the budget that was used by then, as `share` tells it, and its score."""
         self.used = {"evaluations": 0.0, "llm_calls": 0.0, "tokens": 0.0, "usd": 0.0}
         self._events = events
         self._offset = 0
@@ -52,10 +53,7 @@ class JobProgress:
 
     def share(self) -> float | None:
         """Return how much of the budget is used, from 0 to 1, on the axis that is furthest; None without a cap."""
-        caps = self.job.budget.caps()
-        used = {**self.used, "seconds": self.elapsed}
-        shares = [used[axis] / cap for axis, cap in caps.items() if cap]
-        return min(max(shares), 1.0) if shares else None
+        return self._share({**self.used, "seconds": self.elapsed})
 
     def left(self) -> float | None:
         """Return the seconds that training goes on at this pace to reach its cap; None while nothing tells."""
@@ -95,17 +93,24 @@ class JobProgress:
             self.used["usd"] = money.total([self.used["usd"], event.get("usd") or 0.0])
         elif kind == "best" and isinstance(event.get("score"), int | float):
             self.best = float(event["score"])
-            self._point(event)
+            self._point(event, self.best)
 
-    def _point(self, event: dict[str, Any]) -> None:
-        for axis, cap in self.job.budget.caps().items():
-            used = (event.get("used") or {}).get(axis)
-            if cap and isinstance(used, int | float) and self.best is not None:
-                share = used / cap
-                while self.points and self.points[-1][0] >= share:
-                    self.points.pop()
-                self.points.append((share, self.best))
+    def _point(self, event: Mapping[str, Any], best: float) -> None:
+        share = self._share(event.get("used") or {})
+        if share is None:
             return
+        while self.points and self.points[-1][0] >= share:
+            self.points.pop()
+        self.points.append((share, best))
+
+    def _share(self, used: Mapping[str, Any]) -> float | None:
+        """Return the share of the budget that amounts are, on the axis that is furthest; None without a cap on any of them."""
+        shares = [
+            used[axis] / cap
+            for axis, cap in self.job.budget.caps().items()
+            if cap and isinstance(used.get(axis), int | float)
+        ]
+        return min(max(shares), 1.0) if shares else None
 
 
 def clock(seconds: float | None) -> str:

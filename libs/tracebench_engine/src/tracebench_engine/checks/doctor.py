@@ -9,23 +9,21 @@ import shlex
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.client import HTTPException
-from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from packaging.requirements import Requirement as Dependency
-
 from tracebench_core.errors import RunDirError, TraceBenchError, typed
 from tracebench_core.plugins import PluginHost, unmet_requirement
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import Requirement, RunConfig
+from tracebench_engine.checks.extras import extras, old_extras
 from tracebench_engine.checks.lacking import addresses, lacks
 from tracebench_engine.checks.pythons import list_pythons
 from tracebench_engine.checks.validation import can_be_made
@@ -64,7 +62,7 @@ class Diagnosis:
 def diagnose(config: RunConfig | None = None, *, host: PluginHost | None = None) -> list[Diagnosis]:
     """Look at this machine, and at what `config` needs; `host` says what plugins need. Asks no model and costs nothing."""
     rows = [_python(), _system(), *_limits(), _isolation(config), *_disk(config), *_privacy(config), _leftovers()]
-    rows += [*_keys(), _docker(), _gpu(), *_extras(), *_old_extras()]
+    rows += [*_keys(), _docker(), _gpu(), *_extras()]
     if host is not None:
         rows += [*_plugins(host), *_pythons(host), *_commands(host)]
     if config is not None and host is not None:
@@ -198,59 +196,13 @@ def _gpu() -> Diagnosis:
 
 
 def _extras() -> Iterator[Diagnosis]:
-    """Yield one finding per extra of the bench: its first requirement that is not installed."""
-    try:
-        core = distribution("tracebench-engine")
-    except PackageNotFoundError:
-        return
-    wanted = [Dependency(line) for line in core.requires or ()]
-    for extra in core.metadata.get_all("Provides-Extra") or ():
-        missing = [str(d) for d in _missing(wanted, extra)]
+    """Yield one finding per extra of the bench, and one for each that installs the bench by an extra of before."""
+    for extra, missing in extras():
         value = f"missing: {', '.join(missing)}" if missing else "installed"
         yield Diagnosis(f"extra {extra}", not missing, value, f'pip install "tracebench-engine[{extra}]"')
-
-
-def _old_extras() -> Iterator[Diagnosis]:
-    """Yield who still installs the bench by an extra of `tracebench-core`, all of which are `tracebench-engine`'s now."""
-    found: dict[str, Distribution] = {}
-    for one in distributions():
-        found.setdefault(one.metadata["Name"].lower().replace("_", "-"), one)
-    wanted = {name: [Dependency(line) for line in one.requires or ()] for name, one in found.items()}
-    who = [
-        f"{name} requires {each.name}[{','.join(sorted(each.extras))}]"
-        for name, needs in sorted(wanted.items())
-        for each in needs
-        if each.name == "tracebench-core" and each.extras
-    ]
-    core, engine = found.get("tracebench-core"), found.get("tracebench-engine")
-    others = (
-        each.name
-        for name, needs in wanted.items()
-        for each in needs
-        if name not in {"tracebench-core", "tracebench-testing"} and each.marker is None
-    )
-    if core and engine and core.read_text("REQUESTED") is not None and engine.read_text("REQUESTED") is None:
-        who += (
-            [] if "tracebench-engine" in others else ["tracebench-engine was installed by an extra of tracebench-core"]
-        )
-    for each in who:
+    for who in old_extras():
         hint = 'pip install "tracebench-engine[EXTRA]": the extras are its own, and leave tracebench-core with the next minor'
-        yield Diagnosis("extras of before", ok=False, value=each, hint=hint)
-
-
-def _missing(wanted: Iterable[Dependency], extra: str) -> Iterator[str]:
-    for dependency in wanted:
-        if dependency.marker is None or dependency.marker.evaluate({"extra": ""}):
-            continue
-        if dependency.marker.evaluate({"extra": extra}) and not _is_installed(dependency):
-            yield dependency.name
-
-
-def _is_installed(dependency: Dependency) -> bool:
-    try:
-        return dependency.specifier.contains(distribution(dependency.name).version, prereleases=True)
-    except PackageNotFoundError:
-        return False
+        yield Diagnosis("extras of before", ok=False, value=who, hint=hint)
 
 
 def _plugins(host: PluginHost) -> Iterator[Diagnosis]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import signal
 import socket
 import struct
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -26,6 +28,8 @@ _UP = 0x1
 _BYTES = 1 << 16
 MOST_CONNECTIONS = 512
 """At a time; one more waits. Each takes two threads here, which no limit of the program counts."""
+_OTHER_FILES = 32
+_SHORTAGE_SECONDS = 0.1
 
 
 class Relay:
@@ -75,8 +79,9 @@ def _serve(outside: socket.socket, addresses: Sequence[Address]) -> None:
     """Return at once when there is nothing to serve: the other side closes, and no socket comes."""
     _, fds, _, _ = socket.recv_fds(outside, 1, len(addresses))
     outside.close()
+    room = threading.Semaphore(_room())
     threads = [
-        threading.Thread(target=_accept, args=(socket.socket(fileno=fd), address))
+        threading.Thread(target=_accept, args=(socket.socket(fileno=fd), address, room))
         for fd, address in zip(fds, addresses, strict=True)
     ]
     for thread in threads:
@@ -85,28 +90,43 @@ def _serve(outside: socket.socket, addresses: Sequence[Address]) -> None:
         thread.join()
 
 
-def _accept(listener: socket.socket, address: Address) -> None:
-    room = threading.Semaphore(MOST_CONNECTIONS)
+def _room() -> int:
+    """Return how many connections, of all addresses together, fit into the files that this process may open: two each."""
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * MOST_CONNECTIONS + _OTHER_FILES
+    if files != resource.RLIM_INFINITY and files < wanted:
+        files = wanted if most == resource.RLIM_INFINITY else min(most, wanted)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+        return max(1, (files - _OTHER_FILES) // 2)
+    return MOST_CONNECTIONS
+
+
+def _accept(listener: socket.socket, address: Address, room: threading.Semaphore) -> None:
+    """Take connections for ever. What keeps one from being taken, as a lack of files or threads, passes: it waits for that."""
     while True:
         room.acquire()
-        client, _ = listener.accept()
         try:
-            server = socket.create_connection(address)
-        except OSError:
-            client.close()
+            client, _ = listener.accept()
+            try:
+                threading.Thread(target=_join, args=(client, address, room), daemon=True).start()
+            except RuntimeError:
+                client.close()
+                raise
+        except (OSError, RuntimeError):
             room.release()
-            continue
-        threading.Thread(target=_join, args=(client, server, room), daemon=True).start()
+            time.sleep(_SHORTAGE_SECONDS)
 
 
-def _join(client: socket.socket, server: socket.socket, room: threading.Semaphore) -> None:
-    """Pass on what either says, until both have ended."""
-    with client, server:
-        back = threading.Thread(target=_pump, args=(server, client), daemon=True)
-        back.start()
-        _pump(client, server)
-        back.join()
-    room.release()
+def _join(client: socket.socket, address: Address, room: threading.Semaphore) -> None:
+    """Pass on what either says, until both have ended; a server that cannot be reached has ended already."""
+    try:
+        with client, suppress(OSError, RuntimeError), socket.create_connection(address) as server:
+            back = threading.Thread(target=_pump, args=(server, client), daemon=True)
+            back.start()
+            _pump(client, server)
+            back.join()
+    finally:
+        room.release()
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
