@@ -84,7 +84,7 @@ def tracebench_tasks() -> Iterable[TaskSpec]:
 def tracebench_find_task(name: str) -> TaskSpec | None:
     """Return the task of a name that no listing shows, or None; for suites with more tasks than anyone would list.
 
-    Called when an id names this plugin's suite and no task of `tracebench_tasks`; the answer is kept.
+    Called when an id names this plugin's suite and no task that it added; the answer is kept.
 
     Since 0.1.
     """
@@ -102,7 +102,7 @@ def tracebench_trainers() -> Iterable[TrainerSpec]:
 def tracebench_find_trainers(name: str | None) -> Iterable[TrainerSpec]:
     """Return trainers that cost more to find than loading may take: the one of this name, or all with None; those known already, too.
 
-    Called when an id begins with this plugin's name and a colon and `tracebench_trainers` offers none, and with None when trainers are
+    Called when an id begins with this plugin's name and a colon and no trainer that it added has this id, and with None when trainers are
     listed whole. `tracebench_exclusions` is asked again afterwards.
 
     Since 0.1.

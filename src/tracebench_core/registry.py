@@ -6,6 +6,7 @@ sees a trainer without `train`, a guide of another signature, and a factory that
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -207,22 +208,48 @@ def spec_of(factory: object) -> TaskSpec | Component | None:
 def settings_of(factory: Callable[..., Any]) -> str | None:
     """Return where the model is that annotates the first parameter of a factory; None where no model does.
 
+    A class may take its `__init__` from another module: names are looked up where the function that is annotated was written.
+
     Raises:
-        PluginError: its name is not in the factory's module, as where it is imported for type checkers alone.
+        PluginError: its name is not there, as where it is imported for type checkers alone.
     """
-    module = sys.modules[factory.__module__]
     first = next(iter(inspect.signature(factory).parameters.values()), None)
     model = first.annotation if first is not None else None
-    if isinstance(model, str) and model.isidentifier():
-        if not hasattr(module, model) and model not in vars(sys.modules["builtins"]):
+    names = getattr(_annotated(factory), "__globals__", None) or vars(sys.modules[factory.__module__])
+    if isinstance(model, str):
+        head, *below = model.strip("\"' ").split(".")
+        if not all(name.isidentifier() for name in (head, *below)):
+            return None
+        if head not in names and not hasattr(builtins, head):
             raise PluginError(
-                f"`{factory.__qualname__}` takes `{model}`, and its module `{module.__name__}` holds no `{model}`: import it outside of "
+                f"`{factory.__qualname__}` takes `{model}`, and its module `{names['__name__']}` holds no `{head}`: import it outside of "
                 "`if TYPE_CHECKING`."
             )
-        model = getattr(module, model, None)
+        model = names.get(head)
+        for name in below:
+            model = getattr(model, name, None)
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         return None
-    return next((f"{module.__name__}:{name}" for name, value in vars(module).items() if value is model), None)
+    found = next((name for name, value in names.items() if value is model), None)
+    return _ref(model) if found is None else f"{names['__name__']}:{found}"
+
+
+def _annotated(factory: Callable[..., Any]) -> object:
+    """Return the function whose annotations the signature of a factory shows."""
+    if isinstance(factory, type):
+        own: Mapping[str, Any] = next(
+            (vars(cls) for cls in factory.__mro__[:-1] if {"__init__", "__new__"} & vars(cls).keys()), {}
+        )
+        return inspect.unwrap(own.get("__new__") or own.get("__init__") or factory)
+    return inspect.unwrap(factory)
+
+
+_SAID: Mapping[type[TaskSpec | Component], Any] = {
+    TaskSpec: TaskFields,
+    TrainerSpec: TrainerFields,
+    GuideSpec: GuideFields,
+}
+"""What a decorator takes, by what it makes."""
 
 
 def title_of(factory: object) -> str:
@@ -235,6 +262,10 @@ def _mark(factory: Any, kind: type[S], name: str, fields: Mapping[str, Any], **m
     if spec_of(factory) is not None:
         raise PluginError(f"`{factory.__qualname__}` stands under two decorators: a factory is one part.")
     loader = _ref(factory)
+    if derived := sorted((fields.keys() & kind.model_fields.keys()) - _SAID[kind].__optional_keys__):
+        raise PluginError(
+            f"`{factory.__qualname__}` stands under a decorator that is given `{derived[0]}`, which follows from the factory: leave it out."
+        )
     said: dict[str, Any] = {field: _ref(value) if callable(value) else value for field, value in fields.items()} | more
     said.setdefault("title", title_of(factory) or factory.__name__)
     try:

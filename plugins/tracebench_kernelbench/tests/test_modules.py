@@ -280,6 +280,14 @@ def test_inputs_between_0_and_1_are_widened_and_keep_their_structure() -> None:
     assert np.array_equal(widened(drawn.T), wide.T)
 
 
+def test_an_input_without_dimensions_is_widened_and_has_none() -> None:
+    wide = [widened(np.array(number, np.float32)) for number in np.random.default_rng(1).random(64)]
+
+    assert {(type(value), value.shape, value.dtype.name) for value in wide} == {(np.ndarray, (), "float32")}
+    assert min(wide) < 0
+    assert max(wide) > 1
+
+
 @pytest.mark.parametrize(
     "left",
     [

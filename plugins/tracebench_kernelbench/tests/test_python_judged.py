@@ -181,6 +181,15 @@ def test_a_problem_that_a_constant_solves_is_refused(sandbox: Sandbox) -> None:
 
 
 @heavy(TORCH)
+def test_small_outputs_of_a_problem_depend_on_its_inputs(sandbox: Sandbox) -> None:
+    small = MODULE.replace(BODY, "return 2e-5 * torch.tanh(self.linear(x))")
+
+    verdict = judge_python(ModuleExercise(small, TORCH), renamed(small), sandbox, EFFORT)
+
+    assert verdict.correct, verdict.text
+
+
+@heavy(TORCH)
 def test_a_problem_that_does_not_run_is_nobodys_failure(sandbox: Sandbox) -> None:
     with pytest.raises(NotMeasured, match="reference failed"):
         judge_python(

@@ -134,6 +134,22 @@ def test_outputs_larger_than_memory_are_not_copied(rows: Any) -> None:
         told(memory_of(rows))
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[0, "float64", [-(1 << 29)], [0]], [0, "float64", [1 << 29], [0]]],
+        [[0, "float64", [-1, 1 << 29], [0, 0]]],
+        [[0, "int8", [-2, -2], [0, 0]]],
+        [[INPUTS, "int8", [4], [-1]]],
+        [[0, "int8", [1 << 49, 0], [0, 0]]],
+    ],
+    ids=["another one's", "its own", "twice", "backwards", "beside none"],
+)
+def test_no_length_or_step_is_negative_or_beyond_all_memory(rows: Any) -> None:
+    with pytest.raises(Unreadable, match="returns no tensors"):
+        told(memory_of(rows))
+
+
 def test_a_description_of_any_length_is_read_no_further_than_its_room() -> None:
     with pytest.raises(Unreadable):
         told(memory_of(b"[]", size=2**32 - 1))

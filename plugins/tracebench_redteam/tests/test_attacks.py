@@ -122,6 +122,13 @@ def test_a_candidate_gains_where_what_it_is_aimed_at_is_off(locks: str) -> None:
     assert [name for name, gains in gained.items() if not gains and name not in missing] == []
 
 
+@needs_sandbox
+def test_a_command_takes_more_where_its_limits_are_off(sandbox: Sandbox) -> None:
+    takes = [attack for attack in ATTACKS if attack.kind == TAKES and "limits" in attack.locks][:1]
+
+    assert [*try_attacks(takes, sandbox=sandbox, off={"limits"}, is_command=True).values()] == [True]
+
+
 def test_an_attack_cannot_claim_a_gain() -> None:
     boast = Attack("reads a key", "boasts", "print('gained'); return t['key'] + ' True 1.0 ' + t['word']", "files")
     assert try_attacks([boast], sandbox=None, off={"apart"}) == {boast.name: False}

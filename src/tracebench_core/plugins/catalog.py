@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from tracebench_core.errors import PluginConflictError
+from tracebench_core.errors import PluginConflictError, PluginError
 from tracebench_core.plugins.requirements import why_unavailable
 from tracebench_core.registry import Part
 from tracebench_core.specs import (
@@ -80,6 +80,7 @@ class Catalog:
         """Take what a plugin added to its registry.
 
         Raises:
+            PluginError: one is of no kind.
             PluginConflictError: when an id is taken, or it describes two suites.
         """
         for part in parts:
@@ -93,7 +94,12 @@ class Catalog:
                 case Exclusion():
                     self.exclude([part])
                 case _:
-                    kind = next(kind for kind, spec in SPECS.items() if isinstance(part, spec))
+                    kind = next((kind for kind, spec in SPECS.items() if isinstance(part, spec)), None)
+                    if kind is None:
+                        known = ", ".join(f"`{spec.__name__}`" for spec in SPECS.values())
+                        raise PluginError(
+                            f"`registry.add` was given `{part.name}` as a `{type(part).__name__}`, which says no kind: {known}."
+                        )
                     self.add_components(kind, plugin, [part])
 
     def add_tasks(self, plugin: str, specs: Iterable[TaskSpec]) -> None:

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
 from tracebench_core.ids import content_hash, did_you_mean
 from tracebench_core.registry import settings_of, spec_of, title_of
-from tracebench_core.specs import Component, Source, TaskSpec
+from tracebench_core.specs import Component, Source, TaskSpec, TrainerSpec
 
 HOME = "TRACEBENCH_HOME"
 """The variable that tells the processes of a run in which folder it was started: relative paths begin there."""
@@ -129,7 +129,7 @@ def describe_task(part: FilePart, module: ModuleType) -> TaskSpec:
 def describe_component(kind: type[Component], part: FilePart, file: ImportedFile) -> Component:
     """Return the trainer, guide, … of a name in a module: its own spec, or one made for a class or function.
 
-    The settings of a made one are the model that annotates the first parameter; without it, any keyword is handed on.
+    The settings of a made trainer are the model that annotates the first parameter; without it, any keyword is handed on.
 
     Raises:
         UsageError: there is no such name.
@@ -145,7 +145,7 @@ def describe_component(kind: type[Component], part: FilePart, file: ImportedFile
         return _own(held, held.model_copy(update={"name": id_, "source": source}), part)
     build = _callable(part, held, kind)
     fields: dict[str, Any] = {"loader": f"{module.__name__}:{part.name}", "title": _title(part, build)}
-    if (model := settings_of(build)) is not None:
+    if kind is TrainerSpec and (model := settings_of(build)) is not None:
         fields["settings"] = model
     return _spec(kind, part, source=source, **fields).model_copy(update={"name": id_})
 

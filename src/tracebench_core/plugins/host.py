@@ -184,8 +184,9 @@ class PluginHost:
         if (known := self._catalog.unlisted.get(task_id)) is not None or not self._pm.has_plugin(suite):
             return known
         name = task_id.partition(":")[2]
-        found = next((spec for spec in self._only("tracebench_find_task", suite)(name=name) if spec is not None), None)
-        return None if found is None else self._catalog.add_unlisted(suite, found)
+        answers = [spec for spec in self._only("tracebench_find_task", suite)(name=name) if spec is not None]
+        found = _all_of(TaskSpec, answers, hook="tracebench_find_task")
+        return self._catalog.add_unlisted(suite, found[0]) if found else None
 
     def task_by_other_name(self, written: str) -> str | None:
         """Return the full id of the task that gives itself another id; plugins that announce it are asked first, then all."""
@@ -340,13 +341,13 @@ class PluginHost:
             self._pm.unregister(name=name)
             return
         for suite in self._only("tracebench_suite", name)():
-            if isinstance(suite, SuiteSpec):
-                self._catalog.suites[name] = suite
+            if suite is not None:
+                [self._catalog.suites[name]] = _all_of(SuiteSpec, [suite], hook="tracebench_suite")
         for specs in self._only("tracebench_tasks", name)():
             self._catalog.add_tasks(name, _all_of(TaskSpec, specs, hook="tracebench_tasks"))
         for kind in KINDS:
             for components in self._only(f"tracebench_{kind}s", name)():
-                specs = _all_of(Component, components, hook=f"tracebench_{kind}s")
+                specs = _all_of(SPECS[kind], components, hook=f"tracebench_{kind}s")
                 self._catalog.add_components(kind, name, specs)
         self._exclude(name)
         registry = Registry()

@@ -33,18 +33,18 @@ def resolve_task_ids(host: PluginHost, written: str) -> list[str]:
         return found
     if other := host.task_by_other_name(written):
         return [other]
-    if "*" in rest or "?" in rest:
-        raise UsageError(
-            f"No task of `{suite}` is called like `{rest}`.", hint=f"trace-bench list-tasks --bench {suite}"
-        )
     record = host.records[suite]
     if record.status != "loaded":
         raise PluginError(
             f"Task `{written}`: plugin `{suite}` is not loaded: {record.error}", hint="trace-bench plugins"
         )
-    if rest == "all" and suite in host.catalog().suites:
+    if rest in {"all", "*"} and suite in host.catalog().suites:
         raise NothingSelectedError(
             f"Suite `{suite}` offers no task here.", hint=f"trace-bench list-tasks --bench {suite}"
+        )
+    if "*" in rest or "?" in rest:
+        raise UsageError(
+            f"No task of `{suite}` is called like `{rest}`.", hint=f"trace-bench list-tasks --bench {suite}"
         )
     if len(_ending_in(rest, tasks)) > 1:
         raise UsageError(f"`{written}` means more than one task of `{suite}`.{did_you_mean(rest, tasks)}")

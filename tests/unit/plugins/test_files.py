@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,57 @@ def test_a_component_of_another_kind_is_refused(host: PluginHost) -> None:
         host.component("guide", "my.py:SPEC")
     with pytest.raises(UsageError, match="cannot be taken from a file"):
         host.component("environment", "my.py:SPEC")
+
+
+def test_what_only_a_type_checker_sees_matters_where_settings_are_meant(host: PluginHost, tmp_path: Path) -> None:
+    (tmp_path / "typed.py").write_text(
+        "from __future__ import annotations\nfrom typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from tracebench_core.contracts import Problem, Task\n    from elsewhere import Settings\n"
+        "def exact(task: Task): ...\ndef proposer(problem: Problem, **kwargs): ...\ndef mine(settings: Settings): ...\n"
+    )
+
+    assert host.component("guide", "typed.py:exact").settings is None
+    assert host.component("optimizer", "typed.py:proposer").settings is None
+    with pytest.raises(PluginError, match=r"`mine` takes `Settings`, and its module `.*` holds no `Settings`"):
+        host.component("trainer", "typed.py:mine")
+
+
+BASE = """
+from __future__ import annotations
+from pydantic import BaseModel
+class Steps(BaseModel):
+    steps: int = 7
+class Base:
+    def __init__(self, settings: Steps) -> None: ...
+class New:
+    def __new__(cls, settings: Steps): ...
+"""
+HEIR = """
+from __future__ import annotations
+import dataclasses
+import {base} as far
+class Heir(far.Base): ...
+class NewHeir(far.New): ...
+class Own(far.Base):
+    def __init__(self, settings: far.Steps) -> None: ...
+class Quoted(far.Base):
+    def __init__(self, settings: "far.Steps") -> None: ...
+@dataclasses.dataclass
+class Data:
+    settings: far.Steps
+"""
+
+
+@pytest.mark.parametrize("name", ["Heir", "NewHeir", "Own", "Quoted", "Data"])
+def test_settings_are_looked_up_where_what_they_annotate_was_written(
+    name: str, host: PluginHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "base_of_heirs.py").write_text(BASE)
+    (tmp_path / "heir.py").write_text(HEIR.format(base="base_of_heirs"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "base_of_heirs", raising=False)
+
+    assert host.component("trainer", f"heir.py:{name}").settings == "base_of_heirs:Steps"
 
 
 def test_a_large_file_is_not_read(host: PluginHost) -> None:

@@ -119,7 +119,7 @@ def test_settings_reach_a_plugin_when_it_loads(install_plugin: Any) -> None:
         ),
         (
             "from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_trainers(): return 3",
-            "its `tracebench_trainers` returned a `int`, not a list of `Component`",
+            "its `tracebench_trainers` returned a `int`, not a list of `TrainerSpec`",
         ),
         (GOOD.replace("[TaskSpec(", "['x', TaskSpec("), "its `tracebench_tasks` returned a `str`"),
         (GOOD.replace('name="u"', 'name="t"'), "twice"),

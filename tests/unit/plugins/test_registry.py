@@ -134,6 +134,18 @@ def test_a_part_in_a_file_may_be_decorated(tmp_path: Path, monkeypatch: pytest.M
         ("registry.add(answers)", "`registry.add` was given `answers`, which is no spec"),
         ("registry.add(3)", "`registry.add` was given `3`, which is no spec"),
         ("registry.add(type('Sub', (Climb,), {}))", "was given `Sub`"),
+        (
+            "from tracebench_core.specs import Component; registry.add(Component(name='Odd', loader='m:f'))",
+            "`registry.add` was given `Odd` as a `Component`, which says no kind: `TrainerSpec`, ",
+        ),
+        (
+            "task(loader='m:f')(answers)",
+            "`answers` stands under a decorator that is given `loader`, which follows from",
+        ),
+        ("trainer(settings=Settings)(answers)", "that is given `settings`, which follows from the factory"),
+        ("trainer(source='x')(answers)", "that is given `source`, which follows from the factory"),
+        ("guide(settings=Settings)(answers)", "that is given `settings`"),
+        ("guide(**{'loader': 3})(answers)", "that is given `loader`"),
         ("registry.add(hill)", "plugin `doors` offers task `doors:hill` twice"),
         ("registry.add(SuiteSpec(title='More'))", "plugin `doors` describes two suites"),
         ("task()(hill)", "`hill` stands under two decorators"),
@@ -167,6 +179,34 @@ def test_what_cannot_be_offered_costs_the_plugin_alone_and_is_told(
     assert host.records["doors"].status == "failed"
     assert words in host.records["doors"].error
     assert (catalog.tasks, catalog.suites, catalog.components["trainer"]) == ({}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [
+        ("tracebench_suite(): return 3", "its `tracebench_suite` returned a `int`, not a list of `SuiteSpec`"),
+        (
+            "tracebench_trainers(): return [LoggerSpec(name='L', loader='m:f')]",
+            "its `tracebench_trainers` returned a `LoggerSpec`, not a list of `TrainerSpec`",
+        ),
+        (
+            "tracebench_loggers(): return [__import__('tracebench_core').specs.Component(name='L', loader='m:f')]",
+            "its `tracebench_loggers` returned a `Component`, not a list of `LoggerSpec`",
+        ),
+    ],
+)
+def test_a_hook_returns_what_it_is_for(hook: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = host_of(f"{PLUGIN}\n@hookimpl\ndef {hook}\n", tmp_path, monkeypatch)
+
+    host.catalog()
+    assert words in host.records["doors"].error
+
+
+def test_a_task_that_is_found_is_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = host_of(f"{PLUGIN}\n@hookimpl\ndef tracebench_find_task(name): return name\n", tmp_path, monkeypatch)
+
+    with pytest.raises(PluginError, match="its `tracebench_find_task` returned a `str`, not a list of `TaskSpec`"):
+        host.task("doors:far")
 
 
 def test_settings_that_only_a_type_checker_sees_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

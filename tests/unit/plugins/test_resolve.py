@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import NothingSelectedError, PluginError, UsageError
 from tracebench_core.plugins import PluginHost, discover
 from tracebench_core.plugins.resolve import resolve_task_ids
 
@@ -54,3 +54,19 @@ def test_what_is_written_means(host: PluginHost, written: str, meant: list[str])
 def test_what_cannot_be_meant_is_refused(host: PluginHost, written: str) -> None:
     with pytest.raises(UsageError):
         resolve_task_ids(host, written)
+
+
+@pytest.mark.parametrize("rest", ["all", "*", "x*", "?", "x"])
+def test_why_a_plugin_failed_to_load_is_told_whatever_is_asked_of_it(rest: str, install_plugin: Any) -> None:
+    install_plugin("bad", "1 / 0")
+
+    with pytest.raises(PluginError, match="plugin `bad` is not loaded: ZeroDivisionError"):
+        resolve_task_ids(PluginHost(discover({"bad"})), f"bad:{rest}")
+
+
+@pytest.mark.parametrize("rest", ["all", "*"])
+def test_a_suite_without_tasks_offers_none(rest: str, install_plugin: Any) -> None:
+    install_plugin("empty", SUITE.format(aliases=(), owns=False, tasks=[]))
+
+    with pytest.raises(NothingSelectedError, match="Suite `empty` offers no task here"):
+        resolve_task_ids(PluginHost(discover({"empty"})), f"empty:{rest}")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +16,7 @@ import pytest
 
 from tracebench_core.specs import Parameter
 from tracebench_sandbox.codec import HEADER, Decoder, Encoder
+from tracebench_sandbox.kernel import seccomp
 from tracebench_testing import PluginUnderTest, check_plugin
 from tracebench_testing.attacks import Target
 from tracebench_testing.checks.calibration_checks import believed
@@ -245,11 +249,16 @@ class Double:
 def executed(): return Double("executed")
 def started(): return Double("started")
 def held(): return Double("held")
+def short():
+    task = Double("executed")
+    task.parameters = (task.parameters[0].model_copy(update={"max_length": 40}),)
+    return task
 
 @hookimpl
 def tracebench_tasks():
     return [TaskSpec(name=n, loader=f"outside_suite:{n}", title=n, licence="MIT", sandbox=()) for n in ("executed", "started", "held")]
 """
+HIDE = Path(__file__).parents[2] / "sandbox" / "hide.py"
 
 
 def test_code_of_a_candidate_outside_of_the_sandbox_is_noticed(site: Path) -> None:
@@ -262,3 +271,26 @@ def test_code_of_a_candidate_outside_of_the_sandbox_is_noticed(site: Path) -> No
     assert "`code` runs outside of the sandbox: its own process executes" in told["outside_suite:executed"]
     assert "it starts a process for a candidate that may write" in told["outside_suite:started"]
     assert not outcome.skipped
+
+
+def test_a_program_that_takes_no_line_more_is_told_from_none(site: Path) -> None:
+    installed(site, "outside_suite", OUTSIDE.replace('"held")]', '"short")]'))
+
+    skipped, ended = ask_process(["outside", "outside_suite:short", "{}"], seconds=60)
+
+    assert re.match("`code` takes no line more: `code` must have at most 40 characters", skipped["skipped"])
+    assert ended == {"ended": "outside_suite:short"}
+
+
+@pytest.mark.skipif(not seccomp.available(), reason="this host has no seccomp to hide the others with")
+@pytest.mark.parametrize(("task", "seen"), [("executed", True), ("started", False), ("held", False)])
+def test_where_candidates_may_write_files_none_that_one_wrote_is_a_sign(task: str, seen: bool, site: Path) -> None:
+    installed(site, "outside_suite", OUTSIDE)
+    hide = [sys.executable, str(HIDE), "landlock,namespaces"]
+    probe = [sys.executable, "-P", "-m", "tracebench_testing.probe", "outside", f"outside_suite:{task}", "{}"]
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([*hide, *probe], capture_output=True, text=True, check=False, env=environ, timeout=120)
+
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert ["outside" in line for line in told] == [True, False, False][1 - seen :], done.stderr
+    assert "only what its own process executes was looked for" in told[-2]["skipped"]

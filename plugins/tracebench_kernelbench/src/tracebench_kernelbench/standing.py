@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 from tracebench_kernelbench.catalog import SERVER
-from tracebench_kernelbench.modules.backends import BACKENDS, NUMBA, TORCH
+from tracebench_kernelbench.modules.backends import BACKENDS, NUMBA, TORCH, find_tool
 
 _COMPILERS = ("gcc", "g++")
 _BESIDE = {"numba": ("llvmlite",)}
@@ -48,7 +47,7 @@ def _packages(names: Iterable[str]) -> dict[str, str]:
 
 
 def _tools(names: Iterable[str]) -> dict[str, str]:
-    found = {name: path for name in names if (path := which(name)) is not None}
+    found = {name: path for name in names if (path := find_tool(name)) is not None}
     return {name: told for name, path in found.items() if (told := _told(path, Path(path).stat().st_mtime_ns))}
 
 

@@ -40,10 +40,10 @@ def tracebench_tasks() -> tuple[TaskSpec, ...]:
 
 @hookimpl
 def tracebench_views() -> tuple[ViewSpec, ...]:
-    """Return the pictures of what a job's candidates made of an instance: of one held out, and of one seen in training."""
+    """Return the pictures of what a job's candidates made of an instance: of one held out where there is one, and of one that chooses."""
     views = f"{__package__}.drawings.view"
-    held_out = "What the candidates made of one held-out instance"
+    made = "What the first and the best candidate made of one instance"
     return (
-        ViewSpec(name="solution", kind="picture", title=held_out, suites=("llm4ad",), loader=f"{views}:picture"),
+        ViewSpec(name="solution", kind="picture", title=made, suites=("llm4ad",), loader=f"{views}:picture"),
         ViewSpec(name="solutions", kind="frames", title="Solutions", suites=("llm4ad",), loader=f"{views}:frames"),
     )

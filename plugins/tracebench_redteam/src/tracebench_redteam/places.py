@@ -59,10 +59,9 @@ def try_attacks(
         is_timed = BURNS in kinds and not {"limits", "apart"} & {*off}
         if sandbox is None:
             loot = _as_program(orders, own, off=off, seconds=PAID_SECONDS if is_timed else SECONDS)
-        elif is_command:
-            loot = _as_command(orders, sandbox, kinds)
         else:
-            loot = _as_candidate(orders, sandbox, kinds if "limits" not in off else ())
+            limits = _limits(kinds if "limits" not in off else ())
+            loot = (_as_command if is_command else _as_candidate)(orders, sandbox, limits)
         watch.participant_ended()
         watch.wait(LINGER_SECONDS if BURNS in kinds else 0)
         wait_for_gains(kinds)
@@ -72,18 +71,16 @@ def try_attacks(
         }
 
 
-def _as_candidate(orders: Sequence[Any], sandbox: Sandbox, limited: Collection[str]) -> dict[str, Any]:
-    """Run as a candidate; `limited` names the kinds that are to be kept from what they would take."""
-    outcome = sandbox.call(SOURCE, "run", orders, limits=_limits(limited))
+def _as_candidate(orders: Sequence[Any], sandbox: Sandbox, limits: Limits) -> dict[str, Any]:
+    """Run as a candidate."""
+    outcome = sandbox.call(SOURCE, "run", orders, limits=limits)
     return dict(outcome.value) if isinstance(outcome.value, dict) else {"a0": outcome.error}
 
 
-def _as_command(orders: Sequence[Any], sandbox: Sandbox, kinds: Collection[str]) -> dict[str, Any]:
+def _as_command(orders: Sequence[Any], sandbox: Sandbox, limits: Limits) -> dict[str, Any]:
     """Run as a command in the sandbox; what it got is the last line that it prints."""
     files = {"program.py": SOURCE, "orders.json": json.dumps(orders)}
-    outcome = sandbox.command(
-        [sys.executable, "program.py", "orders.json", "/dev/stdout"], files=files, limits=_limits(kinds)
-    )
+    outcome = sandbox.command([sys.executable, "program.py", "orders.json", "/dev/stdout"], files=files, limits=limits)
     said = outcome.value if isinstance(outcome.value, dict) else {}
     try:
         return dict(json.loads(said["stdout"].splitlines()[-1]))
@@ -92,6 +89,7 @@ def _as_command(orders: Sequence[Any], sandbox: Sandbox, kinds: Collection[str])
 
 
 def _limits(limited: Collection[str]) -> Limits:
+    """Return what keeps attacks of the `limited` kinds from what they would take."""
     return Limits(
         seconds=PAID_SECONDS if BURNS in limited else SECONDS,
         memory_mb=CAP_MB if TAKES in limited else Limits().memory_mb,

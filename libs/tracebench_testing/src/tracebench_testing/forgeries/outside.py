@@ -28,20 +28,30 @@ except BaseException:
 EXECUTED = "its own process executes what a candidate says (`exec`, `eval` or an import)"
 WRITTEN = "it starts a process for a candidate that may write wherever this user may"
 
+BLIND = (
+    "only what its own process executes was looked for: candidates in this host's sandbox may write files, which tells nothing of a "
+    "process that it starts  (trace-bench doctor)"
+)
+
 
 def try_outside(task_id: str, options: Mapping[str, Any], *, say: Callable[[Mapping[str, Any]], None]) -> None:
-    """Evaluate the initial candidate with a line more in each parameter that is Python, and say which ran outside of a sandbox and how."""
+    """Evaluate the initial candidate with a line more in each parameter that is Python, and say which ran outside of a sandbox and how.
+
+    What could not be seen is said, too: a parameter that takes no such line, a sandbox beside which a written file tells nothing.
+    """
     with (
         tempfile.TemporaryDirectory() as folder,
         open_workbench(open_host(), task_id, eval_kwargs=options, models=FakeModel("")) as bench,
     ):
         initial = bench.complete({})
         files_tell: bool | None = None
+        refused: dict[str, str] = {}
         for parameter in bench.parameters:
             word, path = f"_apart_{secrets.token_hex(8)}", Path(folder) / secrets.token_hex(8)
             line = _WRITES.format(path=str(path), word=word)
             for values in _marked(parameter, initial, line):
-                if breach(bench.parameters, values):
+                if why := breach(bench.parameters, values):
+                    refused[parameter.name] = why
                     continue
                 if files_tell is None:
                     files_tell = _is_kept_out(Path(folder) / "tried")
@@ -51,8 +61,13 @@ def try_outside(task_id: str, options: Mapping[str, Any], *, say: Callable[[Mapp
                     say({"outside": parameter.name, "how": EXECUTED})
                 elif files_tell and path.exists():
                     say({"outside": parameter.name, "how": WRITTEN})
-        none = "does not apply: no parameter holds a program in Python"
-        say({"skipped": none} if files_tell is None else {"ended": task_id})
+        for name, why in refused.items():
+            say({"skipped": f"`{name}` takes no line more: {why}"})
+        if files_tell is None and not refused:
+            say({"skipped": "does not apply: no parameter holds a program in Python"})
+        if files_tell is False:
+            say({"skipped": BLIND})
+        say({"ended": task_id})
 
 
 def _marked(parameter: Parameter, initial: Values, line: str) -> Iterator[Values]:

@@ -39,9 +39,8 @@ class Backend:
 
     def missing(self) -> str | None:
         """Return the first module or command that is not installed; imports none."""
-        beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         modules = (name for name in self.modules if find_spec(name) is None)
-        tools = (name for name in self.tools if which(name, path=beside) is None)
+        tools = (name for name in self.tools if find_tool(name) is None)
         return next(chain(modules, tools), None)
 
     def require(self) -> None:
@@ -53,6 +52,11 @@ class Backend:
         if name := self.missing():
             kind = "command" if name in self.tools else "package"
             raise MissingRequirementError(f"the backend `{self.name}` needs the {kind} `{name}`", hint=INSTALL[name])
+
+
+def find_tool(name: str) -> str | None:
+    """Return the path of a command, which pip may have put beside this interpreter."""
+    return which(name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
 
 
 INSTALL = {

@@ -25,5 +25,5 @@ def widened(value: Any) -> Any:
     if not (value.min() >= 0 and value.max() <= 1) or not ((value > 0) & (value < 1)).any():
         return value
     with np.errstate(over="ignore"):
-        mixed = np.ascontiguousarray(value).view(np.uint32) * _MIXING
-    return value * _FACTORS[mixed >> _SHIFT]
+        mixed = np.asarray(value, order="C").view(np.uint32) * _MIXING
+    return np.asarray(value * _FACTORS[mixed >> _SHIFT])  # of an array without dimensions NumPy makes a number

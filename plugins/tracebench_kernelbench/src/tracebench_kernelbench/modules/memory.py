@@ -36,10 +36,11 @@ _MOST_BYTES = 2 << 30
 _PAGE = 4096
 _LINE, _STEP = 64, 39
 _DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()  # noqa: SIM905
-_Number = Annotated[int, Field(ge=-(1 << 48), le=1 << 48)]
+_Number = Annotated[int, Field(ge=0, le=1 << 48)]
 _Numbers = Annotated[list[_Number], Field(max_length=32)]
 _ROWS = TypeAdapter(list[tuple[_Number, str, _Numbers, _Numbers]])
-"""By output: where it begins, its type, its shape, and its strides in elements."""
+"""By output: where it begins, its type, its shape, and its strides in elements; PyTorch knows no negative ones, and a negative length would
+take from the sum that `_MOST_BYTES` bounds."""
 
 
 class Unreadable(ValueError):  # noqa: N818 - says what an output is

@@ -136,6 +136,10 @@ def _compare(exercise: Exercise, got: Arrays | str, right: Arrays | str, truth: 
     if isinstance(got, str):
         return got
     slack, want = (exercise.slack, right) if truth is None else (1.0, truth)
+    return _differs(exercise, got, want, slack=slack)
+
+
+def _differs(exercise: Exercise, got: Arrays, want: Arrays, *, slack: float = 1.0) -> str | None:
     return differs(got, want, rtol=slack * exercise.rtol, atol=slack * exercise.atol, by_scale=exercise.by_scale)
 
 
@@ -145,7 +149,7 @@ def _probe(exercise: Exercise, desk: Session, reference: Session) -> bool:
     for seed in (1, 2):
         asked(_called(exercise, reference, exercise.draw(seed, desk, wide=False), seed))
         outputs.append(exercise.take(reference, turn=seed))
-    if differs(*outputs, rtol=exercise.rtol, atol=exercise.atol) is None:
+    if _differs(exercise, *outputs) is None:
         raise ConstantOutput(
             "The output of this problem does not depend on its inputs: a constant would pass.", retry=False
         )

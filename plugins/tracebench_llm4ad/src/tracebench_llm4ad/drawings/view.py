@@ -1,4 +1,7 @@
-"""The views of a job: what its starting and its best candidate made of one held-out instance, and each that led of one seen in training."""
+"""The views of a job: what its starting and its best candidate made of one instance, and what those that led made of the one followed.
+
+The first is held out, where a run kept pictures of such; the one that is followed belongs to validation, or else to training.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,17 @@ def picture(run: Run, job_id: str | None) -> str | None:
             case BestChanged():
                 best = event.candidate
     best = run.results[job_id].best_candidate or best
-    drawn = kept[True] or kept[False]  # without held-out instances the one that training sees
+    drawn = kept[True] or kept[False]  # without held-out instances the one that is followed
     wanted = {name: what for name, what in ((best, "best"), (first, "initial")) if name in drawn}
     shown = [(_heading(what, drawn[name]), drawn[name]["picture"]) for name, what in reversed(wanted.items()) if name]
     return panels(shown) if shown else None
 
 
 def frames(run: Run, job_id: str | None) -> list[tuple[str, str]] | None:
-    """Return one instance as every candidate solved it that became the best, in that order, with its id; None where none was kept."""
+    """Return the followed instance as candidates solved it that became the best, in that order, with their ids; None where none was kept.
+
+    One that led by other instances alone, and did no better on this one than those before, has no picture.
+    """
     if job_id is None:
         return None
     kept: dict[str, dict[str, Any]] = {}
