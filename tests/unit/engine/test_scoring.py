@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.specs import Candidate, Example, Feedback, Parameter, TaskSpec
 from tracebench_core.specs.events import Event, Flagged, Scored
 from tracebench_engine.builtin.tasks.simple import SimpleTask
@@ -19,15 +20,29 @@ from tracebench_engine.measure.recorder import Recorder
 from tracebench_engine.measure.repeats import Repeats
 from tracebench_engine.measure.service import EvaluationService
 
+LOST = -1.0
+"""In place of a score: the infrastructure kept it from being measured, and once more where that is tried again."""
 DRAWS = {
     "start": [1.0],
     "steady": [5.0],
     "good": [6.0, 6.5, 5.5, 6.0, 6.0],
     "lucky": [9.0, 0.0, 1.0, 0.0, 0.0],
     "twin": [5.0],
+    "cut": [7.0, LOST, 7.0],
+    "gone": [7.0, LOST],
+    "cut and random": [7.0, LOST, 6.0, 7.0, LOST, 7.0, 8.0],
 }
 """What a candidate scores, the first time and later; the last again and again."""
-IDS = {"start": "c0", "steady": "c1", "lucky": "c2", "good": "c3", "twin": "c4"}
+IDS = {
+    "start": "c0",
+    "steady": "c1",
+    "lucky": "c2",
+    "good": "c3",
+    "twin": "c4",
+    "cut": "c5",
+    "gone": "c6",
+    "cut and random": "c7",
+}
 
 
 def scorer_of(
@@ -39,7 +54,10 @@ def scorer_of(
     def draw(values: Any, _example: Example, _context: Any) -> float:
         name = values["x"]
         met[name] += 1
-        return DRAWS[name][min(met[name], len(DRAWS[name])) - 1]
+        drawn = DRAWS[name][min(met[name], len(DRAWS[name])) - 1]
+        if drawn == LOST:
+            raise EvaluationFailed(Feedback(score=0.0, status="not_measured", text="the sandbox died"))
+        return drawn
 
     task = SimpleTask([Parameter(name="x", initial="start")], "Up.", draw, lambda _e, o, _c: Feedback(score=o))
     heard = Heard(NoModels())
@@ -100,6 +118,25 @@ def test_who_comes_out_as_before_is_measured_twice_and_nobody_else_again(names: 
 
     assert winner == "steady"
     assert {id_: event.repeats for id_, event in scored(events).items()} == {"c0": (), "c1": (5.0, 5.0)}
+
+
+@pytest.mark.parametrize(
+    ("name", "repeats"),
+    [
+        ("cut", (7.0, 7.0)),
+        ("gone", ()),  # each repeat is lost
+        ("cut and random", (7.0, 6.0, 7.0, 7.0, 8.0)),
+    ],
+)
+def test_a_repeat_that_was_not_measured_is_made_up_for_and_is_no_chance_of_the_candidate(
+    name: str, repeats: tuple[float, ...]
+) -> None:
+    """A sandbox that died in one of two equal measurements made four of them."""
+    winner, events = choose(name, "start")
+
+    assert winner == name
+    assert scored(events)[IDS[name]].repeats == repeats
+    assert bool([event for event in events if isinstance(event, Flagged)]) == (len(set(repeats)) > 1)
 
 
 def test_of_a_timed_task_each_leader_is_measured_twice() -> None:
