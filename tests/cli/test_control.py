@@ -165,6 +165,11 @@ def test_pause_cancel_and_unpause_from_another_terminal(
     job = live(cli, env)[0]["running"][0]
     cancelled = cli("cancel", job, "--reason", "I saw enough", env=env)
     assert cancelled.stdout == f"one: job {job} is cancelled\n"
+    assert json.loads((tmp_path / f"runs/one/jobs/{job}/results.json").read_text())["status"] == "cancelled"
+    other = live(cli, env)[0]["running"][0]
+    told = json.loads(cli("cancel", other, "--reason", "this too", "--json", env=env).stdout)
+    assert (told["job"], told["ended"]) == (other, "cancelled")
+    assert other not in live(cli, env)[0]["running"]
     assert cli("unpause", "one", env=env).stdout == "one: goes on\n"
     (tmp_path / "go").touch()
     wait_for(lambda: not live(cli, env))

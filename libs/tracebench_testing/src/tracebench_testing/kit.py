@@ -130,6 +130,11 @@ CHECKS: dict[str, Check] = {
         _check("TB441", "executor", executor_checks.check_same_results),
         _check("TB442", "executor", executor_checks.check_dead_jobs),
         _check("TB443", "executor", executor_checks.check_timeout, deep=True),
+        _check("TB444", "executor", executor_checks.check_overlap),
+        _check("TB445", "executor", executor_checks.check_cancel),
+        _check("TB446", "executor", executor_checks.check_close),
+        _check("TB447", "executor", executor_checks.check_lost),
+        _check("TB448", "executor", executor_checks.check_schedules, deep=True),
     )
 }
 """In the order in which they are asked; each code has a section in docs/reference/checks.md."""

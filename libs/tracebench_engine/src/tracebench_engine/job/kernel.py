@@ -118,12 +118,13 @@ def kill(pid: int, sig: int = signal.SIGKILL) -> None:
         return
 
 
-def kill_group(pid: int, sig: int = signal.SIGKILL) -> None:
-    """Signal a process group; nothing happens when it is gone."""
+def kill_group(pid: int, sig: int = signal.SIGKILL) -> bool:
+    """Signal a process group, and return whether there is one."""
     try:
         os.killpg(pid, sig)
     except ProcessLookupError:
-        return
+        return False
+    return True
 
 
 def reap(pid: int) -> int | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,12 @@ from tracebench_engine.door.control_registry import RunEntry, entries, forget, r
 from tracebench_engine.run.control_channel import ask
 from tracebench_runs.journal.trust import finished_jobs
 from tracebench_runs.meta.planned import iter_jobs
+from tracebench_runs.results.results import read_result
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.lock import holder_of
+
+LOOK = 0.05
+"""Seconds between two looks at a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,27 @@ def tell(run_dir: Path, request: dict[str, Any]) -> dict[str, Any]:
             f"{answer.get('error', 'the run refused')}.", hint=shlex.join(["trace-bench", "show", str(run_dir)])
         )
     return answer
+
+
+def await_end(run_dir: Path, job_id: str, answer: Mapping[str, Any], *, patience: float = 60.0) -> str:
+    """Wait for a job that was running when a run answered, for so many seconds; return as what it ended, nothing where it has not.
+
+    What was not running when it was cancelled is not started any more: `cancelled`.
+    """
+    if job_id not in answer["running"]:
+        return "cancelled"
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        try:
+            if job_id not in tell(run_dir, {"do": "status"})["running"]:
+                break
+        except UsageError:  # the run is over, and the job with it
+            break
+        time.sleep(LOOK)
+    else:
+        return ""
+    job = RunLayout(run_dir).job(job_id)
+    return read_result(job).result.status if job.results.exists() else ""
 
 
 def find_live_job(job_id: str) -> Path | None:

@@ -12,9 +12,11 @@ from pathlib import Path
 
 from tracebench_core.plugins import Catalog
 from tracebench_testing.checks.findings import Finding, Skipped
-from tracebench_testing.checks.plugin import PluginUnderTest
+from tracebench_testing.checks.plugin import PluginUnderTest, ask_process
 
 RUN_SECONDS = 170.0
+PROMISE_SECONDS = 300.0
+SCHEDULES = 3
 SAME = """
 seeds: [1, 2]
 budget: {evaluations: 20}
@@ -96,6 +98,64 @@ def check_timeout(plugin: PluginUnderTest) -> Found:
         return "" if states == ["timeout"] else f"a job that outlives its time ends as {states}"
 
     yield from _each(plugin, "TB443", fault)
+
+
+def check_overlap(plugin: PluginUnderTest) -> Found:
+    """Run as many jobs at the same time as there are workers, and take no order before there is a worker for it.
+
+    Jobs wait for each other, so that fewer workers than `setting.workers` would never end. An order of None says that none may start just
+    now: jobs that run go on, and the next is asked for within moments. Mend: take orders in the loop that looks after the jobs.
+    """
+    yield from _each(plugin, "TB444", lambda executor: _promise("overlaps", executor))
+
+
+def check_cancel(plugin: PluginUnderTest) -> Found:
+    """End a cancelled job, wherever it is, and no other.
+
+    A job that runs, one that is only just ordered, and one between training and scoring are cancelled; the end is `cancelled`, and of its
+    processes none is left. Mend: remember who was cancelled, and look it up when a process is started.
+    """
+    yield from _each(plugin, "TB445", lambda executor: _promise("cancels", executor))
+
+
+def check_close(plugin: PluginUnderTest) -> Found:
+    """Leave nothing: closed, interrupted, or killed with its runner.
+
+    Jobs have started processes that left their session; when the generator is closed, none of them is there, and when the runner is
+    killed by SIGKILL they end within moments. Mend: be the subreaper of your jobs, and watch the runner.
+    """
+    yield from _each(plugin, "TB446", lambda executor: _promise("closes", executor))
+
+
+def check_lost(plugin: PluginUnderTest) -> Found:
+    """Tell a job as lost when it went down with what it ran in, and be ready to run it again.
+
+    The parent of a job's process is killed by SIGKILL. Mend: tell `lost` for each job that was in it, and start another in its place.
+    """
+    yield from _each(plugin, "TB447", lambda executor: _promise("loses", executor))
+
+
+def check_schedules(plugin: PluginUnderTest) -> Found:
+    """Keep to the contract through random schedules.
+
+    Orders, holds, cancels, deaths, kills of what holds jobs, and closing come in an order drawn from a seed; every end must be one that the
+    model allows, none told twice, nothing left, and each result that of the core's own executor. Mend: repeat the schedule that failed
+    by `python -m tracebench_testing.executing random EXECUTOR FOLDER SEED`.
+    """
+
+    def fault(executor: str) -> str:
+        return next(filter(None, (_promise("random", executor, str(seed)) for seed in range(1, SCHEDULES + 1))), "")
+
+    yield from _each(plugin, "TB448", fault)
+
+
+def _promise(name: str, executor: str, *more: str) -> str:
+    """Try a promise of an executor in a process of its own; return in words what is not kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [name, executor, folder, *more]
+        told = ask_process(words, seconds=PROMISE_SECONDS, module="tracebench_testing.executing")
+    faults = [str(line.get("fault") or line.get("error")) for line in told if line.get("fault") or line.get("error")]
+    return "; ".join(dict.fromkeys(faults))
 
 
 def _each(plugin: PluginUnderTest, code: str, fault: Callable[[str], str]) -> Found:

@@ -76,12 +76,17 @@ class PluginUnderTest:
         return ask_process(["load", self.name], seconds=PROBE_SECONDS, only=self.name)[0]
 
 
-def ask_process(arguments: list[str], *, seconds: float, only: str | None = None) -> list[dict[str, Any]]:
-    """Run the probe in a process of its own and return the JSON objects that it writes; the last one has `error` when it ended badly."""
+def ask_process(
+    arguments: list[str], *, seconds: float, only: str | None = None, module: str = "tracebench_testing.probe"
+) -> list[dict[str, Any]]:
+    """Run the probe, or another module, in a process of its own and return the JSON objects that it writes.
+
+    The last one has `error` when it ended badly.
+    """
     environ = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     if only is not None:
         environ["TRACEBENCH_PLUGINS"] = only
-    command = [sys.executable, "-P", "-m", "tracebench_testing.probe", *arguments]
+    command = [sys.executable, "-P", "-m", module, *arguments]
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter and module
             command, env=environ, capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL

@@ -94,14 +94,23 @@ def cancel(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Cancel a job, or a whole run as Ctrl-C would. What was found is kept, and the reason with it."""
+    """Cancel a job, or a whole run as Ctrl-C would. What was found is kept, and the reason with it.
+
+    Of a job that runs it is said as what it has ended: one that was just done stays so.
+    """
+    from tracebench_engine.api.rundirs.control import await_end
+
     run_dir, job_id = _target(name, runs_dir)
     request = {"do": "cancel", "reason": reason} | ({"job": job_id} if job_id is not None else {})
-    answer = _tell(run_dir, request, as_json=as_json)
+    answer = _tell(run_dir, request)
+    ended = None if job_id is None else await_end(run_dir, job_id, answer)
     if as_json:
-        return
-    if job_id is not None:
-        output.line(f"{answer['run_id']}: job {job_id} is cancelled")
+        _print_answer(answer, **({} if ended is None else {"ended": ended or None}))
+    elif ended is not None:
+        what = "is cancelled" if ended == "cancelled" else f"ended as `{ended}` before it could be cancelled"
+        output.line(f"{answer['run_id']}: job {job_id} {what if ended else 'was asked to end, and has not ended yet'}")
+        if not ended:
+            output.note(f"Look:  trace-bench watch {answer['run_dir']}")
     else:
         output.line(f"{answer['run_id']}: cancelled; {len(answer['running'])} jobs are being ended")
         output.note(f"Continue it later:  trace-bench resume {answer['run_dir']}")
@@ -141,13 +150,17 @@ def _print_line(text: str, *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _tell(run_dir: Path, request: dict[str, Any], *, as_json: bool) -> dict[str, Any]:
+def _tell(run_dir: Path, request: dict[str, Any], *, as_json: bool = False) -> dict[str, Any]:
     from tracebench_engine.api.rundirs.control import tell
 
     answer = tell(run_dir, request)
     if as_json:
-        output.document("control", **{k: v for k, v in answer.items() if k != "ok"})
+        _print_answer(answer)
     return answer
+
+
+def _print_answer(answer: dict[str, Any], **more: Any) -> None:
+    output.document("control", **{k: v for k, v in answer.items() if k != "ok"}, **more)
 
 
 def _target(name: str, runs_dir: str | None) -> tuple[Path, str | None]:

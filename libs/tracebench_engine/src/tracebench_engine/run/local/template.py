@@ -30,6 +30,8 @@ from tracebench_engine.job.execution import ending
 from tracebench_engine.measure.wire import Wire
 from tracebench_runs.events import eventlog
 
+ASKED = (signal.SIGTERM, signal.SIGINT)
+"""Requests to stop."""
 RunChild = Callable[[JobOrder], int]
 """Runs one job; returns the exit code of the job's process."""
 
@@ -79,7 +81,7 @@ class Template:
     def serve(self) -> None:
         """Serve until the runner says so or is gone."""
         kernel.adopt_orphans()
-        for asked in (signal.SIGTERM, signal.SIGINT):
+        for asked in ASKED:
             signal.signal(asked, lambda *_: self._stop())
         gc.collect()
         gc.freeze()
@@ -124,9 +126,11 @@ class Template:
         order = JobOrder.model_validate_json(
             message["start"]
         )  # here, where its code is warm, rather than in every child
+        signal.pthread_sigmask(signal.SIG_BLOCK, ASKED)
         pid = os.fork()
         if pid == 0:
             self._become_child(order, parent=me)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKED)
         limit = message["timeout"]
         child = Child(
             job_id=message["job"],
@@ -143,7 +147,12 @@ class Template:
     def _become_child(self, order: JobOrder, *, parent: int) -> NoReturn:
         code = 1
         try:
+            for asked in (
+                ASKED
+            ):  # until the job has its own, a request to stop ends this process, and no other of the template's
+                signal.signal(asked, signal.SIG_DFL)
             os.setsid()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKED)
             kernel.die_with_parent(parent)
             self._wire.close()
             for pidfd in self._children:
@@ -169,7 +178,8 @@ class Template:
         if not child.ended:
             child.ended, child.deadline = why, None
             child.kill_at = time.monotonic() + child.grace
-            kernel.kill_group(child.pid, signal.SIGTERM)
+            if not kernel.kill_group(child.pid, signal.SIGTERM):
+                kernel.kill(child.pid, signal.SIGTERM)  # it has only just been forked, and leads no group yet
 
     def _stop(self) -> None:
         self._stopping = True
