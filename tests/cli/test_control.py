@@ -166,10 +166,6 @@ def test_pause_cancel_and_unpause_from_another_terminal(
     cancelled = cli("cancel", job, "--reason", "I saw enough", env=env)
     assert cancelled.stdout == f"one: job {job} is cancelled\n"
     assert json.loads((tmp_path / f"runs/one/jobs/{job}/results.json").read_text())["status"] == "cancelled"
-    other = live(cli, env)[0]["running"][0]
-    told = json.loads(cli("cancel", other, "--reason", "this too", "--json", env=env).stdout)
-    assert (told["job"], told["ended"]) == (other, "cancelled")
-    assert other not in live(cli, env)[0]["running"]
     assert cli("unpause", "one", env=env).stdout == "one: goes on\n"
     (tmp_path / "go").touch()
     wait_for(lambda: not live(cli, env))
@@ -180,6 +176,19 @@ def test_pause_cancel_and_unpause_from_another_terminal(
     resumed = cli("resume", "one", env=env)
     assert resumed.returncode == 0
     assert "4 ok" in resumed.stderr
+
+
+def test_cancel_says_as_what_a_job_has_ended(
+    cli: Cli, env: dict[str, str], detached: dict[str, Any], tmp_path: Path
+) -> None:
+    first, second = live(cli, env)[0]["running"]
+    told = json.loads(cli("cancel", first, "--reason", "enough", "--json", env=env).stdout)
+    assert (told["job"], told["ended"]) == (first, "cancelled")
+    assert live(cli, env)[0]["running"] == [second]
+    (tmp_path / "go").touch()
+    wait_for(lambda: not live(cli, env))
+    over = cli("cancel", second, "--reason", "too late", env=env)
+    assert (over.returncode, over.stdout) == (2, "")
 
 
 def test_a_whole_run_is_cancelled_with_a_reason(cli: Cli, env: dict[str, str], detached: dict[str, Any]) -> None:
