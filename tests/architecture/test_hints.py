@@ -34,14 +34,13 @@ def _text(node: ast.expr) -> str | None:
     return None
 
 
-def hints() -> Iterator[tuple[str, str]]:
-    """Yield each hint that is written out, with the place that gives it."""
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
+def hints() -> Iterator[str]:
+    """Yield each hint that is written out."""
+    for source in filter(re.compile(r"\bhint=").search, (path.read_text() for path in SOURCES)):
+        for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.keyword) and node.arg == "hint":
                 branches = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
-                for text in filter(None, map(_text, branches)):
-                    yield f"{path.relative_to(ROOT)}:{node.value.lineno}", text
+                yield from filter(None, map(_text, branches))
 
 
 def commands(hint: str) -> list[list[str]]:
@@ -57,20 +56,33 @@ def commands(hint: str) -> list[list[str]]:
     return found
 
 
-HINTS = sorted({(text, place) for place, text in hints()})
-COMMANDS = sorted({tuple(words) for text, _ in HINTS for words in commands(text)})
+@pytest.fixture(scope="module")
+def told() -> list[str]:
+    """All hints of the source, in their words."""
+    return sorted({*hints()})
 
 
-def test_there_are_hints() -> None:
-    assert len(COMMANDS) > 80
+@pytest.fixture(scope="module")
+def typed(told: list[str]) -> list[tuple[str, ...]]:
+    """The commands of all hints."""
+    return sorted({tuple(words) for text in told for words in commands(text)})
 
 
-@pytest.mark.parametrize("words", [c for c in COMMANDS if c[0] == "trace-bench"], ids=" ".join)
-def test_a_command_of_ours_exists_with_its_options(words: tuple[str, ...]) -> None:
+def test_there_are_hints(typed: list[tuple[str, ...]]) -> None:
+    assert len(typed) > 80
+
+
+def test_a_command_of_ours_exists_with_its_options(typed: list[tuple[str, ...]]) -> None:
+    assert [words for words in typed if words[0] == "trace-bench" and not exists(words)] == []
+
+
+def exists(words: tuple[str, ...]) -> bool:
+    """Whether a command of ours has such a name and such options."""
     group = typer.main.get_command(app)
     context = typer.Context(group)  # type: ignore[arg-type]  # typer's own class
     command = group.get_command(context, words[1])  # type: ignore[attr-defined]  # a group
-    assert command is not None, words[1]
+    if command is None:
+        return False
     command = command.build()
     rest = list(words[2:])
     meant = [command]
@@ -78,37 +90,37 @@ def test_a_command_of_ours_exists_with_its_options(words: tuple[str, ...]) -> No
         name = rest.pop(0)
         meant = [*command.commands.values()] if name == "held" else [command.commands[name]]
     given = {word for word in rest if word.startswith("-")}
-    assert any(given <= {option for parameter in each.params for option in parameter.opts} for each in meant)
+    return any(given <= {option for parameter in each.params for option in parameter.opts} for each in meant)
 
 
-@pytest.mark.parametrize("words", [c for c in COMMANDS if c[0] == "pip" and "tracebench" in c[-1]], ids=" ".join)
-def test_an_extra_that_is_to_be_installed_exists(words: tuple[str, ...]) -> None:
-    found = re.fullmatch(r"([\w-]+)(?:\[([\w,-]+)\])?", words[-1])
-    assert found, words
-    (home,) = [ROOT] if found[1] == "tracebench-core" else ROOT.glob(f"*/{found[1].replace('-', '_')}")
-    project = tomllib.loads((home / "pyproject.toml").read_text())["project"]
-    assert project["name"] == found[1]
-    for extra in (found[2] or "").split(","):
-        assert extra in {"", "held", *project.get("optional-dependencies", {})}
+def test_an_extra_that_is_to_be_installed_exists(typed: list[tuple[str, ...]]) -> None:
+    for words in [words for words in typed if words[0] == "pip" and "tracebench" in words[-1]]:
+        found = re.fullmatch(r"([\w-]+)(?:\[([\w,-]+)\])?", words[-1])
+        assert found, words
+        (home,) = [ROOT] if found[1] == "tracebench-core" else ROOT.glob(f"*/{found[1].replace('-', '_')}")
+        project = tomllib.loads((home / "pyproject.toml").read_text())["project"]
+        assert project["name"] == found[1], words
+        for extra in (found[2] or "").split(","):
+            assert extra in {"", "held", *project.get("optional-dependencies", {})}, words
 
 
-@pytest.mark.parametrize("words", [c for c in COMMANDS if c[0] == "-o"], ids=" ".join)
-def test_an_override_is_one(words: tuple[str, ...]) -> None:
-    if "held" not in words[1]:
-        parse_override(words[1])
+def test_an_override_is_one(typed: list[tuple[str, ...]]) -> None:
+    for words in typed:
+        if words[0] == "-o" and "held" not in words[1]:
+            parse_override(words[1])
 
 
-@pytest.mark.parametrize("words", [c for c in COMMANDS if c[0] == "export"], ids=" ".join)
-def test_a_variable_that_is_to_be_set_is_read_somewhere(words: tuple[str, ...]) -> None:
-    name = words[1].partition("=")[0]
-    assert name == "held" or sum(name in path.read_text() for path in SOURCES) >= 1
+def test_a_variable_that_is_to_be_set_is_read_somewhere(typed: list[tuple[str, ...]]) -> None:
+    names = {words[1].partition("=")[0] for words in typed if words[0] == "export"} - {"held"}
+    read = {name for path in SOURCES for name in names if name in path.read_text()}
+    assert names == read
 
 
-@pytest.mark.parametrize("tool", sorted({c[0] for c in COMMANDS} & {"cat", "df", "env", "ls", "mv", "rm", "git"}))
-def test_a_tool_is_on_the_path(tool: str) -> None:
-    assert shutil.which(tool)
+def test_a_tool_is_on_the_path(typed: list[tuple[str, ...]]) -> None:
+    tools = {words[0] for words in typed} & {"cat", "df", "env", "ls", "mv", "rm", "git"}
+    assert [tool for tool in tools if shutil.which(tool) is None] == []
 
 
-@pytest.mark.parametrize("page", sorted({text for text, _ in HINTS if re.fullmatch(r"docs/\S+\.md", text)}))
-def test_a_page_is_there(page: str) -> None:
-    assert (ROOT / page).is_file()
+def test_a_page_is_there(told: list[str]) -> None:
+    pages = [text for text in told if re.fullmatch(r"docs/\S+\.md", text)]
+    assert [page for page in pages if not (ROOT / page).is_file()] == []
