@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,12 @@ os.environ.pop(
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the mark `heavy(group)`."""
-    if "XDG_STATE_HOME" not in os.environ:  # what tests keep is no business of the user's
-        folder = tempfile.mkdtemp(prefix="tests-state-")
-        os.environ["XDG_STATE_HOME"] = folder
-        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    os.environ.setdefault("UV_CACHE_DIR", str(Path(caches, "uv")))  # what uv downloaded once serves tests, too
+    for kind in ("STATE", "CACHE"):  # what tests keep is no business of the user's
+        if f"XDG_{kind}_HOME" not in os.environ:
+            os.environ[f"XDG_{kind}_HOME"] = folder = tempfile.mkdtemp(prefix=f"tests-{kind.lower()}-")
+            config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
     if "TRACEBENCH_HEAVY" not in os.environ:  # nor are the interpreters that the user prepared one of theirs
         os.environ.setdefault("TRACEBENCH_PYTHONS", str(Path(os.environ["XDG_STATE_HOME"], "no-pythons")))
     config.addinivalue_line("markers", "heavy(group): runs only where TRACEBENCH_HEAVY names the group, or `all`")

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 GULLIBLE = """
 from tracebench_core.specs import Calibration, Example, Feedback, Parameter, TaskSpec
@@ -30,6 +31,7 @@ def attack(*words: str, at: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=580, cwd=at)
 
 
+@HEAVY
 @pytest.mark.timeout(600)
 def test_a_task_that_holds_says_how_many_it_withstood(tmp_path: Path) -> None:
     done = attack("internal:code_param", "internal:numeric_param", "--json", at=tmp_path)
@@ -76,6 +78,7 @@ def forgeries(target):
 """
 
 
+@HEAVY
 @pytest.mark.timeout(600)
 def test_attacks_of_an_installed_plugin_are_tried_on_any_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "raiders.py").write_text(PLUGIN)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.llm.scripted import Scripted, chat
+from tests.whole import HEAVY
 from typer.testing import CliRunner
 
 from tracebench_engine.cli.app import app
@@ -65,7 +66,13 @@ WIRES = [
 ]
 
 
-@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: f"{wire[0]} {wire[1]}")
+@pytest.mark.parametrize(
+    "wire",  # a process that imports litellm takes seconds
+    [
+        pytest.param(wire, id=f"{wire[0]} {wire[1]}", marks=() if turn in {0, 3} else HEAVY)
+        for turn, wire in enumerate(WIRES)
+    ],
+)
 def test_each_wire_of_a_provider_is_asked_with_the_fields_of_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wire: tuple[str, str, Any, str, tuple[str, ...]]
 ) -> None:
@@ -105,6 +112,7 @@ def test_each_wire_of_a_provider_is_asked_with_the_fields_of_a_run(
     assert "0.5" in text
 
 
+@HEAVY
 @pytest.mark.skipif(find_spec("litellm") is None, reason="the extra `litellm` is not installed")
 def test_a_limit_that_the_responses_api_would_raise_is_told_and_not_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -129,7 +137,9 @@ ALL_WRONG = [
 ]
 
 
-@pytest.mark.parametrize("wrong", ALL_WRONG, ids=[case for case, *_ in ALL_WRONG])
+@pytest.mark.parametrize(
+    "wrong", [pytest.param(case, id=case[0], marks=HEAVY if case[1] == "/api" else ()) for case in ALL_WRONG]
+)
 def test_what_a_newcomer_has_wrong_is_told_with_what_mends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: tuple[str, str, int, str]
 ) -> None:

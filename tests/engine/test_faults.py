@@ -157,7 +157,7 @@ def test_a_job_that_the_kernel_kills_for_memory_costs_only_itself(lab: Lab, tmp_
     assert results["NoOp"].status == "ok"
 
 
-@pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("sig", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=HEAVY)])
 def test_a_template_that_is_ended_hands_its_jobs_to_the_next_one(lab: Lab, tmp_path: Path, sig: signal.Signals) -> None:
     process = start(
         tmp_path,

@@ -212,8 +212,8 @@ import os, signal, sys
 from pathlib import Path
 from tracebench_sandbox import forkserver
 from tracebench_engine.job import kernel
-from tracebench_sandbox.forkserver import launch
-launch.ANSWER_SECONDS, launch.START_SECONDS = 0.5, 600.0
+asks = sys.modules["tracebench_sandbox.forkserver.launch"]  # the package has a function of that name
+asks.ANSWER_SECONDS, asks.START_SECONDS, asks._PATIENCE = 0.5, 600.0, 0.5
 forkserver.plant("a_helper", ahead=["a_helper"])
 with open(sys.argv[1], "ab") as log:
     def code():

@@ -87,7 +87,7 @@ def config(runs: Path, **fields: Any) -> Any:
     return parse_config({**base, **fields})
 
 
-@pytest.mark.parametrize("seconds", [3, pytest.param(20, marks=pytest.mark.heavy("record"))])
+@pytest.mark.parametrize("seconds", [0, pytest.param(20, marks=pytest.mark.heavy("record"))])
 def test_an_outage_pauses_the_run_and_all_jobs_are_ok_afterwards(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, seconds: int
 ) -> None:

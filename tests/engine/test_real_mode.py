@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_core.errors import MissingRequirementError
 from tracebench_engine import api
@@ -90,7 +91,9 @@ def test_a_missing_key_stops_the_run_before_any_job(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.usefixtures("key")
-@pytest.mark.parametrize("fault", ["429", "429-retry-after", "500", "drop"])
+@pytest.mark.parametrize(
+    "fault", ["429", pytest.param("429-retry-after", marks=HEAVY), pytest.param("500", marks=HEAVY), "drop"]
+)
 def test_one_failed_request_is_retried_and_costs_nothing_but_time(tmp_path: Path, fault: Fault) -> None:
     with FakeOpenAI(reply=answer, script=[fault]) as server:
         summary = run(tmp_path, server, trainers=[{"id": "BestOfN", "params": {"n": 1}}])
@@ -114,7 +117,7 @@ def test_one_answer_that_is_no_completion_costs_its_proposal_only(tmp_path: Path
 
 
 @pytest.mark.usefixtures("key")
-@pytest.mark.parametrize("n", [1, 8])
+@pytest.mark.parametrize("n", [pytest.param(1, marks=HEAVY), 8])
 @pytest.mark.parametrize(
     ("fault", "asked", "words"),
     [

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from tests.llm.scripted import chat, chunks
+from tests.whole import HEAVY
 
 from tracebench_core.specs.events import LLMCall
 from tracebench_engine import api
@@ -183,7 +184,7 @@ def test_an_undisturbed_scoring_asks_everything_once(tmp_path: Path, provider: C
     expect_once(api.run(parse_config(config(tmp_path, provider, way=way)), stream=io.StringIO()).run_dir, provider)
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=HEAVY), 3])
 def test_a_process_that_is_killed_half_way_pays_for_nothing_twice(
     tmp_path: Path, provider: Counting, way: str, workers: int
 ) -> None:

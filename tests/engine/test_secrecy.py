@@ -8,10 +8,12 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY, cells
 
 from tracebench_core.errors import ConfigError, RunDirError
 from tracebench_core.specs import JobResult, Salts
@@ -157,8 +159,13 @@ def test_runs_of_a_folder_share_salts_that_only_their_owner_reads(vault: Vault, 
 DIGITS = "00112233445566778899aabbccddeeff"
 
 
-@pytest.mark.parametrize("share", ["private", "group", "world"])
-@pytest.mark.parametrize("salt", [None, "NEW", DIGITS])
+@pytest.mark.parametrize(
+    ("share", "salt"),
+    cells(
+        product(("private", "group", "world"), (None, "NEW", DIGITS)),
+        always=[("private", "NEW"), ("group", None), ("world", "NEW"), ("world", DIGITS)],
+    ),
+)
 def test_no_file_that_others_may_read_holds_a_salt_whatever_is_shared(
     vault: Vault, tmp_path: Path, share: str, salt: str | None
 ) -> None:
@@ -180,7 +187,7 @@ def unpacked(path: Path) -> bytes:
         return b"".join(map(archive.read, archive.namelist()))
 
 
-@pytest.mark.parametrize("mend", ["repair", "resume", "extend"])
+@pytest.mark.parametrize("mend", [pytest.param("repair", marks=HEAVY), "resume", pytest.param("extend", marks=HEAVY)])
 def test_a_run_that_an_earlier_version_shared_with_its_salts_is_told_of_and_closed(
     vault: Vault, tmp_path: Path, mend: str
 ) -> None:

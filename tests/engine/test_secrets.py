@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
@@ -60,7 +61,7 @@ def texts(folder: Path) -> Iterator[tuple[Path, bytes]]:
                     continue
 
 
-@pytest.mark.parametrize("provider", ["openai", "custom_openai"], ids=["direct", "litellm"])
+@pytest.mark.parametrize("provider", ["openai", pytest.param("custom_openai", marks=HEAVY)], ids=["direct", "litellm"])
 def test_a_key_is_nowhere_but_at_the_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str) -> None:
     monkeypatch.setenv("FAKE_KEY", KEY)
     monkeypatch.setenv("COPY_OF_IT", KEY)

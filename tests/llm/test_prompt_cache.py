@@ -10,6 +10,7 @@ import httpx
 import pytest
 from tests.llm.conftest import Door, Open
 from tests.llm.scripted import Scripted, chat
+from tests.whole import HEAVY
 
 from tracebench_gateway.server.metering.ledger import read_ledger
 
@@ -130,6 +131,7 @@ def test_what_bears_no_text_bears_no_mark(open_door: Open, server: Scripted) -> 
     assert marks_of(sent) == [("user", "look")]
 
 
+@HEAVY
 @pytest.mark.skipif(find_spec("litellm") is None, reason="the extra `litellm` is not installed")
 def test_anthropics_own_api_is_sent_marks(open_door: Open, server: Scripted) -> None:
     usage = {"input_tokens": 20, "output_tokens": 10, "cache_creation_input_tokens": 50, "cache_read_input_tokens": 30}

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 import tracebench_core
 from tracebench_core.errors import UsageError, typed
@@ -21,22 +22,23 @@ SHOWING = {"note", "line", "write", "print", "warn", "warning", "info", "documen
 
 def hint_in(python: Path | str, **environ: str) -> str:
     source = str(Path(tracebench_core.__file__).parents[1])
-    env = {"PYTHONPATH": source, "HOME": os.environ["HOME"], "PATH": os.defpath} | environ
+    env = {"PYTHONPATH": source, "HOME": "/nonexistent", "PATH": os.defpath} | environ
     return subprocess.run([str(python), "-c", HINT], env=env, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def type_it(hint: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["bash", "-ec", hint], capture_output=True, text=True, check=False, timeout=120)
+def type_it(hint: str, home: Path) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "HOME": str(home)}
+    return subprocess.run(["bash", "-ec", hint], env=env, capture_output=True, text=True, check=False, timeout=120)
 
 
-@pytest.mark.parametrize("has_pip", [True, False])
+@pytest.mark.parametrize("has_pip", [True, pytest.param(False, marks=HEAVY)])
 def test_a_hint_works_in_an_environment_without_uv(tmp_path: Path, has_pip: bool) -> None:
     venv = tmp_path / "an environment"
     options = [] if has_pip else ["--without-pip"]
     subprocess.run([sys.executable, "-m", "venv", *options, str(venv)], check=True)
     hint = hint_in(venv / "bin" / "python")
     assert ("ensurepip" in hint) is not has_pip
-    done = type_it(hint)
+    done = type_it(hint, tmp_path)
     assert done.returncode == 0, (hint, done.stderr)
 
 
@@ -50,10 +52,10 @@ def test_a_hint_names_the_uv_that_is_there(tmp_path: Path) -> None:
     uv.write_text("#!/bin/sh\necho asked: $*\n")
     uv.chmod(0o755)
     asked = f"asked: pip install --python {python} --dry-run -q pip\n"
-    assert type_it(hint_in(python)).stdout == asked
+    assert type_it(hint_in(python), tmp_path).stdout == asked
     assert hint_in(python, PATH=f"{uv.parent}:{os.defpath}").startswith("uv pip install --python ")
     uv.rename(tmp_path / "uv")
-    assert type_it(hint_in(python, UV=str(tmp_path / "uv"))).stdout == asked
+    assert type_it(hint_in(python, UV=str(tmp_path / "uv")), tmp_path).stdout == asked
 
 
 def test_a_command_that_is_whole_is_left_as_it_is() -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_hfqa.declared import shipped_entries
 from tracebench_hfqa.entry import Entry
@@ -45,6 +46,7 @@ def test_an_answer_scores_the_same_in_every_form(entry: Entry) -> None:
     assert tried
 
 
+@HEAVY
 def test_every_family_calibrates_here() -> None:
     tasks = ["hf:strategy_qa", "hf:mbpp", "hf:drop", "hf:bbeh/object_counting", "hf:small/extraction"]
     command = [sys.executable, "-m", "tracebench_engine.cli", "calibrate", *tasks, "--json"]

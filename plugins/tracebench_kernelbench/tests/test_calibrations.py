@@ -15,12 +15,13 @@ from tracebench_kernelbench.modules.loops import UntranslatableError, loops_of
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
 
-QUICKLY = {"jacobi", "attention_causal", "gelu_chain", "histogram"}
-"""What every kind of line in the plain kernels is in: copies, pointers that move, functions of their own, and integers."""
+QUICKLY = {"gelu_chain", "histogram"}
+"""Functions of their own, and integers; the heavy group has the others, among them copies and pointers that move."""
+HEAVY = pytest.mark.heavy("kernels")
 PLAIN = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.tanh(x)\n"
 
 
-@pytest.mark.parametrize("name", ["gelu", "scan", "spmv"])
+@pytest.mark.parametrize("name", ["gelu", *(pytest.param(name, marks=HEAVY) for name in ("scan", "spmv"))])
 def test_work_done_over_again_is_right_in_c(name: str, sandbox: Sandbox, quick: Effort) -> None:
     for case in of_c(PROBLEMS[name]):
         effort = quick.model_copy(update={"call_seconds": 30.0})  # on a busy machine ten times the work takes its time
@@ -30,9 +31,7 @@ def test_work_done_over_again_is_right_in_c(name: str, sandbox: Sandbox, quick: 
         assert verdict.correct == (case.kind not in {"refused"}) or case.kind == "forged", (case.name, verdict.text)
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in QUICKLY else pytest.param(name, marks=pytest.mark.heavy("kernels")) for name in PROBLEMS]
-)
+@pytest.mark.parametrize("name", [name if name in QUICKLY else pytest.param(name, marks=HEAVY) for name in PROBLEMS])
 def test_the_plain_kernel_in_c_is_one_for_numba(name: str) -> None:
     problem, made = PROBLEMS[name], dict[str, Any]()
     exec(next(of_numba(problem)).values[PARAMETER], made)  # type: ignore[index, call-overload]

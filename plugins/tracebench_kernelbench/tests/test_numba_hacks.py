@@ -14,6 +14,8 @@ from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
 from tracebench_sandbox import open_sandbox
 
+pytestmark = pytest.mark.heavy("kernels")
+
 pytest.importorskip("numba")
 EXERCISE = OwnExercise(PROBLEMS["row_sums"])
 EFFORT = Effort(trials=2, warm=3, least=8, most=8, budget_ms=0, call_seconds=2.0)

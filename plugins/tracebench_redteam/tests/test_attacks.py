@@ -6,8 +6,9 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,16 @@ def of_kind(kind: str) -> list[list[Attack]]:
     return [[attack] for attack in found] if kind in ALONE else [found]
 
 
+def places(kinds: Sequence[str], always: int) -> list[Any]:
+    """The kinds for one of three places, the first to the third: by turns, each in one place, always; in the others in the heavy group."""
+    heavy = pytest.mark.heavy("redteam")
+    return [pytest.param(kind, marks=() if turn % 3 == always else heavy) for turn, kind in enumerate(kinds)]
+
+
+INSIDE = [kind for kind in KINDS if kind not in SEEN_BY_FOLDER]
+"""What the places inside of a job are asked for."""
+
+
 def test_there_are_as_many_as_are_promised() -> None:
     assert len(KINDS) == 20
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) == 196
@@ -47,7 +58,7 @@ def test_there_are_as_many_as_are_promised() -> None:
 
 
 @needs_namespaces
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*places(INSIDE, 0), *SEEN_BY_FOLDER])
 def test_a_program_gains_nothing(kind: str) -> None:
     for attacks in of_kind(kind):
         gained = try_attacks(attacks, sandbox=None)
@@ -56,7 +67,7 @@ def test_a_program_gains_nothing(kind: str) -> None:
 
 
 @needs_sandbox
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in SEEN_BY_FOLDER])
+@pytest.mark.parametrize("kind", places(INSIDE, 1))
 def test_a_candidate_gains_nothing(kind: str, sandbox: Sandbox) -> None:
     for attacks in of_kind(kind):
         gained = try_attacks(attacks, sandbox=sandbox)
@@ -64,7 +75,7 @@ def test_a_candidate_gains_nothing(kind: str, sandbox: Sandbox) -> None:
 
 
 @needs_sandbox
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in SEEN_BY_FOLDER])
+@pytest.mark.parametrize("kind", places(INSIDE, 2))
 def test_a_command_gains_nothing(kind: str, sandbox: Sandbox) -> None:
     """Its source is a program's, which gains where its defence is off."""
     for attacks in of_kind(kind):

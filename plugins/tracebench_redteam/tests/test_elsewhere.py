@@ -52,6 +52,7 @@ def attacked(folder: Path, run: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.heavy("redteam")
 def test_a_suite_that_runs_candidates_in_its_own_process_falls(tmp_path: Path) -> None:
     [task] = attacked(tmp_path, IN_PROCESS)["tasks"]
     said = "\n".join(task["believed"])
@@ -66,6 +67,7 @@ def test_a_suite_that_runs_candidates_in_its_own_process_falls(tmp_path: Path) -
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.heavy("redteam")
 @pytest.mark.skipif(isolation().level == "process", reason="this host has no sandbox for candidates")
 def test_the_same_suite_in_the_sandbox_holds(tmp_path: Path) -> None:
     told = attacked(tmp_path, HELD)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, run, said
+from tests.whole import HEAVY
 
 from tracebench_testing.fake_openai import FakeOpenAI
 
@@ -64,7 +65,7 @@ def work(tmp_path: Path, wire: str, **config: Any) -> Any:
     return results["Agent"], run_dir, served
 
 
-@pytest.mark.parametrize("wire", ["openai", "anthropic", "google"])
+@pytest.mark.parametrize("wire", ["openai", *(pytest.param(wire, marks=HEAVY) for wire in ("anthropic", "google"))])
 def test_an_agent_on_any_wire_improves_the_task_and_pays_by_the_gateway(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wire: str
 ) -> None:
