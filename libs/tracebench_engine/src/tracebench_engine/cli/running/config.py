@@ -1,4 +1,4 @@
-"""`config schema` and `config show`: what a config may say, and what one says in full."""
+"""`config schema`, `config show` and `config upgrade`: what a config may say, what one says in full, and what an older one says today."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tracebench_core.errors import OutputError
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson, Overrides
 
@@ -16,6 +17,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what a config may say, or says.")
     group.command()(schema)
     group.command(name="show")(show)
+    group.command(name="upgrade")(upgrade_file)
     app.add_typer(group, name="config")
 
 
@@ -42,3 +44,41 @@ def show(
         output.document("config", config=config.model_dump(mode="json"))
     else:
         output.line(dump_config(config).rstrip())
+
+
+def upgrade_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A config of an earlier bench, or of promptfoo.")],
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="NEW", help="Where the config goes.  [default: standard output]"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write an older config as one of today, and say line by line what became of each field. Exits with 1 when some is left to you."""
+    from tracebench_engine.api.installed.hosting import open_host
+    from tracebench_engine.api.installed.upgrading import upgrade
+
+    text, rows = upgrade(file, open_host())
+    if out is not None:
+        try:
+            with out.open("x", encoding="utf-8") as new:
+                new.write(text)
+        except OSError as err:
+            hint = output.command("config", "upgrade", file, "-o", out.with_name(f"{out.stem}-new{out.suffix}"))
+            raise OutputError(f"`{out}` cannot be written: {err.strerror}.", hint=hint) from err
+    if as_json:
+        output.document("upgrade", config=text, fields=[row._asdict() for row in rows])
+    elif out is None:
+        output.line(text.rstrip())
+    for row in rows:
+        if row.words:
+            where = "" if row.line is None else f"line {row.line}: "
+            name = f"`{row.field}`{': ' if row.words.startswith('`') else ' '}" if row.field else ""
+            output.note(output.safe(f"{'! ' if row.is_open else '  '}{where}{name}{row.words}"))
+    same = sum(not row.words for row in rows)
+    left = sum(row.is_open for row in rows)
+    output.note(f"As they were: {same}. Left to you, marked with `!`: {left}.")
+    if out is not None and not left:
+        output.note(f"Next:  {output.command('validate', '--config', out)}")
+    raise typer.Exit(1 if left else 0)

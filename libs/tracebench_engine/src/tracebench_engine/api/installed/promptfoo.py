@@ -1,0 +1,83 @@
+"""What a config of promptfoo (https://www.promptfoo.dev/docs/configuration/reference) says, in ours: its models and how they are asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracebench_engine.config.problems import Loc
+
+Told = dict[Loc, tuple[str, bool]]
+OF_MODELS = {
+    "temperature": "temperature",
+    "max_tokens": "max_tokens",
+    "top_p": "top_p",
+    "seed": "seed",
+    "apiBaseUrl": "base_url",
+    "apiKeyEnvar": "api_key_env",
+}
+"""Settings of a provider there, and the fields of a model here."""
+MODES = frozenset({"chat", "completion", "messages", "responses"})
+OF_A_TASK = "belongs to a task, which is a program here: trace-bench init suite NAME"
+GONE = "has no counterpart, and is left out."
+
+
+def is_promptfoo(raw: dict[str, Any]) -> bool:
+    """Tell whether a config is promptfoo's."""
+    return "providers" in raw and bool(raw.keys() & {"prompts", "tests"})
+
+
+def from_promptfoo(raw: dict[str, Any]) -> tuple[dict[str, Any], Told]:
+    """Return what can be said of it in a config of ours, and what became of each field."""
+    told: Told = {}
+    variants: list[dict[str, Any]] = []
+    providers = raw["providers"] if isinstance(raw["providers"], list) else [raw["providers"]]
+    for i, provider in enumerate(providers):
+        loc: Loc = ("providers", i) if isinstance(raw["providers"], list) else ("providers",)
+        variants += _model(provider, loc, told)
+    config: dict[str, Any] = {"tasks": [], "mode": "real", "llm_variants": variants}
+    for name, value in raw.items():
+        if name == "evaluateOptions" and isinstance(value, dict):
+            _options(value, config, told)
+        elif name in {"prompts", "tests", "defaultTest", "scenarios"}:
+            told[name,] = (OF_A_TASK, True)
+        elif name == "description" and isinstance(value, str):
+            config["tags"] = [value]
+            told[name,] = ("is `tags[0]` now.", False)
+        elif name != "providers":
+            told[name,] = (GONE, False)
+    return config, told
+
+
+def _model(provider: Any, loc: Loc, told: Told) -> list[dict[str, Any]]:
+    """Return a provider as a model of ours; none when it is no model."""
+    named = provider.get("id") if isinstance(provider, dict) else provider
+    if named is None and isinstance(provider, dict) and len(provider) == 1:
+        ((named, provider),) = provider.items()
+    kind, colon, rest = str(named).partition(":")
+    if not colon or kind in {"exec", "python", "file", "http", "https", "webhook"}:
+        told[loc] = ("is a program or an address, no model; a trainer of your own may call it.", True)
+        return []
+    mode, _, name = rest.partition(":")
+    model = {"model": f"{kind}/{name if mode in MODES and name else rest}"}
+    settings = provider.get("config") if isinstance(provider, dict) else None
+    lost = []
+    for field, value in settings.items() if isinstance(settings, dict) else ():
+        if field in OF_MODELS:
+            model[OF_MODELS[field]] = value
+        else:
+            lost.append(f"`{field}`")
+    gone = f" Without counterpart, and left out: {', '.join(lost)}." if lost else ""
+    told[loc] = (f"is the model `{model['model']}` of `llm_variants` now.{gone}", False)
+    return [model]
+
+
+def _options(options: dict[str, Any], config: dict[str, Any], told: Told) -> None:
+    for name, value in options.items():
+        if name == "maxConcurrency" and isinstance(value, int):
+            config["max_workers"] = value
+            told["evaluateOptions", name] = ("is `max_workers` now.", False)
+        elif name == "repeat" and isinstance(value, int):
+            config["seeds"] = [*range(1, value + 1)]
+            told["evaluateOptions", name] = (f"is `seeds: 1..{value}` now.", False)
+        else:
+            told["evaluateOptions", name] = (GONE, False)

@@ -1,0 +1,155 @@
+"""`config upgrade`: an older config, or one of promptfoo, as one of today, and what became of each of its lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.cli.conftest import Cli
+
+OLD = """# as it was written for an earlier bench
+runs_root: runs
+mode: stub
+seed: 123
+n-concurrent: 2
+api_key: hunter2OfMine
+tasks:
+  - key: internal:numeric_param
+  - opentrace_greeting
+trainers:
+  - name: DSPyCOPROTrainer
+    params:
+      breadth: 2
+      num_trials: 3
+      breadht: 4
+  - id: PrioritySearch
+    optimizer: OPROv2
+    params_variants:
+      - {ps_steps: 1, threads: 2}
+      - {ps_steps: 2}
+    guide: null
+"""
+
+PROMPTFOO = """description: capitals
+providers:
+  - openai:chat:gpt-4o-mini
+  - id: anthropic:messages:claude-3
+    config: {temperature: 0, max_tokens: 50, apiKey: hunter2OfMine, tools: []}
+  - exec:./mine.sh
+prompts: ["Where is {{x}}?"]
+tests:
+  - vars: {x: Paris}
+evaluateOptions: {maxConcurrency: 4, repeat: 3, delay: 1}
+sharing: false
+"""
+
+
+def told(stderr: str, line: int) -> str:
+    return "\n".join(each for each in stderr.splitlines() if f" line {line}: " in each)
+
+
+def test_an_older_config_is_one_of_today_and_each_change_is_told_at_its_line(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "old.yaml").write_text(OLD)
+    done = cli("config", "upgrade", "old.yaml")
+
+    assert done.returncode == 1, done.stderr  # the secret and a misspelt setting are the user's
+    assert yaml.safe_load(done.stdout) == {
+        "runs_dir": "runs",
+        "mode": "stub",
+        "seeds": [123],
+        "max_workers": 2,
+        "tasks": [{"id": "internal:numeric_param"}, {"id": "opto:opentrace_greeting"}],
+        "trainers": [
+            {"id": "DSPyTrainer", "params_variants": [{"dspy_optimizer": "copro", "breadth": 2, "breadht": 4}]},
+            {
+                "id": "PrioritySearch",
+                "optimizer": "OPRO",
+                "params_variants": [{"num_steps": 1, "num_threads": 2}, {"num_steps": 2}],
+            },
+        ],
+    }
+    for line, words in {
+        2: "`runs_root` is `runs_dir` now.",
+        4: "`seed` is `seeds` now.",
+        5: "`n-concurrent` is `max_workers` now.",
+        6: "! line 6: `api_key` is a secret",
+        8: "`tasks[0].key` is `tasks[0].id` now.",
+        9: "`opentrace_greeting` is called `opto:opentrace_greeting` now.",
+        11: "`DSPyCOPROTrainer` is `DSPyTrainer` now: one trainer offers DSPy's optimizers",
+        14: "is left out: the budget bounds the search",
+        15: "`DSPyTrainer` has no such setting. Did you mean `breadth`?",
+        17: "`OPROv2` is `OPRO` now",
+        19: "is `num_steps` now.",
+        20: "is `num_steps` now.",
+        21: "is empty, which is the default, and left out.",
+    }.items():
+        assert words in told(done.stderr, line), (line, done.stderr)
+    assert "hunter2" not in done.stdout + done.stderr
+    assert not told(done.stderr, 3)
+
+
+def test_what_it_wrote_validates_and_stays_as_it_is_the_second_time(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "old.yaml").write_text(OLD.replace("api_key: hunter2OfMine\n", "").replace("      breadht: 4\n", ""))
+    done = cli("config", "upgrade", "old.yaml", "-o", "new.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "trace-bench validate --config new.yaml" in done.stderr
+
+    assert cli("validate", "--config", "new.yaml").returncode == 0
+    again = cli("config", "upgrade", "new.yaml", "--json")
+    written = (tmp_path / "new.yaml").read_text()
+    document = json.loads(again.stdout)
+    assert document["config"] == written
+    assert {field["words"] for field in document["fields"]} == {""}
+    assert len(document["fields"]) == len([line for line in written.splitlines() if not line.endswith(":")])
+
+    refused = cli("config", "upgrade", "old.yaml", "-o", "new.yaml")
+    assert refused.returncode == 1
+    assert "hint: trace-bench config upgrade old.yaml -o new-new.yaml" in refused.stderr
+    assert (tmp_path / "new.yaml").read_text() == written
+
+
+def test_a_suite_that_lacks_its_data_is_told_as_such(cli: Cli, tmp_path: Path) -> None:
+    tasks = "tasks:\n- internal:numeric_param\n- veribench:binary_search\n"
+    (tmp_path / "old.yaml").write_text(f"{tasks}trainers: [NoOp]\n")
+    done = cli("config", "upgrade", "old.yaml", env={"VERIBENCH_ROOT": ""})
+    assert done.returncode == 1
+    assert "! line 3: `tasks[1]` cannot be looked up here: `veribench` needs: env `VERIBENCH_ROOT`" in done.stderr
+    assert yaml.safe_load(done.stdout)["tasks"][1] == {"id": "veribench:binary_search"}
+
+
+def test_models_of_promptfoo_are_taken_over_and_its_tests_are_a_task_of_the_users(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "promptfooconfig.yaml").write_text(PROMPTFOO)
+    done = cli("config", "upgrade", "promptfooconfig.yaml")
+
+    assert done.returncode == 1
+    assert yaml.safe_load(done.stdout) == {
+        "tasks": [],
+        "mode": "real",
+        "llm_variants": [
+            {"model": "openai/gpt-4o-mini"},
+            {"model": "anthropic/claude-3", "temperature": 0, "max_tokens": 50},
+        ],
+        "tags": ["capitals"],
+        "max_workers": 4,
+        "seeds": [1, 2, 3],
+    }
+    assert "left out: `apiKey`, `tools`" in told(done.stderr, 4)
+    assert "! line 6: `providers[2]` is a program or an address" in done.stderr
+    assert "trace-bench init suite NAME" in told(done.stderr, 7)
+    assert "trace-bench init suite NAME" in told(done.stderr, 8)
+    assert "hunter2" not in done.stdout + done.stderr
+    (tmp_path / "new.yaml").write_text(done.stdout.replace("tasks: []", "tasks: [internal:numeric_param]"))
+    assert cli("config", "show", "new.yaml").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["- a\n", "a: [1\n", "tasks: 3\ntrainers: {a: 1}\nllm: [x]\n", "providers: 3\nprompts: x\n", ""]
+)
+def test_what_is_no_config_is_told_in_words(cli: Cli, tmp_path: Path, text: str) -> None:
+    (tmp_path / "old.yaml").write_text(text)
+    done = cli("config", "upgrade", "old.yaml")
+    assert done.returncode in {0, 1, 2}
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0 or "! " in done.stderr or "error:" in done.stderr
