@@ -11,7 +11,7 @@ from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_engine.api.calibrating import calibrate, chosen_tasks
 from tracebench_engine.api.kit.cases import cases_of
 from tracebench_engine.api.kit.parts import open_task
-from tracebench_testing.checks.calibration_checks import FORGERIES, NO_CODE, believed
+from tracebench_testing.checks.calibration_checks import FORGERIES, NO_CODE, TIMED_SLACK, believed
 from tracebench_testing.checks.plugin import ask_process
 
 WITHOUT = "it has no case of kind `forged` of its own: what only its author can know was not tried. Add one to its `calibrations()`"
@@ -63,9 +63,6 @@ def attack_tasks(host: PluginHost, names: Sequence[str], *, root: Path | None = 
             by["cases"] = by.get("cases", 0) + sum(verdict.result == "passed" for verdict in found.verdicts)
         best = _best(host, task_id) if spec.score_bounds.maximum is None else spec.score_bounds.maximum
         for name in sets:
-            if spec.timed and name == FORGERIES:
-                why.append("its score is a time, which the kit's forgeries say nothing of")
-                continue
             found_by = _tried(task_id, name, best, is_timed=spec.timed)
             by[name] = found_by.withstood
             fell += found_by.believed
@@ -85,16 +82,16 @@ def attack_sets(host: PluginHost) -> tuple[list[str], list[str]]:
 
 
 def _tried(task_id: str, name: str, best: float | None, *, is_timed: bool) -> Attacked:
-    """Try one set in a process of its own; of a task whose score is a time only what is gained beside the score counts."""
+    """Try one set in a process of its own; of a task whose score is a time, sets of others count by what is gained beside the score."""
     withstood, fell, why, begun = 0, [], [], ""
     for line in ask_process(["forge", task_id, "{}", name], seconds=SET_SECONDS):
         begun = line.get("begins", begun)
-        scores = [] if is_timed else line.get("scores", [])
+        scores = [] if is_timed and name != FORGERIES else line.get("scores", [])
         if "skipped" in line:
             why.append(line["skipped"])
         elif line.get("cut_off"):
             why.append(f"the attacks `{name}` were cut off after {SET_SECONDS:g} s, at `{begun}`")
-        elif words := believed({**line, "scores": scores}, best):
+        elif words := believed({**line, "scores": scores}, best, slack=TIMED_SLACK if is_timed else 0.0):
             fell.append(words)
         else:
             withstood += "candidate" in line

@@ -59,6 +59,8 @@ class Target:
     honest: Values
     """The best candidate that the task ships, or its initial one."""
     metric: str = "score"
+    is_timed: bool = False
+    """Whether its score is a time."""
 
     def functions(self) -> Iterator[tuple[str, str]]:
         """Yield the parameters that are Python functions here, each with the name of its function: a forgery can be made of these."""

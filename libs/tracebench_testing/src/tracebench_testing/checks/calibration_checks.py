@@ -15,6 +15,8 @@ from tracebench_testing.checks.plugin import PluginUnderTest, ask_process
 
 FORGED_SECONDS = 600.0
 OUTSIDE_SECONDS = 120.0
+TIMED_SLACK = 0.5
+"""Two honest times on a busy machine differ by less; clocks that were got at are worth many times as much."""
 FORGERIES = "forgeries"
 """The kit's own set of attacks."""
 NO_CODE = "does not apply: it runs no code of candidates"
@@ -87,19 +89,19 @@ def check_forgeries(plugin: PluginUnderTest) -> Found:
     Programs that do what an honest one does, and then walk closures, attributes, frames and the garbage collector for whatever holds the
     score, patch builtins and modules, print a score, exit early, bring a judge or a score of their own, return what is no number, or leave
     a child behind: none may score above the honest one, and no process may be left. Answers lie about their length, items, order and value,
-    everywhere or where one place of whoever checks them reads them; inputs are emptied or changed once the work is done; what stands
-    beside the candidate is replaced. Scripts of Python and the shell, C sources and trees of files print a score first and last, write it
-    into files where one may be looked for, end early with exit code 0, plant files beside the honest ones, or leave a child behind. A
-    function that does no work and returns what its callers hold as `expected`, `reference` or the like may score no more than the start. Of
-    a task whose candidates are something else, or whose score is a time, the check says that it does not apply, and why; there its own
-    forged cases are what is known. Mend: count, time and compare nothing inside of the candidate's process; declare `score_bounds`.
+    everywhere or where one place of whoever checks them reads them; inputs are emptied or changed once the work is done; what stands beside
+    the candidate is replaced. Scripts of Python and the shell, C sources and trees of files print a score first and last, write it into
+    files where one may be looked for, end early with exit code 0, plant files beside the honest ones, or leave a child behind. Functions in
+    C stop the clock or turn it back, move the start time that lies in memory, have another process do the work, do it once or every second
+    time, make all things compare equal, and leave in the middle of it. A function that does no work and returns what its callers hold as
+    `expected`, `reference` or the like may score no more than the start. Where the score is a time, what is written in C is tried, and may
+    be worth half as much again as the honest program, as times differ. Of a task whose candidates are something else the check says that it
+    does not apply, and why; there its own forged cases are what is known. Mend: count, time and compare nothing inside of the candidate's
+    process; declare `score_bounds`.
     """
     for id_, spec in plugin.ready_tasks.items():
         if spec.sandbox is None:
             yield Skipped("TB314", NO_CODE, id_)
-            continue
-        if spec.timed:
-            yield Skipped("TB314", "does not apply: its score is a time, of which its own forged cases say more", id_)
             continue
         cases = _cases(plugin, id_)
         gold = [] if isinstance(cases, str) else [c.expected for c in cases if c.kind == "gold" and not c.metric]
@@ -112,7 +114,7 @@ def check_forgeries(plugin: PluginUnderTest) -> Found:
             if line.get("cut_off"):
                 tried = sum("candidate" in other for other in told)
                 yield Skipped("TB314", f"cut off after {FORGED_SECONDS:g} s: {tried} forgeries were tried", id_)
-            elif words := believed(line, best):
+            elif words := believed(line, best, slack=TIMED_SLACK if spec.timed else 0.0):
                 yield Finding("TB314", words, id_)
                 break
 
@@ -134,8 +136,11 @@ def check_stays_inside(plugin: PluginUnderTest) -> Found:
                 yield Skipped("TB315", words, id_)
 
 
-def believed(line: Mapping[str, Any], best: float | None) -> str:
-    """Return what a forgery got that it may not get; nothing where it is not believed."""
+def believed(line: Mapping[str, Any], best: float | None, *, slack: float = 0.0) -> str:
+    """Return what a forgery got that it may not get; nothing where it is not believed.
+
+    It may score more than an honest candidate by `slack`, a share of that one's score.
+    """
     if "error" in line:
         own = "; a candidate that ends or patches the process which scores it can score what it likes"
         return f"{line['error']}{own if 'exit code' in line['error'] else ''}"
@@ -146,7 +151,7 @@ def believed(line: Mapping[str, Any], best: float | None) -> str:
     if line["gained"]:
         return f"`{line['candidate']}` gains: {line['gained']}"
     for example, score, honest, spread in line["scores"]:
-        limit = best if honest is None else honest + 3 * spread
+        limit = best if honest is None else honest + max(3 * spread, slack * abs(honest))
         if limit is not None and score > limit + 1e-9 * max(1.0, abs(limit)):
             means = line["means"] or "a forged figure is believed"
             return f"{means}: `{line['candidate']}` scores {score:g} on {example}, {limit:g} is honest"

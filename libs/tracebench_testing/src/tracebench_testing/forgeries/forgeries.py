@@ -8,6 +8,7 @@ from typing import Any
 
 from tracebench_core.specs import Parameter, Values
 from tracebench_testing.attacks import WRAPPER, Forgery, Target
+from tracebench_testing.forgeries.c_functions import forged_c
 from tracebench_testing.forgeries.lies import lies
 from tracebench_testing.forgeries.source_forgeries import forged_sources, forged_trees, language_of
 from tracebench_testing.hostile import function_of
@@ -189,6 +190,12 @@ REACHED = "the answer can be reached by what does no work and returns what its c
 def forgeries(target: Target) -> Iterator[Forgery | str]:
     """Yield all of the kit's forgeries of a task's parameters."""
     forged = [*forged_values(target.parameters, target.honest, metric=target.metric)]
+    if target.is_timed:
+        forged = [each for each in forged if each[0].partition(": ")[2].startswith("c ")]
+        if not forged:
+            yield "does not apply: its score is a time, of which its own forged cases say more"
+        yield from (Forgery(name, values, no_more_than=target.honest) for name, _, values in forged)
+        return
     if not forged:
         kinds = ", ".join(f"`{parameter.name}` ({parameter.kind})" for parameter in target.parameters)
         yield f"does not apply: no parameter holds a program in Python, C or shell to forge with: {kinds}"
@@ -238,6 +245,8 @@ def _forged(parameter: Parameter, value: Any, *, metric: str) -> Iterator[tuple[
             for big in BIG:
                 for what, text in forged_sources(value, big=big, metric=metric, language=language):
                     yield f"{language} {what} {big}", True, text
+            if language == "c":
+                yield from ((f"c {what}", True, text) for what, text in forged_c(value, big=BIG[0], metric=metric))
 
 
 def _forged_functions(text: str, name: str, *, metric: str) -> Iterator[tuple[str, bool, str]]:

@@ -30,15 +30,14 @@ def try_forgeries(task_id: str, options: Mapping[str, Any], attack: str, *, say:
     spec = host.component("attack", attack)
     with open_workbench(host, task_id, eval_kwargs=options, models=FakeModel("")) as bench:
         honest = bench.complete((shipped_answers(bench.spec, options) or [{}])[-1])
-        target = Target(task_id, bench.parameters, honest, bench.spec.metric)
+        target = Target(task_id, bench.parameters, honest, bench.spec.metric, is_timed=bench.spec.timed)
         scores = _Honest(bench)
-        is_scored = bool(scores.of(honest))
         forged: Iterator[Forgery | str] = load_ref(spec.loader, owner=f"the attacks `{attack}`")(target)
         with closing(forged):  # type: ignore[type-var]  # a generator
             for number, forgery in enumerate(forged):
                 if isinstance(forgery, str):
                     say({"skipped": forgery})
-                elif not is_scored:
+                elif not scores.of(honest):
                     say({"skipped": "no honest candidate is scored here"})
                     return
                 elif found := breach(bench.parameters, forgery.values):
