@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -33,7 +34,9 @@ class One:
         return [Calibration(name="one", kind="gold", values={"x": 1.0}, expected=1.0)]
     def run(self, values, example, context):
         if self.name == "dies": os._exit(7)
-        if self.name == "hangs": time.sleep(600)
+        if self.name == "hangs":
+            if "UNDER_WAY" in os.environ: open(os.environ["UNDER_WAY"], "w").close()
+            time.sleep(600)
         return values["x"]
     def guide(self, example, output, context): return Feedback(score=output)
 
@@ -115,19 +118,25 @@ def test_what_was_seen_is_recalled_without_measuring(cli: Cli, rude: Mapping[str
 
 def test_nothing_that_was_seen_is_lost_when_it_is_interrupted(rude: Mapping[str, str], tmp_path: Path) -> None:
     quiet = {k: v for k, v in os.environ.items() if not k.startswith("TRACEBENCH_")}
-    with subprocess.Popen(
+    under_way = tmp_path / "under way"
+    process = subprocess.Popen(
         [sys.executable, "-m", "tracebench_engine.cli", "calibrate", "rude:fine", "rude:hangs", "internal"],
         cwd=tmp_path,
-        env={**quiet, **rude, "ALSO": "hangs"},
+        env={**quiet, **rude, "ALSO": "hangs", "UNDER_WAY": str(under_way)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "[OK] rude:fine one (gold): expected 1, seen 1\n"
+    )
+    try:
+        while not under_way.exists() and process.poll() is None:
+            time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
 
+    assert out.startswith("[OK] rude:fine one (gold): expected 1, seen 1\n")
     assert process.returncode == 130
     assert "What 1 task came to is kept; the others were not measured." in err
     assert "internal" not in out
