@@ -229,7 +229,7 @@ def served(toy: Toy | None = None, *, workers: int = 1) -> Iterator[Door]:
     )
     thread.start()
     try:
-        assert ready.wait(10)
+        assert ready.wait(60)
         yield doors[0]
     finally:
         done.set()

@@ -124,7 +124,10 @@ def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.M
         sandbox = LazySandbox(SandboxConfig(), address=None, preload=())
 
     try:
-        worth = {name: run_tests(reply, case, Here(), seconds=2.0).score for name, (reply, _) in replies.items()}  # type: ignore[arg-type]
+        worth = {
+            name: run_tests(reply, case, Here(), seconds=1.0 if name == "loop" else 60.0).score  # type: ignore[arg-type]
+            for name, (reply, _) in replies.items()
+        }
     finally:
         Here.sandbox.close()
     assert worth == {name: value for name, (_, value) in replies.items()}
@@ -162,11 +165,11 @@ def test_programs_pass_tests_of_every_form() -> None:
             row = {"prompt": "Write it.", "code": code, "test_list": tests}
             case = family.read(row, Fields(question="prompt", answer="code", test="test_list"))
             assert case.extra["entry"] == entry
-            worth[name] = run_tests(family.gold_reply(case), case, Here(), seconds=2.0).score  # type: ignore[arg-type]
-            worth[f"{name}, none"] = run_tests(f"def {entry}(*a): return None", case, Here(), seconds=2.0).score  # type: ignore[arg-type]
+            worth[name] = run_tests(family.gold_reply(case), case, Here(), seconds=60.0).score  # type: ignore[arg-type]
+            worth[f"{name}, none"] = run_tests(f"def {entry}(*a): return None", case, Here(), seconds=60.0).score  # type: ignore[arg-type]
         row = {"prompt": "Write it.", "code": "", "test_list": ["assert found('a') == 'b'"]}
         case = family.read(row, Fields(question="prompt", answer="code", test="test_list"))
-        worth["equal to all, none"] = run_tests(UNTRUE, case, Here(), seconds=2.0).score  # type: ignore[arg-type]
+        worth["equal to all, none"] = run_tests(UNTRUE, case, Here(), seconds=60.0).score  # type: ignore[arg-type]
     finally:
         Here.sandbox.close()
     assert worth == {name: float(not name.endswith("none")) for name in worth}
