@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 BY_NEED = {
     "tracebench_gateway": ["httptools"],
     "tracebench_runs": ["duckdb", "pandas", "polars", "pyarrow"],
-    "tracebench_analysis": ["altair", "vl-convert-python"],
+    "tracebench_analysis": ["altair", "backports-zstd", "vl-convert-python"],
     "tracebench_engine": [
         "altair",
         "duckdb",

@@ -15,6 +15,8 @@ Scale = Literal["own", "fixed", "standardised"]
 """`own`: of one task, in its units. `fixed`: each task by its declared target or bounds. `standardised`: see `TaskContrast`."""
 CORRELATED = 3
 """Common seeds below which a correlation between the two tells nothing."""
+_MOST_DEALT = 1000
+"""Pairs beyond which the ways to deal them are not told apart: 2 to this power is near the largest double."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ def contrast_task(task: str, one: Mapping[int, float], other: Mapping[int, float
     common = [seed for seed in one if seed in other]
     alone = len(one) + len(other) - 2 * len(common)
     seeds = 2 * len(one) * len(other) / (len(one) + len(other))
-    dealings = 2.0 ** len(common) * math.comb(alone, len(one) - len(common))
+    dealings = 2.0 ** min(len(common), _MOST_DEALT) * math.comb(alone, len(one) - len(common))
     if alone == 0:
         found = settled([one[seed] - other[seed] for seed in common], size=size)
         spread = variance(found) / len(found) if len(found) >= LEAST else None

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracebench_core.errors import GateError
+from tracebench_core.errors import GateError, UsageError
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import find_run
 from tracebench_engine.api.console.options import AsJson, Columns, RunsDir
 from tracebench_engine.api.console.tables import chosen
 from tracebench_engine.cli.results import standings
+from tracebench_engine.cli.results.compare_logs import compare_others
 from tracebench_engine.cli.results.standings import interval_text, probability_text, summary_table
 
 if TYPE_CHECKING:
@@ -34,10 +35,30 @@ def register(app: typer.Typer) -> None:
 
 def compare(
     names: Annotated[
-        list[str], typer.Argument(metavar="RUN…", help="Runs: directories, or ids in `--runs-dir`. Several are pooled.")
+        list[str],
+        typer.Argument(
+            metavar="RUN…", help="Runs: directories, or ids in `--runs-dir`. Several are pooled. Else logs: see below."
+        ),
     ],
     *,
     runs_dir: RunsDir = None,
+    is_inspect: Annotated[
+        bool, typer.Option("--inspect", help="The names are logs of inspect_ai (`.eval`, `.json`), one a model.")
+    ] = False,
+    is_lm_eval: Annotated[
+        bool,
+        typer.Option(
+            "--lm-eval",
+            help="The names are samples of lm-evaluation-harness (`samples_….jsonl`), or folders, one a model.",
+        ),
+    ] = False,
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of logs with several scorers or filters, the one to compare by.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD", help="Field of a log's questions that names those which belong together."),
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -74,7 +95,38 @@ def compare(
     columns: Columns = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare trainers over runs: winner, intervals, noise floor, and what is not resolved."""
+    """Compare trainers over runs: winner, intervals, noise floor, and what is not resolved; or models over others' logs."""
+    if is_inspect or is_lm_eval:
+        of_runs = {
+            "--inspect beside --lm-eval": is_inspect and is_lm_eval,
+            "--runs-dir": runs_dir is not None,
+            "--baseline": baseline is not None,
+            "--axis": axis != "evaluations",
+            "--at": at is not None,
+            "--failures": failures != "initial",
+            "--most-seeds": most_seeds is not None,
+            "--margin": margin is not None,
+            "--gate": bool(gate),
+            "--csv": as_csv,
+        }
+        if refused := [name for name, is_given in of_runs.items() if is_given]:
+            raise UsageError(
+                f"Logs are not compared with {', '.join(f'`{name}`' for name in refused)}.",
+                hint="trace-bench compare --inspect one.eval other.eval",
+            )
+        compare_others(
+            names,
+            kind="inspect" if is_inspect else "lm_eval",
+            metric=metric,
+            cluster=cluster,
+            columns=columns,
+            as_json=as_json,
+        )
+        return
+    if metric is not None or cluster is not None:
+        raise UsageError(
+            "`--metric` and `--cluster` are of logs.", hint="trace-bench compare --inspect one.eval other.eval"
+        )
     from tracebench_engine.api.installed.hosting import find_aggregate
     from tracebench_engine.api.judging.comparing import compare_runs, is_met, parse_gate
     from tracebench_engine.api.records import load_run
