@@ -20,7 +20,7 @@ LIBS = {"tracebench_core": CORE} | {
 SOURCES = sorted([*(path for lib in LIBS.values() for path in lib.rglob("*.py")), *ROOT.glob("plugins/*/src/**/*.py")])
 MOST_LINES = 400
 HOUSE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["house"]
-ORDINARY_WORDS = {"viewer", "ray", "example", "ext", "local", "fields"}
+ORDINARY_WORDS = {"viewer", "ray", "example", "ext", "local", "fields", "workers"}
 """Names of plugins that are also words; these are looked for as `tracebench_<name>` only."""
 
 

@@ -90,16 +90,18 @@ def resume(
     error_type: str | None = None,
     run_budget: Budget | None = None,
     max_workers: int | None = None,
+    executor: str | None = None,
     reporter: str = "plain",
     stream: TextIO | None = None,
 ) -> RunSummary:
     """Continue a run: what is finished stays, and with `failed` what failed (with `error_type`, with that error) is run again.
 
-    The caps that `run_budget` sets take the place of the run's own.
+    The caps that `run_budget` sets take the place of the run's own, and `executor` that of the one that had its jobs.
 
     Raises:
         RunDirError: when the folder is no run, or another process works on it.
         UsageError: when the run has spent a new cap already, or no job failed with `error_type`.
+        TraceBenchError: when there is no such executor.
     """
     layout, config, root, trust = reopen_run_dir(Path(run_dir))
     if max_workers is not None:
@@ -109,6 +111,9 @@ def resume(
     if error_type is not None:
         refuse_unknown_error(layout, error_type)
     host = open_host(root=root, plugins=config.plugins)
+    if executor is not None:
+        host.component("executor", executor)
+        config = config.model_copy(update={"executor": executor})
     with disk_errors_explained(layout), RunLock(layout):
         record_resume(layout, failed=failed, error_type=error_type, run_budget=run_budget)
         stored = as_installed(stored_plan(layout, config, host), host)

@@ -33,6 +33,9 @@ Overrides: TypeAlias = Annotated[
 MaxWorkers: TypeAlias = Annotated[
     int | None, typer.Option("--max-workers", "--n-concurrent", min=0, metavar="N", help="Jobs at a time.")
 ]
+ExecutorName: TypeAlias = Annotated[
+    str | None, typer.Option("--executor", metavar="NAME", help="Where jobs run: an executor that is installed.")
+]
 MaxEvaluations: TypeAlias = Annotated[int | None, typer.Option(min=0, metavar="N", help="At most N evaluations.")]
 MaxCalls: TypeAlias = Annotated[int | None, typer.Option(min=0, metavar="N", help="At most N model calls.")]
 MaxTokens: TypeAlias = Annotated[int | None, typer.Option(min=0, metavar="N", help="At most N tokens.")]

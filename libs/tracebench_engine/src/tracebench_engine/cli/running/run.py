@@ -14,6 +14,7 @@ from tracebench_engine.api.console.locate import find_run
 from tracebench_engine.api.console.options import (
     AsJson,
     ConfigFile,
+    ExecutorName,
     MaxCalls,
     MaxEvaluations,
     MaxSeconds,
@@ -56,6 +57,7 @@ def run(
     root: Root = None,
     runs_dir: RunsDir = None,
     max_workers: MaxWorkers = None,
+    executor: ExecutorName = None,
     force: Annotated[bool, typer.Option("--force", help="Run every job again, finished ones too.")] = False,
     resume_mode: Annotated[
         ResumeMode | None,
@@ -97,7 +99,13 @@ def run(
         from tracebench_engine.cli.running.detach import run_detached
 
         run_detached(sys.argv[1:], runs_dir=_runs_dir(config, override, runs_dir), as_json=as_json)
-    flags = {"runs_dir": runs_dir, "max_workers": max_workers, "job_timeout": job_timeout, "resume": resume_mode}
+    flags = {
+        "runs_dir": runs_dir,
+        "max_workers": max_workers,
+        "executor": executor,
+        "job_timeout": job_timeout,
+        "resume": resume_mode,
+    }
     changes = [
         *(override or ()),
         *(f"{field}={json.dumps(value)}" for field, value in flags.items() if value is not None),
@@ -133,6 +141,7 @@ def resume(
     max_usd: MaxUsd = None,
     max_seconds: MaxSeconds = None,
     max_workers: MaxWorkers = None,
+    executor: ExecutorName = None,
     runs_dir: RunsDir = None,
     verbose: Verbose = False,
     as_json: AsJson = False,
@@ -153,6 +162,7 @@ def resume(
         error_type=error_type,
         run_budget=caps if caps.caps() else None,
         max_workers=max_workers,
+        executor=executor,
         reporter=reporter_name(as_json=as_json),
         stream=sys.stdout if as_json else sys.stderr,
     )

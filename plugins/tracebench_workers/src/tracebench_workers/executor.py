@@ -1,0 +1,274 @@
+"""The executor `workers`: orders go to whoever has joined and is free, each end is taken once, what a lost worker had is told as lost."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import time
+import weakref
+from collections import deque
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from tarfile import TarError
+from typing import Literal
+from urllib.parse import urlsplit
+
+from tracebench_core.errors import TraceBenchError
+from tracebench_core.specs import ExecutorSetting, JobOrder
+from tracebench_engine.api.records import RunLayout
+from tracebench_workers.fitting import boot, needs_of
+from tracebench_workers.hub import Given, Hub, Station, Told
+from tracebench_workers.options import Options, options_of
+from tracebench_workers.own import OwnWorkers
+from tracebench_workers.parcels import pack, unpack
+
+log = logging.getLogger(__name__)
+
+TICK = 0.2
+"""Seconds of one wait. A worker's silence is counted in waits, none of which counts for more: while the run itself is held, none passes."""
+CLOSING = 60.0
+"""Seconds that workers may take to end their jobs when the run ends, beyond the jobs' grace."""
+ENDS = frozenset({"done", "trained", "timeout", "cancelled", "lost", "died"})
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEnd:
+    """How a job's process ended; see `JobEnd`."""
+
+    order: JobOrder
+    exit: Literal["done", "timeout", "died", "cancelled", "lost", "trained"]
+    detail: str
+
+
+class WorkersExecutor:
+    """Keeps its workers from one call of `run` to the next, and lets them go when nobody holds it any more."""
+
+    def __init__(self) -> None:
+        self._hub: Hub | None = None
+        self._own: OwnWorkers | None = None
+        self._options = Options()
+        self._stations: list[Station] = []
+        self._cancelled: set[str] = set()
+        self._numbers = count(1)
+        self._ready: deque[WorkerEnd] = deque()
+
+    def run(self, orders: Iterator[JobOrder | None], *, setting: ExecutorSetting) -> Generator[WorkerEnd]:
+        """Run orders on workers as they are free; yield each job's end once its files are here."""
+        hub = self._opened(setting)
+        again: deque[JobOrder] = deque()
+        is_whole = False
+        try:
+            while True:
+                while self._ready:
+                    yield from self._follow(self._ready.popleft(), again)
+                may_be_more = self._fill(again, orders, setting)
+                if not (may_be_more or again or self._ready or self._active):
+                    is_whole = True
+                    return
+                if not self._ready:
+                    self._wait(hub)
+        finally:
+            if not is_whole:
+                self._end_all(hub)
+
+    def cancel(self, job_id: str) -> None:
+        """Ask one job to end, from any thread, wherever it is."""
+        self._cancelled.add(job_id)
+        for station in [*self._stations]:
+            for number, given in [*station.running.items()]:
+                if given.order.job.job_id == job_id and self._hub is not None:
+                    self._hub.cancel(station, number)
+
+    @property
+    def _active(self) -> int:
+        return sum(len(station.running) for station in self._stations)
+
+    def _follow(self, end: WorkerEnd, again: deque[JobOrder]) -> Iterator[WorkerEnd]:
+        following = end.order.next_phase(end.exit, end.detail)
+        if following is None:
+            yield end
+        else:
+            yield WorkerEnd(end.order, "trained", following.ended)
+            again.append(following)
+
+    def _fill(self, again: deque[JobOrder], orders: Iterator[JobOrder | None], setting: ExecutorSetting) -> bool:
+        """Give orders to workers that are free; return whether there may be more."""
+        while self._active < setting.workers:
+            free = [s for s in self._stations if len(s.running) < s.slots and s.writer is not None]
+            if not free and (self._active or again):
+                return True
+            try:
+                order = again.popleft() if again else next(orders)
+            except StopIteration:
+                return False
+            if order is None:
+                return True
+            refuse_what_stays(order, is_elsewhere=False)
+            if order.job.job_id in self._cancelled:
+                self._ready.append(WorkerEnd(order, "cancelled", "it was cancelled before it began"))
+                return True
+            if (
+                not free
+            ):  # nobody has joined yet: this one waits, so that the last order's end is noticed without workers, too
+                again.append(order)
+                return True
+            self._give(order, min(free, key=lambda s: len(s.running) / s.slots))
+        return True
+
+    def _give(self, order: JobOrder, station: Station) -> None:
+        assert self._hub is not None  # noqa: S101 - `run` opened it
+        refuse_what_stays(order, is_elsewhere=station.boot != boot())
+        layout, job_id = RunLayout(Path(order.run_dir)), order.job.job_id
+        parcel = [*order.relatives]
+        if order.phase == "train":
+            layout.job(job_id).fresh()
+        else:
+            parcel.append(job_id)
+        if order.access is not None:
+            address = urlsplit(order.access["base_url"])
+            self._hub.gateway = (address.hostname or "127.0.0.1", address.port or 80)
+        number = next(self._numbers)
+        deadline = order.limits.deadline
+        words = {
+            "order": order.model_dump_json(),
+            "number": number,
+            "seconds": None if deadline is None else max(0.0, deadline - time.monotonic()),
+        }
+        self._hub.give(station, number, Given(order, words, pack(layout.jobs, parcel) if parcel else b""))
+        if job_id in self._cancelled:  # just now, from another thread
+            self._hub.cancel(station, number)
+
+    def _wait(self, hub: Hub) -> None:
+        """Hear what workers say for a moment, and count the silence of those that say nothing."""
+        began = time.monotonic()
+        try:
+            self._hear(hub, hub.told.get(timeout=TICK))
+            while True:
+                self._hear(hub, hub.told.get_nowait())
+        except queue.Empty:
+            pass
+        passed = min(time.monotonic() - began, TICK)
+        for station in [*self._stations]:
+            station.silence += passed
+            if station.silence > self._options.lease:
+                self._lose(hub, station, f"worker {station.name} has not said a word for {self._options.lease:g} s")
+        if self._own is not None:
+            for pid in self._own.look():
+                for station in [s for s in self._stations if s.pid == pid]:
+                    self._lose(hub, station, f"worker {station.name} has ended")
+
+    def _hear(self, hub: Hub, told: Told) -> None:
+        station, words = told.station, told.words
+        if told.what == "joined":
+            log.warning("worker %s has joined: %d at a time", station.name, station.slots)
+            self._stations.append(station)
+        elif told.what == "left":
+            self._lose(hub, station, f"worker {station.name} has left: {words['left']}")
+        else:
+            self._take(hub, told)
+
+    def _take(self, hub: Hub, told: Told) -> None:
+        """Take an end with its files, once; one of what that worker has not is late, and refused."""
+        station, words = told.station, told.words
+        number = words["end"]
+        given = station.running.pop(number, None) if not station.is_gone and isinstance(number, int) else None
+        hub.acknowledge(station, number)
+        if given is None or words.get("exit") not in ENDS:
+            log.warning("worker %s tells an end that is late, or was told already: it is left out", station.name)
+            return
+        exit_, detail = words["exit"], str(words.get("detail", ""))
+        if exit_ != "lost":
+            try:
+                job = given.order.job
+                unpack(told.body, RunLayout(Path(given.order.run_dir)).jobs, only=job.job_id)
+            except TarError as err:
+                exit_, detail = "lost", f"its files did not arrive whole: {err}"
+        if self._own is not None:
+            self._own.is_well()
+        self._ready.append(WorkerEnd(given.order, exit_, detail))
+
+    def _lose(self, hub: Hub, station: Station, why: str) -> None:
+        log.warning("%s, and its %d jobs are lost", why, len(station.running))
+        hub.dismiss(station, "it was silent for longer than its lease, and its jobs are run elsewhere")
+        self._ready.extend(WorkerEnd(given.order, "lost", why) for given in station.running.values())
+        station.running.clear()
+        if station in self._stations:
+            self._stations.remove(station)
+
+    def _end_all(self, hub: Hub) -> None:
+        """Have every job ended, and wait until nothing of them is left."""
+        for station in self._stations:
+            for number in station.running:
+                hub.cancel(station, number)
+        until = (
+            time.monotonic()
+            + CLOSING
+            + max((given.order.grace for s in self._stations for given in s.running.values()), default=0.0)
+        )
+        while self._active and time.monotonic() < until:
+            self._wait(hub)
+        self._ready.clear()
+        self._let_go()
+        self._hub, self._own = None, None
+        self._stations.clear()
+
+    def _opened(self, setting: ExecutorSetting) -> Hub:
+        if self._hub is not None:
+            return self._hub
+        self._options = options = options_of(setting)
+        plain = setting.model_copy(update={"environ": {}, "root": None, "run_dir": ""}).model_dump(mode="json")
+        hub = Hub(options, {"needs": needs_of(setting), "setting": plain, "lease": options.lease})
+        number = options.start or (0 if options.listen else 1)
+        self._own = OwnWorkers(hub.ticket, setting, number) if number else None
+        self._hub = hub
+        self._let_go = weakref.finalize(self, _let_go, hub, self._own)
+        if options.ticket:
+            _keep(Path(options.ticket), str(hub.ticket))
+            log.warning(
+                "workers may join at %s:%d: trace-bench worker --ticket %s",
+                hub.ticket.host,
+                hub.ticket.port,
+                options.ticket,
+            )
+        elif options.listen:
+            log.warning("workers may join: TRACEBENCH_TICKET='%s' trace-bench worker", hub.ticket)
+        return hub
+
+
+def refuse_what_stays(order: JobOrder, *, is_elsewhere: bool) -> None:
+    """Refuse an order that stands on what only the run's own machine has.
+
+    Raises:
+        TraceBenchError: in words.
+    """
+    task = f"Task `{order.job.task_id}`"
+    if order.environments is not None:
+        raise TraceBenchError(
+            f"{task} or a model of this run lives in an environment, and workers have none.", hint="-o executor=local"
+        )
+    if order.limits.counter is not None:
+        raise TraceBenchError(
+            "`run_budget.evaluations` is counted in a file of the run's own machine, which workers do not see.",
+            hint="cap each job instead: budget.evaluations, or -o executor=local",
+        )
+    if is_elsewhere and order.access is not None and order.budget.seconds is not None:
+        raise TraceBenchError(
+            "`budget.seconds` is kept by the gateway's clock, and a worker on another machine has another one.",
+            hint="cap calls, tokens or USD instead, or set job_timeout",
+        )
+
+
+def _keep(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}")
+    draft.unlink(missing_ok=True)
+    draft.touch(mode=0o600)
+    draft.write_text(f"{text}\n", encoding="ascii")
+    draft.rename(path)
+
+
+def _let_go(hub: Hub, own: OwnWorkers | None) -> None:
+    hub.close()
+    if own is not None:
+        own.close()

@@ -1,0 +1,69 @@
+"""What a worker must have to run the jobs of a run, and what it lacks."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import Any
+
+from tracebench_core.errors import TraceBenchError
+from tracebench_core.specs import ExecutorSetting
+from tracebench_engine.api import PluginHost, open_host
+from tracebench_engine.api.installed.hosting import core_version
+
+
+def needs_of(setting: ExecutorSetting) -> dict[str, Any]:
+    """Return what a worker needs: the version of the bench, that of Python, and the plugins with theirs."""
+    host = _host(setting)
+    plugins = {name: record.version for name in setting.load if (record := host.records.get(name)) is not None}
+    files = [name for name in setting.load if name not in host.records]
+    return {"core": core_version(), "python": _python(), "plugins": plugins, "files": files}
+
+
+def lacking(needs: dict[str, Any], setting: ExecutorSetting) -> str:
+    """Return in words what this machine lacks of what a run needs; nothing when it has all."""
+    if needs["core"] != core_version():
+        return f"the run is of Trace-Bench {needs['core']}, and this is {core_version()}: install that version here"
+    if needs["python"] != _python():
+        return f"the run is of Python {needs['python']}, and this is {_python()}: start the worker with that one"
+    try:
+        host = _host(setting)
+        return _lacking_plugin(needs["plugins"], host) or _lacking_file(needs["files"], host)
+    except TraceBenchError as err:  # one of them is broken here
+        return str(err)
+
+
+def _lacking_plugin(plugins: dict[str, str], host: PluginHost) -> str:
+    for name, version in plugins.items():
+        record = host.records.get(name)
+        if record is None:
+            return f"the run needs the plugin `{name}` {version}, which is not installed here"
+        if record.version != version:
+            return f"the run needs the plugin `{name}` {version}, and {record.version} is installed here"
+        if (loaded := host.load(name)).error:
+            return f"the plugin `{name}` does not load here: {loaded.error}"
+    return ""
+
+
+def _lacking_file(files: list[str], host: PluginHost) -> str:
+    for name in files:
+        try:
+            why = host.load(name).error
+        except TraceBenchError as err:
+            why = str(err)
+        if why:
+            return f"`{name}` is not here as the run has it: {why.rstrip('.')}. Start the worker in a folder with the same files"
+    return ""
+
+
+def _host(setting: ExecutorSetting) -> PluginHost:
+    return open_host(root=Path(setting.root) if setting.root else None, plugins=setting.plugins)
+
+
+def _python() -> str:
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+def boot() -> str:
+    """Return what tells this machine's present life from all others: within it, monotonic clocks are one clock."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

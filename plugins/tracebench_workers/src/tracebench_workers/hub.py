@@ -1,0 +1,215 @@
+"""Where workers join a run: a listening port, a thread that serves it, and what is known of each worker."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import queue
+import socket
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from tracebench_core.errors import UsageError
+from tracebench_core.specs import JobOrder
+from tracebench_workers.frames import HELLO_SECONDS, Streams, pump, receive, send
+from tracebench_workers.options import Options
+from tracebench_workers.ticket import Ticket, new_token, serving
+
+log = logging.getLogger(__name__)
+
+CLOSING = 10.0
+"""Seconds that saying goodbye may take."""
+
+
+class Given(NamedTuple):
+    """An order on its way, or under way, at a worker."""
+
+    order: JobOrder
+    words: dict[str, Any]
+    body: bytes
+
+
+@dataclass(eq=False)
+class Station:
+    """A worker, as the run knows it."""
+
+    session: str
+    name: str
+    slots: int
+    boot: str
+    pid: int
+    running: dict[int, Given] = field(default_factory=dict)
+    """By the number of the order. Changed by the run's own thread alone."""
+    writer: asyncio.StreamWriter | None = None
+    """None while it is out of reach."""
+    silence: float = 0.0
+    """Seconds waited since its last word."""
+    is_gone: bool = False
+
+
+class Told(NamedTuple):
+    """Something that the run's own thread is to hear."""
+
+    what: Literal["joined", "end", "left"]
+    station: Station
+    words: dict[str, Any]
+    body: bytes = b""
+
+
+class Hub:
+    """Lets workers in, and carries orders and ends; who does what is decided elsewhere."""
+
+    def __init__(self, options: Options, welcome: dict[str, Any]) -> None:
+        """Listen. `welcome` is told to each that knocks: what it needs, and what it is to do.
+
+        Raises:
+            UsageError: when the address cannot be had.
+        """
+        self.told: queue.SimpleQueue[Told] = queue.SimpleQueue()
+        self.gateway: tuple[str, int] | None = None
+        """The run's gateway; workers reach nothing else through here."""
+        self._welcome = welcome
+        self._stations: dict[str, Station] = {}
+        self._token = new_token()
+        context, pinned = serving()
+        host, _, port = (options.listen or "127.0.0.1:0").rpartition(":")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="workers", daemon=True)
+        self._thread.start()
+        self._tasks: set[asyncio.Task[None]] = set()
+        try:
+            self._server = self._do(asyncio.start_server(self._answer, host, int(port), ssl=context))
+        except OSError as err:
+            self._stop()
+            raise UsageError(
+                f"`plugins.options.workers.listen`: `{options.listen}` cannot be listened at: {err.strerror or err}.",
+                hint="-o plugins.options.workers.listen=127.0.0.1:0",
+            ) from err
+        bound = self._server.sockets[0].getsockname()[1]
+        seen, _, seen_port = options.reach.rpartition(":")
+        own = host if host not in {"0.0.0.0", "::", "*"} else socket.gethostname()  # noqa: S104 - compared
+        self.ticket = Ticket(seen or own, int(seen_port or bound), pinned, self._token)
+
+    def give(self, station: Station, number: int, given: Given) -> None:
+        """Send an order to a worker; one that is out of reach gets it when it comes back."""
+        station.running[number] = given
+        self._tell(station, given.words, given.body)
+
+    def cancel(self, station: Station, number: int) -> None:
+        """Have a worker end a job."""
+        self._tell(station, {"cancel": number})
+
+    def acknowledge(self, station: Station, number: int) -> None:
+        """Tell a worker that an end has arrived, late or not, so that it need not be told again."""
+        self._tell(station, {"ack": number})
+
+    def dismiss(self, station: Station, why: str) -> None:
+        """Know a worker no more; should it come back, it is told so."""
+        station.is_gone = True
+        self._tell(station, {"over": why})
+
+    def close(self) -> None:
+        """Say goodbye to all and listen no more. Idempotent."""
+        if self._loop.is_closed():
+            return
+        try:
+            self._do(self._say_goodbye(), seconds=CLOSING)
+        except TimeoutError:
+            log.warning("not all workers heard that the run is over")
+        self._stop()
+
+    async def _say_goodbye(self) -> None:
+        self._server.close()
+        for station in self._stations.values():
+            if (writer := station.writer) is not None:
+                send(writer, {"over": "the run is over"})
+                with suppress(OSError, TimeoutError):
+                    await asyncio.wait_for(writer.drain(), 1.0)
+                writer.close()
+        await asyncio.sleep(0.05)  # for the last words to leave
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(CLOSING)
+        if not self._loop.is_running():
+            self._loop.close()
+
+    def _do(self, coroutine: Any, *, seconds: float = 30.0) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(seconds)
+
+    def _tell(self, station: Station, words: dict[str, Any], body: bytes = b"") -> None:
+        def now() -> None:
+            if station.writer is not None:
+                send(station.writer, words, body)
+
+        self._loop.call_soon_threadsafe(now)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            hello = await asyncio.wait_for(receive(reader), HELLO_SECONDS)
+            if hello is None or not hmac.compare_digest(str(hello[0].get("token")).encode(), self._token.encode()):
+                log.warning("somebody without this run's token was not let in")
+                send(
+                    writer,
+                    {
+                        "over": "the token is not that of this run: a ticket is good for one run, and changes when it is resumed"
+                    },
+                )
+            elif hello[0].get("kind") == "gateway":
+                await self._lead_to_gateway((reader, writer))
+            else:
+                await self._serve(hello[0], (reader, writer))
+        except (OSError, TimeoutError):
+            pass
+        finally:
+            writer.close()
+
+    async def _lead_to_gateway(self, streams: Streams) -> None:
+        if self.gateway is not None:
+            await pump(streams, await asyncio.open_connection(*self.gateway))
+
+    async def _serve(self, hello: dict[str, Any], streams: Streams) -> None:
+        reader, writer = streams
+        station = self._stations.get(str(hello["session"]))
+        if station is None and not hello.get("is_back"):
+            send(writer, self._welcome)
+            answer = await asyncio.wait_for(receive(reader), 900.0)  # it imports what the run needs
+            if answer is None or "fits" not in answer[0]:
+                lacks = answer[0].get("lacks", "it gave no answer") if answer is not None else "it went away"
+                log.warning("worker %s is not let in: %s", hello["name"], lacks)
+                return
+            station = Station(
+                str(hello["session"]), str(hello["name"]), int(hello["slots"]), str(hello["boot"]), int(hello["pid"])
+            )
+            self._stations[station.session] = station
+            self.told.put(Told("joined", station, hello))
+        elif station is None or station.is_gone:
+            send(writer, {"over": "it was silent for longer than its lease, and its jobs are run elsewhere"})
+            return
+        if station.writer is not None:
+            station.writer.close()
+        station.writer = writer
+        self._give_again(station, {*hello.get("has", ())})
+        await self._hear(station, streams)
+
+    def _give_again(self, station: Station, has: set[int]) -> None:
+        for number, given in [*station.running.items()]:
+            if number not in has and station.writer is not None:
+                send(station.writer, given.words, given.body)
+
+    async def _hear(self, station: Station, streams: Streams) -> None:
+        reader, writer = streams
+        while (message := await receive(reader)) is not None:
+            words, body = message
+            station.silence = 0.0
+            if "alive" in words:
+                send(writer, words)
+            elif "end" in words:
+                self.told.put(Told("end", station, words, body))
+            elif "left" in words:
+                self.told.put(Told("left", station, words))
+        if station.writer is writer:
+            station.writer = None

@@ -1,0 +1,193 @@
+"""A worker's connection to its run: joined, kept alive, taken up again when it breaks, and the run's gateway at a port of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from typing import Any, NamedTuple, Protocol
+
+from tracebench_workers.frames import NotTheRunError, connect, pump, receive, send
+from tracebench_workers.ticket import Ticket
+
+FENCE = 0.7
+"""Part of its lease after which a worker that has no answer ends its jobs: before the run gives them to another."""
+BEATS = 6
+"""Signs of life in one lease."""
+AGAIN = 0.2
+"""Seconds between two attempts to reach the run."""
+FIRST_SECONDS = 30.0
+"""How long a run that does not answer yet is waited for."""
+
+ANOTHER = "somebody else answers at the address of the ticket: the run is over, or was resumed with a new ticket"
+
+
+class Heard(NamedTuple):
+    """What the run says."""
+
+    words: dict[str, Any]
+    body: bytes = b""
+
+
+class Listener(Protocol):
+    """Whoever is at work here; called in the line's thread, and only `check` may take its time."""
+
+    def check(self, welcome: dict[str, Any]) -> str:
+        """Take the run's welcome; return what is lacking here, nothing when all is there."""
+        ...
+
+    def cancel(self, number: int) -> None:
+        """End an order."""
+        ...
+
+    def over(self, why: str, *, is_refused: bool) -> None:
+        """End all."""
+        ...
+
+
+class Line:
+    """Runs in a thread of its own. Orders are in `heard`; what was done is told by `tell_end`, and kept until it has arrived."""
+
+    def __init__(self, ticket: Ticket, hello: dict[str, Any], listener: Listener) -> None:
+        self.heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
+        self.port = 0
+        """Of the gateway, on the loopback of this machine."""
+        self._ticket = ticket
+        self._hello = {**hello, "token": ticket.token}
+        self._listener = listener
+        self._outbox: dict[int, tuple[dict[str, Any], bytes]] = {}
+        self._has: set[int] = set()
+        self._writer: asyncio.StreamWriter | None = None
+        self._answered = time.monotonic()
+        self._lease: float | None = None
+        self._is_over = False
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._work, name="line", daemon=True)
+
+    @property
+    def is_in(self) -> bool:
+        """Whether the run has let this worker in."""
+        return self._lease is not None
+
+    def start(self) -> None:
+        """Begin to join."""
+        self._thread.start()
+
+    def tell_end(self, number: int, exit_: str, detail: str, body: bytes) -> None:
+        """Tell the end of an order, now or when the run is in reach again."""
+        words = {"end": number, "exit": exit_, "detail": detail}
+
+        def now() -> None:
+            self._outbox[number] = (words, body)
+            if self._writer is not None:
+                send(self._writer, words, body)
+
+        self._loop.call_soon_threadsafe(now)
+
+    def leave(self, why: str) -> None:
+        """Tell the run that this worker ends."""
+
+        async def now() -> None:
+            self._is_over = True
+            if self._writer is not None:
+                send(self._writer, {"left": why})
+                await self._writer.drain()
+                self._writer.close()
+
+        if self._thread.is_alive():
+            try:
+                asyncio.run_coroutine_threadsafe(now(), self._loop).result(2.0)
+            except (OSError, TimeoutError):
+                return
+
+    def _work(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._stay())
+        except Exception as err:  # noqa: BLE001 - a worker whose line is broken has to end its jobs
+            self._end(f"the line to the run broke: {type(err).__name__}: {err}")
+
+    def _end(self, why: str, *, is_refused: bool = False) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._listener.over(why, is_refused=is_refused)
+
+    async def _stay(self) -> None:
+        relay = await asyncio.start_server(self._relay, "127.0.0.1", 0)
+        self.port = relay.sockets[0].getsockname()[1]
+        beating = asyncio.create_task(self._beat())
+        while not self._is_over:
+            try:
+                reader, writer = await connect(self._ticket)
+            except NotTheRunError:
+                self._end(
+                    ANOTHER,
+                    is_refused=self._lease is None,
+                )
+            except (OSError, TimeoutError) as err:
+                self._give_up(err)
+                await asyncio.sleep(AGAIN)
+            else:
+                await self._talk(reader, writer)
+        beating.cancel()
+
+    def _give_up(self, err: Exception) -> None:
+        if self._lease is None and time.monotonic() - self._answered > FIRST_SECONDS:
+            where = f"{self._ticket.host}:{self._ticket.port}"
+            self._end(f"no run answers at {where}: {err or type(err).__name__}", is_refused=True)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        send(writer, {**self._hello, "has": sorted(self._has), "is_back": self._lease is not None})
+        if self._lease is not None:
+            self._writer = writer
+            for words, body in self._outbox.values():
+                send(writer, words, body)
+        while (message := await receive(reader)) is not None:
+            words, body = message
+            if "needs" in words:
+                lacks = await asyncio.to_thread(self._listener.check, words)
+                send(writer, {"lacks": lacks} if lacks else {"fits": True})
+                if lacks:
+                    await writer.drain()
+                    self._end(lacks, is_refused=True)
+                    break
+                self._lease, self._answered, self._writer = float(words["lease"]), time.monotonic(), writer
+            else:
+                self._obey(words, body)
+            if self._is_over:
+                break
+        self._writer = None
+        writer.close()
+
+    def _obey(self, words: dict[str, Any], body: bytes) -> None:
+        if "alive" in words:
+            self._answered = float(words["alive"])
+        elif "number" in words and words["number"] not in self._has:
+            self._has.add(words["number"])
+            self.heard.put(Heard(words, body))
+        elif "cancel" in words:
+            self._listener.cancel(words["cancel"])
+        elif "ack" in words:
+            self._outbox.pop(words["ack"], None)
+        elif "over" in words:
+            self._end(str(words["over"]), is_refused=self._lease is None)
+
+    async def _beat(self) -> None:
+        while True:
+            lease = self._lease
+            await asyncio.sleep(AGAIN if lease is None else lease / BEATS)
+            if lease is None:
+                continue
+            if self._writer is not None:
+                send(self._writer, {"alive": time.monotonic()})
+            if time.monotonic() - self._answered > FENCE * lease:
+                self._end(f"the run has not answered for {FENCE * lease:g} s")
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            run = await connect(self._ticket)
+            send(run[1], {"token": self._ticket.token, "kind": "gateway"})
+            await pump((reader, writer), run)
+        except (OSError, TimeoutError, NotTheRunError):
+            writer.close()

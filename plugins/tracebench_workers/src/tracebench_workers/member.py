@@ -1,0 +1,156 @@
+"""A worker at work: it runs what it is ordered with this machine's own executor, one phase of a job at a time, and sends the files back."""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import signal
+import socket
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tracebench_core.contracts import Executor
+from tracebench_core.specs import ExecutorSetting, JobOrder
+from tracebench_engine.api import load_ref, open_host
+from tracebench_engine.api.executors import job_environ
+from tracebench_engine.api.programs import scratch_folder
+from tracebench_workers.fitting import boot, lacking
+from tracebench_workers.line import Line
+from tracebench_workers.parcels import pack, unpack
+from tracebench_workers.sandboxes import Sandboxes
+from tracebench_workers.ticket import Ticket
+
+MOMENT = 0.05
+"""Seconds that a free place waits for an order before this machine's executor looks after its jobs again."""
+
+
+class OnePhase(JobOrder):
+    """An order of whose end the run decides what follows: what scoring needs comes with the order of the scoring."""
+
+    def next_phase(self, exit_: str, detail: str) -> None:
+        """Let no phase follow here."""
+
+
+class Member:
+    """One worker of one run."""
+
+    def __init__(self, ticket: Ticket, *, jobs: int, name: str, root: Path | None, folder: Path) -> None:
+        self._root = root
+        self._folder = folder
+        self._jobs = jobs
+        self._setting: ExecutorSetting | None = None
+        hello = {
+            "kind": "worker",
+            "session": uuid.uuid4().hex,
+            "name": name or f"{socket.gethostname()}-{os.getpid()}",
+            "slots": jobs,
+            "boot": boot(),
+            "pid": os.getpid(),
+        }
+        self._line = Line(ticket, hello, self)
+        self._numbers: dict[str, int] = {}
+        self._cancelled: set[int] = set()
+        self._local: Executor | None = None
+        self._over = ""
+        self._is_refused = False
+        self._asked = ""
+
+    def work(self) -> tuple[str, bool]:
+        """Work until the run is over; return why it ended, and whether it was never let in."""
+        for asked in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(asked, self._stop)
+        self._line.start()
+        with scratch_folder("worker") as here:
+            try:
+                while not (self._over or (self._setting is not None and self._line.is_in)):
+                    time.sleep(MOMENT)
+                if self._setting is not None and not self._over:
+                    self._serve(self._setting.model_copy(update={"run_dir": str(here / "run")}), here)
+            except KeyboardInterrupt:
+                self._line.leave(self._asked or "it was told to end")
+                return self._asked or "it was told to end", False
+        return self._over, self._is_refused
+
+    def stop(self, why: str) -> None:
+        """End as by SIGTERM, from any thread."""
+        self._asked = why
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
+        for asked in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(asked, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    def check(self, welcome: dict[str, Any]) -> str:
+        """See `Listener`."""
+        setting = ExecutorSetting.model_validate(welcome["setting"])
+        update = {
+            "root": str(self._root) if self._root else None,
+            "workers": self._jobs,
+            "environ": job_environ(self._folder),
+        }
+        self._setting = setting.model_copy(update=update)
+        return lacking(welcome["needs"], self._setting)
+
+    def cancel(self, number: int) -> None:
+        """See `Listener`."""
+        self._cancelled.add(number)
+        for job_id, known in [*self._numbers.items()]:
+            if known == number and self._local is not None:
+                self._local.cancel(job_id)
+
+    def over(self, why: str, *, is_refused: bool) -> None:
+        """See `Listener`."""
+        self._over, self._is_refused = why, is_refused
+        for number in [*self._numbers.values()]:
+            self.cancel(number)
+
+    def _serve(self, setting: ExecutorSetting, here: Path) -> None:
+        jobs = Path(setting.run_dir, "jobs")
+        jobs.mkdir(parents=True)
+        self._local = load_ref(open_host().component("executor", "local").loader, owner="local")()
+        with Sandboxes(here, root=self._root, plugins=setting.plugins) as sandboxes:
+            ends = self._local.run(self._orders(jobs, sandboxes), setting=setting)
+            try:
+                for end in ends:
+                    job_id = end.order.job.job_id
+                    number = self._numbers.pop(job_id)
+                    is_lost = end.exit == "lost" or sandboxes.has_died(job_id)
+                    parcel = b"" if is_lost else pack(jobs, [job_id])
+                    self._line.tell_end(number, "lost" if is_lost else end.exit, end.detail, parcel)
+                    shutil.rmtree(jobs / job_id, ignore_errors=True)
+            finally:
+                ends.close()
+
+    def _orders(self, jobs: Path, sandboxes: Sandboxes) -> Iterator[JobOrder | None]:
+        while not self._over:
+            try:
+                heard = self._line.heard.get(timeout=MOMENT)
+            except queue.Empty:
+                yield None
+                continue
+            unpack(heard.body, jobs)
+            order = self._here(OnePhase.model_validate_json(heard.words["order"]), heard.words["seconds"], jobs)
+            number = self._numbers[order.job.job_id] = heard.words["number"]
+            if number in self._cancelled or self._over:
+                self.cancel(number)
+            yield sandboxes.held(order)
+
+    def _here(self, order: OnePhase, seconds: float | None, jobs: Path) -> OnePhase:
+        """Return an order with this machine's addresses in place of the run's."""
+        access = order.access
+        if access is not None:
+            access = {**access, "base_url": f"http://127.0.0.1:{self._line.port}/v1"}
+        deadline = None if seconds is None else time.monotonic() + seconds
+        update = {
+            "access": access,
+            "run_dir": str(jobs.parent),
+            "root": str(self._root) if self._root else None,
+            "limits": order.limits.model_copy(update={"deadline": deadline}),
+        }
+        return order.model_copy(update=update)

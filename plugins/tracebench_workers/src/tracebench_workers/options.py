@@ -1,0 +1,29 @@
+"""The options of a run that serves workers."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tracebench_core.specs import ExecutorSetting
+
+
+class Options(BaseModel):
+    """`plugins.options.workers` of a config."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    listen: str = Field(default="", pattern=r"^$|^[^\s/]+:\d{1,5}$")
+    """Address and port at which workers may join, such as `0.0.0.0:7400`; empty: the run starts workers of its own, on its machine."""
+    reach: str = Field(default="", pattern=r"^$|^[^\s/]+:\d{1,5}$")
+    """Where workers find that address, if they know it by another name: `head.cluster:7400`."""
+    ticket: str = ""
+    """A file for the ticket with which workers join, for its owner alone; empty: it is only printed."""
+    lease: float = Field(default=30.0, ge=2.0, le=3600.0)
+    """Seconds for which a worker may be silent until its jobs are run elsewhere; before that it ends them itself."""
+    start: int = Field(default=0, ge=0, le=256)
+    """Workers that the run starts on its own machine; 0 where it listens, and one a job at a time where it does not."""
+
+
+def options_of(setting: ExecutorSetting) -> Options:
+    """Return the options of a run."""
+    return Options.model_validate(setting.plugins.options.get("workers", {}))

@@ -1,0 +1,82 @@
+"""Workers that the run starts on its own machine; they end when it does."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracebench_core.errors import TraceBenchError
+from tracebench_core.specs import ExecutorSetting
+from tracebench_workers.ticket import Ticket
+
+MOST_RESTARTS = 3
+"""In a row, with no job ended between."""
+LEAVING = 30.0
+"""Seconds that a worker whose jobs have ended may take to leave."""
+
+
+class OwnWorkers:
+    """Some workers, each started again when it dies."""
+
+    def __init__(self, ticket: Ticket, setting: ExecutorSetting, number: int) -> None:
+        self._ticket = ticket
+        self._setting = setting
+        self._slots = math.ceil(setting.workers / number)
+        self._restarts = 0
+        self._processes = [self._start() for _ in range(number)]
+
+    def look(self) -> Iterator[int]:
+        """Start those again that have died, and yield their pids.
+
+        Raises:
+            TraceBenchError: when they keep dying.
+        """
+        for i, process in enumerate(self._processes):
+            if process.poll() is None:
+                continue
+            self._restarts += 1
+            if self._restarts > MOST_RESTARTS:
+                raise TraceBenchError("The run's own workers keep ending.", hint=f"cat {self._log}")
+            self._processes[i] = self._start()
+            yield process.pid
+
+    def is_well(self) -> None:
+        """A job has ended: what died before did not die of the run itself."""
+        self._restarts = 0
+
+    def close(self) -> None:
+        """End all of them."""
+        for process in self._processes:
+            if process.stdin is not None:
+                process.stdin.close()
+        for process in self._processes:
+            try:
+                process.wait(LEAVING)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    @property
+    def _log(self) -> Path:
+        return Path(self._setting.run_dir, "workers.log")
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        words = ["-P", "-m", "tracebench_workers", "--own", "--jobs", str(self._slots)]
+        if self._setting.root is not None:
+            words += ["--root", self._setting.root]
+        with self._log.open("ab") as sink:
+            process = subprocess.Popen(  # noqa: S603 - our own module
+                [sys.executable, *words],
+                stdin=subprocess.PIPE,
+                stdout=sink,
+                stderr=sink,
+                env=self._setting.environ,
+                start_new_session=True,
+            )
+        assert process.stdin is not None  # noqa: S101 - a pipe
+        process.stdin.write(f"{self._ticket}\n".encode())
+        process.stdin.flush()
+        return process

@@ -1,0 +1,336 @@
+"""Runs whose jobs are on workers, by the command as people type it: real processes, TLS on loopback, and kills."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracebench_core.errors import UsageError
+from tracebench_workers.frames import NotTheRunError, connect, receive, send
+from tracebench_workers.ticket import Ticket, serving
+
+COMMAND = str(Path(sys.executable).with_name("trace-bench"))
+SLOW = """
+import os, time
+from pathlib import Path
+class Waits:
+    def __init__(self, settings): ...
+    def train(self, problem):
+        problem.evaluate(problem.initial)
+        here = Path(__file__).parent
+        (here / f"begun-{problem.seed}-{os.getpid()}").touch()
+        while not (here / "go").exists(): time.sleep(0.02)
+"""
+WAITS = """
+run_id: r
+tasks: [internal:numeric_param]
+trainers: ["./slow.py:Waits"]
+seeds: [1, 2]
+max_workers: 2
+executor: workers
+plugins: {options: {workers: {listen: "127.0.0.1:0", ticket: ticket, lease: 3}}}
+"""
+MODELS = """
+tasks: [internal:code_param, internal:numeric_param]
+trainers: [NoOp, BestOfN]
+seeds: [1, 2]
+mode: stub
+budget: {llm_calls: 4}
+max_workers: 2
+"""
+SERVES = (
+    "-o",
+    "executor=workers",
+    "-o",
+    "plugins.options.workers.listen=127.0.0.1:0",
+    "-o",
+    "plugins.options.workers.ticket=ticket",
+)
+
+
+class World:
+    """A folder, and the commands that are started in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.started: list[subprocess.Popen[str]] = []
+        (folder / "slow.py").write_text(SLOW)
+        (folder / "waits.yaml").write_text(WAITS)
+        (folder / "models.yaml").write_text(MODELS)
+
+    def start(self, *words: str, **environ: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [COMMAND, *words],
+            cwd=self.folder,
+            env={**os.environ, **environ},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.started.append(process)
+        return process
+
+    def worker(self, name: str, **environ: str) -> subprocess.Popen[str]:
+        self.wait_for((self.folder / "ticket").exists)
+        return self.start("worker", "--ticket", "ticket", "--name", name, **environ)
+
+    def begun(self) -> dict[str, int]:
+        """Return the pids of jobs that have begun, the last of each seed."""
+        found = sorted(self.folder.glob("begun-*"), key=lambda path: path.stat().st_mtime_ns)
+        return {path.name.split("-")[1]: int(path.name.split("-")[2]) for path in found}
+
+    def wait_for(self, condition: Callable[[], Any]) -> Any:
+        until = time.monotonic() + 120
+        while not (found := condition()):
+            assert time.monotonic() < until, "it did not happen"
+            time.sleep(0.02)
+        return found
+
+    def ticket(self) -> Ticket:
+        self.wait_for((self.folder / "ticket").exists)
+        return Ticket.parse((self.folder / "ticket").read_text())
+
+    def leaderboard(self, run: str) -> list[dict[str, str]]:
+        with (self.folder / "runs" / run / "leaderboard.csv").open(newline="") as file:
+            return [{k: v for k, v in row.items() if "second" not in k} for row in csv.DictReader(file)]
+
+    def statuses(self) -> list[str]:
+        results = sorted((self.folder / "runs/r/jobs").glob("*/results.json"))
+        return [json.loads(path.read_text())["status"] for path in results]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    for process in made.started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def is_there(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    return False
+
+
+def test_two_workers_by_hand_give_the_leaderboard_of_the_local_run(world: World) -> None:
+    local = world.start("run", "--config", "models.yaml", "-o", "run_id=local")
+    assert local.wait(300) == 0, local.communicate()[0]
+    run = world.start("run", "--config", "models.yaml", "-o", "run_id=there", *SERVES)
+    workers = [world.worker("one"), world.worker("two")]
+    told, _ = run.communicate(timeout=300)
+
+    assert run.returncode == 0, told
+    assert "worker one has joined" in told
+    assert "worker two has joined" in told
+    assert world.leaderboard("there") == world.leaderboard("local")
+    for worker in workers:
+        words, _ = worker.communicate(timeout=60)
+        assert (worker.returncode, "the run is over" in words) == (0, True), words
+    checked = subprocess.run(
+        [COMMAND, "fsck", "runs/there"], cwd=world.folder, capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_a_killed_worker_loses_its_job_to_another(world: World) -> None:
+    run = world.start("run", "--config", "waits.yaml", "-o", "seeds=[1]")
+    first = world.worker("one")
+    world.wait_for(world.begun)
+    pid = next(iter(world.begun().values()))
+    first.kill()
+    world.wait_for(lambda: not is_there(pid))
+    second = world.worker("two")
+    world.wait_for(lambda: pid not in world.begun().values())
+    (world.folder / "go").touch()
+    told, _ = run.communicate(timeout=300)
+
+    assert run.returncode == 0, told
+    assert "is run again" in told
+    assert world.statuses() == ["ok"]
+    assert second.wait(60) == 0
+
+
+def test_a_worker_that_is_held_for_less_than_its_lease_changes_nothing(world: World) -> None:
+    run = world.start("run", "--config", "waits.yaml", "-o", "plugins.options.workers.lease=120")
+    worker = world.worker("one")
+    world.wait_for(world.begun)
+    worker.send_signal(signal.SIGSTOP)
+    (world.folder / "go").touch()
+    time.sleep(1.0)
+    worker.send_signal(signal.SIGCONT)
+    told, _ = run.communicate(timeout=300)
+
+    assert run.returncode == 0, told
+    assert "lost" not in told
+    assert world.statuses() == ["ok", "ok"]
+
+
+def test_a_worker_that_was_silent_for_too_long_ends_its_jobs_and_is_not_heard_again(world: World) -> None:
+    run = world.start("run", "--config", "waits.yaml", "-o", "max_workers=1", "-o", "seeds=[1]")
+    silent = world.worker("silent")
+    world.wait_for(world.begun)
+    pid = world.begun()["1"]
+    silent.send_signal(signal.SIGSTOP)
+    world.worker("other")
+    world.wait_for(lambda: world.begun()["1"] != pid)
+    silent.send_signal(signal.SIGCONT)
+    world.wait_for(lambda: not is_there(pid))
+    (world.folder / "go").touch()
+    told, _ = run.communicate(timeout=300)
+
+    assert run.returncode == 0, told
+    assert world.statuses() == ["ok"]
+    assert silent.wait(60) is not None
+    assert told.count("[1/1] ok") == 1
+
+
+def test_a_killed_run_leaves_no_job_and_is_resumed_on_this_machine(world: World) -> None:
+    run = world.start("run", "--config", "waits.yaml")
+    workers = [world.worker("one"), world.worker("two")]
+    world.wait_for(lambda: len(world.begun()) == 2)
+    pids = [*world.begun().values()]
+    run.kill()
+    for worker in workers:
+        assert "has not answered" in worker.communicate(timeout=120)[0]
+    assert not any(map(is_there, pids))
+    (world.folder / "go").touch()
+    resumed = world.start("resume", "runs/r", "--executor", "local")
+    told, _ = resumed.communicate(timeout=300)
+
+    assert resumed.returncode == 0, told
+    assert world.statuses() == ["ok", "ok"]
+
+
+def test_a_killed_gateway_is_reached_again_at_the_same_port(world: World) -> None:
+    run = world.start("run", "--config", "models.yaml", "-o", "run_id=there", "-o", "seeds=1..6", *SERVES)
+    world.worker("one")
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
+
+    def gateway() -> list[int]:
+        with suppress(OSError):
+            return [
+                int(p)
+                for p in children.read_text().split()
+                if b"tracebench_gateway" in Path(f"/proc/{p}/cmdline").read_bytes()
+            ]
+        return []
+
+    world.wait_for(lambda: any((world.folder / "runs/there/jobs").glob("*/results.json")))
+    for pid in gateway():
+        os.kill(pid, signal.SIGKILL)
+    told, _ = run.communicate(timeout=300)
+    assert run.returncode == 0, told
+
+
+async def knock(ticket: Ticket, hello: dict[str, Any]) -> dict[str, Any] | None:
+    reader, writer = await connect(ticket)
+    send(writer, hello)
+    answer = await receive(reader)
+    writer.close()
+    return answer[0] if answer is not None else None
+
+
+def test_what_a_worker_needs_is_checked_when_it_joins(world: World) -> None:
+    run = world.start("run", "--config", "waits.yaml", "-o", "seeds=[1]")
+    ticket = world.ticket()
+    wrong = str(ticket).rpartition("/")[0] + "/" + "x" * 43
+    forged = world.start("worker", TRACEBENCH_TICKET=wrong)
+    words, _ = forged.communicate(timeout=120)
+    assert (forged.returncode, "the token is not that of this run" in words) == (2, True), words
+    assert asyncio.run(knock(ticket, {"kind": "gateway", "token": "nobody's"})) is not None
+
+    elsewhere = world.folder / "elsewhere"
+    elsewhere.mkdir()
+    lacking = subprocess.run(
+        [COMMAND, "worker", "--ticket", "../ticket"],
+        cwd=elsewhere,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert lacking.returncode == 2
+    assert "Start the worker in a folder with the same files" in lacking.stderr, lacking.stderr
+    (world.folder / "go").touch()
+    world.worker("one")
+    told, _ = run.communicate(timeout=300)
+    assert run.returncode == 0, told
+    assert "somebody without this run's token was not let in" in told
+    assert "is not let in" in told
+
+
+def test_another_version_of_the_bench_or_of_a_plugin_is_refused() -> None:
+    from tracebench_core.specs import ExecutorSetting
+    from tracebench_workers.fitting import lacking, needs_of
+
+    setting = ExecutorSetting(run_dir="", environ={}, load=("workers",))
+    needs = needs_of(setting)
+    assert lacking(needs, setting) == ""
+    assert "0.0.1" in lacking({**needs, "core": "0.0.1"}, setting)
+    assert "of Python 2.7" in lacking({**needs, "python": "2.7"}, setting)
+    assert "`workers` 9.9" in lacking({**needs, "plugins": {"workers": "9.9"}}, setting)
+    assert "`nobodys` 1.0, which is not installed" in lacking({**needs, "plugins": {"nobodys": "1.0"}}, setting)
+
+
+def test_nothing_is_said_to_whoever_is_not_the_run() -> None:
+    async def meet() -> tuple[bytes, bool]:
+        heard = b""
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal heard
+            heard = await reader.read(100)
+            writer.close()
+
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=serving()[0])
+        ticket = Ticket("127.0.0.1", server.sockets[0].getsockname()[1], serving()[1], "secret")
+        refused = False
+        try:
+            await connect(ticket)
+        except NotTheRunError:
+            refused = True
+        await asyncio.sleep(0.2)
+        server.close()
+        return heard, refused
+
+    assert asyncio.run(meet()) == (b"", True)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "tb1/a/b/c", "tb1/host:1/short/token", "https://host:1", "tb1/host:x/" + "0" * 64 + "/t"]
+)
+def test_what_is_no_ticket_is_told(text: str) -> None:
+    with pytest.raises(UsageError, match="no ticket of a run"):
+        Ticket.parse(text)
+
+
+def test_options_that_say_nothing_are_refused_before_a_job_starts(world: World) -> None:
+    for option, words in (("listne=1", "listne"), ("listen=everywhere", "listen"), ("lease=0", "lease")):
+        run = world.start("run", "--config", "waits.yaml", "-o", f"plugins.options.workers.{option}")
+        told, _ = run.communicate(timeout=120)
+        assert run.returncode == 3, told  # a plugin that cannot be used
+        assert "Traceback" not in told
+        assert f"plugins.options.workers.{words}" in told
+
+
+def test_a_cap_that_workers_cannot_keep_is_refused_in_words(world: World) -> None:
+    run = world.start("run", "--config", "models.yaml", "-o", "executor=workers", "-o", "run_budget.evaluations=5")
+    told, _ = run.communicate(timeout=200)
+    assert run.returncode != 0
+    assert "which workers do not see" in told
+    assert "Traceback" not in told
