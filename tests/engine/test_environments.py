@@ -13,9 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.crash.processes import bearers, tree
 
+from tracebench_core.contracts import NotMeasured
+from tracebench_core.specs import ExecutorSetting
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
+from tracebench_engine.measure.environments import client
 
 PLUGIN = """
 import http.server, json, os, pathlib, threading, time, urllib.request
@@ -71,16 +75,29 @@ class Task:
 def build(): return Task()
 def build_broken(): return Task(offset=-1)
 def build_waiting(): return Task(wait=60)
+def build_slow(): return Task(wait=0.3)
+
+class Bomb:
+    def open(self, context): os._exit(9)
+    def close(self): pass
+
+class Bombed(Task):
+    def run(self, values, example, context):
+        context.environment("bomb")
+        return 1.0
+
+def build_bombed(): return Bombed()
 
 @hookimpl
 def tracebench_environments():
     return [EnvironmentSpec(name="service", kind="server", scope="run", loader="fake_house:Service"),
-            EnvironmentSpec(name="tool", kind="folder", scope="evaluation", loader="fake_house:Tool", capacity=1)]
+            EnvironmentSpec(name="tool", kind="folder", scope="evaluation", loader="fake_house:Tool", capacity=1),
+            EnvironmentSpec(name="bomb", kind="folder", scope="evaluation", loader="fake_house:Bomb")]
 
 @hookimpl
 def tracebench_tasks():
-    return [TaskSpec(name=n, loader=f"fake_house:build{s}", title=n, environments=("service", "tool"))
-            for n, s in (("fine", ""), ("broken", "_broken"), ("waiting", "_waiting"))]
+    return [TaskSpec(name=n, loader=f"fake_house:build{s}", title=n, environments=("service", "tool", "bomb"))
+            for n, s in (("fine", ""), ("broken", "_broken"), ("waiting", "_waiting"), ("slow", "_slow"), ("bombed", "_bombed"))]
 """
 
 
@@ -152,6 +169,67 @@ def test_what_a_killed_supervisor_left_is_reclaimed_by_the_next(diary: Path, tmp
     run(tmp_path, "fine", force=True)
 
     assert "reclaim tool" in diary.read_text().splitlines()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_what_holds_environments_is_started_again_in_the_run_and_its_jobs_are_run_again(
+    diary: Path, tmp_path: Path, how: signal.Signals
+) -> None:
+    runs = tmp_path / "runs"
+    config = tmp_path / "c.yaml"
+    settings = "trainers: [{id: NoOp}]\nseeds: [0, 1, 2, 3]\nmax_workers: 2\nrun_id: r\n"
+    config.write_text(f"tasks: [{{id: 'house:slow'}}]\n{settings}runs_dir: {runs}\n")
+    command = [sys.executable, "-m", "tracebench_engine.cli", "run", "--config", str(config)]
+    runner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        _wait_for(lambda: diary.exists() and "open tool" in diary.read_text())
+        (holder,) = (pid for pid, kind in tree(runner.pid).items() if kind == "environments")
+        os.kill(holder, how)
+        said, _ = runner.communicate(timeout=120)
+    finally:
+        runner.kill()
+
+    assert runner.returncode == 0, said
+    found = api.load_run(runs / "r").results.values()
+    assert {(result.status, result.score_val_best, result.not_measured) for result in found} == {("ok", 13.0, 0)}
+    assert len(found) == 4
+    lines = diary.read_text().splitlines()
+    assert lines.count("open service None") == 2
+    assert "reclaim tool" in lines
+    assert "what it stood on died under it" in said
+    assert not bearers(str(runs))
+
+
+def test_one_that_ends_what_holds_it_fails_its_job_with_words_and_the_others_get_a_new_one(
+    diary: Path, tmp_path: Path
+) -> None:
+    mapping = {"tasks": ["house:bombed", "house:fine"], "trainers": ["NoOp"], "max_workers": 1}
+    summary = api.run(parse_config({**mapping, "runs_dir": str(tmp_path / "runs")}), stream=io.StringIO())
+
+    bombed, fine = sorted(api.load_run(summary.run_dir).results.values(), key=lambda result: result.task_id)
+    assert (bombed.status, bombed.score_val_best, fine.status, fine.score_val_best) == ("failed", None, "ok", 13.0)
+    assert "the process that holds the environments is gone" in bombed.feedback
+
+
+def test_one_that_nobody_starts_again_is_waited_for_once_and_told(diary: Path, tmp_path: Path) -> None:
+    process = client.EnvironmentProcess(
+        ExecutorSetting(run_dir=str(tmp_path), environ=dict(os.environ), load=("house",))
+    )
+    leases = client.JobEnvironments(process.address, names=["service"], job_id="j", seed=0)
+    assert leases.lease("service", {}).handle.startswith("http://127.0.0.1")
+    assert process._process is not None
+    os.kill(process._process.pid, signal.SIGKILL)
+    _wait_for(lambda: not process.is_alive())
+
+    for _ in range(40):  # 20 minutes if each of them waited
+        with pytest.raises(NotMeasured, match="cannot be reached"):
+            leases.lease("service", {})
+    process.restart()
+    assert leases.lease("service", {}).handle.startswith("http://127.0.0.1")
+    leases.close()
+    process.close()
+    process.close()
+    assert diary.read_text().splitlines().count("open service None") == 2
 
 
 def _child_in(tmp_path: Path) -> int:

@@ -1,14 +1,14 @@
-"""Starts the helpers of a run again, gateway and sandbox servers, when one of them ends on its own."""
+"""Starts the helpers of a run again, gateway, sandbox servers and what holds environments, when one of them ends on its own."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from tracebench_core.specs import SandboxConfig
+from tracebench_core.specs import ExecutorSetting, SandboxConfig
 from tracebench_sandbox.granted import granted_folders
 
 if TYPE_CHECKING:
@@ -97,3 +97,36 @@ class Keeper:
     def _watch(self) -> None:
         while not self._ended.wait(INTERVAL):
             self.look()
+
+
+class KeptEnvironments:
+    """The process that holds a run's environments, with a keeper of its own: nothing else waits for what a new one imports."""
+
+    def __init__(self, setting: ExecutorSetting, *, renewed: Callable[[], None]) -> None:
+        """`renewed` is called where there is a new one."""
+        from tracebench_engine.measure.environments.client import EnvironmentProcess  # noqa: PLC0415 - most runs have none
+
+        self._process = EnvironmentProcess(setting)
+        self._renewed = renewed
+        self.address = self._process.address
+        self._keeper = Keeper([self])
+
+    @property
+    def deaths(self) -> int:
+        """How often it ended on its own, now included."""
+        return self._process.deaths + (not self.is_alive())
+
+    def is_alive(self) -> bool:
+        """Tell whether it runs."""
+        return self._process.is_alive()
+
+    def restart(self) -> None:
+        """Start another."""
+        self._process.restart()
+        self._renewed()
+
+    def close(self) -> None:
+        """Start none any more, and close every environment."""
+        self._process.keep_no_more()
+        self._keeper.close()
+        self._process.close()

@@ -217,7 +217,7 @@ class Runner:
                     committer.put(Cancelled(end.order))
                 elif broke and self._breaks[job.job_id] < MOST_BREAKS:
                     self._breaks[job.job_id] += 1
-                    log.warning("job %s is run again: its template or its sandbox server died under it", job.job_id)
+                    log.warning("job %s is run again: what it stood on died under it", job.job_id)
                     self._control.ended(job.job_id, finished=False)
                     self._settle_account(job, None)
                     files.remove(self._layout.job(job.job_id).scoring)  # a death may have passed for a measurement

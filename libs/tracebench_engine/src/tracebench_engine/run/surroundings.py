@@ -35,7 +35,7 @@ from tracebench_engine.checks.calibration.instruments import Instruments
 from tracebench_engine.job.meter import SharedCounter
 from tracebench_engine.matrix.plan import Plan
 from tracebench_engine.matrix.providers import addressed, base_url, served
-from tracebench_engine.run.keeper import Keeper, KeptSandbox
+from tracebench_engine.run.keeper import Keeper, KeptEnvironments, KeptSandbox
 from tracebench_engine.run.open_files import demand_open_files
 from tracebench_engine.run.outage import OutageWatch
 from tracebench_gateway.credentials import without_secrets
@@ -47,7 +47,6 @@ from tracebench_runs.storage.layout import RunLayout
 from tracebench_sandbox import temporary
 
 if TYPE_CHECKING:
-    from tracebench_engine.measure.environments.client import EnvironmentProcess
     from tracebench_gateway.gateway_process import GatewayHandle
     from tracebench_gateway.server.settings import ShippedAnswers
     from tracebench_runs.reading.compare import RecordedJobs
@@ -86,9 +85,9 @@ class Surroundings:
         self._stack = ExitStack()
         self._gateway: GatewayHandle | None = None
         self._sandboxes: dict[_Held, KeptSandbox] = {}
-        self._environments: EnvironmentProcess | None = None
+        self._environments: KeptEnvironments | None = None
         self._keeper = Keeper(())
-        self._deaths_at_start: dict[str, int] = {}
+        self._deaths_at_start: dict[str, tuple[int, int]] = {}
         self._limits = SharedLimits()
         self._served = self._find_served()
         self._urls: dict[ModelIdentity, str] = {}
@@ -174,7 +173,7 @@ class Surroundings:
         salts = self._plan.salts.by_split if self._plan.salts is not None and job.salt is not None else {}
         instrument = self._instruments.of(job)
         server = self._server_of(job)
-        self._deaths_at_start[job.job_id] = server.deaths if server else 0
+        self._deaths_at_start[job.job_id] = self._deaths(job)
         order = JobOrder(
             job=job,
             run_dir=str(self._layout.path.resolve()),
@@ -218,12 +217,16 @@ class Surroundings:
                 self._gateway.release(job.job_id)
 
     def is_spoiled(self, job: JobSpec) -> bool:
-        """Tell whether the job's sandbox server died while the job ran, so that a death may have passed for a measurement."""
-        server = self._server_of(job)
-        if server is None:
-            return False
-        self._keeper.look()
-        return server.deaths != self._deaths_at_start[job.job_id]
+        """Tell whether the job's sandbox server, or what holds its environments, died while the job ran: a death may have passed for a
+        measurement."""
+        if self._server_of(job) is not None:
+            self._keeper.look()
+        return self._deaths(job) != self._deaths_at_start[job.job_id]
+
+    def _deaths(self, job: JobSpec) -> tuple[int, int]:
+        server, task = self._server_of(job), self._plan.tasks[job.task_id]
+        held = self._environments if task.environments or task.dataset or self._urls else None
+        return server.deaths if server else 0, held.deaths if held else 0
 
     @property
     def is_paused(self) -> bool:
@@ -326,9 +329,7 @@ class Surroundings:
         of_tasks = any(spec.environments or spec.dataset for spec in self._plan.tasks.values())
         if not of_tasks and not any(spec.environment for spec in self._served.values()):
             return
-        from tracebench_engine.measure.environments.client import EnvironmentProcess  # noqa: PLC0415 - most runs have none
-
-        self._environments = EnvironmentProcess(self.setting)
+        self._environments = KeptEnvironments(self.setting, renewed=self._serve_models)
         self._stack.callback(self._environments.close)
 
     def _watch_for_outages(self) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,61 +30,118 @@ ENTRY = "tracebench_engine.builtin.environments_main"
 """Composes a plugin host and serves; started as `python -m`, so that nothing here imports it."""
 START_SECONDS = 900.0
 """How long their process may take to import what they need."""
+LOOK_SECONDS = 0.2
 CLOSE_SECONDS = 60.0
 """How long environments may take to close at the end of a run; after that their process is killed."""
+
+
+ABSENT_SECONDS = 30.0
+"""How long a job waits for one that has ended on its own to listen again; what it then imports is waited for as at first."""
+LONGEST_PAUSE = 60.0
+"""Seconds between two starts of one that does not start."""
 
 
 class EnvironmentProcess:
     """The process that holds a run's environments open; it notices when its runner is gone."""
 
     def __init__(self, setting: ExecutorSetting) -> None:
+        self._setting = setting
         self._folder = temporary.make_folder("environments")
         self.address = str(self._folder / "leases")
+        self.deaths = 0
+        """How often it ended on its own. What jobs had open in it is gone, and may have passed for what they measure."""
+        self._unstarted = 0
+        self._enough = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        with Path(setting.run_dir, "environments.log").open("ab") as sink:
+        self._wire = Wire(ours)
+        with theirs, Path(self._setting.run_dir, "environments.log").open("ab") as sink:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 [sys.executable, "-P", "-m", ENTRY, "--fd", str(theirs.fileno()), "--address", self.address],
                 pass_fds=[theirs.fileno()],
-                env=setting.environ,
+                env=self._setting.environ,
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
                 start_new_session=True,
             )
-        theirs.close()
-        self._wire = Wire(ours)
-        self._wire.send({"setting": setting.model_dump(mode="json")})
-        if not self._wire.receive(timeout=START_SECONDS):
-            self.close()
-            raise TraceBenchError(
-                "The process that holds the environments does not start.",
-                hint=f"cat {setting.run_dir}/environments.log",
-            )
+        self._wire.send({"setting": self._setting.model_dump(mode="json")})
+        until = time.monotonic() + START_SECONDS
+        while not self._wire.receive(timeout=LOOK_SECONDS):
+            if self._wire.closed or self._enough.is_set() or time.monotonic() > until:
+                self._kill()
+                raise TraceBenchError(
+                    "The process that holds the environments does not start.",
+                    hint=f"cat {self._setting.run_dir}/environments.log",
+                )
+
+    def is_alive(self) -> bool:
+        """Tell whether it runs."""
+        process = self._process
+        return process is not None and process.poll() is None
+
+    def restart(self) -> None:
+        """End what the dead one has started, and start another at the same address, which reclaims what was open.
+
+        Raises:
+            TraceBenchError: when it does not start; each further try waits longer.
+        """
+        self._wire.close()
+        self._kill()
+        if self._unstarted and self._enough.wait(min(LONGEST_PAUSE, 2.0**self._unstarted)):
+            return
+        Path(self.address).unlink(missing_ok=True)
+        self._unstarted += 1
+        self._start()
+        self._unstarted = 0
+        self.deaths += 1
+
+    def keep_no_more(self) -> None:
+        """Wait for no start any more: the run ends."""
+        self._enough.set()
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
 
     def close(self) -> None:
         """Close every environment, and end the process. Idempotent."""
         self._wire.close()
-        try:
-            self._process.wait(CLOSE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(CLOSE_SECONDS)
+            self._kill()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class Absent(NotMeasured):
+    """Nobody holds environments here, and nobody came for as long as was waited."""
 
 
 class RemoteLease:
     """One environment held open through a connection."""
 
-    def __init__(self, address: str, request: Mapping[str, Any]) -> None:
-        try:
-            connection = socket.socket(socket.AF_UNIX)
-            connection.connect(address)
-        except OSError as err:
-            raise NotMeasured(f"the process that holds the environments cannot be reached: {err}") from err
-        self._wire = Wire(connection)
+    def __init__(self, address: str, request: Mapping[str, Any], *, patience: float = ABSENT_SECONDS) -> None:
+        """`patience`: seconds that it waits for somebody to listen at the address.
+
+        Raises:
+            NotMeasured: when it cannot be opened; `Absent` when nobody listens.
+        """
+        self._wire = Wire(_connected(address, patience))
         self._wire.send(dict(request))
         answer = self._wire.receive_one()
         if answer is None:
+            self._wire.close()
             raise NotMeasured("the process that holds the environments is gone")
         if "error" in answer:
             self._wire.close()
@@ -91,11 +151,32 @@ class RemoteLease:
         self.handle: Any = answer["handle"]
         self.scope: Scope = answer["scope"]
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the process that held it has ended, and it with that."""
+        self._wire.receive(timeout=0)
+        return self._wire.closed
+
     def release(self) -> None:
         """Give it back, and wait until what ends with it has ended."""
         self._wire.send({"release": True})
         self._wire.receive_one()
         self._wire.close()
+
+
+def _connected(address: str, patience: float) -> socket.socket:
+    until = time.monotonic() + patience
+    while True:
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(address)
+        except OSError as err:
+            connection.close()
+            if not address or not Path(address).parent.exists() or time.monotonic() > until:
+                raise Absent(f"the process that holds the environments cannot be reached: {err}") from err
+            time.sleep(LOOK_SECONDS)
+        else:
+            return connection
 
 
 class JobEnvironments:
@@ -111,17 +192,20 @@ class JobEnvironments:
         self._recorder = recorder
         self._kept: dict[str, RemoteLease] = {}
         self._lock = threading.Lock()
+        self._patience = ABSENT_SECONDS
 
     def lease(self, name: str, options: Mapping[str, JsonValue]) -> Lease:
         """See `Environments`."""
         if name not in self._names:
             raise NotMeasured(f"the task names no environment `{name}`", retry=False)
         key = f"{name} {sorted(options.items())}"
-        if key in self._kept:
-            return _Borrowed(self._kept[key].handle)
+        if (kept := self._kept.get(key)) is not None and not kept.is_gone:
+            return _Borrowed(kept.handle)
         with self._lock:
-            if key in self._kept:
-                return _Borrowed(self._kept[key].handle)
+            if (kept := self._kept.get(key)) is not None and not kept.is_gone:
+                return _Borrowed(kept.handle)
+            if kept is not None:
+                self._kept.pop(key).release()
             lease = self._open(name, options)
             if lease.scope == "evaluation":
                 return lease
@@ -138,8 +222,10 @@ class JobEnvironments:
         started = time.monotonic()
         request = {"name": name, "options": dict(options), "job": self._job_id, "seed": self._seed}
         try:
-            lease = RemoteLease(self._address, request)
+            lease = RemoteLease(self._address, request, patience=self._patience)
         except NotMeasured as err:
+            if isinstance(err, Absent):
+                self._patience = 0.0  # the next evaluation does not wait as long again
             if self._recorder is not None:
                 self._recorder.environment(name, None, "failed", seconds=time.monotonic() - started, reason=str(err))
             raise
