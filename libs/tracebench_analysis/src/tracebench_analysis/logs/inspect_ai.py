@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -209,17 +210,13 @@ def _zip_library() -> tuple[Any, tuple[type[Exception], ...]]:
         KeyError,
         ValueError,
     )
+    is_own = sys.version_info >= (3, 14)
     try:
-        if sys.version_info >= (3, 14):
-            from compression.zstd import ZstdError  # noqa: PLC0415
-        else:
-            from backports.zstd import ZstdError  # noqa: PLC0415
-            from backports.zstd import zipfile as backported  # noqa: PLC0415
-
-            return backported, (*known, backported.BadZipFile, ZstdError)
+        zstd = import_module("compression.zstd" if is_own else "backports.zstd")
+        library = zipfile if is_own else import_module("backports.zstd.zipfile")
     except ImportError:
         return zipfile, known
-    return zipfile, (*known, ZstdError)
+    return library, (*known, library.BadZipFile, zstd.ZstdError)
 
 
 def _hint_for(found: object, path: Path) -> str:
