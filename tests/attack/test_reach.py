@@ -43,6 +43,9 @@ def test_doctor_prints_it_and_names_whom_it_knows() -> None:
     told = json.loads(doctor("--as", "candidate", "--json").stdout)
     assert told["reach"]["read the salts of test instances"] == "-"
     assert told["reach"]["write its own folder"] == "yes"
+    for_people = doctor("--as", "candidate")
+    assert for_people.stderr.strip().startswith("yes: it can; -: it cannot")
+    assert "it can" not in for_people.stdout
     unknown = doctor("--as", "nobody")
     assert unknown.returncode == 2
     assert "trace-bench doctor --as candidate" in unknown.stderr

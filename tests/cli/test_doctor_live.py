@@ -12,6 +12,7 @@ from tests.llm.scripted import Scripted, chat
 from tests.whole import HEAVY
 from typer.testing import CliRunner
 
+from tracebench_engine.api.live import mend
 from tracebench_engine.cli.app import app
 
 
@@ -36,6 +37,11 @@ def test_each_role_is_asked_once_and_what_came_of_it_is_told(tmp_path: Path) -> 
     assert [body["temperature"] for body in bodies] == [body["top_p"] - 0.4 for body in bodies] == [0.5, 0.5]
     assert len(bad.asked) == 1
     assert {role: call["ok"] for role, call in calls.items()} == {"optimizer": True, "agent": True, "judge": False}
+    assert {role: call["is_used"] for role, call in calls.items()} == {
+        "optimizer": True,
+        "agent": False,
+        "judge": False,
+    }
     assert calls["agent"]["words"] == "ok"
     assert calls["agent"]["usd"] == (11 + 2 * 7) / 1e6
     assert "no such model" in calls["judge"]["words"]
@@ -133,7 +139,12 @@ ALL_WRONG = [
     ("nothing listens", "http://127.0.0.1:9/v1", 200, "curl -sS http://127.0.0.1:9/v1/models"),
     ("no such model", "", 404, "/v1/models   lists the models that this server has"),
     ("no such path", "/api", 404, "stands at `/v1`"),
-    ("a wrong key", "", 401, "export MY_KEY=…"),
+    (
+        "a wrong key",
+        "",
+        401,
+        "`MY_KEY` is set, and is refused; for another key, or a whole one of this address: export MY_KEY=…",
+    ),
 ]
 
 
@@ -155,3 +166,37 @@ def test_what_a_newcomer_has_wrong_is_told_with_what_mends_it(
         done = CliRunner().invoke(app, ["doctor", "--live", "--config", str(config)])
     assert done.exit_code == 3
     assert done.stdout.count(hint) == 3, done.stdout
+    assert done.stdout.count("no trainer or task of this config asks it") == 2  # agent and judge
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_a_key_that_is_not_set_is_told_apart_from_a_wrong_one(
+    monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    monkeypatch.delenv("MY_KEY", raising=False)
+    if value is not None:
+        monkeypatch.setenv("MY_KEY", value)
+    assert mend("auth: 401", None, "MY_KEY") == "`MY_KEY` is not set in this shell: export MY_KEY=…"
+    monkeypatch.setenv("MY_KEY", "sk-0123456789")
+    assert "is set, and is refused" in mend("auth: 401", None, "MY_KEY")
+
+
+def test_fields_that_are_sent_as_written_are_told_where_they_look_misspelt(tmp_path: Path) -> None:
+    llm = {
+        "model": "openai/fake",
+        "base_url": "http://127.0.0.1:9/v1",
+        "extra_body": {"top_k": 20, "repetion_penalty": 1.1, "my_own_field": 1},
+        "extra_headers": {"X-Titel": "MY_TITLE", "X-My-Own": "MY_OWN", "Anthropic-Beta": "MY_BETA"},
+        "roles": {"judge": {"extra_body": {"min_p": 0.1, "frequency_penlty": 1}}},
+    }
+    config = tmp_path / "c.json"
+    config.write_text(json.dumps({"mode": "real", "llm": llm, "tasks": ["internal:numeric_param"]}))
+    done = CliRunner().invoke(app, ["validate", "--config", str(config)])
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "sent as it is written" in line]
+    assert len(said) == 3, done.stdout
+    for place, name, near in (
+        ("llm.extra_body", "repetion_penalty", "repetition_penalty"),
+        ("llm.extra_headers", "X-Titel", "x-title"),
+        ("llm.roles.judge.extra_body", "frequency_penlty", "frequency_penalty"),
+    ):
+        assert [line for line in said if f"{place}: holds `{name}`" in line and f"`{near}`?" in line], said

@@ -11,6 +11,7 @@ from pathlib import Path
 from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Budget, RunConfig
+from tracebench_engine.matrix.plan import make_plan
 from tracebench_engine.matrix.providers import refuse_unknown, settle_providers
 from tracebench_gateway.client import GatewayClient
 from tracebench_gateway.gateway_process import start_gateway
@@ -41,6 +42,8 @@ class Asked:
     """Where it was asked; None where the provider's own address is."""
     hint: str = ""
     """What mends it, where it failed in a way that is known."""
+    is_used: bool = True
+    """Whether a trainer or task of the config asks it, as far as they declare it."""
 
 
 def ask_live(config: RunConfig, host: PluginHost) -> Iterator[Asked]:
@@ -51,6 +54,7 @@ def ask_live(config: RunConfig, host: PluginHost) -> Iterator[Asked]:
     """
     config = settle_providers(config, host)
     refuse_unknown(config, host)
+    used = _used(config, host)
     for variant, llm in llm_configs(config).items():
         models = resolve_models(llm, mode=config.mode, environ=os.environ, replay_from=config.replay_from)
         once = llm.model_copy(update={"max_retries": 0, "cache": "off", "record": False})
@@ -77,7 +81,31 @@ def ask_live(config: RunConfig, host: PluginHost) -> Iterator[Asked]:
                     if ok
                     else mend(line.get("error", ""), address, key_variable(model_config(llm, role, name), identity))
                 )
-                yield Asked(role, told, ok, words, line.get("seconds", 0.0), line.get("usd"), left_out, address, hint)
+                yield Asked(
+                    role,
+                    told,
+                    ok,
+                    words,
+                    line.get("seconds", 0.0),
+                    line.get("usd"),
+                    left_out,
+                    address,
+                    hint,
+                    role in used,
+                )
+
+
+def _used(config: RunConfig, host: PluginHost) -> set[str]:
+    """Return the roles that the config's trainers and tasks ask: the optimizer is a trainer's, agent and judge are a task's or guide's."""
+    plan = make_plan(config, host, environ=os.environ)
+    used: set[str] = set()
+    if any(trainer.uses_model for trainer in plan.trainers.values()):
+        used.add("optimizer")
+    if any(plan.tasks[job.task_id].asks_model(job.eval_kwargs) for job in plan.jobs) or any(
+        job.guide is not None for job in plan.jobs
+    ):
+        used |= {"agent", "judge"}
+    return used
 
 
 def mend(error: str, address: str | None, key: str | None) -> str:
@@ -89,11 +117,7 @@ def mend(error: str, address: str | None, key: str | None) -> str:
     kind, _, words = error.partition(": ")
     listing = f"curl -sS {address}/models" if address else ""
     if kind == "auth" and "not installed" not in words:
-        return (
-            f"the key is read from `{key}`: export {key}=…"
-            if key
-            else "no key is sent: `api_key_env: VARIABLE` beside `model` names one"
-        )
+        return _of_key(key)
     if kind == "refused" and address:
         return f"is the server there? {listing}   (else mend `base_url`)"
     if not address or not any(sign in words for sign in ("404", "NotFoundError")):
@@ -101,3 +125,11 @@ def mend(error: str, address: str | None, key: str | None) -> str:
     if not address.endswith("/v1"):
         return f"`base_url` is asked as it stands; OpenAI's API mostly stands at `/v1`: {listing}"
     return f"{listing}   lists the models that this server has"
+
+
+def _of_key(key: str | None) -> str:
+    if key is None:
+        return "no key is sent: `api_key_env: VARIABLE` beside `model` names one"
+    if not os.environ.get(key):
+        return f"`{key}` is not set in this shell: export {key}=…"
+    return f"`{key}` is set, and is refused; for another key, or a whole one of this address: export {key}=…"

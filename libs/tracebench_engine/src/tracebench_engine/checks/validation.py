@@ -12,6 +12,7 @@ from tracebench_core.plugins import Catalog, PluginHost, load_ref
 from tracebench_core.specs import RunConfig
 from tracebench_engine.checks.calibration.record import refusal_of, standing
 from tracebench_engine.checks.lacking import addresses, lacks
+from tracebench_engine.checks.misspelt import misspelt_fields
 from tracebench_engine.checks.preflight import held, note_unknown_names, refuse_unpriced, refuse_unready
 from tracebench_engine.checks.trial import Check, Trials
 from tracebench_engine.matrix.plan import Plan, TaskChoice, choose_tasks, make_plan
@@ -103,6 +104,9 @@ def _of_models(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str
     for name, near in misspelt_providers(config, host).items():
         words = f"is no provider that is known, and is asked as any server of OpenAI's API. Did you mean `{near}`?"
         yield Check("WARN", f"provider {name}", words)
+    for place, name, near in misspelt_fields(config):
+        words = f"holds `{name}`, which is sent as it is written, and no provider is known to take it. Did you mean `{near}`?"
+        yield Check("WARN", place, words)
     for url, asked in addresses(config, environ=environ).items():
         if url.rstrip("/") != asked:
             yield Check("OK", f"base_url {url}", f"names no path: asked at {asked}")

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from tracebench_core.specs import RunConfig
     from tracebench_engine.api.installed.hosting import PluginHost
 
+LEGEND = {
+    "yes": "it can",
+    "-": "it cannot",
+    "metered": "it can, until the cap of its budget",
+    "limited": "it can, up to what the config allows programs (`sandbox.programs`)",
+}
+"""What the answers of `--as` mean."""
 MISSING = 3
 LONGEST_WORDS = 300
 
@@ -90,6 +97,7 @@ def _ask_live(config: RunConfig | None, host: PluginHost, *, as_json: bool) -> N
         cost = "price unknown" if asked.usd is None else f"{asked.usd:.6g} USD"
         dropped = f", left out: {', '.join(asked.left_out)}" if asked.left_out else ""
         place = f" at {asked.address}" if asked.address else ""
+        dropped += "" if asked.is_used else "; no trainer or task of this config asks it"
         mark = "ok  " if asked.ok else "FAIL"
         output.line(output.safe(f"{mark}  {asked.role}: {asked.model}{place}, {asked.seconds:.2f} s, {cost}{dropped}"))
         output.line(output.safe(f"      {asked.words[:LONGEST_WORDS]}"))
@@ -117,3 +125,5 @@ def _look_as(participant: str, *, as_json: bool) -> None:
     width = max(map(len, found))
     for row, answer in found.items():
         output.line(f"{row:<{width}}  {answer}")
+    said = {answer: LEGEND[answer] for answer in LEGEND if answer in found.values()}
+    output.note("; ".join(f"{answer}: {words}" for answer, words in said.items()))
