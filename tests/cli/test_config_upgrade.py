@@ -110,6 +110,18 @@ def test_what_it_wrote_validates_and_stays_as_it_is_the_second_time(cli: Cli, tm
     assert (tmp_path / "new.yaml").read_text() == written
 
 
+def test_what_is_wrong_stands_at_its_place_and_no_secret_is_told(cli: Cli, tmp_path: Path) -> None:
+    text = "tasks: [3, nothing:here]\ntrainers:\n- id: NoOp\n  params_variants: [3, {b: 1}]\nllm: {api_key:hunter2}\n"
+    (tmp_path / "old.yaml").write_text(text)
+    done = cli("config", "upgrade", "old.yaml", "--json")
+    assert done.returncode == 1
+    assert "hunter2" not in done.stdout + done.stderr
+    said = {row["field"]: row["words"] for row in json.loads(done.stdout)["fields"] if row["words"]}
+    assert "No plugin provides the suite `nothing`" in said["tasks[1]"]
+    assert "`NoOp` has no such setting" in said["trainers[0].params_variants[1].b"]
+    assert yaml.safe_load(json.loads(done.stdout)["config"])["trainers"][0]["params_variants"] == [3, {"b": 1}]
+
+
 def test_a_suite_that_lacks_its_data_is_told_as_such(cli: Cli, tmp_path: Path) -> None:
     tasks = "tasks:\n- internal:numeric_param\n- veribench:binary_search\n"
     (tmp_path / "old.yaml").write_text(f"{tasks}trainers: [NoOp]\n")

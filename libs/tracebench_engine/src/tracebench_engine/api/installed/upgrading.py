@@ -18,6 +18,7 @@ from tracebench_engine.api.installed.promptfoo import from_promptfoo, is_promptf
 from tracebench_engine.config import document, parse_config
 from tracebench_engine.config.canonical import Canonical, level_of
 from tracebench_engine.config.problems import Loc, dotted, hide_keys
+from tracebench_engine.config.secrets import cut
 from tracebench_engine.matrix.settings import known_names
 
 PARTS: tuple[Kind, ...] = ("optimizer", "guide", "logger")
@@ -55,8 +56,10 @@ def upgrade(path: Path, host: PluginHost) -> Upgraded:
     else:
         work = _Upgrade(source.data, host)
         data, told = work.data, work.told
-    rows = [Became(source.line(loc), dotted(loc), hide_keys(words), is_open) for loc, (words, is_open) in told.items()]
-    rows += [Became(source.line(loc), dotted(loc), "") for loc in _leaves(source.data) if not _is_told(loc, told)]
+    rows = [
+        Became(source.line(loc), cut(dotted(loc)), hide_keys(words), is_open) for loc, (words, is_open) in told.items()
+    ]
+    rows += [Became(source.line(loc), cut(dotted(loc)), "") for loc in _leaves(source.data) if not _is_told(loc, told)]
     rows.sort(key=lambda row: row.line or 0)
     try:
         parse_config(data, origin=path.name)
@@ -101,9 +104,9 @@ class _Upgrade:
             is_moved = isinstance(origin[-1], str) and now not in {origin, (*origin, "id")}
             if is_moved and origin not in self.told:
                 self.told[origin] = (f"is `{dotted(now)}` now.", False)
-        for i, task in enumerate(_dicts(self.data.get("tasks"))):
+        for i, task in _dicts(self.data.get("tasks")):
             self._task(task, ("tasks", i, "id"))
-        for i, trainer in enumerate(_dicts(self.data.get("trainers"))):
+        for i, trainer in _dicts(self.data.get("trainers")):
             self._trainer(trainer, ("trainers", i))
 
     def _tell(self, loc: Loc, words: str, *, is_open: bool = False) -> None:
@@ -164,12 +167,11 @@ class _Upgrade:
         if spec.name != trainer["id"]:
             trainer["id"] = spec.name
             self._tell((*loc, "id"), f"`{name}` is called `{spec.name}` now.")
-        variants = _dicts(trainer.get("params_variants"))
-        if meant:
-            variants = [meant | variant for variant in variants or [{}]]
-        if variants:
-            at = (*loc, "params_variants")
-            trainer["params_variants"] = [self._settings(spec, each, (*at, i)) for i, each in enumerate(variants)]
+        if meant and not trainer.get("params_variants"):
+            trainer["params_variants"] = [{}]
+        for i, variant in _dicts(trainer.get("params_variants")):
+            at = (*loc, "params_variants", i)
+            trainer["params_variants"][i] = self._settings(spec, meant | variant, at)
 
     def _settings(self, spec: Component, variant: dict[str, Any], loc: Loc) -> dict[str, Any]:
         """Return a trainer's settings by their names of today."""
@@ -201,5 +203,6 @@ def _at(raw: Any, loc: Loc) -> Any:
     return raw
 
 
-def _dicts(items: Any) -> list[dict[str, Any]]:
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+def _dicts(items: Any) -> list[tuple[int, dict[str, Any]]]:
+    """Return the mappings of a list with their places; what else stands there is told when the whole is checked."""
+    return [(i, item) for i, item in enumerate(items) if isinstance(item, dict)] if isinstance(items, list) else []
