@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import socket
@@ -83,9 +84,14 @@ class EnvironmentProcess:
                 )
 
     def is_alive(self) -> bool:
-        """Tell whether it runs."""
-        process = self._process
-        return process is not None and process.poll() is None
+        """Tell whether it runs. One that is just ending closes its wire first, which is older than whatever environments opened."""
+        process, poller = self._process, select.poll()
+        if process is None or process.poll() is not None:
+            return False
+        with suppress(ValueError):  # closed here: it is started again
+            poller.register(self._wire.fileno(), select.POLLRDHUP)
+            return not poller.poll(0)
+        return False
 
     def restart(self) -> None:
         """End what the dead one has started, and start another at the same address, which reclaims what was open.
