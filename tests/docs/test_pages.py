@@ -30,7 +30,7 @@ PAGES = sorted(
 EVERY_PAGE = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 YAML = re.compile(r"^```yaml\n(.*?)^```", re.DOTALL | re.MULTILINE)
-COMMAND = re.compile(r"^\$ (\w+=\S* )*trace-bench ")
+COMMAND = re.compile(r"^\$ (\w+=\S* )*(trace-bench |python \w+\.py$)")
 QUOTE = re.compile(r"^<!-- quote: (\S+) -->\n```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PYTHON = re.compile(r"^(<!-- (?:quote: \S+|a part) -->\n)?```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 """What is quoted has tests of its own, and what is marked as a part is not meant to run alone."""
