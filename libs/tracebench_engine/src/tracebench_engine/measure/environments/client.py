@@ -235,6 +235,7 @@ class JobEnvironments:
             if self._recorder is not None:
                 self._recorder.environment(name, None, "failed", seconds=time.monotonic() - started, reason=str(err))
             raise
+        self._patience = ABSENT_SECONDS
         if self._recorder is not None:
             self._recorder.environment(name, lease.scope, "opened", seconds=time.monotonic() - started)
         return lease

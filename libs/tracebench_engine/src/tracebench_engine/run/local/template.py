@@ -127,10 +127,12 @@ class Template:
             message["start"]
         )  # here, where its code is warm, rather than in every child
         signal.pthread_sigmask(signal.SIG_BLOCK, ASKED)
-        pid = os.fork()
-        if pid == 0:
-            self._become_child(order, parent=me)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKED)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._become_child(order, parent=me)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKED)
         limit = message["timeout"]
         child = Child(
             job_id=message["job"],
