@@ -114,7 +114,12 @@ class KeptEnvironments:
     @property
     def deaths(self) -> int:
         """How often it ended on its own, now included."""
-        return self._process.deaths + (not self.is_alive())
+        return self._process.deaths
+
+    @property
+    def replaced(self) -> int:
+        """How often another was started: what is begun while one dies may still have come to the dying one."""
+        return self._process.replaced
 
     def is_alive(self) -> bool:
         """Tell whether it runs."""

@@ -173,7 +173,7 @@ class Surroundings:
         salts = self._plan.salts.by_split if self._plan.salts is not None and job.salt is not None else {}
         instrument = self._instruments.of(job)
         server = self._server_of(job)
-        self._deaths_at_start[job.job_id] = self._deaths(job)
+        self._deaths_at_start[job.job_id] = self._deaths(job, dying=False)
         order = JobOrder(
             job=job,
             run_dir=str(self._layout.path.resolve()),
@@ -223,10 +223,11 @@ class Surroundings:
             self._keeper.look()
         return self._deaths(job) != self._deaths_at_start[job.job_id]
 
-    def _deaths(self, job: JobSpec) -> tuple[int, int]:
+    def _deaths(self, job: JobSpec, *, dying: bool = True) -> tuple[int, int]:
         server, task = self._server_of(job), self._plan.tasks[job.task_id]
         held = self._environments if task.environments or task.dataset or self._urls else None
-        return server.deaths if server else 0, held.deaths if held else 0
+        of_held = 0 if held is None else held.deaths if dying else held.replaced
+        return server.deaths if server else 0, of_held
 
     @property
     def is_paused(self) -> bool:

@@ -49,8 +49,11 @@ class EnvironmentProcess:
         self._setting = setting
         self._folder = temporary.make_folder("environments")
         self.address = str(self._folder / "leases")
-        self.deaths = 0
-        """How often it ended on its own. What jobs had open in it is gone, and may have passed for what they measure."""
+        self.replaced = 0
+        """How often another was started."""
+        self._serves = False
+        """It was started, and is not being started again."""
+        self._counting = threading.Lock()
         self._unstarted = 0
         self._enough = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,6 +62,13 @@ class EnvironmentProcess:
         except BaseException:
             self.close()
             raise
+        self._serves = True
+
+    @property
+    def deaths(self) -> int:
+        """How often it ended on its own, now included. What jobs had open in it is gone, and may have passed for what they measure."""
+        with self._counting:
+            return self.replaced + (not self.is_alive())
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
@@ -86,7 +96,7 @@ class EnvironmentProcess:
     def is_alive(self) -> bool:
         """Tell whether it runs. One that is just ending closes its wire first, which is older than whatever environments opened."""
         process, poller = self._process, select.poll()
-        if process is None or process.poll() is not None:
+        if not self._serves or process is None or process.poll() is not None:
             return False
         with suppress(ValueError):  # closed here: it is started again
             poller.register(self._wire.fileno(), select.POLLRDHUP)
@@ -99,6 +109,7 @@ class EnvironmentProcess:
         Raises:
             TraceBenchError: when it does not start; each further try waits longer.
         """
+        self._serves = False
         self._wire.close()
         self._kill()
         if self._unstarted and self._enough.wait(min(LONGEST_PAUSE, 2.0**self._unstarted)):
@@ -107,7 +118,9 @@ class EnvironmentProcess:
         self._unstarted += 1
         self._start()
         self._unstarted = 0
-        self.deaths += 1
+        with self._counting:
+            self.replaced += 1
+            self._serves = True
 
     def keep_no_more(self) -> None:
         """Wait for no start any more: the run ends."""
