@@ -131,6 +131,21 @@ def test_a_suite_that_lacks_its_data_is_told_as_such(cli: Cli, tmp_path: Path) -
     assert yaml.safe_load(done.stdout)["tasks"][1] == {"id": "veribench:binary_search"}
 
 
+def test_of_promptfoo_neither_a_secret_nor_a_number_without_sense_is_taken_over(cli: Cli, tmp_path: Path) -> None:
+    options = "evaluateOptions: {repeat: 40000000, maxConcurrency: true}\n"
+    provider = "providers: [{id: 'openai:gpt-4o', config: {apiBaseUrl: sk-proj-0123456789abcdefghijklmn}}]\n"
+    (tmp_path / "old.yaml").write_text(f"description: sk-proj-0123456789abcdefghijklmn\n{provider}tests: []\n{options}")
+    done = cli("config", "upgrade", "old.yaml")
+    assert done.returncode == 1
+    assert "0123456789" not in done.stdout + done.stderr
+    assert yaml.safe_load(done.stdout) == {
+        "tasks": [],
+        "mode": "real",
+        "llm_variants": [{"model": "openai/gpt-4o"}],
+    }
+    assert done.stderr.count("it is no number from 1 to 1,000") == 2
+
+
 def test_models_of_promptfoo_are_taken_over_and_its_tests_are_a_task_of_the_users(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "promptfooconfig.yaml").write_text(PROMPTFOO)
     done = cli("config", "upgrade", "promptfooconfig.yaml")
@@ -143,7 +158,6 @@ def test_models_of_promptfoo_are_taken_over_and_its_tests_are_a_task_of_the_user
             {"model": "openai/gpt-4o-mini"},
             {"model": "anthropic/claude-3", "temperature": 0, "max_tokens": 50},
         ],
-        "tags": ["capitals"],
         "max_workers": 4,
         "seeds": [1, 2, 3],
     }

@@ -91,6 +91,11 @@ def test_questions_copied_within_their_cluster_do_not_make_a_difference_sure() -
     assert told.pairs[0].error == pytest.approx(few.pairs[0].error)
     assert told.pairs[0].interval.low == pytest.approx(few.pairs[0].interval.low)
     assert naive.pairs[0].error == pytest.approx(told.pairs[0].error / math.sqrt(10), rel=0.05)  # type: ignore[operator]
+    in_questions, in_clusters = few.pairs[0].resolution, told.pairs[0].resolution
+    assert in_questions is not None
+    assert in_clusters is not None
+    assert in_clusters.smallest == pytest.approx(in_questions.smallest)  # as of 30 questions, not of 300
+    assert in_clusters.seeds_needed == 10 * in_questions.seeds_needed  # type: ignore[operator]
 
 
 def test_the_same_log_twice_is_no_difference() -> None:

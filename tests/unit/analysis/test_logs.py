@@ -283,3 +283,16 @@ def test_logs_of_one_model_are_told_apart_by_their_files(tmp_path: Path) -> None
 
     assert {s.table.log.label for s in inspect_pair(one, other).standings} == {"lab/one (a)", "lab/one (b)"}
     assert {s.table.log.label for s in inspect_pair(one, same).standings} == {"lab/one (a) #1", "lab/one (a) #2"}
+
+
+def test_a_small_file_that_could_fill_the_memory_is_not_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("header.json", " " * 10**6)
+    with pytest.raises(UsageError, match="compressed as inspect_ai compresses no log"):
+        read_inspect(path)
+
+
+def test_a_path_that_no_system_takes_is_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="too long"):
+        read_lm_eval(tmp_path / ("a" * 300))

@@ -30,6 +30,8 @@ CAPITALS = frozenset("CIPN")
 """Grades that only count as they are written."""
 MOST = 512 * 2**20
 """Bytes of one JSON document."""
+READ = frozenset({0, 8, 93})
+"""Stored, deflate and zstd: what can be unpacked in pieces, so that no small file fills the memory."""
 MAGIC = b"PK"
 _HINT = "trace-bench compare --inspect one.eval other.eval"
 
@@ -176,10 +178,15 @@ class _Archive:
             UsageError: it cannot be unpacked, or is no JSON object.
         """
         where = f"`{self._path}`: `{name}`"
+        if self.names[name].compress_type not in READ:
+            raise UsageError(f"{where} is compressed as inspect_ai compresses no log.", hint=_HINT)
         if self.names[name].file_size > MOST:
             raise UsageError(f"{where} unpacks to more than {MOST // 2**20} MiB.", hint=_HINT)
         try:
-            text = self._archive.read(name)
+            with self._archive.open(name) as file:
+                text = file.read(MOST + 1)  # the size that is told may be another
+            if len(text) > MOST:
+                raise UsageError(f"{where} unpacks to more than {MOST // 2**20} MiB.", hint=_HINT)
         except NotImplementedError as err:
             raise UsageError(
                 f"`{self._path}` is compressed in a way that this Python cannot read: {reason(err)}.",

@@ -34,9 +34,12 @@ def read_lm_eval(path: Path, *, cluster: str | None = None) -> Log:
     Raises:
         UsageError: it cannot be read, is something else, has no lines, or two files of a folder are of one task.
     """
-    if not path.is_dir():
+    try:
+        files = sorted(file for file in path.iterdir() if NAMED.fullmatch(file.name)) if path.is_dir() else None
+    except (OSError, ValueError) as err:
+        raise UsageError(f"`{path}` cannot be read: {reason(err)}.", hint=_HINT) from err
+    if files is None:
         return _read_file(path, cluster)
-    files = sorted(file for file in path.iterdir() if NAMED.fullmatch(file.name))
     if not files:
         raise UsageError(f"`{path}` has no file `samples_TASK_TIME.jsonl`.", hint=_HINT)
     logs = [_read_file(file, cluster) for file in files]

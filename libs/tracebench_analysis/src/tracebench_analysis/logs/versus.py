@@ -164,6 +164,7 @@ def _pair(left: Standing, right: Standing, *, alpha: float, is_lower_better: boo
             task,
             variance=None if error is None else error.value**2,
             freedom=count - 1,
+            seeds=count,  # clusters are what is drawn
             dealings=2.0 ** min(count, 1000),
         )
     found = Contrast((task,), "own")
@@ -185,21 +186,29 @@ def _pair(left: Standing, right: Standing, *, alpha: float, is_lower_better: boo
         lost=lost,
         test="McNemar, exact" if is_binary else "paired t",
         probability=mcnemar(won, lost) if is_binary else found.probability,
-        resolution=resolution_of(found, alpha=alpha),
+        resolution=_in_questions(resolution_of(found, alpha=alpha), len(common) / count),
         epochs_needed=_epochs_needed(found, one, other, common, alpha),
         is_lower_better=is_lower_better,
     )
+
+
+def _in_questions(resolution: Resolution | None, each: float) -> Resolution | None:
+    """Count the questions that are needed, where clusters of so many each are drawn."""
+    if resolution is None or resolution.seeds_needed is None:
+        return resolution
+    return replace(resolution, seeds_needed=math.ceil(resolution.seeds_needed * each))
 
 
 def _epochs_needed(found: Contrast, one: Table, other: Table, common: Sequence[Key], alpha: float) -> int | None:
     """Return how many epochs would take enough of the noise within questions out; that between questions stays."""
     if not found.error or any(len(t.scores[key]) < LEAST for t in (one, other) for key in common):
         return None
-    n = len(common)
+    n, drawn = len(common), found.tasks[0].seeds
     within = math.fsum(variance(t.scores[k]) / len(t.scores[k]) for t in (one, other) for k in common) / n
-    unit = smallest_paired_difference(n, alpha=alpha)
+    unit = smallest_paired_difference(round(drawn), alpha=alpha)
     if unit is None or not within:
         return None
+    unit *= math.sqrt(drawn / n)
     room = (found.estimate / unit) ** 2 - max(0.0, n * found.error**2 - within)
     epochs = math.fsum(len(t.scores[k]) for t in (one, other) for k in common) / (2 * n)
     return math.ceil(epochs * within / room) if room > 0 else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracebench_engine.config.problems import Loc
+from tracebench_engine.config.secrets import secrets_in
 
 Told = dict[Loc, tuple[str, bool]]
 OF_MODELS = {
@@ -17,6 +18,8 @@ OF_MODELS = {
 }
 """Settings of a provider there, and the fields of a model here."""
 MODES = frozenset({"chat", "completion", "messages", "responses"})
+MOST = 1000
+"""Repetitions, and jobs at a time, that are taken over."""
 OF_A_TASK = "belongs to a task, which is a program here: trace-bench init suite NAME"
 GONE = "has no counterpart, and is left out."
 
@@ -40,9 +43,6 @@ def from_promptfoo(raw: dict[str, Any]) -> tuple[dict[str, Any], Told]:
             _options(value, config, told)
         elif name in {"prompts", "tests", "defaultTest", "scenarios"}:
             told[name,] = (OF_A_TASK, True)
-        elif name == "description" and isinstance(value, str):
-            config["tags"] = [value]
-            told[name,] = ("is `tags[0]` now.", False)
         elif name != "providers":
             told[name,] = (GONE, False)
     return config, told
@@ -62,7 +62,7 @@ def _model(provider: Any, loc: Loc, told: Told) -> list[dict[str, Any]]:
     settings = provider.get("config") if isinstance(provider, dict) else None
     lost = []
     for field, value in settings.items() if isinstance(settings, dict) else ():
-        if field in OF_MODELS:
+        if field in OF_MODELS and not [*secrets_in({OF_MODELS[field]: value})]:
             model[OF_MODELS[field]] = value
         else:
             lost.append(f"`{field}`")
@@ -73,11 +73,17 @@ def _model(provider: Any, loc: Loc, told: Told) -> list[dict[str, Any]]:
 
 def _options(options: dict[str, Any], config: dict[str, Any], told: Told) -> None:
     for name, value in options.items():
-        if name == "maxConcurrency" and isinstance(value, int):
+        if name == "maxConcurrency" and _counts(value):
             config["max_workers"] = value
             told["evaluateOptions", name] = ("is `max_workers` now.", False)
-        elif name == "repeat" and isinstance(value, int):
+        elif name == "repeat" and _counts(value):
             config["seeds"] = [*range(1, value + 1)]
             told["evaluateOptions", name] = (f"is `seeds: 1..{value}` now.", False)
+        elif name in {"maxConcurrency", "repeat"}:
+            told["evaluateOptions", name] = (f"is left out: it is no number from 1 to {MOST:,}.", True)
         else:
             told["evaluateOptions", name] = (GONE, False)
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST
