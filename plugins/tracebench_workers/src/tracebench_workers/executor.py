@@ -11,7 +11,6 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from tarfile import TarError
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -22,7 +21,7 @@ from tracebench_workers.fitting import boot, needs_of
 from tracebench_workers.hub import Given, Hub, Station, Told
 from tracebench_workers.options import Options, options_of
 from tracebench_workers.own import OwnWorkers
-from tracebench_workers.parcels import pack, unpack
+from tracebench_workers.parcels import ParcelError, pack, unpack
 
 log = logging.getLogger(__name__)
 
@@ -183,8 +182,13 @@ class WorkersExecutor:
             try:
                 job = given.order.job
                 unpack(told.body, RunLayout(Path(given.order.run_dir)).jobs, only=job.job_id)
-            except TarError as err:
+            except ParcelError as err:
                 exit_, detail = "lost", f"its files did not arrive whole: {err}"
+            except OSError as err:
+                raise TraceBenchError(
+                    f"The files of job `{given.order.job.job_id}` cannot be kept here: {err.strerror or err}.",
+                    hint=f"df -h {given.order.run_dir}",
+                ) from err
         if self._own is not None:
             self._own.is_well()
         self._ready.append(WorkerEnd(given.order, exit_, detail))

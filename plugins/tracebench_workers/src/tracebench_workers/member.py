@@ -20,8 +20,8 @@ from tracebench_engine.api import load_ref, open_host
 from tracebench_engine.api.executors import job_environ
 from tracebench_engine.api.programs import scratch_folder
 from tracebench_workers.fitting import boot, lacking
-from tracebench_workers.line import Line
-from tracebench_workers.parcels import pack, unpack
+from tracebench_workers.line import Heard, Line
+from tracebench_workers.parcels import OWN_FAULTS, ParcelError, pack, unpack
 from tracebench_workers.sandboxes import Sandboxes
 from tracebench_workers.ticket import Ticket
 
@@ -74,6 +74,9 @@ class Member:
             except KeyboardInterrupt:
                 self._line.leave(self._asked or "it was told to end")
                 return self._asked or "it was told to end", False
+            except BaseException as err:
+                self._line.leave(f"it broke, {type(err).__name__}: {err}")
+                raise
         return self._over, self._is_refused
 
     def stop(self, why: str) -> None:
@@ -121,8 +124,13 @@ class Member:
                     job_id = end.order.job.job_id
                     number = self._numbers.pop(job_id)
                     is_lost = end.exit == "lost" or sandboxes.has_died(job_id)
-                    parcel = b"" if is_lost else pack(jobs, [job_id])
-                    self._line.tell_end(number, "lost" if is_lost else end.exit, end.detail, parcel)
+                    parcel, exit_, detail = b"", "lost", end.detail
+                    if not is_lost:
+                        try:
+                            parcel, exit_ = pack(jobs, [job_id]), end.exit
+                        except ParcelError as err:
+                            detail = str(err)
+                    self._line.tell_end(number, exit_, detail, parcel)
                     shutil.rmtree(jobs / job_id, ignore_errors=True)
             finally:
                 ends.close()
@@ -134,12 +142,26 @@ class Member:
             except queue.Empty:
                 yield None
                 continue
-            unpack(heard.body, jobs)
-            order = self._here(OnePhase.model_validate_json(heard.words["order"]), heard.words["seconds"], jobs)
-            number = self._numbers[order.job.job_id] = heard.words["number"]
+            number = heard.words["number"]
+            try:
+                order = self._taken(heard, jobs, sandboxes)
+            except Exception as err:  # noqa: BLE001 - an order that one worker cannot take is not to end it, and then the next
+                if isinstance(err, OSError) and err.errno in OWN_FAULTS:
+                    raise
+                self._line.tell_end(
+                    number, "lost", f"the worker could not take the order: {type(err).__name__}: {err}", b""
+                )
+                continue
+            self._numbers[order.job.job_id] = number
             if number in self._cancelled or self._over:
                 self.cancel(number)
-            yield sandboxes.held(order)
+            yield order
+
+    def _taken(self, heard: Heard, jobs: Path, sandboxes: Sandboxes) -> OnePhase:
+        unpack(heard.body, jobs)
+        return sandboxes.held(
+            self._here(OnePhase.model_validate_json(heard.words["order"]), heard.words["seconds"], jobs)
+        )
 
     def _here(self, order: OnePhase, seconds: float | None, jobs: Path) -> OnePhase:
         """Return an order with this machine's addresses in place of the run's."""
