@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,8 +13,10 @@ from typing import Any
 import pytest
 
 from tracebench_core.specs import ExecutorSetting
+from tracebench_workers.executor import WorkersExecutor
 from tracebench_workers.fitting import needs_of
-from tracebench_workers.hub import Given, Hub, Station
+from tracebench_workers.frames import _SIZES, connect, receive, send
+from tracebench_workers.hub import MOST_STRANGERS, Given, Hub, Station, Told
 from tracebench_workers.options import Options
 
 SETTING = ExecutorSetting(run_dir="", environ={}, load=())
@@ -50,7 +53,7 @@ def joined(hub: Hub) -> Station:
 def test_orders_that_cannot_be_taken_are_lost_and_the_worker_stays(hub: Hub, worker: subprocess.Popen[bytes]) -> None:
     station = joined(hub)
     for number, (order, body) in enumerate([("{}", b""), ("no json", b""), ("{}", b"no parcel"), (7, b"")]):
-        hub.give(station, number, Given(NOBODYS, {"order": order, "number": number, "seconds": None}, body))
+        hub.give(station, number, Given(NOBODYS, {"order": order, "number": number}, body))
         told = hub.told.get(timeout=60)
         assert (told.what, told.words.get("end"), told.words.get("exit")) == ("end", number, "lost")
         assert "could not take the order" in told.words["detail"]
@@ -63,3 +66,89 @@ def test_a_worker_that_is_ended_says_that_it_leaves(hub: Hub, worker: subprocess
     joined(hub)
     worker.terminate()
     assert hub.told.get(timeout=60).what == "left"
+
+
+def hello(hub: Hub, **more: Any) -> dict[str, Any]:
+    plain = {"kind": "worker", "session": "s", "name": "n", "slots": 1, "boot": "b", "pid": 1}
+    return {**plain, "token": hub.ticket.token, **more}
+
+
+async def join(hub: Hub) -> Any:
+    reader, writer = await connect(hub.ticket)
+    send(writer, hello(hub))
+    assert "needs" in (await receive(reader))[0]  # type: ignore[index]
+    send(writer, {"fits": True})
+    return reader, writer
+
+
+@pytest.mark.parametrize("sizes", [(1 << 17, 0), (10, 1)], ids=["words", "body"])
+def test_nothing_large_is_taken_of_whoever_has_shown_no_token(hub: Hub, sizes: tuple[int, int]) -> None:
+    async def knock() -> Any:
+        reader, writer = await connect(hub.ticket)
+        writer.write(_SIZES.pack(*sizes))
+        await writer.drain()
+        answer = await receive(reader)
+        writer.close()
+        return answer
+
+    answer = asyncio.run(knock())
+    assert "the token is not that of this run" in answer[0]["over"]
+
+
+def test_strangers_that_say_nothing_keep_no_further_ones_waiting(hub: Hub) -> None:
+    async def crowd() -> Any:
+        held = [await connect(hub.ticket) for _ in range(MOST_STRANGERS)]
+        reader, last = await connect(hub.ticket)
+        refused = await receive(reader)
+        last.close()
+        for _, writer in held:
+            writer.close()
+            await writer.wait_closed()
+        await asyncio.sleep(0.1)
+        _, writer = await join(hub)
+        writer.close()
+        return refused
+
+    assert asyncio.run(crowd()) is None
+    assert joined(hub).name == "n"
+
+
+def test_odd_words_of_a_worker_end_its_connection_and_nothing_else(hub: Hub) -> None:
+    async def knock(more: dict[str, Any]) -> None:
+        reader, writer = await connect(hub.ticket)
+        send(writer, hello(hub, **more))
+        if await receive(reader) is not None:
+            send(writer, {"fits": True})
+            assert await receive(reader) is None
+        writer.close()
+
+    for more in ({"slots": "many"}, {"session": "t", "has": 7}):
+        asyncio.run(knock(more))
+
+
+def test_a_cancel_and_an_order_reach_a_worker_that_comes_back(hub: Hub) -> None:
+    async def work() -> list[dict[str, Any]]:
+        _, writer = await join(hub)
+        station = await asyncio.to_thread(joined, hub)
+        writer.close()
+        await writer.wait_closed()
+        while station.writer is not None:
+            await asyncio.sleep(0.01)
+        hub.give(station, 1, Given(NOBODYS, {"order": "{}", "number": 1}, b"", deadline=1.0))
+        hub.cancel(station, 1)
+        reader, writer = await connect(hub.ticket)
+        send(writer, hello(hub, is_back=True))
+        found = [(await receive(reader))[0] for _ in range(2)]  # type: ignore[index]
+        writer.close()
+        return found
+
+    assert asyncio.run(work()) == [{"order": "{}", "number": 1, "seconds": 0.0}, {"cancel": 1}]
+
+
+@pytest.mark.parametrize("exit_", ["finished", "unwritable", ["done"], None, 0])
+def test_an_end_that_there_is_not_loses_the_job(hub: Hub, exit_: Any) -> None:
+    executor, station = WorkersExecutor(), Station("s", "n", 1, "b", 1)
+    station.running[1] = Given(NOBODYS, {}, b"")
+    executor._take(hub, Told("end", station, {"end": 1, "exit": exit_}))
+    assert [end.exit for end in executor._ready] == ["lost"]
+    assert not station.running

@@ -29,7 +29,7 @@ TICK = 0.2
 """Seconds of one wait. A worker's silence is counted in waits, none of which counts for more: while the run itself is held, none passes."""
 CLOSING = 60.0
 """Seconds that workers may take to end their jobs when the run ends, beyond the jobs' grace."""
-ENDS = frozenset({"done", "trained", "timeout", "cancelled", "lost", "died"})
+ENDS = ("done", "trained", "timeout", "cancelled", "lost", "died")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +129,9 @@ class WorkersExecutor:
             address = urlsplit(order.access["base_url"])
             self._hub.gateway = (address.hostname or "127.0.0.1", address.port or 80)
         number = next(self._numbers)
-        deadline = order.limits.deadline
-        words = {
-            "order": order.model_dump_json(),
-            "number": number,
-            "seconds": None if deadline is None else max(0.0, deadline - time.monotonic()),
-        }
-        self._hub.give(station, number, Given(order, words, pack(layout.jobs, parcel) if parcel else b""))
+        words = {"order": order.model_dump_json(), "number": number}
+        body = pack(layout.jobs, parcel) if parcel else b""
+        self._hub.give(station, number, Given(order, words, body, order.limits.deadline))
         if job_id in self._cancelled:  # just now, from another thread
             self._hub.cancel(station, number)
 
@@ -174,10 +170,13 @@ class WorkersExecutor:
         number = words["end"]
         given = station.running.pop(number, None) if not station.is_gone and isinstance(number, int) else None
         hub.acknowledge(station, number)
-        if given is None or words.get("exit") not in ENDS:
+        if given is None:
             log.warning("worker %s tells an end that is late, or was told already: it is left out", station.name)
             return
-        exit_, detail = words["exit"], str(words.get("detail", ""))
+        station.cancelled.discard(number)
+        exit_, detail = words.get("exit"), str(words.get("detail", ""))
+        if exit_ not in ENDS:
+            exit_, detail = "lost", f"worker {station.name} tells an end that there is not: {exit_!r:.80}"
         if exit_ != "lost":
             try:
                 job = given.order.job

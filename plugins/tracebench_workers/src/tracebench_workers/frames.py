@@ -12,6 +12,8 @@ from tracebench_workers.ticket import Ticket, fingerprint, joining
 _SIZES = struct.Struct("!IQ")
 LONGEST_WORDS = 1 << 26
 MOST_BYTES = 1 << 32
+LONGEST_HELLO = 1 << 16
+"""Of whoever has not shown a token yet, and has no files to send."""
 HELLO_SECONDS = 20.0
 """How long either side of a new connection may take to say who it is."""
 Message = tuple[dict[str, Any], bytes]
@@ -30,11 +32,16 @@ def send(writer: asyncio.StreamWriter, words: dict[str, Any], body: bytes = b"")
         writer.write(body)
 
 
-async def receive(reader: asyncio.StreamReader) -> Message | None:
-    """Return the next message; None when the connection has ended, or holds what is no message."""
+async def receive(
+    reader: asyncio.StreamReader, *, longest: int = LONGEST_WORDS, most: int = MOST_BYTES
+) -> Message | None:
+    """Return the next message; None when the connection has ended, or holds what is no message, or a larger one.
+
+    `longest` and `most` are the bytes that its words and its body may have.
+    """
     try:
         words, body = _SIZES.unpack(await reader.readexactly(_SIZES.size))
-        if words > LONGEST_WORDS or body > MOST_BYTES:
+        if words > longest or body > most:
             return None
         told = json.loads(await reader.readexactly(words))
         return (told, await reader.readexactly(body)) if isinstance(told, dict) else None

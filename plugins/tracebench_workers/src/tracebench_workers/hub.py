@@ -8,13 +8,14 @@ import logging
 import queue
 import socket
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import JobOrder
-from tracebench_workers.frames import HELLO_SECONDS, Streams, pump, receive, send
+from tracebench_workers.frames import HELLO_SECONDS, LONGEST_HELLO, Message, Streams, pump, receive, send
 from tracebench_workers.options import Options
 from tracebench_workers.ticket import Ticket, new_token, serving
 
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 
 CLOSING = 10.0
 """Seconds that saying goodbye may take."""
+MOST_STRANGERS = 64
+"""Connections at a time that have not shown the token yet; further ones are closed at once."""
 
 
 class Given(NamedTuple):
@@ -30,6 +33,13 @@ class Given(NamedTuple):
     order: JobOrder
     words: dict[str, Any]
     body: bytes
+    deadline: float | None = None
+    """By this process's monotonic clock; the worker is told the seconds left when the order is sent."""
+
+    def send(self, writer: asyncio.StreamWriter) -> None:
+        """Send the order."""
+        seconds = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        send(writer, {**self.words, "seconds": seconds}, self.body)
 
 
 @dataclass(eq=False)
@@ -43,6 +53,8 @@ class Station:
     pid: int
     running: dict[int, Given] = field(default_factory=dict)
     """By the number of the order. Changed by the run's own thread alone."""
+    cancelled: set[int] = field(default_factory=set)
+    """Of the orders that it runs; it is told again when it comes back."""
     writer: asyncio.StreamWriter | None = None
     """None while it is out of reach."""
     silence: float = 0.0
@@ -79,9 +91,11 @@ class Hub:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="workers", daemon=True)
         self._thread.start()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._strangers = 0
         try:
-            self._server = self._do(asyncio.start_server(self._answer, host, int(port), ssl=context))
+            self._server = self._do(
+                asyncio.start_server(self._answer, host, int(port), ssl=context, ssl_handshake_timeout=HELLO_SECONDS)
+            )
         except OSError as err:
             self._stop()
             raise UsageError(
@@ -96,10 +110,16 @@ class Hub:
     def give(self, station: Station, number: int, given: Given) -> None:
         """Send an order to a worker; one that is out of reach gets it when it comes back."""
         station.running[number] = given
-        self._tell(station, given.words, given.body)
+
+        def now() -> None:
+            if station.writer is not None:
+                given.send(station.writer)
+
+        self._loop.call_soon_threadsafe(now)
 
     def cancel(self, station: Station, number: int) -> None:
-        """Have a worker end a job."""
+        """Have a worker end a job, now or when it is in reach again."""
+        station.cancelled.add(number)
         self._tell(station, {"cancel": number})
 
     def acknowledge(self, station: Station, number: int) -> None:
@@ -140,16 +160,16 @@ class Hub:
     def _do(self, coroutine: Any, *, seconds: float = 30.0) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(seconds)
 
-    def _tell(self, station: Station, words: dict[str, Any], body: bytes = b"") -> None:
+    def _tell(self, station: Station, words: dict[str, Any]) -> None:
         def now() -> None:
             if station.writer is not None:
-                send(station.writer, words, body)
+                send(station.writer, words)
 
         self._loop.call_soon_threadsafe(now)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            hello = await asyncio.wait_for(receive(reader), HELLO_SECONDS)
+            hello = await self._asked(reader)
             if hello is None or not hmac.compare_digest(str(hello[0].get("token")).encode(), self._token.encode()):
                 log.warning("somebody without this run's token was not let in")
                 send(
@@ -164,8 +184,20 @@ class Hub:
                 await self._serve(hello[0], (reader, writer))
         except (OSError, TimeoutError):
             pass
+        except (KeyError, TypeError, ValueError) as err:
+            log.warning("a worker said something that is no word of one: %s: %s", type(err).__name__, err)
         finally:
             writer.close()
+
+    async def _asked(self, reader: asyncio.StreamReader) -> Message | None:
+        """Return what somebody says first, who may be anybody."""
+        if self._strangers >= MOST_STRANGERS:
+            raise ConnectionRefusedError
+        self._strangers += 1
+        try:
+            return await asyncio.wait_for(receive(reader, longest=LONGEST_HELLO, most=0), HELLO_SECONDS)
+        finally:
+            self._strangers -= 1
 
     async def _lead_to_gateway(self, streams: Streams) -> None:
         if self.gateway is not None:
@@ -198,7 +230,10 @@ class Hub:
     def _give_again(self, station: Station, has: set[int]) -> None:
         for number, given in [*station.running.items()]:
             if number not in has and station.writer is not None:
-                send(station.writer, given.words, given.body)
+                given.send(station.writer)
+        for number in [*station.cancelled]:
+            if station.writer is not None:
+                send(station.writer, {"cancel": number})
 
     async def _hear(self, station: Station, streams: Streams) -> None:
         reader, writer = streams

@@ -145,7 +145,7 @@ class Member:
             number = heard.words["number"]
             try:
                 order = self._taken(heard, jobs, sandboxes)
-            except Exception as err:  # noqa: BLE001 - an order that one worker cannot take is not to end it, and then the next
+            except Exception as err:  # an order that one worker cannot take is not to end it, and then the next
                 if isinstance(err, OSError) and err.errno in OWN_FAULTS:
                     raise
                 self._line.tell_end(

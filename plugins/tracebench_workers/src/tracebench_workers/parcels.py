@@ -1,6 +1,6 @@
 """The files of a job on their way: packed where they lie, and unpacked so that a job's folder is the old one or the new one, never both.
 
-Only regular files and folders travel. A link may point at what is not there, or at what is not to be read: none is packed, and none is taken.
+Only regular files and folders travel. A link may point at what is not there, or at what is not to be read: none is packed or taken.
 """
 
 from __future__ import annotations
