@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from tracebench_core.errors import UsageError
 from tracebench_core.specs import ExecutorSetting
-from tracebench_workers.executor import WorkersExecutor
+from tracebench_workers.executor import WorkersExecutor, _keep
 from tracebench_workers.fitting import needs_of
 from tracebench_workers.frames import _SIZES, connect, receive, send
 from tracebench_workers.hub import MOST_STRANGERS, Given, Hub, Station, Told
 from tracebench_workers.options import Options
+from tracebench_workers.ticket import Ticket
 
 SETTING = ExecutorSetting(run_dir="", environ={}, load=())
 NOBODYS: Any = None
@@ -152,3 +155,23 @@ def test_an_end_that_there_is_not_loses_the_job(hub: Hub, exit_: Any) -> None:
     executor._take(hub, Told("end", station, {"end": 1, "exit": exit_}))
     assert [end.exit for end in executor._ready] == ["lost"]
     assert not station.running
+
+
+@pytest.mark.parametrize("port", ["65536", "99999"])
+def test_a_port_that_there_is_not_is_refused(port: str) -> None:
+    with pytest.raises(ValidationError):
+        Options(listen=f"127.0.0.1:{port}")
+    with pytest.raises(UsageError):
+        Ticket.parse(f"tb1/host:{port}/{'0' * 64}/t")
+    assert Options(listen="127.0.0.1:65535", reach="h:7400").listen
+    assert Ticket.parse(f"tb1/host:65535/{'0' * 64}/t").port == 65535
+
+
+def test_the_ticket_is_for_its_owner_and_through_no_link(tmp_path: Path) -> None:
+    other = tmp_path / "others"
+    other.write_text("kept")
+    (tmp_path / "ticket").symlink_to(other)
+    _keep(tmp_path / "ticket", "secret")
+    assert other.read_text() == "kept"
+    assert (tmp_path / "ticket").read_text() == "secret\n"
+    assert (tmp_path / "ticket").lstat().st_mode & 0o177777 == 0o100600

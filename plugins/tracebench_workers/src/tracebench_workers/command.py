@@ -37,8 +37,8 @@ def worker(
     from tracebench_workers.member import Member  # noqa: PLC0415 - every command imports this module for its help
     from tracebench_workers.ticket import Ticket  # noqa: PLC0415
 
-    told = sys.stdin.readline() if own else _read(ticket)
-    member = Member(Ticket.parse(told), jobs=jobs, name=name, root=root, folder=Path.cwd())
+    told, _, session = sys.stdin.readline().partition(" ") if own else (_read(ticket), "", "")
+    member = Member(Ticket.parse(told), jobs=jobs, name=name, root=root, folder=Path.cwd(), session=session.strip())
     if own:
         threading.Thread(target=_watch_input, args=(member.stop,), daemon=True).start()
     why, is_refused = member.work()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import queue
+import secrets
+import tempfile
 import time
 import weakref
 from collections import deque
@@ -150,8 +153,8 @@ class WorkersExecutor:
             if station.silence > self._options.lease:
                 self._lose(hub, station, f"worker {station.name} has not said a word for {self._options.lease:g} s")
         if self._own is not None:
-            for pid in self._own.look():
-                for station in [s for s in self._stations if s.pid == pid]:
+            for session in self._own.look():
+                for station in [s for s in self._stations if s.session == session]:
                     self._lose(hub, station, f"worker {station.name} has ended")
 
     def _hear(self, hub: Hub, told: Told) -> None:
@@ -210,12 +213,14 @@ class WorkersExecutor:
             + CLOSING
             + max((given.order.grace for s in self._stations for given in s.running.values()), default=0.0)
         )
-        while self._active and time.monotonic() < until:
-            self._wait(hub)
-        self._ready.clear()
-        self._let_go()
-        self._hub, self._own = None, None
-        self._stations.clear()
+        try:
+            while self._active and time.monotonic() < until:
+                self._wait(hub)
+        finally:
+            self._ready.clear()
+            self._let_go()
+            self._hub, self._own = None, None
+            self._stations.clear()
 
     def _opened(self, setting: ExecutorSetting) -> Hub:
         if self._hub is not None:
@@ -227,16 +232,11 @@ class WorkersExecutor:
         self._own = OwnWorkers(hub.ticket, setting, number) if number else None
         self._hub = hub
         self._let_go = weakref.finalize(self, _let_go, hub, self._own)
-        if options.ticket:
-            _keep(Path(options.ticket), str(hub.ticket))
-            log.warning(
-                "workers may join at %s:%d: trace-bench worker --ticket %s",
-                hub.ticket.host,
-                hub.ticket.port,
-                options.ticket,
-            )
-        elif options.listen:
-            log.warning("workers may join: TRACEBENCH_TICKET='%s' trace-bench worker", hub.ticket)
+        if options.ticket or options.listen:
+            path = Path(options.ticket or Path(tempfile.mkdtemp(prefix="trace-bench-"), "ticket"))
+            _keep(path, str(hub.ticket))
+            where = f"{hub.ticket.host}:{hub.ticket.port}"
+            log.warning("workers may join at %s: trace-bench worker --ticket %s", where, path)
         return hub
 
 
@@ -264,11 +264,11 @@ def refuse_what_stays(order: JobOrder, *, is_elsewhere: bool) -> None:
 
 
 def _keep(path: Path, text: str) -> None:
-    draft = path.with_name(f".{path.name}")
-    draft.unlink(missing_ok=True)
-    draft.touch(mode=0o600)
-    draft.write_text(f"{text}\n", encoding="ascii")
-    draft.rename(path)
+    """Put a secret into a file for its owner alone, in one step, through no link."""
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+        file.write(f"{text}\n")
+    draft.replace(path)
 
 
 def _let_go(hub: Hub, own: OwnWorkers | None) -> None:

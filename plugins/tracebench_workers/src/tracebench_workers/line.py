@@ -116,7 +116,7 @@ class Line:
     async def _stay(self) -> None:
         relay = await asyncio.start_server(self._relay, "127.0.0.1", 0)
         self.port = relay.sockets[0].getsockname()[1]
-        beating = asyncio.create_task(self._beat())
+        beating, fence = asyncio.create_task(self._beat()), asyncio.create_task(self._keep_fence())
         while not self._is_over:
             try:
                 reader, writer = await connect(self._ticket)
@@ -130,7 +130,10 @@ class Line:
                 await asyncio.sleep(AGAIN)
             else:
                 await self._talk(reader, writer)
+                if not self._is_over:
+                    await asyncio.sleep(AGAIN)
         beating.cancel()
+        fence.cancel()
 
     def _give_up(self, err: Exception) -> None:
         if self._lease is None and time.monotonic() - self._answered > FIRST_SECONDS:
@@ -181,8 +184,12 @@ class Line:
                 continue
             if self._writer is not None:
                 send(self._writer, {"alive": time.monotonic()})
-            if time.monotonic() - self._answered > FENCE * lease:
-                self._end(f"the run has not answered for {FENCE * lease:g} s")
+
+    async def _keep_fence(self) -> None:
+        while True:
+            await asyncio.sleep(AGAIN)
+            if self._lease is not None and time.monotonic() - self._answered > FENCE * self._lease:
+                self._end(f"the run has not answered for {FENCE * self._lease:g} s")
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -39,14 +39,16 @@ class OnePhase(JobOrder):
 class Member:
     """One worker of one run."""
 
-    def __init__(self, ticket: Ticket, *, jobs: int, name: str, root: Path | None, folder: Path) -> None:
+    def __init__(
+        self, ticket: Ticket, *, jobs: int, name: str, root: Path | None, folder: Path, session: str = ""
+    ) -> None:
         self._root = root
         self._folder = folder
         self._jobs = jobs
         self._setting: ExecutorSetting | None = None
         hello = {
             "kind": "worker",
-            "session": uuid.uuid4().hex,
+            "session": session or uuid.uuid4().hex,
             "name": name or f"{socket.gethostname()}-{os.getpid()}",
             "slots": jobs,
             "boot": boot(),

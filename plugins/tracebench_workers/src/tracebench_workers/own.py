@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,10 +27,11 @@ class OwnWorkers:
         self._setting = setting
         self._slots = math.ceil(setting.workers / number)
         self._restarts = 0
+        self._sessions: dict[int, str] = {}
         self._processes = [self._start() for _ in range(number)]
 
-    def look(self) -> Iterator[int]:
-        """Start those again that have died, and yield their pids.
+    def look(self) -> Iterator[str]:
+        """Start those again that have died, and yield by what sessions those were known.
 
         Raises:
             TraceBenchError: when they keep dying.
@@ -40,8 +42,9 @@ class OwnWorkers:
             self._restarts += 1
             if self._restarts > MOST_RESTARTS:
                 raise TraceBenchError("The run's own workers keep ending.", hint=f"cat {self._log}")
+            session = self._sessions.pop(id(process))
             self._processes[i] = self._start()
-            yield process.pid
+            yield session
 
     def is_well(self) -> None:
         """A job has ended: what died before did not die of the run itself."""
@@ -77,6 +80,7 @@ class OwnWorkers:
                 start_new_session=True,
             )
         assert process.stdin is not None  # noqa: S101 - a pipe
-        process.stdin.write(f"{self._ticket}\n".encode())
+        session = self._sessions[id(process)] = uuid.uuid4().hex
+        process.stdin.write(f"{self._ticket} {session}\n".encode())
         process.stdin.flush()
         return process

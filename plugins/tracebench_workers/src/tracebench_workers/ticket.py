@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import ssl
 import tempfile
@@ -38,7 +39,8 @@ class Ticket:
         """
         parts = text.strip().split("/")
         host, _, port = parts[1].rpartition(":") if len(parts) == 4 else ("", "", "")  # noqa: PLR2004 - its parts
-        if parts[0] != "tb1" or not (host and port.isdigit() and len(parts[2]) == 64 and parts[3]):  # noqa: PLR2004 - digits of SHA-256
+        is_port = re.fullmatch(r"[1-9][0-9]{0,4}", port) is not None and int(port) < 1 << 16
+        if parts[0] != "tb1" or not (host and is_port and len(parts[2]) == 64 and parts[3]):  # noqa: PLR2004 - digits of SHA-256
             raise UsageError(
                 "This is no ticket of a run: one reads `tb1/HOST:PORT/FINGERPRINT/TOKEN`, as the run that serves workers prints it.",
                 hint="trace-bench worker --ticket FILE",
