@@ -148,6 +148,20 @@ def test_a_cancel_and_an_order_reach_a_worker_that_comes_back(hub: Hub) -> None:
     assert asyncio.run(work()) == [{"order": "{}", "number": 1, "seconds": 0.0}, {"cancel": 1}]
 
 
+def test_a_file_on_its_way_is_a_sign_of_life_and_answered(hub: Hub) -> None:
+    async def work() -> tuple[Any, float]:
+        reader, writer = await join(hub)
+        station = await asyncio.to_thread(joined, hub)
+        station.silence = 5.0
+        words = b'{"end": 1}'
+        writer.write(_SIZES.pack(len(words), 1 << 20) + words + bytes(1000))  # and no more of it
+        answer = await receive(reader)
+        writer.close()
+        return answer, station.silence
+
+    assert asyncio.run(work()) == (({"heard": True}, b""), 0.0)
+
+
 @pytest.mark.parametrize("exit_", ["finished", "unwritable", ["done"], None, 0])
 def test_an_end_that_there_is_not_loses_the_job(hub: Hub, exit_: Any) -> None:
     executor, station = WorkersExecutor(), Station("s", "n", 1, "b", 1)

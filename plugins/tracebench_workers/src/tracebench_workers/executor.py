@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from tracebench_core.errors import TraceBenchError
@@ -177,7 +177,8 @@ class WorkersExecutor:
             log.warning("worker %s tells an end that is late, or was told already: it is left out", station.name)
             return
         station.cancelled.discard(number)
-        exit_, detail = words.get("exit"), str(words.get("detail", ""))
+        exit_: Any = words.get("exit")
+        detail = str(words.get("detail", ""))
         if exit_ not in ENDS:
             exit_, detail = "lost", f"worker {station.name} tells an end that there is not: {exit_!r:.80}"
         if exit_ != "lost":

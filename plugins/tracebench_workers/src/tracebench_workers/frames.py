@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from tracebench_workers.ticket import Ticket, fingerprint, joining
@@ -12,8 +13,11 @@ from tracebench_workers.ticket import Ticket, fingerprint, joining
 _SIZES = struct.Struct("!IQ")
 LONGEST_WORDS = 1 << 26
 MOST_BYTES = 1 << 32
+PIECE = 1 << 16
 LONGEST_HELLO = 1 << 16
 """Of whoever has not shown a token yet, and has no files to send."""
+BEATS = 6
+"""Signs of life in one lease."""
 HELLO_SECONDS = 20.0
 """How long either side of a new connection may take to say who it is."""
 Message = tuple[dict[str, Any], bytes]
@@ -33,20 +37,35 @@ def send(writer: asyncio.StreamWriter, words: dict[str, Any], body: bytes = b"")
 
 
 async def receive(
-    reader: asyncio.StreamReader, *, longest: int = LONGEST_WORDS, most: int = MOST_BYTES
+    reader: asyncio.StreamReader,
+    *,
+    longest: int = LONGEST_WORDS,
+    most: int = MOST_BYTES,
+    heard: Callable[[], None] = lambda: None,
 ) -> Message | None:
     """Return the next message; None when the connection has ended, or holds what is no message, or a larger one.
 
-    `longest` and `most` are the bytes that its words and its body may have.
+    `longest` and `most` are the bytes that its words and its body may have; `heard` is called for each piece of its body.
     """
     try:
         words, body = _SIZES.unpack(await reader.readexactly(_SIZES.size))
         if words > longest or body > most:
             return None
         told = json.loads(await reader.readexactly(words))
-        return (told, await reader.readexactly(body)) if isinstance(told, dict) else None
+        return (told, await _read(reader, body, heard)) if isinstance(told, dict) else None
     except (asyncio.IncompleteReadError, OSError, ValueError, RecursionError):
         return None
+
+
+async def _read(reader: asyncio.StreamReader, size: int, heard: Callable[[], None]) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        piece = await reader.read(min(PIECE, size - len(data)))
+        if not piece:
+            raise asyncio.IncompleteReadError(b"", size)
+        data += piece
+        heard()
+    return bytes(data)
 
 
 async def connect(ticket: Ticket) -> Streams:

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import JobOrder
-from tracebench_workers.frames import HELLO_SECONDS, LONGEST_HELLO, Message, Streams, pump, receive, send
+from tracebench_workers.frames import BEATS, HELLO_SECONDS, LONGEST_HELLO, Message, Streams, pump, receive, send
 from tracebench_workers.options import Options
 from tracebench_workers.ticket import Ticket, new_token, serving
 
@@ -237,7 +237,17 @@ class Hub:
 
     async def _hear(self, station: Station, streams: Streams) -> None:
         reader, writer = streams
-        while (message := await receive(reader)) is not None:
+        told = 0.0
+
+        def heard() -> None:
+            """Files on their way are a sign of life; the worker is told so, because its own signs wait behind them."""
+            nonlocal told
+            station.silence = 0.0
+            if time.monotonic() - told > float(self._welcome["lease"]) / 2 / BEATS:
+                told = time.monotonic()
+                send(writer, {"heard": True})
+
+        while (message := await receive(reader, heard=heard)) is not None:
             words, body = message
             station.silence = 0.0
             if "alive" in words:

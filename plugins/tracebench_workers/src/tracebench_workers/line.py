@@ -8,13 +8,11 @@ import threading
 import time
 from typing import Any, NamedTuple, Protocol
 
-from tracebench_workers.frames import NotTheRunError, connect, pump, receive, send
+from tracebench_workers.frames import BEATS, NotTheRunError, connect, pump, receive, send
 from tracebench_workers.ticket import Ticket
 
 FENCE = 0.7
 """Part of its lease after which a worker that has no answer ends its jobs: before the run gives them to another."""
-BEATS = 6
-"""Signs of life in one lease."""
 AGAIN = 0.2
 """Seconds between two attempts to reach the run."""
 FIRST_SECONDS = 30.0
@@ -146,7 +144,7 @@ class Line:
             self._writer = writer
             for words, body in self._outbox.values():
                 send(writer, words, body)
-        while (message := await receive(reader)) is not None:
+        while (message := await receive(reader, heard=self._hears)) is not None:
             words, body = message
             if "needs" in words:
                 lacks = await asyncio.to_thread(self._listener.check, words)
@@ -163,9 +161,16 @@ class Line:
         self._writer = None
         writer.close()
 
+    def _hears(self) -> None:
+        """Files on their way are an answer: those of the run itself wait behind them."""
+        if self._lease is not None:
+            self._answered = time.monotonic()
+
     def _obey(self, words: dict[str, Any], body: bytes) -> None:
         if "alive" in words:
             self._answered = float(words["alive"])
+        elif "heard" in words:
+            self._hears()
         elif "number" in words and words["number"] not in self._has:
             self._has.add(words["number"])
             self.heard.put(Heard(words, body))
