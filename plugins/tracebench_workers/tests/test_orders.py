@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,12 @@ def hello(hub: Hub, **more: Any) -> dict[str, Any]:
     return {**plain, "token": hub.ticket.token, **more}
 
 
+async def closed(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+
+
 async def join(hub: Hub) -> Any:
     reader, writer = await connect(hub.ticket)
     send(writer, hello(hub))
@@ -91,7 +98,7 @@ def test_nothing_large_is_taken_of_whoever_has_shown_no_token(hub: Hub, sizes: t
         writer.write(_SIZES.pack(*sizes))
         await writer.drain()
         answer = await receive(reader)
-        writer.close()
+        await closed(writer)
         return answer
 
     answer = asyncio.run(knock())
@@ -103,13 +110,12 @@ def test_strangers_that_say_nothing_keep_no_further_ones_waiting(hub: Hub) -> No
         held = [await connect(hub.ticket) for _ in range(MOST_STRANGERS)]
         reader, last = await connect(hub.ticket)
         refused = await receive(reader)
-        last.close()
+        await closed(last)
         for _, writer in held:
-            writer.close()
-            await writer.wait_closed()
+            await closed(writer)
         await asyncio.sleep(0.1)
         _, writer = await join(hub)
-        writer.close()
+        await closed(writer)
         return refused
 
     assert asyncio.run(crowd()) is None
@@ -123,7 +129,7 @@ def test_odd_words_of_a_worker_end_its_connection_and_nothing_else(hub: Hub) -> 
         if await receive(reader) is not None:
             send(writer, {"fits": True})
             assert await receive(reader) is None
-        writer.close()
+        await closed(writer)
 
     for more in ({"slots": "many"}, {"session": "t", "has": 7}):
         asyncio.run(knock(more))
@@ -133,8 +139,7 @@ def test_a_cancel_and_an_order_reach_a_worker_that_comes_back(hub: Hub) -> None:
     async def work() -> list[dict[str, Any]]:
         _, writer = await join(hub)
         station = await asyncio.to_thread(joined, hub)
-        writer.close()
-        await writer.wait_closed()
+        await closed(writer)
         while station.writer is not None:
             await asyncio.sleep(0.01)
         hub.give(station, 1, Given(NOBODYS, {"order": "{}", "number": 1}, b"", deadline=1.0))
@@ -142,7 +147,7 @@ def test_a_cancel_and_an_order_reach_a_worker_that_comes_back(hub: Hub) -> None:
         reader, writer = await connect(hub.ticket)
         send(writer, hello(hub, is_back=True))
         found = [(await receive(reader))[0] for _ in range(2)]  # type: ignore[index]
-        writer.close()
+        await closed(writer)
         return found
 
     assert asyncio.run(work()) == [{"order": "{}", "number": 1, "seconds": 0.0}, {"cancel": 1}]
@@ -156,7 +161,7 @@ def test_a_file_on_its_way_is_a_sign_of_life_and_answered(hub: Hub) -> None:
         words = b'{"end": 1}'
         writer.write(_SIZES.pack(len(words), 1 << 20) + words + bytes(1000))  # and no more of it
         answer = await receive(reader)
-        writer.close()
+        await closed(writer)
         return answer, station.silence
 
     assert asyncio.run(work()) == (({"heard": True}, b""), 0.0)

@@ -243,6 +243,8 @@ async def knock(ticket: Ticket, hello: dict[str, Any]) -> dict[str, Any] | None:
     send(writer, hello)
     answer = await receive(reader)
     writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
     return answer[0] if answer is not None else None
 
 
