@@ -272,3 +272,13 @@ Store.TestCase.settings = settings(
     phases=[Phase.generate],
 )
 TestStore = Store.TestCase
+
+
+def test_an_index_made_after_a_log_was_forged_does_not_vouch_for_it_when_the_journal_is_lost() -> None:
+    store = Store()
+    store.begin()
+    store.resume()
+    store.forge(which=0, what="events.jsonl")
+    store.resume()
+    store.lose(how="nonsense")
+    store.teardown()

@@ -38,7 +38,7 @@ from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.journal.commit import commit
 from tracebench_runs.journal.index import write_files_index
 from tracebench_runs.journal.journal import EndRecord, Journal
-from tracebench_runs.journal.trust import finished_jobs
+from tracebench_runs.journal.trust import finished_jobs, read_trust
 from tracebench_runs.meta.manifest import write_manifest
 from tracebench_runs.meta.meta import write_job_meta
 from tracebench_runs.results.results import write_result
@@ -85,7 +85,7 @@ class Engine:
                     self._run_job(layout.job(job.job_id), job, journal=journal, tables=tables)
                     tables.maybe_write(2.0 * now)
             tables.finish(RunEnd(exit_code=0, wall_seconds=1.0, cpu_seconds=1.0))
-        write_files_index(layout)
+        write_files_index(layout, trust=read_trust(layout))
 
     def _run_job(self, layout: JobLayout, job: JobSpec, *, journal: Journal, tables: TableWriter) -> None:
         journal.job_started(job.job_id)

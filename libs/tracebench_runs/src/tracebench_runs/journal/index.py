@@ -50,14 +50,16 @@ class IndexedFile(NamedTuple):
 def write_files_index(layout: RunLayout, *, trust: Trust | None = None, is_accepted: bool = False) -> None:
     """List every file of the run, one line each, but for those that `iter_paths` leaves out.
 
-    With `trust`, files that only the index vouches for keep their entry when they changed or went since, jobs that no journal declares
-    finished are told, as the index vouches for none of their files; and unless a person has accepted it, a journal that was cut since
-    keeps what was said of it.
+    With `trust`, files that only the index vouches for keep their entry when they changed or went since; jobs are told that no journal
+    declares finished, or whose events are not what it sealed, as the index vouches for none of their files; and unless a person has
+    accepted it, a journal that was cut since keeps what was said of it.
     """
     held = [] if trust is None else [*changed_keeps(layout, trust=trust)]
     files.make_dir(layout.meta)
     undeclared = [] if trust is None else [j.job_id for j in layout.job_folders() if trust.end(j.job_id) is None]
     entries = _merged(iter_files(layout), held)
+    if trust is not None:
+        entries = _noting_changed_events(layout, entries, trust, undeclared)
     files.write_whole(
         layout.files_index, _index_lines(entries, witness.heads(layout, anew=is_accepted), undeclared=undeclared)
     )
@@ -70,6 +72,22 @@ def _merged(found: Iterable[IndexedFile], held: Iterable[IndexedFile]) -> Iterat
         if entry.path != before:
             before = entry.path
             yield entry
+
+
+def _noting_changed_events(
+    layout: RunLayout, entries: Iterable[IndexedFile], trust: Trust, noted: list[str]
+) -> Iterator[IndexedFile]:
+    """Pass entries on, and note the jobs whose events are not what the journal sealed: were it lost, the index must not vouch for them."""
+    sealed = {
+        job.events.relative_to(layout.path).as_posix(): (job.job_id, end.events)
+        for job in layout.job_folders()
+        if (end := trust.end(job.job_id)) is not None and end.events is not None
+    }
+    for entry in entries:
+        job_id, seal = sealed.get(entry.path, ("", None))
+        if seal not in {None, entry.seal} and entry.path not in trust.accepted:
+            noted.append(job_id)
+        yield entry
 
 
 def changed_keeps(layout: RunLayout, *, trust: Trust) -> Iterator[IndexedFile]:
