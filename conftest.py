@@ -1,6 +1,7 @@
 """Groups of heavy tests: what needs large libraries, a browser, a model or a proof checker runs only where it is asked for.
 
-`TRACEBENCH_HEAVY=coq,torch pytest …` runs those groups, `TRACEBENCH_HEAVY=all` every group; `.ci/run` has a step for each.
+`TRACEBENCH_HEAVY=coq,torch pytest …` runs those groups, `TRACEBENCH_HEAVY=all` every group; `.ci/run` or `.ci/soak` has a
+step for each.
 """
 
 from __future__ import annotations
