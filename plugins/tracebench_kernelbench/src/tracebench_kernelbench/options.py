@@ -29,6 +29,13 @@ class Effort(BaseModel):
     """Seconds that one call may take."""
     compile_seconds: float = Field(default=30.0, gt=0, le=600)
 
+    def divided(self, sessions: int) -> Effort:
+        """Return what falls to each of so many processes: rounds by twos, in each of which another is first."""
+        if sessions == 1:
+            return self
+        least, most = (2 * -(-rounds // (2 * sessions)) for rounds in (self.least, self.most))
+        return self.model_copy(update={"least": least, "most": most, "budget_ms": self.budget_ms // sessions})
+
     @model_validator(mode="after")
     def _ordered(self) -> Effort:
         if self.least > self.most:

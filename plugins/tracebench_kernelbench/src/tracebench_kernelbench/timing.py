@@ -49,24 +49,30 @@ def compare(
     middle = median(logs)
     spread = median(abs(value - middle) for value in logs)
     error = _SIGMAS * _SPREAD_OF_MEDIAN * spread / math.sqrt(len(logs))
-    noise = max(least, math.expm1(error)) + handing / max(min(median(reference), median(candidate)), 1.0)
+    noise = max(least, math.expm1(error)) + _share(handing, reference, candidate)
     return _timing(reference, candidate, raw=math.exp(middle), noise=noise)
 
 
-def compare_afresh(spent: Sequence[Sequence[tuple[int, int]]]) -> Timing:
+def compare_afresh(
+    spent: Sequence[Sequence[tuple[int, int]]], *, handing: float = 0.0, least: float = LEAST_NOISE
+) -> Timing:
     """Compare times of reference and candidate that unlike pairs of processes took, each pair by turns.
 
     The ratio is the median of what the pairs say, and the noise reaches to the one that lies farthest from it: it supposes nothing of how
     what a process finds is spread, nor that turns of one process are independent. Where less than six pairs had the time (a slow kernel),
-    each two turns stand for one, and so little is told no better than by `_FEW`.
+    each two turns stand for one, and so little is told no better than by `_FEW`. See `compare` for `handing` and `least`.
     """
     pairs = [median(_logs(turns)) for turns in spent if turns]
     units = pairs if len(pairs) >= _ENOUGH else [log for turns in spent for log in _logs(turns)]
     middle = median(units)
     farthest = math.expm1(max(abs(unit - middle) for unit in units))
     reference, candidate = zip(*(turn for turns in spent for turn in turns), strict=True)
-    noise = max(LEAST_NOISE if len(units) >= _ENOUGH else _FEW, farthest)
+    noise = max(least if len(units) >= _ENOUGH else _FEW, farthest) + _share(handing, reference, candidate)
     return _timing(reference, candidate, raw=math.exp(middle), noise=noise)
+
+
+def _share(handing: float, reference: Sequence[int], candidate: Sequence[int]) -> float:
+    return handing / max(min(median(reference), median(candidate)), 1.0)
 
 
 def _timing(reference: Sequence[int], candidate: Sequence[int], *, raw: float, noise: float) -> Timing:

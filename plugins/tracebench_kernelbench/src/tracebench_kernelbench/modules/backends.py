@@ -30,6 +30,8 @@ class Backend:
     timed: bool = True
     """False where times say nothing: a correct candidate then counts 1."""
     environ: Mapping[str, str] | None = None
+    sessions: int = 1
+    """Processes, one after the other, in which a candidate is timed: several where its code lies elsewhere in each."""
     ahead: Kind | None = None
     """What is built before a session opens, in the sandbox too; None for nothing."""
     tools: tuple[str, ...] = ()
@@ -89,6 +91,7 @@ NUMBA = Backend(
     "Numba",
     ("numba",),
     "Loops are compiled by `numba.njit`; what is compiled on the first calls does not count.",
+    sessions=7,
     besides=(f"{__package__}.warm_numba",),
 )
 TRITON = Backend(

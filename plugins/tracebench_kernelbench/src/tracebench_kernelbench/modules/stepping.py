@@ -4,6 +4,9 @@ Time is the processor time of a session's whole process from the end of one call
 from outside: whatever a candidate does between calls counts. Both processes and the judge share one core, so that none runs while the
 judge reads their clocks. Nothing is taken off: inputs and outputs lie in memory that the judge sees, too, and a call hands over nothing.
 What a call that does no work takes, the reference's process shows; it is the clock's resolution, and part of the noise.
+
+Where a compiler puts its code anew in each process, the place alone can be worth half a kernel's time: such a candidate has several
+sessions, one after the other, and the time of each is one figure.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
@@ -24,7 +27,7 @@ from tracebench_kernelbench.modules.exercise import Arrays, Exercise, asked, dif
 from tracebench_kernelbench.modules.hints import find_hints
 from tracebench_kernelbench.modules.memory import IDLE, Unreadable
 from tracebench_kernelbench.options import Effort
-from tracebench_kernelbench.timing import Timing, compare
+from tracebench_kernelbench.timing import Timing, compare, compare_afresh
 
 MEMORY_MB = 16_384
 """Of address space, most of which PyTorch's libraries take without using it."""
@@ -62,11 +65,20 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
             built = exercise.build(sandbox, source, effort.compile_seconds)
             if built.words:
                 return _bad(f"It does not build.\n{built.words}", Outcome(status="error"))
-            candidate, loaded = exercise.open_candidate(sandbox, source, built, desk, limits)
-            with candidate:
-                if loaded.status != "ok":
-                    return _bad(_died(loaded, "while it was loaded"), loaded)
-                return _judge(exercise, source, _Sessions(desk, reference, candidate, wide), effort)
+            spent, idle = list[list[tuple[float, float]]](), list[float]()
+            part = effort.divided(exercise.backend.sessions)
+            for picks in _picks(effort.trials, part, exercise.backend.sessions):
+                candidate, loaded = exercise.open_candidate(sandbox, source, built, desk, limits)
+                with candidate:
+                    if loaded.status != "ok":
+                        return _bad(_died(loaded, "while it was loaded"), loaded)
+                    turns = _by_turns(exercise, _Sessions(desk, reference, candidate, wide), part, picks, idle)
+                if isinstance(turns, Verdict):
+                    return turns
+                spent.append(turns)
+            return _good(
+                exercise, source, timing_of(spent, idle) if exercise.backend.timed else None, sum(map(len, spent))
+            )
 
 
 @contextmanager
@@ -93,11 +105,20 @@ class _Sessions:
     """Whether inputs are widened."""
 
 
-def _judge(exercise: Exercise, source: str, sessions: _Sessions, effort: Effort) -> Verdict:
-    spent, idle = list[tuple[float, float]](), list[float]()
+def _picks(wanted: int, part: Effort, sessions: int) -> Iterator[Container[int]]:
+    """Yield the turns of each session whose outputs are compared with the truth, drawn among all that are certain to be taken."""
+    certain = part.warm + part.least
+    drawn = secrets.SystemRandom().sample(range(sessions * certain), min(wanted, sessions * certain))
+    for place in range(sessions):
+        yield {turn - place * certain for turn in drawn if turn // certain == place}
+
+
+def _by_turns(
+    exercise: Exercise, sessions: _Sessions, effort: Effort, picks: Container[int], idle: list[float]
+) -> list[tuple[float, float]] | Verdict:
+    """Return the seconds of reference and candidate, or what is wrong with the candidate; `idle` gets those of calls without work."""
+    spent = list[tuple[float, float]]()
     timed = exercise.backend.timed
-    certain = effort.warm + effort.least
-    picks = set(secrets.SystemRandom().sample(range(certain), min(effort.trials, certain)))
     for turn in range(effort.warm + (effort.most if timed else effort.trials)):
         seed = secrets.randbits(63)
         inputs = exercise.draw(seed, sessions.desk, wide=sessions.wide)
@@ -116,7 +137,7 @@ def _judge(exercise: Exercise, source: str, sessions: _Sessions, effort: Effort)
             idle.append(_idle(exercise, sessions.reference, inputs, turn))
             if len(spent) >= effort.least and 1000 * sum(map(sum, spent)) > effort.budget_ms:
                 break
-    return _good(exercise, source, timing_of(spent, idle) if timed else None, len(spent))
+    return spent
 
 
 def _worked(exercise: Exercise, session: Session, inputs: Sequence[Any], turn: int) -> tuple[Outcome, Arrays | str]:
@@ -176,23 +197,25 @@ def _idle(exercise: Exercise, reference: Session, inputs: Sequence[Any], turn: i
     return _seconds(outcome)
 
 
-def timing_of(spent: Sequence[tuple[float, float]], idle: Sequence[float]) -> Timing:
-    """Compare the seconds of reference and candidate by turns, told apart no better than by what calls without work take.
+def timing_of(spent: Sequence[Sequence[tuple[float, float]]], idle: Sequence[float]) -> Timing:
+    """Compare the seconds of reference and candidate by turns, in each session, told apart no better than by what calls without work take.
 
     Raises:
         NotMeasured: when the reference's work is not well above that, or the clock stands still while a call is made.
     """
-    if min(map(min, spent)) <= 0:
+    if min(seconds for turns in spent for turn in turns for seconds in turn) <= 0:
         raise NotMeasured("The clock of a process stands still on this machine while a call is made.", retry=False)
-    reference, candidate = ([round(1e9 * seconds) for seconds in side] for side in zip(*spent, strict=True))
-    handing = 1e9 * median(idle)
-    if median(reference) < LEAST_MULTIPLE * handing:
+    taken = [[(round(1e9 * right), round(1e9 * mine)) for right, mine in turns] for turns in spent]
+    reference, handing = median(right for turns in taken for right, _ in turns), 1e9 * median(idle)
+    if reference < LEAST_MULTIPLE * handing:
         raise TooShort(
-            f"The reference takes {median(reference) / 1e3:.3g} µs a call, and one that does no work {handing / 1e3:.3g} µs: too little to "
+            f"The reference takes {reference / 1e3:.3g} µs a call, and one that does no work {handing / 1e3:.3g} µs: too little to "
             f"be timed here, where {LEAST_MULTIPLE} times that are needed.",
             retry=False,
         )
-    return compare(reference, candidate, handing=handing, least=LEAST_NOISE)
+    if len(taken) > 1:
+        return compare_afresh(taken, handing=handing, least=LEAST_NOISE)
+    return compare(*zip(*taken[0], strict=True), handing=handing, least=LEAST_NOISE)
 
 
 def _seconds(outcome: Outcome) -> float:
