@@ -1,12 +1,16 @@
 """The public face as text: every name that others may import, with what it takes and returns; `just face` writes it.
 
 The modules are those of docs/reference/public-face.md. Sources are read, not imported (griffe), so that it says what a type checker sees.
-`tests/architecture/public-face.txt` holds it: who changes that file changes what others build on.
+`tests/architecture/public-face.txt` holds it: who changes that file changes what others build on. Its first line names the last minor
+version that others have built on; a face that breaks what was kept is written only after the minor was raised above it.
 """
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +28,8 @@ KIT = ("answering", "attacks", "fake_openai", "teacher", "toys", "trials")
 WHOLE = r"tracebench_core\.proposing|tracebench_engine\.api\.\w"
 """Packages whose modules are public, too; of any other its own names are."""
 SPECIAL = {"__init__", "__call__", "__enter__", "__exit__", "__iter__", "__add__"}
+BUILT_ON = "# others have built on: "
+"""Begins the file's first line; a minor version of the core follows."""
 LONGEST = 300
 """Characters of a value that are told."""
 
@@ -69,6 +75,53 @@ def differences(kept: list[str], found: list[str]) -> list[str]:
     return [*gone, *changed]
 
 
+def kept() -> tuple[str, list[str]]:
+    """Return the minor version that others have built on, and the face as the file holds it."""
+    first, *lines = FILE.read_text(encoding="utf-8").splitlines()
+    return first.removeprefix(BUILT_ON), lines
+
+
+def minor() -> str:
+    """Return the minor version of the sources."""
+    version: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    return version.rpartition(".")[0]
+
+
+def is_above(version: str, other: str) -> bool:
+    """Compare two minor versions by their numbers."""
+    return [int(n) for n in version.split(".")] > [int(n) for n in other.split(".")]
+
+
+def breaks(before: list[str], after: list[str]) -> list[str]:
+    """Return what no longer works for those who built on a face: names that are gone, and calls that are refused."""
+    now = {name_of(line): line for line in after}
+    found = []
+    for line in before:
+        name = name_of(line)
+        if name not in now:
+            found.append(f"gone: {line}")
+        elif (old := _parameters(line)) is not None and (new := _parameters(now[name])) is not None:
+            lost, wanted = old.keys() - new.keys(), {n for n, has in new.items() if not has and old.get(n, True)}
+            found += [f"`{name}` no longer takes `{n}`" for n in sorted(lost)]
+            found += [f"`{name}` now needs `{n}`" for n in sorted(wanted)]
+    return found
+
+
+def _parameters(line: str) -> dict[str, bool] | None:
+    """Return the parameters of a function, and whether each has a default; None of anything else."""
+    try:
+        [made] = ast.parse(f"def f{line.removeprefix(name_of(line))}: ...").body
+    except (SyntaxError, ValueError):
+        return None
+    assert isinstance(made, ast.FunctionDef)
+    args = made.args
+    plain = [*args.posonlyargs, *args.args]
+    defaults = [False] * (len(plain) - len(args.defaults)) + [True] * len(args.defaults)
+    found = {a.arg: has for a, has in zip(plain, defaults, strict=True)}
+    found |= {a.arg: default is not None for a, default in zip(args.kwonlyargs, args.kw_defaults, strict=True)}
+    return found | {a.arg: True for a in (args.vararg, args.kwarg) if a is not None}
+
+
 def _of_module(module: griffe.Object | griffe.Alias, path: str) -> Iterator[str]:
     names = tracebench_core.__all__ if path == "tracebench_core" else module.exports
     for name, member in sorted(module.members.items()):
@@ -103,5 +156,14 @@ def _of(member: griffe.Object | griffe.Alias, path: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    FILE.write_text("\n".join(face()) + "\n", encoding="utf-8")
+    BASE, BEFORE = kept()
+    NOW = face()
+    if "--built-on" in sys.argv:
+        BASE = minor()
+    elif not is_above(minor(), BASE) and (BROKEN := breaks(BEFORE, NOW)):
+        sys.exit(
+            "\n".join(BROKEN)
+            + f"\nOthers have built on {BASE}, and this is {minor()}: raise the minor first, by  bash .ci/minor {minor()} NEW"
+        )
+    FILE.write_text("\n".join([BUILT_ON + BASE, *NOW]) + "\n", encoding="utf-8")
     print(FILE.relative_to(ROOT))

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Un
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from tracebench_core.errors import PluginError
-from tracebench_core.ids import did_you_mean
 from tracebench_core.specs import (
     Bounds,
     Component,
@@ -34,6 +33,7 @@ from tracebench_core.specs import (
     TrainerSpec,
     Values,
 )
+from tracebench_core.specs.renamed import told
 
 if TYPE_CHECKING:
     from tracebench_core.contracts import Guide, Task, Trainer
@@ -271,16 +271,7 @@ def _mark(factory: Any, kind: type[S], name: str, fields: Mapping[str, Any], **m
     try:
         spec = kind(name=name or factory.__name__, loader=loader, **said)
     except ValidationError as err:
-        first = err.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        why = (
-            f"there is no such field.{did_you_mean(where, kind.model_fields)}"
-            if first["type"] == "extra_forbidden"
-            else f"{first['msg']}."
-        )
-        raise PluginError(
-            f"What is said of `{factory.__qualname__}` makes no `{kind.__name__}`: `{where}`: {why}"
-        ) from err
+        raise PluginError(f"What is said of `{factory.__qualname__}` makes no `{kind.__name__}`: {told(err)}") from err
     setattr(factory, MARK, spec)
 
 

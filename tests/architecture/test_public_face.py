@@ -6,7 +6,9 @@ import pytest
 
 pytest.importorskip("griffe", reason="griffe reads signatures from sources")
 
-from tests.face import FILE, differences, face, modules, name_of
+from tests.face import breaks, differences, face, is_above, kept, minor, modules, name_of
+
+from tracebench_core.specs.renamed import RENAMED
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +18,7 @@ def now() -> list[str]:
 
 
 def test_no_public_name_goes_or_changes_unnoticed(now: list[str]) -> None:
-    found = differences(FILE.read_text(encoding="utf-8").splitlines(), now)
+    found = differences(kept()[1], now)
     assert found == [], (
         "is it meant? Then `just face`, and say so in changelog.d; docs/how-to/release.md says what a release may do:\n"
         + "\n".join(found)
@@ -30,6 +32,30 @@ def test_a_name_that_goes_and_one_that_takes_something_else_are_told() -> None:
         "gone: m.C.x: int = 3",
         "changed: m.f(a: int) -> str\n      to: m.f(a: int, b: int) -> str",
     ]
+
+
+def test_what_breaks_others_is_told_from_what_does_not() -> None:
+    before = ["m.f(a: int, *, c: str = 'x') -> str", "m.C(Spec)", "m.C.x: int = 3"]
+    assert breaks(before, ["m.f(a: int | str, b: int = 1, *, c: str = 'y', d: int = 2) -> str", *before[1:]]) == []
+    assert breaks(before, ["m.f(b: int, c: str) -> str", "m.C(Spec)"]) == [
+        "`m.f` no longer takes `a`",
+        "`m.f` now needs `b`",
+        "`m.f` now needs `c`",
+        "gone: m.C.x: int = 3",
+    ]
+
+
+def test_no_minor_is_named_that_is_not_reached() -> None:
+    assert not is_above(kept()[0], minor())
+    assert [row for row in RENAMED.values() if is_above(row.since, minor())] == []
+    assert (is_above("0.10", "0.9"), is_above("0.2", "0.2")) == (True, False)
+
+
+def test_names_of_before_are_gone_and_names_of_today_are_there(now: list[str]) -> None:
+    fields = {tuple(name_of(line).split(".")[2:]) for line in now if line.startswith("tracebench_core.specs.")}
+    for (owner, field), row in RENAMED.items():
+        assert (owner, row.now) in fields
+        assert (owner, field) not in fields
 
 
 def test_the_face_has_what_plugins_are_told_to_import(now: list[str]) -> None:

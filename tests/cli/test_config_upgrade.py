@@ -9,6 +9,11 @@ import pytest
 import yaml
 from tests.cli.conftest import Cli
 
+from tracebench_core.plugins.resolve import resolve_task_ids
+from tracebench_engine.api.installed.formerly import former_names
+from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.matrix.settings import known_names
+
 OLD = """# as it was written for an earlier bench
 runs_root: runs
 mode: stub
@@ -129,6 +134,53 @@ def test_a_suite_that_lacks_its_data_is_told_as_such(cli: Cli, tmp_path: Path) -
     assert done.returncode == 1
     assert "! line 3: `tasks[1]` cannot be looked up here: `veribench` needs: env `VERIBENCH_ROOT`" in done.stderr
     assert yaml.safe_load(done.stdout)["tasks"][1] == {"id": "veribench:binary_search"}
+
+
+def test_a_name_of_today_that_nobody_offers_is_the_users_to_mend(cli: Cli, tmp_path: Path) -> None:
+    """What a plugin says of earlier names may name what is gone, too, or another plugin's that is not here."""
+    site = tmp_path / "site/acme"
+    site.mkdir(parents=True)
+    (site / "__init__.py").write_text("")
+    rows = [
+        {"kind": "trainer", "name": "OldTrainer", "now": "NoSuchTrainer", "settings": {"a": 1}, "why": "it moved."},
+        {"kind": "task", "name": "acme:old", "now": "acme:new", "why": "it moved."},
+        {"kind": "optimizer", "name": "OldOne", "now": "NoSuchOne", "why": "it moved."},
+        {"kind": "setting", "of": "RandomSearch", "name": "old", "now": "nosuch", "why": "it moved."},
+    ]
+    (site / "formerly.json").write_text(json.dumps(rows))
+    info = tmp_path / "site/acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tracebench]\nacme = acme\n")
+    old = "tasks: [acme:old]\ntrainers:\n- id: OldTrainer\n- {id: RandomSearch, optimizer: OldOne, params_variants: [{old: 3}]}\n"
+    (tmp_path / "old.yaml").write_text(old)
+
+    done = cli("config", "upgrade", "old.yaml", env={"PYTHONPATH": str(tmp_path / "site")})
+
+    assert done.returncode == 1, done.stderr
+    for line, words in {
+        1: "`acme:old` is `acme:new` now, which cannot be used here: ",
+        3: "`OldTrainer` is `NoSuchTrainer` now, which cannot be used here: No plugin offers a trainer `NoSuchTrainer`",
+        4: "`old` is `nosuch` now, which `RandomSearch` does not have here.",
+    }.items():
+        assert words in told(done.stderr, line), (line, done.stderr)
+    assert "`OldOne` is `NoSuchOne` now, which cannot be used here: " in told(done.stderr, 4)
+    assert [t["id"] for t in yaml.safe_load(done.stdout)["trainers"]] == ["OldTrainer", "RandomSearch"]
+
+
+def test_what_installed_plugins_say_of_earlier_names_is_to_be_had() -> None:
+    host = open_host()
+    found = former_names(host)
+    assert ("trainer", "", "DSPyCOPROTrainer") in found
+    for (kind, owner, name), former in found.items():
+        if former.now is None:
+            continue
+        if kind == "setting":
+            assert former.now in (known_names(host.component("trainer", owner)) or ()), name
+        elif kind == "task":
+            assert resolve_task_ids(host, former.now), name
+        else:
+            assert host.component(kind, former.now), name
 
 
 def test_of_promptfoo_neither_a_secret_nor_a_number_without_sense_is_taken_over(cli: Cli, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tracebench_core.errors import MissingRequirementError, PluginError, UsageEr
 from tracebench_core.ids import content_hash, did_you_mean
 from tracebench_core.registry import settings_of, spec_of, title_of
 from tracebench_core.specs import Component, Source, TaskSpec, TrainerSpec
+from tracebench_core.specs.renamed import told
 
 HOME = "TRACEBENCH_HOME"
 """The variable that tells the processes of a run in which folder it was started: relative paths begin there."""
@@ -101,7 +102,7 @@ def import_file(path: str, digest: str | None = None) -> ImportedFile:
                 f"`{path}` imports `{err.name}`, which is not installed; a part in a file stands alone, without modules beside it.",
                 hint="install it, or make a package of several modules:  trace-bench init suite my_suite",
             ) from err
-        raise PluginError(f"`{path}` cannot be imported: {type(err).__name__}: {err}{_place(err, module)}") from err
+        raise PluginError(f"`{path}` cannot be imported: {told(err)}{_place(err, module)}") from err
     return ImportedFile(f"{path}@{found}", module, whole)
 
 
@@ -222,7 +223,7 @@ def _spec(kind: type[S], part: FilePart, **fields: Any) -> S:
     try:
         return kind(name=part.name, **fields)
     except ValidationError as err:
-        raise PluginError(f"`{part.path}:{part.name}` makes no `{kind.__name__}`: {err.errors()[0]['msg']}.") from err
+        raise PluginError(f"`{part.path}:{part.name}` makes no `{kind.__name__}`: {told(err)}") from err
 
 
 def _own(held: TaskSpec | Component, named: S, part: FilePart) -> S:

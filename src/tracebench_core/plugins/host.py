@@ -39,6 +39,7 @@ from tracebench_core.specs import (
     TaskSpec,
     TrainerSpec,
 )
+from tracebench_core.specs.renamed import told
 
 if TYPE_CHECKING:
     from tracebench_core.specs import JobResult, JobSpec
@@ -76,6 +77,7 @@ class PluginHost:
         self._catalog = Catalog()
         self._catalog.exclude(Exclusion(id=id_, reason="excluded by the config") for id_ in exclude)
         self._index: dict[str, list[str]] | None = None
+        self._left_out: set[str] = set()
 
     # loading
 
@@ -102,6 +104,9 @@ class PluginHost:
                 f"No plugin `{name}` is installed.{did_you_mean(name, self.records)}",
                 hint=install_hint(name),
             )
+        if record.status == "incompatible" and name not in self._left_out:
+            self._left_out.add(name)
+            log.warning("plugin %s (%s %s) is left out: it %s", name, record.distribution, record.version, record.error)
         if record.status != "found" or record.entry_point is None:
             return record
         try:
@@ -114,7 +119,7 @@ class PluginHost:
             if self._pm.has_plugin(name):
                 self._pm.unregister(name=name)
             self._catalog.drop(name)
-            record.status, record.error = "failed", f"{type(err).__name__}: {err}"
+            record.status, record.error = "failed", told(err)
             if self._strict:
                 raise PluginError(
                     f"Plugin `{name}` ({record.distribution} {record.version}) failed to load: {record.error}",

@@ -9,6 +9,7 @@ import pytest
 from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.plugins import PluginHost, discover
+from tracebench_core.plugins.discovery import core_version
 from tracebench_core.specs import Budget, JobResult, JobSpec, TaskVersion
 
 GOOD = """
@@ -142,7 +143,7 @@ def test_strict_mode_raises_and_names_the_distribution(install_plugin: Any) -> N
         PluginHost(discover({"bad"}), strict=True).catalog()
 
 
-def test_version_skew_is_told_before_import(install_plugin: Any) -> None:
+def test_version_skew_is_told_before_import_and_once(install_plugin: Any, caplog: pytest.LogCaptureFixture) -> None:
     install_plugin("old", "raise AssertionError('must not be imported')", requires="tracebench-core<0.1")
     host = PluginHost(discover({"old"}))
 
@@ -150,18 +151,70 @@ def test_version_skew_is_told_before_import(install_plugin: Any) -> None:
 
     assert host.records["old"].status == "incompatible"
     assert "<0.1" in host.records["old"].error
+    host.catalog()
+    assert [r.getMessage() for r in caplog.records] == [
+        f"plugin old (fake-old 1.0) is left out: it needs tracebench-core<0.1, {core_version()} is installed"
+    ]
+
+
+OLDER = """
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import GuideSpec, TaskSpec, TrainerSpec
+@hookimpl
+def {hook}(): return [{made}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "made", "words"),
+    [
+        (
+            "tracebench_tasks",
+            "TaskSpec(name='t', loader='m:f', title='T', failure_score=0.0, titel='x')",
+            "`TaskSpec.failure_score` is `worst_score` since 0.2. `TaskSpec` has no field `titel`. Did you mean `title`?",
+        ),
+        (
+            "tracebench_trainers",
+            "TrainerSpec(name='T', loader='m:T', aliases={'steps': 'num_steps'})",
+            "`TrainerSpec.aliases` is `setting_aliases` since 0.2.",
+        ),
+        (
+            "tracebench_guides",
+            "GuideSpec(name='G', loader='m:G', aliases={})",
+            "`GuideSpec.aliases` is `setting_aliases` since 0.2.",
+        ),
+        (
+            "tracebench_trainers",
+            "TrainerSpec(name='T', loader='m:T', aliases=3)",
+            "`TrainerSpec.aliases`: Input should be a valid tuple.",
+        ),
+        ("tracebench_tasks", "1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_plugin_of_an_earlier_core_is_refused_in_one_line_with_the_names_of_today(
+    install_plugin: Any, caplog: pytest.LogCaptureFixture, hook: str, made: str, words: str
+) -> None:
+    install_plugin("older", OLDER.format(hook=hook, made=made))
+    host = PluginHost(discover({"older"}))
+
+    host.catalog()
+    host.catalog()
+    host.load("older")
+
+    assert host.records["older"].error == words
+    assert [r.getMessage() for r in caplog.records] == [f"plugin older (fake-older 1.0) failed to load: {words}"]
 
 
 @pytest.mark.parametrize(
     ("wanted", "fits"),
     [
-        ("tracebench-core<0.2,>=0.1", True),
-        ("tracebench-core<0.1.0", False),
-        ("Tracebench_Core >=0.1.0, <1.0", True),
-        ("tracebench-core>=0.2", False),
-        ("tracebench-core~=0.1.0", True),
-        ("tracebench-core!=0.1.0", False),
-        ("tracebench-core==0.1.*", True),
+        ("tracebench-core<{next},>={minor}", True),
+        ("tracebench-core<{minor}.0", False),
+        ("Tracebench_Core >={minor}.0, <1.0", True),
+        ("tracebench-core>={next}", False),
+        ("tracebench-core~={minor}.0", True),
+        ("tracebench-core!={version}", False),
+        ("tracebench-core=={minor}.*", True),
         ("tracebench-core", True),
         ("tracebench-core-extra>=9", True),
         ("tracebench-core[opto]>=9; python_version>='3'", False),
@@ -169,7 +222,10 @@ def test_version_skew_is_told_before_import(install_plugin: Any) -> None:
     ],
 )
 def test_every_way_to_want_a_version_of_the_core_is_understood(install_plugin: Any, wanted: str, fits: bool) -> None:
-    install_plugin("picky", "", requires=wanted)
+    version = core_version()
+    major, minor = version.split(".")[:2]
+    requires = wanted.format(version=version, minor=f"{major}.{minor}", next=f"{major}.{int(minor) + 1}")
+    install_plugin("picky", "", requires=requires)
 
     assert discover({"picky"})["picky"].status == ("found" if fits else "incompatible")
 

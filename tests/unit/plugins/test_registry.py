@@ -151,12 +151,12 @@ def test_a_part_in_a_file_may_be_decorated(tmp_path: Path, monkeypatch: pytest.M
         ("task()(hill)", "`hill` stands under two decorators"),
         (
             "task(title=3)(answers)",
-            "What is said of `answers` makes no `TaskSpec`: `title`: Input should be a valid string.",
+            "What is said of `answers` makes no `TaskSpec`: `TaskSpec.title`: Input should be a valid string.",
         ),
-        ("task(timed='perhaps')(answers)", "makes no `TaskSpec`: `timed`: Input should be a valid boolean"),
+        ("task(timed='perhaps')(answers)", "makes no `TaskSpec`: `TaskSpec.timed`: Input should be a valid boolean"),
         (
             "task(titel='A')(answers)",
-            "`answers` makes no `TaskSpec`: `titel`: there is no such field. Did you mean `title`?",
+            "`answers` makes no `TaskSpec`: `TaskSpec` has no field `titel`. Did you mean `title`?",
         ),
         (
             "__import__('functools').partial(answers); guide()(__import__('functools').partial(answers))",

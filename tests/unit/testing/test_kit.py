@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.errors import ModelError
+from tracebench_core.plugins.discovery import core_version
 from tracebench_engine.builtin.hosting import open_host
 from tracebench_testing import CHECKS, FakeModel, PluginUnderTest, SuiteConformance, check_plugin
 from tracebench_testing.conformance import Conformance
@@ -88,7 +89,8 @@ def tracebench_loggers(): return [LoggerSpec(name="Log", loader="{module}_parts:
 def tracebench_environments():
     return [EnvironmentSpec(name="room", kind="folder", scope="evaluation", loader="{module}_parts:Room")]
 """
-REQUIRES = "tracebench-core>=0.1,<0.2"
+MAJOR, MINOR = (int(part) for part in core_version().split(".")[:2])
+REQUIRES = f"tracebench-core>={MAJOR}.{MINOR},<{MAJOR}.{MINOR + 1}"
 
 
 class Made:

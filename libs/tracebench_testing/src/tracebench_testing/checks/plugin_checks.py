@@ -103,7 +103,7 @@ def check_bounds(plugin: PluginUnderTest) -> Found:
     """Bound the version of the core from below and from above.
 
     The bounds are read before anything is imported: with another core the plugin is shown as `incompatible` rather than failing somewhere.
-    Mend: `dependencies = ["tracebench-core>=0.1,<0.2"]`.
+    Mend: `dependencies = ["tracebench-core>=0.2,<0.3"]`.
     """
     if plugin.record.entry_point is None:
         yield Skipped("TB105", "it is a part of the core")

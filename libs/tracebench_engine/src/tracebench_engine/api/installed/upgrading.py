@@ -141,9 +141,23 @@ class _Upgrade:
         if former is None or former.now is None:
             self._tell(loc, lacking or (former.why if former else error), is_open=True)
             return None
+        if missing := self._missing(kind, former.now):
+            self._tell(loc, f"`{name}` is `{former.now}` now, which cannot be used here: {missing}", is_open=True)
+            return None
         entry[field] = former.now
         self._tell(loc, f"`{name}` is `{former.now}` now: {former.why}")
         return former.settings
+
+    def _missing(self, kind: Subject, name: str) -> str:
+        """Return why a name of today is not to be had here; what a plugin says of earlier names is not taken on trust."""
+        try:
+            if kind == "task":
+                resolve_task_ids(self._host, name)
+            else:
+                self._host.component(kind, name)  # type: ignore[arg-type]  # a subject that is a kind of part
+        except TraceBenchError as err:
+            return str(err)
+        return ""
 
     def _parts(self, trainer: dict[str, Any], loc: Loc) -> None:
         for kind in PARTS:
@@ -190,6 +204,10 @@ class _Upgrade:
         former = self._former.get(("setting", owner, name))
         if former is None:
             self._tell(loc, f"`{owner}` has no such setting.{did_you_mean(name, known)}", is_open=True)
+            return
+        if former.now is not None and former.now not in known:
+            words = f"`{name}` is `{former.now}` now, which `{owner}` does not have here."
+            self._tell(loc, words, is_open=True)
             return
         value = variant.pop(name)
         if former.now is not None:
