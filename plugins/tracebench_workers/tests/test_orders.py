@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,16 +16,21 @@ import pytest
 from pydantic import ValidationError
 
 from tracebench_core.errors import UsageError
-from tracebench_core.specs import ExecutorSetting
-from tracebench_workers.executor import WorkersExecutor, _keep
+from tracebench_core.specs import ExecutorSetting, JobOrder, PluginsConfig
+from tracebench_workers.executor import WorkersExecutor, _keep, patience
 from tracebench_workers.fitting import needs_of
-from tracebench_workers.frames import _SIZES, connect, receive, send
+from tracebench_workers.frames import _SIZES, PIECE, Ear, Post, connect, send
 from tracebench_workers.hub import MOST_STRANGERS, Given, Hub, Station, Told
 from tracebench_workers.options import Options
 from tracebench_workers.ticket import Ticket
 
 SETTING = ExecutorSetting(run_dir="", environ={}, load=())
 NOBODYS: Any = None
+
+
+async def receive(reader: asyncio.StreamReader) -> Any:
+    """Return the next message of a connection on which no file is under way; a hub that says nothing fails the test."""
+    return await asyncio.wait_for(Ear(reader).hear(), 60)
 
 
 @pytest.fixture
@@ -140,7 +146,7 @@ def test_a_cancel_and_an_order_reach_a_worker_that_comes_back(hub: Hub) -> None:
         _, writer = await join(hub)
         station = await asyncio.to_thread(joined, hub)
         await closed(writer)
-        while station.writer is not None:
+        while station.post is not None:
             await asyncio.sleep(0.01)
         hub.give(station, 1, Given(NOBODYS, {"order": "{}", "number": 1}, b"", deadline=1.0))
         hub.cancel(station, 1)
@@ -159,12 +165,113 @@ def test_a_file_on_its_way_is_a_sign_of_life_and_answered(hub: Hub) -> None:
         station = await asyncio.to_thread(joined, hub)
         station.silence = 5.0
         words = b'{"end": 1}'
-        writer.write(_SIZES.pack(len(words), 1 << 20) + words + bytes(1000))  # and no more of it
+        writer.write(_SIZES.pack(len(words), 1 << 20) + words + _SIZES.pack(0, 1000) + bytes(1000))  # and no more of it
         answer = await receive(reader)
         await closed(writer)
         return answer, station.silence
 
     assert asyncio.run(work()) == (({"heard": True}, b""), 0.0)
+
+
+def test_words_overtake_a_file(hub: Hub) -> None:
+    async def work() -> list[Any]:
+        reader, writer = await join(hub)
+        station = await asyncio.to_thread(joined, hub)
+        hub.give(station, 1, Given(NOBODYS, {"order": "{}", "number": 1}, os.urandom(1 << 25)))
+        hub.cancel(station, 1)
+        ear = Ear(reader)
+        found = [await asyncio.wait_for(ear.hear(), 60) for _ in range(2)]
+        await closed(writer)
+        return found
+
+    first, second = asyncio.run(work())
+    assert first == ({"cancel": 1}, b"")
+    assert (second[0]["number"], len(second[1])) == (1, 1 << 25)
+
+
+def test_files_arrive_as_they_were_sent_and_what_waits_for_its_turn_comes_after_them(hub: Hub) -> None:
+    parcels = [os.urandom(size) for size in (1, PIECE - 1, PIECE, PIECE + 1, 7 * PIECE)]
+
+    async def work() -> list[Told]:
+        _, writer = await join(hub)
+        await asyncio.to_thread(joined, hub)
+        post = Post(writer)
+        for number, parcel in enumerate(parcels):
+            post.send({"end": number}, parcel)
+        post.send({"left": "it is done"}, in_turn=True)
+        await asyncio.wait_for(post.flush(), 60)
+        told = [await asyncio.to_thread(hub.told.get, timeout=60) for _ in range(len(parcels) + 1)]
+        await closed(writer)
+        return told
+
+    told = asyncio.run(work())
+    assert [(each.what, each.body) for each in told] == [*(("end", parcel) for parcel in parcels), ("left", b"")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        _SIZES.pack(0, 8) + bytes(8),
+        _SIZES.pack(2, 4) + b"{}" + _SIZES.pack(0, 5) + bytes(5),
+        _SIZES.pack(2, 4) + b"{}" + _SIZES.pack(0, 0),
+        _SIZES.pack(2, 4) + b"{}" + _SIZES.pack(2, 4) + b"{}",
+        _SIZES.pack(2, 1 << 20) + b"{}" + _SIZES.pack(0, PIECE + 1) + bytes(PIECE + 1),
+        _SIZES.pack(2, 1 << 40) + b"{}",
+        _SIZES.pack(2, 0) + b"[]",
+    ],
+    ids=["no words", "too much", "nothing", "two files", "a large piece", "a large file", "no object"],
+)
+def test_what_is_no_message_ends_the_connection(said: bytes) -> None:
+    async def hear() -> Any:
+        reader = asyncio.StreamReader()
+        reader.feed_data(said)
+        return await asyncio.wait_for(Ear(reader).hear(), 10)
+
+    assert asyncio.run(hear()) is None
+
+
+def test_a_worker_is_given_up_when_its_jobs_must_have_ended() -> None:
+    station = Station("s", "n", 1, "b", 1)
+    assert patience(30.0, station) == 30.0
+    station.running[1] = Given(JobOrder.model_construct(grace=20.0), {}, b"")
+    assert patience(30.0, station) == pytest.approx(0.7 * 30 + 20 + 2)
+    assert patience(3.0, station) > 0.7 * 3 + 20
+
+
+def test_a_worker_that_holds_code_less_well_than_the_run_demands_is_refused() -> None:
+    tell = """
+from tracebench_core.specs import ExecutorSetting
+from tracebench_workers.fitting import lacking, needs_of
+setting = ExecutorSetting(run_dir="", environ={}, load=())
+for require in (None, "process", "auto", "strong"):
+    print(repr(lacking(needs_of(setting), setting.model_copy(update={"require": require}))))
+"""
+    hide = [str(Path(__file__).parents[3] / "tests/sandbox/hide.py"), "landlock,seccomp,namespaces"]
+    told = subprocess.run(
+        [sys.executable, *hide, sys.executable, "-c", tell], capture_output=True, text=True, check=True, timeout=120
+    )
+    without, process, auto, strong = told.stdout.splitlines()
+    assert (without, process) == ("''", "''")
+    assert "neither Landlock with seccomp nor user namespaces" in auto
+    assert "needs Landlock and seccomp" in strong
+
+
+def test_a_ticket_that_cannot_be_kept_is_told_and_a_temporary_one_goes_with_the_run(tmp_path: Path) -> None:
+    def setting(**options: Any) -> ExecutorSetting:
+        return SETTING.model_copy(
+            update={"plugins": PluginsConfig(options={"workers": {"listen": "127.0.0.1:0", **options}})}
+        )
+
+    with pytest.raises(UsageError, match="cannot be kept"):
+        WorkersExecutor()._opened(setting(ticket=str(tmp_path / "nowhere/ticket")))
+    before = {*Path(tempfile.gettempdir()).glob("trace-bench-*/ticket")}
+    executor = WorkersExecutor()
+    executor._opened(setting())
+    made = {*Path(tempfile.gettempdir()).glob("trace-bench-*/ticket")} - before
+    ours = [path for path in made if executor._hub and path.read_text().strip() == str(executor._hub.ticket)]
+    assert len(ours) == 1
+    executor._let_go()
+    assert not ours[0].parent.exists()
 
 
 @pytest.mark.parametrize("exit_", ["finished", "unwritable", ["done"], None, 0])

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tracebench_core.errors import UsageError
-from tracebench_workers.frames import NotTheRunError, connect, receive, send
+from tracebench_workers.frames import Ear, NotTheRunError, connect, send
 from tracebench_workers.ticket import Ticket, serving
 
 COMMAND = str(Path(sys.executable).with_name("trace-bench"))
@@ -241,7 +241,7 @@ def test_a_killed_gateway_is_reached_again_at_the_same_port(world: World) -> Non
 async def knock(ticket: Ticket, hello: dict[str, Any]) -> dict[str, Any] | None:
     reader, writer = await connect(ticket)
     send(writer, hello)
-    answer = await receive(reader)
+    answer = await asyncio.wait_for(Ear(reader).hear(), 60)
     writer.close()
     with suppress(OSError):
         await writer.wait_closed()
@@ -296,7 +296,7 @@ def test_nothing_is_said_to_whoever_is_not_the_run() -> None:
 
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             nonlocal heard
-            heard = await reader.read(100)
+            heard = await asyncio.wait_for(reader.read(100), 60)
             writer.close()
 
         server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=serving()[0])

@@ -128,3 +128,5 @@ class ExecutorSetting(Spec):
     """Plugins that the run uses."""
     root: str | None = None
     plugins: PluginsConfig = PluginsConfig()
+    require: Literal["auto", "strong", "process"] | None = None
+    """How well code of candidates must be held where jobs run, as `sandbox.require`; None where no task has any."""

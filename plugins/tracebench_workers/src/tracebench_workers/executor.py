@@ -10,21 +10,24 @@ import tempfile
 import time
 import weakref
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import TraceBenchError, UsageError
 from tracebench_core.specs import ExecutorSetting, JobOrder
 from tracebench_engine.api.records import RunLayout
 from tracebench_workers.fitting import boot, needs_of
+from tracebench_workers.frames import FENCE
 from tracebench_workers.hub import Given, Hub, Station, Told
-from tracebench_workers.options import Options, options_of
+from tracebench_workers.options import Options, Serving
 from tracebench_workers.own import OwnWorkers
 from tracebench_workers.parcels import ParcelError, pack, unpack
+from tracebench_workers.ticket import Ticket
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +35,8 @@ TICK = 0.2
 """Seconds of one wait. A worker's silence is counted in waits, none of which counts for more: while the run itself is held, none passes."""
 CLOSING = 60.0
 """Seconds that workers may take to end their jobs when the run ends, beyond the jobs' grace."""
+KILL = 2.0
+"""Seconds that a worker may take from the end of a job's grace until nothing of it is left."""
 ENDS = ("done", "trained", "timeout", "cancelled", "lost", "died")
 
 
@@ -44,17 +49,50 @@ class WorkerEnd:
     detail: str
 
 
+class Placement(Protocol):
+    """Workers that somebody starts for a run, here or elsewhere. They join it by its ticket as any other."""
+
+    def look(self) -> Iterable[str]:
+        """Start again what has ended and should not have; return the sessions of workers that are known to be gone.
+
+        Raises:
+            TraceBenchError: when they cannot be had, or keep ending.
+        """
+        ...
+
+    def is_well(self) -> None:
+        """Hear that a job has ended: what ended before did not end of the run itself."""
+        ...
+
+    def close(self) -> None:
+        """End all of them, and return when nothing of them is left."""
+        ...
+
+
 class WorkersExecutor:
-    """Keeps its workers from one call of `run` to the next, and lets them go when nobody holds it any more."""
+    """Keeps its workers from one call of `run` to the next, and lets them go when nobody holds it any more.
+
+    Another plugin that places workers derives from it, with `options` and `place` of its own.
+    """
 
     def __init__(self) -> None:
         self._hub: Hub | None = None
-        self._own: OwnWorkers | None = None
-        self._options = Options()
+        self._placed: Placement | None = None
+        self._options = Serving()
         self._stations: list[Station] = []
         self._cancelled: set[str] = set()
         self._numbers = count(1)
         self._ready: deque[WorkerEnd] = deque()
+
+    def options(self, setting: ExecutorSetting) -> Serving:
+        """Return the options of a run."""
+        return Options.model_validate(setting.plugins.options.get("workers", {}))
+
+    def place(self, ticket: Ticket, setting: ExecutorSetting, options: Serving) -> Placement | None:
+        """Start workers for a run; None when others do."""
+        number = options.start if isinstance(options, Options) else 0
+        number = number or (0 if options.listen else 1)
+        return OwnWorkers(ticket, setting, number) if number else None
 
     def run(self, orders: Iterator[JobOrder | None], *, setting: ExecutorSetting) -> Generator[WorkerEnd]:
         """Run orders on workers as they are free; yield each job's end once its files are here."""
@@ -98,7 +136,7 @@ class WorkersExecutor:
     def _fill(self, again: deque[JobOrder], orders: Iterator[JobOrder | None], setting: ExecutorSetting) -> bool:
         """Give orders to workers that are free; return whether there may be more."""
         while self._active < setting.workers:
-            free = [s for s in self._stations if len(s.running) < s.slots and s.writer is not None]
+            free = [s for s in self._stations if len(s.running) < s.slots and s.post is not None]
             if not free and (self._active or again):
                 return True
             try:
@@ -150,10 +188,10 @@ class WorkersExecutor:
         passed = min(time.monotonic() - began, TICK)
         for station in [*self._stations]:
             station.silence += passed
-            if station.silence > self._options.lease:
+            if station.silence > patience(self._options.lease, station):
                 self._lose(hub, station, f"worker {station.name} has not said a word for {self._options.lease:g} s")
-        if self._own is not None:
-            for session in self._own.look():
+        if self._placed is not None:
+            for session in self._placed.look():
                 for station in [s for s in self._stations if s.session == session]:
                     self._lose(hub, station, f"worker {station.name} has ended")
 
@@ -192,8 +230,8 @@ class WorkersExecutor:
                     f"The files of job `{given.order.job.job_id}` cannot be kept here: {err.strerror or err}.",
                     hint=f"df -h {given.order.run_dir}",
                 ) from err
-        if self._own is not None:
-            self._own.is_well()
+        if self._placed is not None:
+            self._placed.is_well()
         self._ready.append(WorkerEnd(given.order, exit_, detail))
 
     def _lose(self, hub: Hub, station: Station, why: str) -> None:
@@ -220,25 +258,54 @@ class WorkersExecutor:
         finally:
             self._ready.clear()
             self._let_go()
-            self._hub, self._own = None, None
+            self._hub, self._placed = None, None
             self._stations.clear()
 
     def _opened(self, setting: ExecutorSetting) -> Hub:
         if self._hub is not None:
             return self._hub
-        self._options = options = options_of(setting)
+        self._options = options = self.options(setting)
         plain = setting.model_copy(update={"environ": {}, "root": None, "run_dir": ""}).model_dump(mode="json")
         hub = Hub(options, {"needs": needs_of(setting), "setting": plain, "lease": options.lease})
-        number = options.start or (0 if options.listen else 1)
-        self._own = OwnWorkers(hub.ticket, setting, number) if number else None
+        stack = ExitStack()
+        self._let_go = weakref.finalize(self, stack.close)
+        try:
+            if options.ticket or options.listen:
+                _tell_where(hub.ticket, _kept(hub.ticket, options.ticket, stack))
+            self._placed = self.place(hub.ticket, setting, options)
+            if self._placed is not None:
+                stack.callback(self._placed.close)
+        except BaseException:
+            hub.close()
+            self._let_go()
+            raise
+        stack.callback(hub.close)  # before the others: workers that hear it end by themselves
         self._hub = hub
-        self._let_go = weakref.finalize(self, _let_go, hub, self._own)
-        if options.ticket or options.listen:
-            path = Path(options.ticket or Path(tempfile.mkdtemp(prefix="trace-bench-"), "ticket"))
-            _keep(path, str(hub.ticket))
-            where = f"{hub.ticket.host}:{hub.ticket.port}"
-            log.warning("workers may join at %s: trace-bench worker --ticket %s", where, path)
         return hub
+
+
+def _kept(ticket: Ticket, wanted: str, stack: ExitStack) -> Path:
+    """Put a ticket where it is wanted, or else into a folder that is removed with the run's workers."""
+    path = Path(wanted or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trace-bench-")), "ticket"))
+    try:
+        _keep(path, str(ticket))
+    except OSError as err:
+        raise UsageError(
+            f"The ticket cannot be kept in `{path}`: {err.strerror or err}.",
+            hint="-o plugins.options.workers.ticket=ticket",
+        ) from err
+    return path
+
+
+def _tell_where(ticket: Ticket, path: Path) -> None:
+    where = f"{ticket.host}:{ticket.port}"
+    log.warning("workers may join at %s: trace-bench worker --ticket %s", where, path)
+
+
+def patience(lease: float, station: Station) -> float:
+    """Return the seconds of silence after which a worker is given up: its lease, or as long as its jobs may take to end by then."""
+    grace = max((given.order.grace for given in station.running.values()), default=0.0)
+    return max(lease, FENCE * lease + grace + KILL)
 
 
 def refuse_what_stays(order: JobOrder, *, is_elsewhere: bool) -> None:
@@ -270,9 +337,3 @@ def _keep(path: Path, text: str) -> None:
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
         file.write(f"{text}\n")
     draft.replace(path)
-
-
-def _let_go(hub: Hub, own: OwnWorkers | None) -> None:
-    hub.close()
-    if own is not None:
-        own.close()

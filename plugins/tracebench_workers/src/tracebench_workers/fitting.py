@@ -28,7 +28,7 @@ def lacking(needs: dict[str, Any], setting: ExecutorSetting) -> str:
         return f"the run is of Python {needs['python']}, and this is {_python()}: start the worker with that one"
     try:
         host = _host(setting)
-        return _lacking_plugin(needs["plugins"], host) or _lacking_file(needs["files"], host)
+        return _lacking_plugin(needs["plugins"], host) or _lacking_file(needs["files"], host) or _unheld(setting)
     except TraceBenchError as err:  # one of them is broken here
         return str(err)
 
@@ -53,6 +53,19 @@ def _lacking_file(files: list[str], host: PluginHost) -> str:
             why = str(err)
         if why:
             return f"`{name}` is not here as the run has it: {why.rstrip('.')}. Start the worker in a folder with the same files"
+    return ""
+
+
+def _unheld(setting: ExecutorSetting) -> str:
+    """Return why code of candidates would be held less well here than the run demands."""
+    if setting.require is None:
+        return ""
+    from tracebench_engine.api.sandboxes import level, refuse_weak  # noqa: PLC0415 - many runs need none
+
+    try:
+        refuse_weak(level(), setting.require)
+    except TraceBenchError as err:
+        return f"{str(err).rstrip('.')}. The run would have to be started with `-o sandbox.require=process` or `=auto`"
     return ""
 
 

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import JobOrder
-from tracebench_workers.frames import BEATS, HELLO_SECONDS, LONGEST_HELLO, Message, Streams, pump, receive, send
-from tracebench_workers.options import Options
+from tracebench_workers.frames import BEATS, HELLO_SECONDS, LONGEST_HELLO, Ear, Message, Post, Streams, pump, send
+from tracebench_workers.options import Serving
 from tracebench_workers.ticket import Ticket, new_token, serving
 
 log = logging.getLogger(__name__)
@@ -36,10 +36,10 @@ class Given(NamedTuple):
     deadline: float | None = None
     """By this process's monotonic clock; the worker is told the seconds left when the order is sent."""
 
-    def send(self, writer: asyncio.StreamWriter) -> None:
+    def send(self, post: Post) -> None:
         """Send the order."""
         seconds = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
-        send(writer, {**self.words, "seconds": seconds}, self.body)
+        post.send({**self.words, "seconds": seconds}, self.body)
 
 
 @dataclass(eq=False)
@@ -55,7 +55,7 @@ class Station:
     """By the number of the order. Changed by the run's own thread alone."""
     cancelled: set[int] = field(default_factory=set)
     """Of the orders that it runs; it is told again when it comes back."""
-    writer: asyncio.StreamWriter | None = None
+    post: Post | None = None
     """None while it is out of reach."""
     silence: float = 0.0
     """Seconds waited since its last word."""
@@ -74,7 +74,7 @@ class Told(NamedTuple):
 class Hub:
     """Lets workers in, and carries orders and ends; who does what is decided elsewhere."""
 
-    def __init__(self, options: Options, welcome: dict[str, Any]) -> None:
+    def __init__(self, options: Serving, welcome: dict[str, Any]) -> None:
         """Listen. `welcome` is told to each that knocks: what it needs, and what it is to do.
 
         Raises:
@@ -112,8 +112,8 @@ class Hub:
         station.running[number] = given
 
         def now() -> None:
-            if station.writer is not None:
-                given.send(station.writer)
+            if station.post is not None:
+                given.send(station.post)
 
         self._loop.call_soon_threadsafe(now)
 
@@ -144,11 +144,11 @@ class Hub:
     async def _say_goodbye(self) -> None:
         self._server.close()
         for station in self._stations.values():
-            if (writer := station.writer) is not None:
-                send(writer, {"over": "the run is over"})
-                with suppress(OSError, TimeoutError):
-                    await asyncio.wait_for(writer.drain(), 1.0)
-                writer.close()
+            if (post := station.post) is not None:
+                post.send({"over": "the run is over"})
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(post.flush(), 1.0)
+                post.close()
         await asyncio.sleep(0.05)  # for the last words to leave
 
     def _stop(self) -> None:
@@ -162,8 +162,8 @@ class Hub:
 
     def _tell(self, station: Station, words: dict[str, Any]) -> None:
         def now() -> None:
-            if station.writer is not None:
-                send(station.writer, words)
+            if station.post is not None:
+                station.post.send(words)
 
         self._loop.call_soon_threadsafe(now)
 
@@ -195,7 +195,7 @@ class Hub:
             raise ConnectionRefusedError
         self._strangers += 1
         try:
-            return await asyncio.wait_for(receive(reader, longest=LONGEST_HELLO, most=0), HELLO_SECONDS)
+            return await asyncio.wait_for(Ear(reader, longest=LONGEST_HELLO, most=0).hear(), HELLO_SECONDS)
         finally:
             self._strangers -= 1
 
@@ -205,10 +205,11 @@ class Hub:
 
     async def _serve(self, hello: dict[str, Any], streams: Streams) -> None:
         reader, writer = streams
+        has = {*hello.get("has", ())}
         station = self._stations.get(str(hello["session"]))
         if station is None and not hello.get("is_back"):
             send(writer, self._welcome)
-            answer = await asyncio.wait_for(receive(reader), 900.0)  # it imports what the run needs
+            answer = await asyncio.wait_for(Ear(reader, most=0).hear(), 900.0)  # it imports what the run needs
             if answer is None or "fits" not in answer[0]:
                 lacks = answer[0].get("lacks", "it gave no answer") if answer is not None else "it went away"
                 log.warning("worker %s is not let in: %s", hello["name"], lacks)
@@ -221,22 +222,22 @@ class Hub:
         elif station is None or station.is_gone:
             send(writer, {"over": "it was silent for longer than its lease, and its jobs are run elsewhere"})
             return
-        if station.writer is not None:
-            station.writer.close()
-        station.writer = writer
-        self._give_again(station, {*hello.get("has", ())})
-        await self._hear(station, streams)
+        if station.post is not None:
+            station.post.close()
+        post = station.post = Post(writer)
+        try:
+            for number, given in [*station.running.items()]:
+                if number not in has:
+                    given.send(post)
+            for number in [*station.cancelled]:
+                post.send({"cancel": number})
+            await self._hear(station, reader, post)
+        finally:
+            post.close()
+            if station.post is post:
+                station.post = None
 
-    def _give_again(self, station: Station, has: set[int]) -> None:
-        for number, given in [*station.running.items()]:
-            if number not in has and station.writer is not None:
-                given.send(station.writer)
-        for number in [*station.cancelled]:
-            if station.writer is not None:
-                send(station.writer, {"cancel": number})
-
-    async def _hear(self, station: Station, streams: Streams) -> None:
-        reader, writer = streams
+    async def _hear(self, station: Station, reader: asyncio.StreamReader, post: Post) -> None:
         told = 0.0
 
         def heard() -> None:
@@ -245,16 +246,15 @@ class Hub:
             station.silence = 0.0
             if time.monotonic() - told > float(self._welcome["lease"]) / 2 / BEATS:
                 told = time.monotonic()
-                send(writer, {"heard": True})
+                post.send({"heard": True})
 
-        while (message := await receive(reader, heard=heard)) is not None:
+        ear = Ear(reader, heard=heard)
+        while (message := await ear.hear()) is not None:
             words, body = message
             station.silence = 0.0
             if "alive" in words:
-                send(writer, words)
+                post.send(words)
             elif "end" in words:
                 self.told.put(Told("end", station, words, body))
             elif "left" in words:
                 self.told.put(Told("left", station, words))
-        if station.writer is writer:
-            station.writer = None

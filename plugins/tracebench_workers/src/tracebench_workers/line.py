@@ -8,11 +8,9 @@ import threading
 import time
 from typing import Any, NamedTuple, Protocol
 
-from tracebench_workers.frames import BEATS, NotTheRunError, connect, pump, receive, send
+from tracebench_workers.frames import BEATS, FENCE, Ear, NotTheRunError, Post, connect, pump, send
 from tracebench_workers.ticket import Ticket
 
-FENCE = 0.7
-"""Part of its lease after which a worker that has no answer ends its jobs: before the run gives them to another."""
 AGAIN = 0.2
 """Seconds between two attempts to reach the run."""
 FIRST_SECONDS = 30.0
@@ -56,7 +54,7 @@ class Line:
         self._listener = listener
         self._outbox: dict[int, tuple[dict[str, Any], bytes]] = {}
         self._has: set[int] = set()
-        self._writer: asyncio.StreamWriter | None = None
+        self._post: Post | None = None
         self._answered = time.monotonic()
         self._lease: float | None = None
         self._is_over = False
@@ -78,8 +76,8 @@ class Line:
 
         def now() -> None:
             self._outbox[number] = (words, body)
-            if self._writer is not None:
-                send(self._writer, words, body)
+            if self._post is not None:
+                self._post.send(words, body)
 
         self._loop.call_soon_threadsafe(now)
 
@@ -88,10 +86,10 @@ class Line:
 
         async def now() -> None:
             self._is_over = True
-            if self._writer is not None:
-                send(self._writer, {"left": why})
-                await self._writer.drain()
-                self._writer.close()
+            if self._post is not None:
+                self._post.send({"left": why}, in_turn=True)
+                await self._post.flush()
+                self._post.close()
 
         if self._thread.is_alive():
             try:
@@ -139,27 +137,28 @@ class Line:
             self._end(f"no run answers at {where}: {err or type(err).__name__}", is_refused=True)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        send(writer, {**self._hello, "has": sorted(self._has), "is_back": self._lease is not None})
+        post, ear = Post(writer), Ear(reader, heard=self._hears)
+        post.send({**self._hello, "has": sorted(self._has), "is_back": self._lease is not None})
         if self._lease is not None:
-            self._writer = writer
+            self._post = post
             for words, body in self._outbox.values():
-                send(writer, words, body)
-        while (message := await receive(reader, heard=self._hears)) is not None:
+                post.send(words, body)
+        while (message := await ear.hear()) is not None:
             words, body = message
             if "needs" in words:
                 lacks = await asyncio.to_thread(self._listener.check, words)
-                send(writer, {"lacks": lacks} if lacks else {"fits": True})
+                post.send({"lacks": lacks} if lacks else {"fits": True})
                 if lacks:
-                    await writer.drain()
+                    await post.flush()
                     self._end(lacks, is_refused=True)
                     break
-                self._lease, self._answered, self._writer = float(words["lease"]), time.monotonic(), writer
+                self._lease, self._answered, self._post = float(words["lease"]), time.monotonic(), post
             else:
                 self._obey(words, body)
             if self._is_over:
                 break
-        self._writer = None
-        writer.close()
+        self._post = None
+        post.close()
 
     def _hears(self) -> None:
         """Files on their way are an answer: those of the run itself wait behind them."""
@@ -187,8 +186,8 @@ class Line:
             await asyncio.sleep(AGAIN if lease is None else lease / BEATS)
             if lease is None:
                 continue
-            if self._writer is not None:
-                send(self._writer, {"alive": time.monotonic()})
+            if self._post is not None:
+                self._post.send({"alive": time.monotonic()})
 
     async def _keep_fence(self) -> None:
         while True:

@@ -74,9 +74,8 @@ class Surroundings:
     ) -> None:
         """`reuse`: of a recorded run, jobs that run again go through their finished calls without paying again."""
         self._plan = plan
-        self._own_secret = secrets.token_hex(
-            16
-        )  # where a sandbox dies with the runner, its death may pass for a measurement
+        self._own_secret = secrets.token_hex(16)
+        """Where a sandbox dies with the runner, its death may pass for a measurement."""
         self._reuse = reuse
         self._host = host
         self._layout = layout
@@ -143,6 +142,7 @@ class Surroundings:
             load=tuple(sorted(plugins)),
             root=str(self._root) if self._root else None,
             plugins=config.plugins,
+            require=config.sandbox.require if self._sandboxes else None,
         )
 
     def order(
