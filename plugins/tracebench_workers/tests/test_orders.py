@@ -79,7 +79,7 @@ def test_a_worker_that_is_ended_says_that_it_leaves(hub: Hub, worker: subprocess
 
 
 def hello(hub: Hub, **more: Any) -> dict[str, Any]:
-    plain = {"kind": "worker", "session": "s", "name": "n", "slots": 1, "boot": "b", "pid": 1}
+    plain = {"kind": "worker", "session": "s", "name": "n", "slots": 1, "boot": "b", "host": "h"}
     return {**plain, "token": hub.ticket.token, **more}
 
 
@@ -231,7 +231,7 @@ def test_what_is_no_message_ends_the_connection(said: bytes) -> None:
 
 
 def test_a_worker_is_given_up_when_its_jobs_must_have_ended() -> None:
-    station = Station("s", "n", 1, "b", 1)
+    station = Station("s", "n", 1, "b")
     assert patience(30.0, station) == 30.0
     station.running[1] = Given(JobOrder.model_construct(grace=20.0), {}, b"")
     assert patience(30.0, station) == pytest.approx(0.7 * 30 + 20 + 2)
@@ -276,7 +276,7 @@ def test_a_ticket_that_cannot_be_kept_is_told_and_a_temporary_one_goes_with_the_
 
 @pytest.mark.parametrize("exit_", ["finished", "unwritable", ["done"], None, 0])
 def test_an_end_that_there_is_not_loses_the_job(hub: Hub, exit_: Any) -> None:
-    executor, station = WorkersExecutor(), Station("s", "n", 1, "b", 1)
+    executor, station = WorkersExecutor(), Station("s", "n", 1, "b")
     station.running[1] = Given(NOBODYS, {}, b"")
     executor._take(hub, Told("end", station, {"end": 1, "exit": exit_}))
     assert [end.exit for end in executor._ready] == ["lost"]

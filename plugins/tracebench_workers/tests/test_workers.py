@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -146,6 +147,43 @@ def test_two_workers_by_hand_give_the_leaderboard_of_the_local_run(world: World)
         [COMMAND, "fsck", "runs/there"], cwd=world.folder, capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stdout
+
+
+def asked(world: World, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, *words], cwd=world.folder, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_it_is_told_where_jobs_run_and_where_they_would(world: World) -> None:
+    planned = asked(world, "plan", "waits.yaml")
+    assert "runs on:      workers that join at 127.0.0.1:0: trace-bench worker --ticket ticket" in planned.stdout
+    assert "executor workers" in asked(world, "validate", "--config", "waits.yaml").stdout
+    run = world.start("run", "--config", "waits.yaml")
+    first = world.worker("one")
+    world.wait_for(world.begun)
+    (job,) = world.wait_for(lambda: [*(world.folder / "runs/r/jobs").iterdir()] and working(world))
+    assert f"worker one on {socket.gethostname()}" in asked(world, "logs", job).stderr
+    table = asked(world, "ps").stdout
+    assert "one" in table
+    assert job in table
+    first.send_signal(signal.SIGSTOP)
+    world.wait_for(lambda: states(world)[0]["silent"] > 0)
+    first.kill()
+    world.wait_for(lambda: not states(world))
+    (world.folder / "go").touch()
+    world.worker("two")
+    told, _ = run.communicate(timeout=300)
+    assert run.returncode == 0, told
+
+
+def states(world: World) -> list[dict[str, Any]]:
+    runs = json.loads(asked(world, "ps", "--json").stdout)["runs"]
+    return [
+        worker for run in runs if run["run_dir"].startswith(str(world.folder.resolve())) for worker in run["workers"]
+    ]
+
+
+def working(world: World) -> list[str]:
+    return [job for worker in states(world) for job in worker["jobs"]]
 
 
 def test_a_killed_worker_loses_its_job_to_another(world: World) -> None:

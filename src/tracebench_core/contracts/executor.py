@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from tracebench_core.specs import ExecutorSetting, JobResult, JobSpec
-from tracebench_core.specs.order import JobOrder
+from tracebench_core.specs.order import JobOrder, WorkerState
 
 if TYPE_CHECKING:  # every plugin imports this package when it is listed; the events are for those who read them
     from tracebench_core.specs.events import Event
@@ -76,4 +76,13 @@ class Executor(Protocol):
 
     def cancel(self, job_id: str) -> None:
         """End one job that was ordered, from any thread; its end is told as `cancelled`."""
+        ...
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """What an executor may offer beside: where its jobs are. `ps`, `watch`, `logs` and the viewer show it."""
+
+    def places(self) -> list[WorkerState]:
+        """Return the workers that there are; called from any thread."""
         ...

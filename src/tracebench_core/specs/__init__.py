@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tracebench_core.specs.llm import Completion, Endpoint, Message
     from tracebench_core.specs.models import ListedModel, LLMConfig, LLMVariant, ModelConfig, RoleConfig
     from tracebench_core.specs.named import PluginsConfig, Price
-    from tracebench_core.specs.order import ExecutorSetting, JobOrder, Sealed, SharedLimits
+    from tracebench_core.specs.order import ExecutorSetting, JobOrder, Sealed, SharedLimits, WorkerState
     from tracebench_core.specs.parts import (
         AggregateSpec,
         AttackSpec,
@@ -186,6 +186,7 @@ __all__ = [
     "Usage",
     "Values",
     "ViewSpec",
+    "WorkerState",
     "amounts_of",
 ]
 
@@ -203,7 +204,7 @@ __getattr__ = imported_on_use(
         ".llm": "Completion Endpoint Message",
         ".models": "LLMConfig LLMVariant ListedModel ModelConfig RoleConfig",
         ".named": "PluginsConfig Price",
-        ".order": "ExecutorSetting JobOrder Sealed SharedLimits",
+        ".order": "ExecutorSetting JobOrder Sealed SharedLimits WorkerState",
         ".run": (
             "InitialFrom ProgramsConfig Resume RetriesConfig RunConfig SandboxConfig SweepRange TaskEntry TrainerEntry"
         ),

@@ -11,6 +11,7 @@ from tracebench_core.specs.budget import Budget
 from tracebench_core.specs.job import Calibrated, JobSpec, Judge
 from tracebench_core.specs.named import PluginsConfig
 from tracebench_core.specs.run import SandboxConfig
+from tracebench_core.specs.task import Resources
 
 
 class SharedLimits(Spec):
@@ -130,3 +131,20 @@ class ExecutorSetting(Spec):
     plugins: PluginsConfig = PluginsConfig()
     require: Literal["auto", "strong", "process"] | None = None
     """How well code of candidates must be held where jobs run, as `sandbox.require`; None where no task has any."""
+    resources: Resources = Resources()
+    """What one job may need at most."""
+
+
+class WorkerState(Spec):
+    """One worker of a run, as its executor knows it."""
+
+    name: str
+    host: str
+    slots: int
+    """Jobs that it may run at a time."""
+    jobs: tuple[str, ...] = ()
+    """Ids of those that it runs."""
+    silent: float = 0.0
+    """Seconds since its last word."""
+    is_reached: bool = True
+    """Whether its connection stands."""

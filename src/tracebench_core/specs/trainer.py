@@ -72,6 +72,10 @@ class GuideSpec(Component):
 class ExecutorSpec(Component):
     """Where jobs run. The loader takes no argument; it returns an `Executor`."""
 
+    outlook: Ref | None = None
+    """`(RunConfig, Resources) -> list[str]`: in sentences, where jobs of a config would run, which may need so much; `plan` and `validate`
+    show them. It raises a TraceBenchError for what cannot be had."""
+
 
 class LoggerSpec(Component):
     """A per-job sink of events. The loader is called as `loader(job_dir, **kwargs)`; it returns a `JobLogger`."""

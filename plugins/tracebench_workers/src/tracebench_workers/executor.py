@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from tracebench_core.errors import TraceBenchError, UsageError
-from tracebench_core.specs import ExecutorSetting, JobOrder
+from tracebench_core.specs import ExecutorSetting, JobOrder, WorkerState
 from tracebench_engine.api.records import RunLayout
 from tracebench_workers.fitting import boot, needs_of
 from tracebench_workers.frames import FENCE
@@ -120,6 +120,20 @@ class WorkersExecutor:
             for number, given in [*station.running.items()]:
                 if given.order.job.job_id == job_id and self._hub is not None:
                     self._hub.cancel(station, number)
+
+    def places(self) -> list[WorkerState]:
+        """See `Placed`."""
+        return [
+            WorkerState(
+                name=station.name,
+                host=station.host,
+                slots=station.slots,
+                jobs=tuple(given.order.job.job_id for given in [*station.running.values()]),
+                silent=station.silence,
+                is_reached=station.post is not None,
+            )
+            for station in [*self._stations]
+        ]
 
     @property
     def _active(self) -> int:

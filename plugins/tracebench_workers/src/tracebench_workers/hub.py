@@ -50,7 +50,7 @@ class Station:
     name: str
     slots: int
     boot: str
-    pid: int
+    host: str = ""
     running: dict[int, Given] = field(default_factory=dict)
     """By the number of the order. Changed by the run's own thread alone."""
     cancelled: set[int] = field(default_factory=set)
@@ -215,7 +215,7 @@ class Hub:
                 log.warning("worker %s is not let in: %s", hello["name"], lacks)
                 return
             station = Station(
-                str(hello["session"]), str(hello["name"]), int(hello["slots"]), str(hello["boot"]), int(hello["pid"])
+                str(hello["session"]), str(hello["name"]), int(hello["slots"]), str(hello["boot"]), str(hello["host"])
             )
             self._stations[station.session] = station
             self.told.put(Told("joined", station, hello))

@@ -52,7 +52,7 @@ class Member:
             "name": name or f"{socket.gethostname()}-{os.getpid()}",
             "slots": jobs,
             "boot": boot(),
-            "pid": os.getpid(),
+            "host": socket.gethostname(),
         }
         self._line = Line(ticket, hello, self)
         self._numbers: dict[str, int] = {}

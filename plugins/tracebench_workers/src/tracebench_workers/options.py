@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tracebench_core.errors import ConfigError
+from tracebench_core.specs import Resources, RunConfig
 
 
 class Serving(BaseModel):
@@ -29,3 +35,32 @@ class Options(Serving):
 
     start: int = Field(default=0, ge=0, le=256)
     """Workers that the run starts on its own machine; 0: one where it does not `listen`, none where it does."""
+
+
+def checked(plugin: str, model: type[Serving], options: Mapping[str, Any]) -> None:
+    """Read the options of a plugin that serves workers, so that a mistake is told before anything is run.
+
+    Raises:
+        ConfigError: for an option that there is not, or that says nothing.
+    """
+    try:
+        model.model_validate(options)
+    except ValidationError as err:
+        first = err.errors()[0]
+        where = ".".join(map(str, ("plugins", "options", plugin, *first["loc"])))
+        known = ", ".join(model.model_fields)
+        raise ConfigError(f"`{where}`: {first['msg']}.", hint=f"options of {plugin}: {known}") from err
+
+
+def outlook(config: RunConfig, _need: Resources) -> list[str]:
+    """Return in sentences where jobs of a config would run."""
+    options = Options.model_validate(config.plugins.options.get("workers", {}))
+    number = options.start or (0 if options.listen else 1)
+    found = (
+        [f"{number} of its own on this machine, which may run {config.max_workers} jobs at a time"] if number else []
+    )
+    if options.listen:
+        reach = f", as {options.reach}" if options.reach else ""
+        ticket = options.ticket or "FILE"
+        found.append(f"workers that join at {options.listen}{reach}: trace-bench worker --ticket {ticket} --jobs N")
+    return found

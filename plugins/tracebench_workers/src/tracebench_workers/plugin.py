@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
-from tracebench_core.errors import ConfigError
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import ExecutorSpec
-from tracebench_workers.options import Options
+from tracebench_workers.options import Options, checked
 
 
 @hookimpl
@@ -20,14 +17,7 @@ def tracebench_configure(settings: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: for an option that there is not, or that says nothing.
     """
-    try:
-        Options.model_validate(settings["options"])
-    except ValidationError as err:
-        first = err.errors()[0]
-        where = ".".join(map(str, ("plugins", "options", "workers", *first["loc"])))
-        raise ConfigError(
-            f"`{where}`: {first['msg']}.", hint=f"options of workers: {', '.join(Options.model_fields)}"
-        ) from err
+    checked("workers", Options, settings["options"])
 
 
 @hookimpl
@@ -38,5 +28,6 @@ def tracebench_executors() -> list[ExecutorSpec]:
             name="workers",
             title="Jobs on workers that join the run",
             loader="tracebench_workers.executor:WorkersExecutor",
+            outlook="tracebench_workers.options:outlook",
         )
     ]

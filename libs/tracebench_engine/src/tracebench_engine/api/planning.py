@@ -12,6 +12,7 @@ from tracebench_analysis.estimates.history import History, read_history
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Range, RunConfig
 from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.checks.placing import outlook
 from tracebench_engine.checks.trial import TRIAL_SECONDS, Check, Trials
 from tracebench_engine.checks.validation import validate_config
 from tracebench_engine.matrix.costs import Declared, declared_costs, reasons
@@ -39,6 +40,8 @@ class Forecast:
     history: History
     unknown: tuple[str, ...]
     """Why some jobs' cost is not known."""
+    where: tuple[str, ...] = ()
+    """Where its jobs would run, as the executor says it; nothing of one that runs them here."""
     unshared: str | None = None
     """That a job may take all of the run's budget, and the line that gives each its part; None where no job may."""
 
@@ -60,7 +63,8 @@ def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | 
     jobs = {job.job_id: estimator.job(job, _known(declared[job.job_id])) for job in planned.jobs}
     expected = estimate_run(jobs, run_budget=config.run_budget, workers=config.max_workers)
     unshared = unshared_words(config, len(planned.jobs))
-    return Forecast(planned, expected, history, tuple(reasons(declared.values())), unshared)
+    where = outlook(planned, used)
+    return Forecast(planned, expected, history, tuple(reasons(declared.values())), where, unshared)
 
 
 def validate(

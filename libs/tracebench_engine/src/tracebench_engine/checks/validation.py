@@ -13,6 +13,7 @@ from tracebench_core.specs import RunConfig
 from tracebench_engine.checks.calibration.record import refusal_of, standing
 from tracebench_engine.checks.lacking import addresses, lacks
 from tracebench_engine.checks.misspelt import misspelt_fields
+from tracebench_engine.checks.placing import outlook
 from tracebench_engine.checks.preflight import held, note_unknown_names, refuse_unpriced, refuse_unready
 from tracebench_engine.checks.trial import Check, Trials
 from tracebench_engine.matrix.plan import Plan, TaskChoice, choose_tasks, make_plan
@@ -38,6 +39,7 @@ def validate_config(
         yield from _of_models(config, host, environ=environ, strict=trials is not None)
     if warning := unshared_words(config, len(plan.jobs)):
         yield Check("WARN", "run_budget", warning)
+    yield from _placed(plan, host, strict=trials is not None)
     if not can_be_made(Path(config.runs_dir)):
         level: Literal["WARN", "FAIL"] = (
             "WARN" if trials is None else "FAIL"
@@ -84,6 +86,14 @@ def _calibrated(check: Check, choice: TaskChoice, host: PluginHost) -> Check:
         return Check("FAIL", choice.id, f"{refusal}: trace-bench calibrate {choice.id}")
     later = "; the run does so first" if choice.spec.timed and found.place != "here" else ""
     return check._replace(message=f"{found.words}{later}")
+
+
+def _placed(plan: Plan, host: PluginHost, *, strict: bool) -> Iterator[Check]:
+    subject = f"executor {plan.config.executor}"
+    try:
+        yield from (Check("OK", subject, words) for words in outlook(plan, host))
+    except TraceBenchError as err:
+        yield Check("FAIL" if strict else "WARN", subject, f"{err} {typed(err.hint)}".strip())
 
 
 def _lacks(plan: Plan, *, environ: Mapping[str, str]) -> Iterator[Check]:

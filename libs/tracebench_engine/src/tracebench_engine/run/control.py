@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from tracebench_core.contracts import Placed
 from tracebench_core.errors import RunDirError
 from tracebench_engine.door.control_registry import RunEntry, entry_path, forget, write_entry
 from tracebench_engine.run.control_channel import ControlServer, Peer
@@ -98,6 +99,9 @@ class RunControl:
                 "jobs": len(self._planned),
                 "done": len(self._done),
                 "running": list(self._running),
+                "workers": [w.model_dump(mode="json") for w in self.executor.places()]
+                if isinstance(self.executor, Placed)
+                else [],
                 "state": self.stopped_by or ("paused" if self._paused else "running"),
             }
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tracebench_core.errors import RunDirError, UsageError
 from tracebench_core.ids import nearest
+from tracebench_core.specs import WorkerState
 from tracebench_engine.door.control_registry import RunEntry, entries, forget, read_entry
 from tracebench_engine.run.control_channel import ask
 from tracebench_runs.journal.trust import finished_jobs
@@ -37,6 +38,8 @@ class LiveRun:
     running: tuple[str, ...]
     state: str
     """`running`, `paused`, `cancelled: <reason>`, or `unreachable`: it runs and has no control channel here."""
+    workers: tuple[WorkerState, ...] = ()
+    """Those that it serves; none where its jobs run beside it."""
 
 
 def live_runs(runs_dir: Path) -> list[LiveRun]:
@@ -96,6 +99,14 @@ def await_end(run_dir: Path, job_id: str, answer: Mapping[str, Any], *, patience
     return read_result(job).result.status if job.results.exists() else ""
 
 
+def workers_of(run_dir: Path) -> list[WorkerState]:
+    """Return the workers of a run; none where it is not under way, or has none."""
+    try:
+        return [*map(WorkerState.model_validate, tell(run_dir, {"do": "status"}).get("workers", ()))]
+    except (UsageError, ValueError):
+        return []
+
+
 def find_live_job(job_id: str) -> Path | None:
     """Return the run under way that plans this job, None when none does.
 
@@ -120,7 +131,9 @@ def nearest_live_run(name: str) -> str | None:
 def _by_entry(entry: RunEntry) -> LiveRun | None:
     try:
         told = ask(entry.address, {"do": "status"})
-        return LiveRun(**{name: told[name] for name in LiveRun.__slots__} | {"running": tuple(told["running"])})
+        workers = tuple(map(WorkerState.model_validate, told.get("workers", ())))
+        told = {name: told.get(name) for name in LiveRun.__slots__}
+        return LiveRun(**told | {"running": tuple(told["running"]), "workers": workers})
     except (OSError, ValueError, TypeError, KeyError):
         layout = RunLayout(Path(entry.run_dir))
         pid = holder_of(layout)

@@ -32,6 +32,7 @@ from tracebench_core.specs import (
 )
 from tracebench_core.specs.events import LLMCall
 from tracebench_engine.checks.calibration.instruments import Instruments
+from tracebench_engine.checks.placing import most
 from tracebench_engine.job.meter import SharedCounter
 from tracebench_engine.matrix.plan import Plan
 from tracebench_engine.matrix.providers import addressed, base_url, served
@@ -74,8 +75,7 @@ class Surroundings:
     ) -> None:
         """`reuse`: of a recorded run, jobs that run again go through their finished calls without paying again."""
         self._plan = plan
-        self._own_secret = secrets.token_hex(16)
-        """Where a sandbox dies with the runner, its death may pass for a measurement."""
+        self._own_secret = secrets.token_hex(16)  # sandboxes that die with the runner may pass for measurements
         self._reuse = reuse
         self._host = host
         self._layout = layout
@@ -143,6 +143,7 @@ class Surroundings:
             root=str(self._root) if self._root else None,
             plugins=config.plugins,
             require=config.sandbox.require if self._sandboxes else None,
+            resources=most(self._plan),
         )
 
     def order(
@@ -217,8 +218,7 @@ class Surroundings:
                 self._gateway.release(job.job_id)
 
     def is_spoiled(self, job: JobSpec) -> bool:
-        """Tell whether the job's sandbox server, or what holds its environments, died while the job ran: a death may have passed for a
-        measurement."""
+        """Tell whether the job's sandbox server, or what holds its environments, died meanwhile: it may pass for a measurement."""
         if self._server_of(job) is not None:
             self._keeper.look()
         return self._deaths(job) != self._deaths_at_start[job.job_id]

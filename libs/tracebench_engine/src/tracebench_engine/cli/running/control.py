@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import find_job, find_run
 from tracebench_engine.api.console.options import AsJson, RunsDir
+
+if TYPE_CHECKING:
+    from tracebench_core.specs import WorkerState
 
 INTERRUPTED = 130
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the id of one in `--runs-dir`.")]
@@ -29,7 +32,9 @@ def ps(*, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
 
     runs = live_runs(Path(runs_dir or "runs"))
     if as_json:
-        output.document("runs", runs=[asdict(run) for run in runs])
+        output.document(
+            "runs", runs=[asdict(run) | {"workers": [w.model_dump(mode="json") for w in run.workers]} for run in runs]
+        )
         return
     output.table(
         ("run", "pid", "done", "running", "state", "since", "directory"),
@@ -46,8 +51,19 @@ def ps(*, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
             for run in runs
         ],
     )
+    if any(run.workers for run in runs):
+        output.line("")
+        output.table(
+            ("run", "worker", "on", "running", "jobs", "heard"),
+            [(run.run_id, *_worker_row(worker)) for run in runs for worker in run.workers],
+        )
     if not runs:
         output.note("No run is under way.")
+
+
+def _worker_row(worker: WorkerState) -> tuple[str, ...]:
+    heard = f"{worker.silent:.0f} s ago" + ("" if worker.is_reached else ", out of reach")
+    return worker.name, worker.host, f"{len(worker.jobs)}/{worker.slots}", " ".join(worker.jobs) or "-", heard
 
 
 def watch(name: RunName, *, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
@@ -57,10 +73,13 @@ def watch(name: RunName, *, runs_dir: RunsDir = None, as_json: AsJson = False) -
     """
     from tracebench_engine.api.installed.hosting import load_ref, open_host
     from tracebench_engine.api.records import load_run
-    from tracebench_engine.api.rundirs.control import follow_run
+    from tracebench_engine.api.rundirs.control import follow_run, workers_of
     from tracebench_engine.cli.running.run import reporter_name
 
     run = load_run(find_run(name, runs_dir=runs_dir))
+    for worker in workers_of(run.layout.path):
+        where, _, running, _, heard = _worker_row(worker)
+        output.note(f"worker {output.safe(where)} on {output.safe(worker.host)}: {running} jobs, heard {heard}")
     shown = reporter_name(as_json=as_json)
     build = load_ref(open_host().component("reporter", shown).loader, owner=shown)
     try:
@@ -126,12 +145,16 @@ def logs(
     """Print what a job has printed; with `--json` one object a line."""
     from tracebench_core.errors import UsageError
     from tracebench_engine.api.records import JobLayout, holder_of
-    from tracebench_engine.api.rundirs.control import follow_lines
+    from tracebench_engine.api.rundirs.control import follow_lines, workers_of
 
     found = find_job(name, runs_dir=runs_dir)
     if found is None:
         raise UsageError(f"There is no job `{name}` in `{runs_dir or 'runs'}`.", hint="trace-bench show RUN")
     layout = JobLayout(found)
+    for worker in workers_of(layout.run.path):
+        if layout.job_id in worker.jobs:
+            where = output.safe(f"{worker.name} on {worker.host}")
+            output.note(f"It runs at worker {where}: what it prints is here when a phase of it has ended.")
     try:
         for line in follow_lines(
             layout.stdout,

@@ -71,6 +71,8 @@ def _print_jobs(forecast: Forecast) -> None:
     output.line(f"jobs:         {len(forecast.plan.jobs)}, {workers} at a time")
     for axis in AXES:
         output.line(f"{axis.label + ':':<14}{_range_words(total.on(axis.name), unit=axis.unit)}")
+    for words in forecast.where:
+        output.line(f"{'runs on:':<14}{output.safe(words)}")
     if forecast.run.cut_by is not None:
         output.line(f"{'ends by:':<14}the run's budget of {forecast.run.cut_by}")
     told = f"{forecast.history.jobs} past jobs" if forecast.history.jobs else "no past run; defaults stand in"
@@ -185,6 +187,7 @@ def _print_json(forecast: Forecast, designs: list[dict[str, Any]], warnings: lis
         total=_ranges(run.amounts),
         cut_by=run.cut_by,
         workers=forecast.plan.config.max_workers,
+        runs_on=forecast.where,
         past_jobs=forecast.history.jobs,
         resolution={"alpha": 0.05, "power": 0.8, "tasks": designs},
         warnings=warnings,
