@@ -17,6 +17,7 @@ AHEAD = (
     ENTRY,
     "tracebench_engine.cli.app",
     "tracebench_engine.builtin.template_main",
+    "tracebench_gateway.server.__main__",
     *(f"tracebench_engine.api.{name}" for name in ("running", "planning", "records", "analysis")),
 )
 

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tracebench_engine import api
 
 HELPER = """
@@ -184,19 +186,22 @@ def test_a_program_that_runs_again_forks_its_helpers_and_the_runs_are_the_same(t
 SEEDED = """
 import os, sys, threading
 from tracebench_sandbox import forkserver
-threading.Thread(target=threading.Event().wait, daemon=True).start()
+{first}
 forkserver.plant("a_helper", ahead=["a_helper"])
 with open(os.devnull, "wb") as nothing:
     helper = forkserver.launch("a_helper", ["dies"], environ=dict(os.environ), pass_fds=[], output=nothing)
 print(type(helper).__name__, helper.wait(30))
 """
+THREADED = "threading.Thread(target=threading.Event().wait, daemon=True).start()"
+FORKED = "child = os.fork()\nif child: raise SystemExit(os.waitpid(child, 0)[1])"
 
 
-def test_a_process_with_threads_is_not_forked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("first", "kind"), [(THREADED, "Popen"), (FORKED, "ForkedProcess")])
+def test_a_process_with_threads_is_not_forked_and_a_fork_of_a_program_is(tmp_path: Path, first: str, kind: str) -> None:
     (tmp_path / "a_helper.py").write_text(HELPER)
 
     done = subprocess.run(
-        [sys.executable, "-c", SEEDED],
+        [sys.executable, "-c", SEEDED.format(first=first)],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
@@ -204,7 +209,7 @@ def test_a_process_with_threads_is_not_forked(tmp_path: Path) -> None:
         timeout=60,
     )
 
-    assert done.stdout == "Popen 7\n"
+    assert done.stdout == f"{kind} 7\n"
 
 
 HELD = """

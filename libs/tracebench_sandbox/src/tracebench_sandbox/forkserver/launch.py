@@ -175,17 +175,14 @@ def plant(*entries: str, ahead: Sequence[str]) -> None:
         serve(socket.socket(fileno=kept), ahead)
     theirs.close()
     planted = ForkServer(ForkedProcess(pid), ours, None)
+    _forget_others()
     for entry in entries:
         _servers[entry] = planted
 
 
 def _server_for(entry: str, environ: Mapping[str, str]) -> ForkServer | None:
     """Return the server of an entry that is asked for once more; None where a fresh interpreter is as good."""
-    global _owner  # noqa: PLW0603 - of this process
-    if _owner != os.getpid():  # a fork of the program that the servers belong to
-        _servers.clear()
-        _asked.clear()
-        _owner = os.getpid()
+    _forget_others()
     server, standing = _servers.get(entry), _standing(environ)
     if server is not None and server.standing in (None, standing):
         return server
@@ -228,6 +225,15 @@ def _forked(
     finally:
         os.close(reader)
     return ForkedProcess(pid, stdin=os.fdopen(writer, "wb") if writer >= 0 else None)
+
+
+def _forget_others() -> None:
+    """In a fork of the program that the servers belong to, know none of them."""
+    global _owner  # noqa: PLW0603 - of this process
+    if _owner != os.getpid():
+        _servers.clear()
+        _asked.clear()
+        _owner = os.getpid()
 
 
 def _forget(entry: str) -> None:
