@@ -37,10 +37,27 @@ TAKEN = [
 ]
 
 
+LITELLM = """
+import pathlib
+pathlib.Path(__file__).with_name("asked").touch()
+def validate_environment(**question):
+    return {"missing_keys": []}
+"""
+"""It takes 4 s of a processor to import the real one; what that says is asked in `test_doctor.py`."""
+
+
+def was_asked(folder: Path) -> bool:
+    """Tell whether litellm was asked what a model needs."""
+    return (folder / "site" / "asked").exists()
+
+
 def validate(folder: Path, llm: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     """Return the exit code and the words of `validate`, an error's included."""
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "GROQ_API_KEY"):
         monkeypatch.setenv(name, "sk-0123456789")
+    (folder / "site").mkdir()
+    (folder / "site" / "litellm.py").write_text(LITELLM)
+    monkeypatch.setenv("PYTHONPATH", str(folder / "site"))
     config = folder / "c.json"
     config.write_text(json.dumps({"mode": "real", "llm": llm, "tasks": ["internal:numeric_param"]}))
     done = CliRunner().invoke(app, ["validate", "--config", str(config)])
@@ -52,9 +69,11 @@ def test_a_name_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ll
     code, told = validate(tmp_path, llm, monkeypatch)
     assert code != 0, told
     assert words in " ".join(told.split())
+    assert not was_asked(tmp_path)
 
 
 @pytest.mark.parametrize("llm", TAKEN, ids=lambda value: str(value)[:60])
 def test_a_name_that_looks_odd_and_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, llm: dict[str, Any]) -> None:
     code, told = validate(tmp_path, llm, monkeypatch)
     assert code == 0, told
+    assert was_asked(tmp_path) == ("base_url" not in llm and "openrouter" not in llm["model"])

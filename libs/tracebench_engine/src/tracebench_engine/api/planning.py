@@ -14,6 +14,7 @@ from tracebench_core.specs import Range, RunConfig
 from tracebench_engine.builtin.hosting import open_host
 from tracebench_engine.checks.placing import outlook
 from tracebench_engine.checks.trial import TRIAL_SECONDS, Check, Trials
+from tracebench_engine.checks.validation import refuse_wrong_names as _refuse
 from tracebench_engine.checks.validation import validate_config
 from tracebench_engine.matrix.costs import Declared, declared_costs, reasons
 from tracebench_engine.matrix.plan import Plan, make_plan
@@ -85,6 +86,16 @@ def validate(
         yield from validate_config(config, used, environ=os.environ, trials=trials)
     finally:
         trials.close()
+
+
+def refuse_wrong_names(config: RunConfig, *, root: Path | None = None) -> None:
+    """Look up what a config names, and no more: no task is opened, and nobody is asked what a model needs.
+
+    Raises:
+        ConfigError: naming every name that nothing has.
+        NothingSelectedError: when no task is selected.
+    """
+    _refuse(config, open_host(root=root, plugins=config.plugins), environ=os.environ)
 
 
 def _known(declared: Declared) -> Known:

@@ -21,6 +21,13 @@ from tracebench_engine.matrix.providers import misspelt_providers
 from tracebench_engine.matrix.reserve import unshared_words
 
 
+def refuse_wrong_names(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str]) -> None:
+    """Raise what is wrong with the names of a config, all of it together; nothing is opened, and nobody is asked what a model needs."""
+    plan = make_plan(config, host, environ=environ, mistakes=note_unknown_names(config, host))
+    if plan.asks_models:
+        refuse_unpriced(plan, environ=environ)
+
+
 def validate_config(
     config: RunConfig, host: PluginHost, *, environ: Mapping[str, str], trials: Trials | None
 ) -> Iterator[Check]:

@@ -32,13 +32,12 @@ def read_config(path: Path, overrides: Sequence[str], *, root: Path | None = Non
 
 def _wrong_names(config: RunConfig, path: Path, overrides: Sequence[str], root: Path | None) -> TraceBenchError | None:
     """Return what is wrong with the names of a config that is otherwise sound; None when nothing is."""
-    from tracebench_engine import api
     from tracebench_engine.api.configs import placing
+    from tracebench_engine.api.planning import refuse_wrong_names
 
     try:
         with placing(path, overrides=overrides):
-            for _ in api.validate(config, root=root):
-                pass
+            refuse_wrong_names(config, root=root)
     except NothingSelectedError:
         return None
     except TraceBenchError as err:
