@@ -7,13 +7,13 @@ step for each.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+pytest_plugins = ["tests.home"]
 
 with suppress(ImportError):
     from hypothesis import settings
@@ -27,15 +27,17 @@ os.environ.pop(
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the mark `heavy(group)`."""
-    caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    os.environ.setdefault("UV_CACHE_DIR", str(Path(caches, "uv")))  # what uv downloaded once serves tests, too
-    for kind in ("STATE", "CACHE"):  # what tests keep is no business of the user's
-        if f"XDG_{kind}_HOME" not in os.environ:
-            os.environ[f"XDG_{kind}_HOME"] = folder = tempfile.mkdtemp(prefix=f"tests-{kind.lower()}-")
-            config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
     if "TRACEBENCH_HEAVY" not in os.environ:  # nor are the interpreters that the user prepared one of theirs
         os.environ.setdefault("TRACEBENCH_PYTHONS", str(Path(os.environ["XDG_STATE_HOME"], "no-pythons")))
     config.addinivalue_line("markers", "heavy(group): runs only where TRACEBENCH_HEAVY names the group, or `all`")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give all tests of a file to one worker: what they share is made once."""
+    from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 - it is not everywhere
+
+    return LoadFileScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

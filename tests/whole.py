@@ -10,6 +10,11 @@ import pytest
 HEAVY = pytest.mark.heavy("whole")
 
 
+def one_in(number: int, values: Iterable[Any]) -> list[Any]:
+    """Return values as parameters: the first and then one in so many run always; the others are marked as heavy."""
+    return [pytest.param(value, marks=() if turn % number == 0 else (HEAVY,)) for turn, value in enumerate(values)]
+
+
 def cells(every: Iterable[tuple[Any, ...]], *, always: Iterable[tuple[Any, ...]]) -> list[Any]:
     """Return the cells of a matrix as parameters; those that are not among `always` are marked as heavy."""
     kept, left = [*always], [*every]

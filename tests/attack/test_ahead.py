@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.whole import one_in
 
 from tracebench_core.contracts import Session
 from tracebench_core.specs import Limits
@@ -120,7 +121,7 @@ def f():
 """
 
 
-@pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
+@pytest.mark.parametrize("mark", one_in(3, MARKS.values()), ids=MARKS)
 def test_no_candidate_learns_from_its_folder_of_one_before(sandbox: LocalSandbox, busy: Session, mark: str) -> None:
     pristine = sandbox.call(TELLS, "f").value
     for _ in range(3):

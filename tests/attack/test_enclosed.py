@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import one_in
 
 from tracebench_core.specs import JobResult
 from tracebench_engine import api
@@ -275,7 +276,7 @@ print(json.dumps([found.status, str(found.error), {n: c.model_dump() for n, c in
 """
 
 
-@pytest.mark.parametrize("require", ["auto", "process"])
+@pytest.mark.parametrize("require", one_in(2, ["auto", "process"]))
 def test_without_namespaces_it_is_refused_unless_less_is_asked_for(tmp_path: Path, require: str) -> None:
     command = [*FREE_OF_SIGHT, sys.executable, "-c", LESS, str(tmp_path), json.dumps({"require": require})]
     done = subprocess.run(

@@ -43,6 +43,7 @@ def test_a_task_that_holds_says_how_many_it_withstood(tmp_path: Path) -> None:
     ] == "does not apply: it runs no code of candidates"
 
 
+@HEAVY
 @pytest.mark.timeout(600)
 def test_a_task_that_believes_what_it_is_told_falls(tmp_path: Path) -> None:
     (tmp_path / "gullible.py").write_text(GULLIBLE)

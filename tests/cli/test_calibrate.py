@@ -8,6 +8,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.whole import HEAVY
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -238,6 +239,7 @@ trainers: [NoOp]
 """
 
 
+@HEAVY
 def test_a_timed_task_is_calibrated_first_and_not_scored_where_that_does_not_pass(
     cli: Cli, mine: Mapping[str, str], tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Cli
+from tests.whole import one_in
 
 CONFIG = "run_id: kept\ntasks: ['internal:numeric_param']\ntrainers: [NoOp, RandomSearch]\nseeds: [1, 2]\n"
 READERS = (
@@ -38,7 +39,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", one_in(3, DAMAGES))
 def test_every_reader_refuses_a_damaged_journal_and_says_what_to_type(cli: Cli, here: Path, damage: str) -> None:
     job = sorted((here / "runs/kept/jobs").iterdir())[0].relative_to(here)
     assert cli("show", "runs/kept").returncode == 0
@@ -65,7 +66,7 @@ def test_every_reader_refuses_a_damaged_journal_and_says_what_to_type(cli: Cli, 
         assert cli(*reader.split()).returncode == 0, reader
 
 
-@pytest.mark.parametrize("damage", ["changed", "doubled", "cut"])
+@pytest.mark.parametrize("damage", one_in(3, ["changed", "doubled", "cut"]))
 def test_a_resume_through_damage_ends_with_what_to_type_and_not_with_success(cli: Cli, here: Path, damage: str) -> None:
     journal = here / "runs/kept/journal-main.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)

@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import COMMAND, Cli
+from tests.whole import HEAVY
 
 from tracebench_engine.api.rundirs.demos import Demo, demo_named, is_here, unpacked
 
@@ -211,6 +212,7 @@ def test_what_cannot_be_had_is_told_with_what_can(cli: Cli, tmp_path: Path) -> N
     assert (refused.returncode, "hint: trace-bench demo --runs-dir DIR" in refused.stderr) == (1, True)
 
 
+@HEAVY
 def test_where_nothing_can_be_written_it_goes_to_a_temporary_folder(tmp_path: Path) -> None:
     environ = {"PATH": os.environ["PATH"], "HOME": "/proc/none", "TMPDIR": str(tmp_path), **CORE_ONLY}
     done = subprocess.run(

@@ -156,6 +156,7 @@ def test_a_server_whose_address_is_not_whole_is_tried_and_told(
 NEEDY = "mode: real\ntasks: [internal:numeric_param]\nllm: {model: azure/deployed}\n"
 
 
+@HEAVY
 def test_what_a_provider_needs_is_told_by_doctor_and_by_validate_alike(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(NEEDY)
     looked, checked = (cli(verb, "--config", "c.yaml", env=CORE_ONLY) for verb in ("doctor", "validate"))

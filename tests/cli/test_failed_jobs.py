@@ -10,6 +10,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.whole import HEAVY
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -101,6 +102,7 @@ def test_nothing_is_said_of_a_trainer_whose_model_never_answered(cli: Cli, tmp_p
     assert "Nothing to compare: the baseline BestOfN has no score; nothing can be said" in against.stdout
 
 
+@HEAVY
 def test_nobody_with_a_score_is_nothing_to_compare(cli: Cli, tmp_path: Path) -> None:
     config(tmp_path, "[BestOfN, SequentialRefine]")
     run = cli("run", "--config", "c.yaml", "-o", "seeds=1..2", env=CORE_ONLY)
@@ -158,6 +160,7 @@ def test_the_hint_of_a_trainer_that_failed_brings_its_scores(cli: Cli, tmp_path:
     assert "Frail and NoOp scored alike" in typed.stderr or "NoOp and Frail scored alike" in typed.stderr
 
 
+@HEAVY
 def test_jobs_that_were_never_run_are_no_scores(cli: Cli, tmp_path: Path) -> None:
     config(tmp_path, "[RandomSearch, SequentialRefine]", "budget: {evaluations: 20}\nrun_budget: {evaluations: 60}\n")
     run = cli("run", "--config", "c.yaml", env=CORE_ONLY)

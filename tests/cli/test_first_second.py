@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import COMMAND
+from tests.whole import HEAVY, one_in
 
 SLOW = "import sys, time\nsys.stderr.write('importing\\n'); sys.stderr.flush()\ntime.sleep(30)\n"
 
@@ -75,7 +76,8 @@ sys.meta_path.insert(0, Slow())
 
 
 @pytest.mark.parametrize(
-    "module", ["tracebench_engine.config", "tracebench_engine.run.runner", "tracebench_engine.run.surroundings"]
+    "module",
+    one_in(3, ["tracebench_engine.run.runner", "tracebench_engine.config", "tracebench_engine.run.surroundings"]),
 )
 def test_an_interrupt_before_the_first_job_says_so(tmp_path: Path, module: str) -> None:
     """A module that a run needs late is held up, as a slow disk would; then Ctrl-C, as a terminal sends it, to all of its processes."""
@@ -138,7 +140,7 @@ def follow_hint(tmp_path: Path, words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("most", [(64, 64), (20, 1024)])
+@pytest.mark.parametrize("most", [(64, 64), pytest.param((20, 1024), marks=HEAVY)])
 def test_a_run_that_may_open_few_files_runs(tmp_path: Path, most: tuple[int, int]) -> None:
     """Jobs, sandbox and gateway come by with 64; a lower limit that the user may lift is lifted."""
     done = run_limited(tmp_path, resource.RLIMIT_NOFILE, most)
@@ -155,7 +157,7 @@ def test_a_run_that_may_open_too_few_files_says_so_and_is_resumed_as_it_says(tmp
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("kilobytes", "begins"), [(4, False), (8, True)])
+@pytest.mark.parametrize(("kilobytes", "begins"), [pytest.param(4, False, marks=HEAVY), (8, True)])
 def test_a_run_whose_files_may_not_grow_is_taken_up_as_it_says(tmp_path: Path, kilobytes: int, begins: bool) -> None:
     config = "tasks: ['internal:numeric_param']\ntrainers: [RandomSearch]\nseeds: [1, 2]\n"
     stopped = run_limited(tmp_path, resource.RLIMIT_FSIZE, (kilobytes << 10, resource.RLIM_INFINITY), config)
@@ -166,6 +168,7 @@ def test_a_run_whose_files_may_not_grow_is_taken_up_as_it_says(tmp_path: Path, k
     assert done.returncode == 0, done.stderr
 
 
+@HEAVY
 def test_a_sandbox_works_where_whoever_began_the_run_set_tighter_limits(tmp_path: Path) -> None:
     """A process without capabilities can lift no limit, and is not stopped by one."""
     most = 32 << 20

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("copy", "json", "types", "random", "statistics", "queue", "yaml", "pydantic", "numpy", "typing")
@@ -28,10 +29,10 @@ def named(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("plugins", "check", "internal", "--code", "TB101", "--code", "TB315"),
-        ("calibrate", "internal:numeric_param"),
-        ("evaluate", "internal:code_param"),
         ("run", "--config", "c.yaml"),
+        pytest.param(("plugins", "check", "internal", "--code", "TB101", "--code", "TB315"), marks=HEAVY),
+        pytest.param(("calibrate", "internal:numeric_param"), marks=HEAVY),
+        pytest.param(("evaluate", "internal:code_param"), marks=HEAVY),
     ],
     ids=lambda arguments: arguments[0],
 )

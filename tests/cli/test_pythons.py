@@ -44,6 +44,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PluginHost:
     return Offers()  # type: ignore[return-value]  # the two members that are asked
 
 
+@HEAVY
 def test_a_named_interpreter_is_listed_built_found_and_removed(host: PluginHost) -> None:
     assert [(p.name, p.ready) for p in list_pythons(host)] == [("plain", False), ("never", False)]
     built = create_python("plain", host)

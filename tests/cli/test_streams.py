@@ -17,6 +17,7 @@ from subprocess import CompletedProcess
 
 import pytest
 from tests.cli.conftest import COMMAND
+from tests.whole import one_in
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -97,7 +98,7 @@ def in_terminal(folder: Path, width: int, *words: str) -> str:
     return shown.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("width", one_in(3, [80, 40, 200]))
 def test_tables_fit_the_terminal_and_say_what_does_not(tmp_path: Path, cli: Cli, width: int) -> None:
     (tmp_path / "c.yaml").write_text(CONFIG)
     assert cli("run", "--config", "c.yaml", "-o", "run_id=r", env={"TRACEBENCH_PLUGINS": ""}).returncode == 0

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_engine.cli.parts.init import PackageKind, write_package
 
@@ -71,6 +72,7 @@ def check(found: dict[str, list[str]]) -> None:
     )
 
 
+@HEAVY
 def test_mypy_refuses_what_is_broken_and_nothing_else(packages: dict[str, Path], tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     sources = [str(folder / "src") for folder in packages.values()]

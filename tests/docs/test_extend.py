@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.whole import HEAVY
+
 from tracebench_core import errors
 from tracebench_core.specs.events import SuiteRecord
 from tracebench_engine import api
@@ -49,6 +51,7 @@ def test_the_pages_plugins_run_as_they_stand_there(install_plugin: Callable[...,
     assert run.results[by_task["sharing:doubled"]].score_test == -5.5
 
 
+@HEAVY
 def test_the_pages_axis_ends_a_job_once_its_lines_are_in_the_table(tmp_path: Path) -> None:
     core = tmp_path / "site" / "tracebench_core"
     shutil.copytree(Path(errors.__file__).parent, core, ignore=shutil.ignore_patterns("__pycache__"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.whole import HEAVY
 
 from tracebench_engine import api
 from tracebench_engine.api.verdicts import verdict_at_end
@@ -26,6 +27,7 @@ def test_the_config_that_readme_spells_out_is_that_of_its_first_command() -> Non
     assert spelt == {field: value for field, value in written.items() if field != "tags"}
 
 
+@HEAVY
 @pytest.mark.timeout(300)
 def test_the_first_comparison_ends_with_the_verdict_that_readme_and_tutorial_quote(
     tmp_path: Path, runtime_dir: Path

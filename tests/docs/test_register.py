@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 from tests.docs.writers import load_writer
+from tests.whole import HEAVY
 
 ROOT = Path(__file__).parents[2]
 GOOD = """
@@ -99,6 +100,7 @@ def test_the_record_of_an_attack_is_shown_beside_an_entry(render: ModuleType, tm
             render.page(tmp_path)
 
 
+@HEAVY
 def test_what_attack_writes_is_such_a_record(render: ModuleType, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tracebench_engine.cli", "attack", "example_plugin", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=150, cwd=tmp_path)

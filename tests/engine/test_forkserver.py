@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_engine import api
 
@@ -148,6 +149,7 @@ print(json.dumps([int(p) for p in pathlib.Path(f"/proc/self/task/{os.getpid()}/c
 """
 
 
+@HEAVY
 def test_a_program_that_runs_again_forks_its_helpers_and_the_runs_are_the_same(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", RUNS],

@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.whole import HEAVY
+
 from tracebench_engine import api
 from tracebench_engine.builtin.hosting import open_host
 from tracebench_engine.config import parse_config
@@ -33,6 +35,7 @@ def trainers() -> list[str]:
     return sorted(spec.name for spec in specs if spec.loader.startswith(OURS) and spec.name not in NEEDS_SETTINGS)
 
 
+@HEAVY
 def test_nothing_is_imported_after_the_fork(install_plugin: Callable[..., None], tmp_path: Path) -> None:
     install_plugin("watcher", WATCHER)
     config = {

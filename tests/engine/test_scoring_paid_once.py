@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from tests.llm.scripted import chat, chunks
-from tests.whole import HEAVY
+from tests.whole import HEAVY, one_in
 
 from tracebench_core.specs.events import LLMCall
 from tracebench_engine import api
@@ -143,7 +143,7 @@ def provider(install_plugin: Callable[..., None]) -> Iterator[Counting]:
     found.close()
 
 
-@pytest.fixture(params=["whole", "streamed"])
+@pytest.fixture(params=one_in(2, ["whole", "streamed"]))
 def way(request: pytest.FixtureRequest) -> str:
     """How the task asks."""
     return str(request.param)

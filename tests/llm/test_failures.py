@@ -10,6 +10,7 @@ from typing import NamedTuple
 import openai
 import pytest
 from tests.llm.conftest import KEY, Open, say
+from tests.whole import one_in
 
 from tracebench_core.errors import ModelError
 from tracebench_core.specs import Budget, LLMConfig, ModelIdentity
@@ -37,7 +38,7 @@ class Desk(NamedTuple):
         return GatewayClient(self.gateway.register(f"job{next(self.jobs)}", budget=Budget(), seed=1, models=models))
 
 
-@pytest.fixture(scope="module", params=["openai", "custom_openai"], ids=["direct", "litellm"])
+@pytest.fixture(scope="module", params=one_in(2, ["openai", "custom_openai"]), ids=["direct", "litellm"])
 def desk(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Desk]:
     """Run one gateway for each way to ask: importing litellm takes seconds."""
     with FakeOpenAI(error_text=f"the key {KEY} may not do that") as server:

@@ -11,6 +11,7 @@ import urllib.request
 import openai
 import pytest
 from tests.llm.conftest import Open, say
+from tests.whole import HEAVY
 
 from tracebench_core.specs import Budget, Endpoint
 from tracebench_testing.fake_openai import FakeOpenAI
@@ -122,6 +123,7 @@ except Exception as error:
 """
 
 
+@HEAVY
 def test_a_litellm_loop_in_another_process_stops_at_the_cap(open_door: Open) -> None:
     door = open_door(budget=Budget(llm_calls=3))
     endpoint = door.client.endpoint("optimizer")

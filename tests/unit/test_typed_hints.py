@@ -31,7 +31,8 @@ def type_it(hint: str, home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-ec", hint], env=env, capture_output=True, text=True, check=False, timeout=120)
 
 
-@pytest.mark.parametrize("has_pip", [True, pytest.param(False, marks=HEAVY)])
+@HEAVY
+@pytest.mark.parametrize("has_pip", [True, False])
 def test_a_hint_works_in_an_environment_without_uv(tmp_path: Path, has_pip: bool) -> None:
     venv = tmp_path / "an environment"
     options = [] if has_pip else ["--without-pip"]

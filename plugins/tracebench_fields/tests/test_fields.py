@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.whole import cells
 
 from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.errors import UsageError
@@ -56,7 +57,7 @@ def made(family: str, size: str = "small", deception: float = 0.5, **more: Any) 
     return FieldTask(family, FieldOptions(size=size, deception=deception, **more))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("family", "size", "deception"), EVERY)
+@pytest.mark.parametrize(("family", "size", "deception"), cells(EVERY, always=EVERY[::5]))
 def test_nothing_beats_the_optimum_and_steps_lead_to_it(family: str, size: str, deception: float) -> None:
     task, rng = made(family, size, deception), random.Random(0)
     best, values = truth(task, task.field.optimum), {p.name: p.initial for p in task.parameters}

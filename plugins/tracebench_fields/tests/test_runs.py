@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.whole import cells
 
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
@@ -21,7 +22,10 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program, "fields", *arguments], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(("family", "proposer"), [("code", "Reflective"), ("numbers", "OptoPrime"), ("routes", "OPRO")])
+@pytest.mark.parametrize(
+    ("family", "proposer"),
+    cells([("code", "Reflective"), ("numbers", "OptoPrime"), ("routes", "OPRO")], always=[("numbers", "OptoPrime")]),
+)
 def test_a_run_with_the_scripted_model_rises_and_is_metered(proposer: str, family: str, tmp_path: Path) -> None:
     config = {
         "mode": "real",

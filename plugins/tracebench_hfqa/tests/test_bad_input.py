@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from math import fsum
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import cells
 
 from tracebench_core.errors import ConfigError
 from tracebench_hfqa.declared import SHIPPED, read_entries
@@ -67,6 +69,8 @@ HOSTILE: dict[str, Callable[[Case, str], str]] = {
     "refusal with reasons": lambda _c, _g: "As an AI language model, I do not have enough information to answer.",
     "takes it back": lambda c, g: f"The answer is: {g}\nWait, that is wrong. The answer is: {other(c)}",
 }
+REPLIES = [*product(FILES, HOSTILE)]
+BRIEF = [(stem, kind) for stem, kind in REPLIES if "megabyte" not in kind or stem in [*FILES][::4]]
 DECORATED: dict[str, Callable[[str], str]] = {
     "bare": str,
     "white space": lambda g: f"\r\n\u00a0{g}\u00a0\r\n",
@@ -103,8 +107,7 @@ def test_every_family_is_here() -> None:
     assert {entry.family for entry in FILES.values()} == families
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.parametrize("stem", FILES)
+@pytest.mark.parametrize(("stem", "kind"), cells(REPLIES, always=BRIEF))
 def test_bad_reply(stem: str, kind: str) -> None:
     family, cases = cases_of(stem)
     verdicts = [family.score(within_reach(HOSTILE[kind](case, family.gold_reply(case))), case) for case in cases]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.whole import HEAVY
 
 from tracebench_core.plugins import PluginHost, discover
 from tracebench_core.specs import CaseVerdict
@@ -79,6 +80,7 @@ def test_a_judge_that_believes_the_answers_total_fails_its_calibration(monkeypat
     assert found["the optimum"].result == "failed"
 
 
+@HEAVY
 def test_a_ladder_stands_on_an_honest_anchor_and_is_climbed_by_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     found = verdicts("optimization/tsp_construct", n_train=1, problem_size=20, n_instance=2)
     assert {kind: v.result for v in found.values() if (kind := v.kind) in {"anchor", "order"}} == {

@@ -89,7 +89,9 @@ with open("history.jsonl", "a") as history:
 """
 
 
-@pytest.mark.parametrize(("whole", "cap"), [("whole", 6), ("whole", 60), ("none", 60)])
+@pytest.mark.parametrize(
+    ("whole", "cap"), [("whole", 6), *(pytest.param(left, 60, marks=HEAVY) for left in ("whole", "none"))]
+)
 def test_what_an_agent_found_wins_whatever_it_leaves_and_whatever_the_cap(tmp_path: Path, whole: str, cap: int) -> None:
     """It measures the solution first, on all of train or on one example alone, then worse, and leaves that."""
     script = tmp_path / "agent.py"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, improve, run, said
+from tests.whole import HEAVY
 
 from tracebench_testing.fake_openai import FakeOpenAI
 
@@ -103,7 +104,9 @@ while True:
 """
 
 
-@pytest.mark.parametrize(("budget", "axis"), [({"llm_calls": 3}, "llm_calls"), ({"seconds": 3}, "seconds")])
+@pytest.mark.parametrize(
+    ("budget", "axis"), [({"llm_calls": 3}, "llm_calls"), pytest.param({"seconds": 3}, "seconds", marks=HEAVY)]
+)
 def test_a_library_that_swallows_refused_calls_is_ended(fake: Any, budget: dict[str, float], axis: str) -> None:
     result, _, _ = fake(SWALLOWING, budget=budget)
     assert (result.status, result.stop_reason) == ("ok", f"budget:{axis}")

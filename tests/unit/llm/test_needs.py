@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.specs import LLMConfig, ModelConfig, ModelIdentity
@@ -38,6 +39,7 @@ def test_a_region_reaches_every_provider_that_needs_one(provider: str) -> None:
     assert all(variable.startswith("AWS_") for variable in needed) or provider in REGIONS
 
 
+@HEAVY
 def test_the_list_is_litellms() -> None:
     litellm = pytest.importorskip("litellm", reason="the extra `litellm` is not installed")
     known = {str(getattr(provider, "value", provider)) for provider in litellm.provider_list}

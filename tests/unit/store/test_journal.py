@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.store.samples import job_spec, whole_job
+from tests.whole import HEAVY
 
 from tracebench_core.specs.events import CandidateSeen, JobFinished
 from tracebench_runs.check.recovery import settle
@@ -196,6 +197,7 @@ def test_the_holder_of_the_lock_sweeps_what_a_crash_left(run):
     assert not list(run.path.rglob("*.tmp"))
 
 
+@HEAVY
 def test_a_hundred_thousand_records_are_read_whole(run):
     with Journal(run) as journal:
         journal.jobs_finished([EndRecord(f"{n:012x}", "ok", "0" * 64) for n in range(100_000)])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_testing import PluginUnderTest, check_plugin
 from tracebench_testing.kit import Outcome
@@ -64,6 +65,7 @@ def checked(site: Path, name: str, module: str, codes: list[str]) -> dict[str, O
     return {outcome.check.code: outcome for outcome in check_plugin(PluginUnderTest(name, deep=True), codes=codes)}
 
 
+@HEAVY
 def test_the_template_of_before_believes_what_a_candidate_counts(site: Path) -> None:
     shutil.copytree(OLD_TEMPLATE, site / "tracebench_keptsuite")
 

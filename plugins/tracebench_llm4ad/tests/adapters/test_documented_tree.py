@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY, one_in
 
 from tracebench_core.plugins.catalog import Catalog
 from tracebench_core.specs import Feedback, TaskSpec
@@ -134,7 +135,7 @@ def test_all_65_are_listed_and_those_that_cannot_run_say_why(tree: Path) -> None
     assert "Crew scheduling" in next(iter(why.values()))
 
 
-@pytest.mark.parametrize("short", CORRECTED)
+@pytest.mark.parametrize("short", one_in(3, CORRECTED))
 def test_every_inverted_objective_is_corrected_and_said(tree: Path, short: str, evaluate: Evaluate) -> None:
     key = next(key for key in BY_NAME if key.endswith(f"/{short}"))
     task, feedback = said(tree, key, evaluate)
@@ -164,6 +165,7 @@ def test_what_upstream_broke_is_mended(tree: Path, key: str, score: float, evalu
     assert "what can be chosen" in task.objective
 
 
+@HEAVY
 def test_resets_without_a_seed_are_seeded(tree: Path, evaluate: Evaluate) -> None:
     pytest.importorskip("gymnasium")
     first, second = (said(tree, "machine_learning/pendulum", evaluate)[1] for _ in range(2))

@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_core.specs import TaskSpec
 from tracebench_llm4ad.cobench.catalog import SPECS
@@ -114,6 +115,7 @@ def problem(spec: TaskSpec) -> type[Problem]:
     return owner
 
 
+@HEAVY
 def test_without_the_option_cases_are_generated(tmp_path: Path) -> None:
     done = command(tmp_path / "data")
 

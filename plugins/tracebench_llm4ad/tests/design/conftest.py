@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from tests.whole import one_in
 
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.code_task import CodeTask
@@ -41,7 +42,7 @@ def load(name: str, **options: Any) -> CodeTask:
     return task
 
 
-@pytest.fixture(scope="session", params=list(SMALL))
+@pytest.fixture(scope="session", params=one_in(3, SMALL))
 def task(request: pytest.FixtureRequest) -> CodeTask:
     """One task after another, small."""
     return load(request.param, **SMALL[request.param])

@@ -79,6 +79,7 @@ def test_the_experimental_layout(tmp_path: Path) -> None:
     }
 
 
+@HEAVY
 def test_verdicts_are_remembered_until_the_source_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = layouts.plant(tmp_path, layouts.V0139)
     cache = tmp_path / "cache"
@@ -155,6 +156,7 @@ def test_classes_of_one_name_are_told_apart_by_module(tmp_path: Path) -> None:
     assert "opto:opto.trainer.algorithms.aggregator.AggregatedUpdate" in ids
 
 
+@HEAVY
 def test_specs_say_why_a_trainer_cannot_run_and_exactly_which_code_it_is(tmp_path: Path) -> None:
     discovered = discover(opto=layouts.plant(tmp_path, layouts.V0139), cache=tmp_path / "cache")
     specs = {s.name: s for s in trainer_specs(discovered)}

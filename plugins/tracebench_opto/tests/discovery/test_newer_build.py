@@ -14,6 +14,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 pytest.importorskip("opto", reason="opto is an extra of this plugin")
 
@@ -135,6 +136,7 @@ def test_what_a_trainer_left_is_measured_whole_also_when_it_looked_at_train_alon
     assert found["whole"] == 3
 
 
+@HEAVY
 def test_a_traced_task_keeps_its_graph_under_a_discovered_trainer(trees: Trees) -> None:
     script = """
         from tracebench_engine.builtin.tasks.simple import SimpleTask
@@ -193,6 +195,7 @@ def test_a_class_goes_on_to_the_cap_unless_it_is_told_how_long(trees: Trees) -> 
     assert found["steps"] == 2
 
 
+@HEAVY
 def test_a_parameter_that_is_an_object_can_be_a_key(trees: Trees) -> None:
     script = """
         from tracebench_engine.builtin.tasks.examples import build_greeting
@@ -218,6 +221,7 @@ def test_a_parameter_that_is_an_object_can_be_a_key(trees: Trees) -> None:
     assert in_newer_opto(trees, "V020_ALPHA", script) == {"hash": True, "plain": "dict", "typed": [True]}
 
 
+@HEAVY
 def test_a_candidate_that_fails_never_looks_better_than_one_that_does_not(trees: Trees) -> None:
     script = """
         from tracebench_engine.builtin.tasks.simple import SimpleTask
@@ -254,6 +258,7 @@ def test_a_candidate_that_fails_never_looks_better_than_one_that_does_not(trees:
     assert late < low
 
 
+@HEAVY
 def test_a_trainer_that_swallows_errors_is_ended_by_its_budget(trees: Trees) -> None:
     script = """
         trial = run("opto:GEPAAlgorithmBase", {}, builders.optoprime, budget=Budget(evaluations=30))
@@ -292,6 +297,7 @@ def test_an_unknown_setting_and_a_foreign_proposer_are_refused(trees: Trees) -> 
     assert found == {"unknown": "extra_forbidden", "errors": ["UsageError", "UsageError"]}
 
 
+@HEAVY
 def test_the_settings_that_make_a_class_run_here_are_its_defaults(trees: Trees) -> None:
     script = """
         spec = host.component("trainer", "opto:POLCA")
@@ -304,6 +310,7 @@ def test_the_settings_that_make_a_class_run_here_are_its_defaults(trees: Trees) 
     assert found["optimizer"] == "OptoPrimeV2"
 
 
+@HEAVY
 def test_an_optimizer_that_speaks_xml_is_offered_and_guarded(trees: Trees) -> None:
     script = """
         from tracebench_core.specs import Parameter

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 pytest.importorskip("opto", reason="opto is an extra of this plugin")
 
@@ -79,6 +80,7 @@ def answer(messages: list[dict[str, Any]]) -> str:
     return "Be warmer, and right."
 
 
+@HEAVY
 def test_each_optimizer_improves_a_code_task_and_a_traced_task_in_real_mode(tmp_path: Path) -> None:
     info = tmp_path / "site" / "greetings-1.0.dist-info"
     info.mkdir(parents=True)

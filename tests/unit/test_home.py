@@ -1,0 +1,57 @@
+"""What a test does to the user's home is told, and fails the tests where nobody else can have done it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.home import GIVEN
+from tests.whole import HEAVY
+
+ROOT = Path(__file__).parents[2]
+PLANTED = """
+import os, pathlib, subprocess, sys
+USERS = pathlib.Path({home!r})
+def test_of_its_own():
+    assert pathlib.Path.home() != USERS
+    for name in ("CACHE", "CONFIG", "DATA", "STATE"):
+        pathlib.Path(os.environ[f"XDG_{{name}}_HOME"], "mine").touch()
+def test_planted():
+    {planted}
+"""
+WRITES = "USERS.joinpath('.local/state/trace-bench/journals/planted').touch()"
+CHANGES = "USERS.joinpath('.cache/trace-bench/kept').write_text('more')"
+
+
+@pytest.mark.parametrize(
+    ("planted", "alone", "code", "told"),
+    [
+        (WRITES, True, 1, ".local/state/trace-bench/journals/planted"),
+        ("pass", True, 0, ""),
+        pytest.param(CHANGES, True, 1, ".cache/trace-bench/kept", marks=HEAVY),
+        pytest.param(WRITES, False, 0, ".local/state/trace-bench/journals/planted", marks=HEAVY),
+    ],
+)
+def test_a_change_in_the_users_home_is_told(tmp_path: Path, planted: str, alone: bool, code: int, told: str) -> None:
+    home = tmp_path / "home"
+    (home / ".local/state/trace-bench/journals").mkdir(parents=True)
+    (home / ".cache/trace-bench").mkdir(parents=True)
+    (home / ".cache/trace-bench/kept").write_text("kept")
+    (tmp_path / "test_planted.py").write_text(PLANTED.format(home=str(home), planted=planted))
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("XDG_") and k not in {GIVEN, "TRACEBENCH_ALONE"}}
+    kept["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    environ = kept | {"HOME": str(home), "PYTHONPATH": str(ROOT)} | ({"TRACEBENCH_ALONE": "1"} if alone else {})
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "tests.home", "-p", "no:cacheprovider", "test_planted.py"],
+        cwd=tmp_path, env=environ, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+    assert ("changed in your home" in done.stdout) == bool(told)
+    assert told in done.stdout
+    assert {path.name for path in home.rglob("mine")} == set()
