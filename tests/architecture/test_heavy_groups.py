@@ -26,3 +26,13 @@ def test_a_step_of_ci_or_of_the_soak_runs_every_group(group: str) -> None:
     steps = (ROOT / ".ci/run").read_text() + (ROOT / ".ci/soak").read_text()
     named = {name for names in re.findall(r"TRACEBENCH_HEAVY=([\w,]+)", steps) for name in names.split(",")}
     assert group in named, f"no step runs {sorted(_marked()[group])}"
+
+
+def test_the_step_of_the_group_whole_goes_through_every_file_that_leaves_cells_to_it() -> None:
+    (named,) = re.findall(r"TRACEBENCH_HEAVY=whole tests \S+ -m heavy -r f (.+)", (ROOT / ".ci/run").read_text())
+    folders = [ROOT / name for name in named.split()]
+    left = [
+        file for file in FILES if "from tests.whole import" in file.read_text() and not {*folders} & {*file.parents}
+    ]
+
+    assert left == []

@@ -1,6 +1,6 @@
 """The simulated gateway keeps its laws through every schedule of deaths, and breaks them where a defence is taken back.
 
-A small part of the schedules runs always; `.ci/run` has fifteen hundred (`python -m tests.simulation --part gateway`).
+A small part of the schedules runs always; `.ci/run` has five hundred (`python -m tests.simulation --part gateway`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Simulated runs keep the laws of the record through every schedule of faults, and break them where a defence is taken back.
 
-A small part of the schedules runs always; `.ci/run` has fifteen hundred (`python -m tests.simulation`), `.ci/soak` a million.
+A small part of the schedules runs always; `.ci/run` has five hundred (`python -m tests.simulation`), `.ci/soak` a million.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,12 @@ def requires_coq(test: Any) -> Any:
     return pytest.mark.heavy("coq")(
         pytest.mark.skipif(not here, reason="Coq is not installed: apt-get install coq")(test)
     )
+
+
+def a_part(values: Iterable[Any]) -> list[Any]:
+    """Return values as parameters, of which two in three wait for the group `coq_soak`."""
+    soak = pytest.mark.heavy("coq_soak")
+    return [pytest.param(value, marks=soak if turn % 3 else ()) for turn, value in enumerate(values)]
 
 
 @dataclass

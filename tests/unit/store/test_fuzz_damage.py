@@ -1,6 +1,6 @@
 """Every file of a run is damaged in every way, and every command then gives the results of before, or says loudly that it does not.
 
-There is no third outcome. The default run takes a small sample; `TRACEBENCH_FUZZ=90`, as `.ci/run` sets it, makes 90 damages, each
+There is no third outcome. The default run takes a small sample; `TRACEBENCH_FUZZ=30`, as `.ci/run` sets it, makes 30 damages, each
 before all five commands, and `TRACEBENCH_FUZZ=all`, as `.ci/soak` sets it, damages every file in every way.
 
 A command starts jobs only where the damage calls for them: a replay whose config and recording are those of the sound run is that run's
