@@ -1,4 +1,4 @@
-"""Every search trainer passes every check of the kit: one of each kind all of them, the others one in four, and in the group `whole` all."""
+"""Every search trainer passes every check of the kit: one of each kind all, the others one in four; the rest is in the group `whole`."""
 
 import pytest
 from tests.whole import cells
