@@ -133,7 +133,7 @@ open({str(note)!r}, "w").write(str(child.pid))
 problem.evaluate({{"x": 1.0}})
 time.sleep(600)
 """,
-        job_timeout=3,
+        job_timeout=10,
     )
     assert result.status == "timeout"
     assert result.score_val_best == -2.0

@@ -248,7 +248,7 @@ def test_an_evaluation_is_ended_when_its_time_is_over_and_costs_the_candidate_al
         finally:
             ended.append(context.candidate)
 
-    tried = service(program, tmp_path, worst_score=-1.0, evaluation_timeout=0.2)
+    tried = service(program, tmp_path, worst_score=-1.0, evaluation_timeout=1.0)
     feedback = measure(tried, OTHER)[0].feedback
 
     assert (feedback.status, feedback.score) == ("timeout", -1.0)
@@ -274,7 +274,7 @@ def test_an_evaluation_that_cannot_be_interrupted_is_left_behind_and_shut_out(tm
         let_go.wait(5)
         return 9.0
 
-    tried = service(program, tmp_path, worst_score=-1.0, evaluation_timeout=0.2)
+    tried = service(program, tmp_path, worst_score=-1.0, evaluation_timeout=1.0)
     feedback = measure(tried, OTHER)[0].feedback
     let_go.set()
 
@@ -288,7 +288,7 @@ def test_a_task_that_minds_its_deadline_says_itself_what_became_of_the_evaluatio
             time.sleep(0.01)
         raise EvaluationFailed(Feedback(score=0.0, status="timeout", text="mine"))
 
-    feedback = measure(service(program, tmp_path, worst_score=-1.0, evaluation_timeout=0.2), OTHER)[0].feedback
+    feedback = measure(service(program, tmp_path, worst_score=-1.0, evaluation_timeout=1.0), OTHER)[0].feedback
 
     assert (feedback.status, feedback.text) == ("timeout", "mine")
 
@@ -307,6 +307,6 @@ def test_a_batch_is_ended_after_as_long_as_its_examples_might_take(tmp_path: Pat
             time.sleep(0.01)
         return [0.5] * len(examples)
 
-    tried = service(lambda *_: 0.5, tmp_path, run_batch=run_batch, worst_score=-1.0, evaluation_timeout=0.1)
+    tried = service(lambda *_: 0.5, tmp_path, run_batch=run_batch, worst_score=-1.0, evaluation_timeout=0.5)
 
     assert [r.feedback.status for r in measure(tried, OTHER, "a", "b")] == ["timeout", "timeout"]

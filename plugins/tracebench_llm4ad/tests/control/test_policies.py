@@ -159,7 +159,10 @@ ATTACKS = {
 def test_a_hostile_policy_gets_a_status_and_words_and_no_score(
     source: str, statuses: set[str], evaluate: Evaluate
 ) -> None:
-    feedback = evaluate(build(CAR, n_instance=1, timeout_seconds=1.0), source)
+    patience = (
+        1.0 if "timeout" in statuses else 60.0
+    )  # a busy machine takes its time for those who end by something else
+    feedback = evaluate(build(CAR, n_instance=1, timeout_seconds=patience), source)
 
     assert feedback.status in statuses
     assert feedback.text
