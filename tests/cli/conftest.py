@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -49,17 +50,23 @@ def here(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
+def installed_in(folder: Path, module: str, source: str, *, group: str, entry: str, target: str) -> Mapping[str, str]:
+    """Install a distribution of one module below a folder; return the variables that bring it in."""
+    site = folder / "site"
+    info = site / f"{module}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{entry} = {target}\n")
+    (site / f"{module}.py").write_text(source)
+    return brought_from(folder)
+
+
+def brought_from(folder: Path) -> Mapping[str, str]:
+    """Return the variables that bring in what is installed below a folder."""
+    return {"PYTHONPATH": os.pathsep.join([str(folder / "site"), *filter(None, [os.environ.get("PYTHONPATH")])])}
+
+
 @pytest.fixture
 def plugin_path(tmp_path: Path) -> Callable[..., Mapping[str, str]]:
     """Install a distribution of one module into a folder of its own; returns the variables that bring it in."""
-
-    def install(module: str, source: str, *, group: str, entry: str, target: str) -> Mapping[str, str]:
-        site = tmp_path / "site"
-        info = site / f"{module}-1.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[{group}]\n{entry} = {target}\n")
-        (site / f"{module}.py").write_text(source)
-        return {"PYTHONPATH": os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])}
-
-    return install
+    return partial(installed_in, tmp_path)

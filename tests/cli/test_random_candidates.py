@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-
-Cli = Callable[..., CompletedProcess[str]]
-Install = Callable[..., Mapping[str, str]]
+from tests.cli.conftest import command_in, installed_in
 
 SUITE = """
 import random
@@ -53,14 +49,21 @@ def tracebench_tasks():
 """
 
 
-@pytest.fixture
-def jobs(cli: Cli, plugin_path: Install, tmp_path: Path) -> dict[str, dict[str, Any]]:
-    env = plugin_path("mine", SUITE, group="tracebench", entry="mine", target="mine")
-    (tmp_path / "c.yaml").write_text("run_id: r\ntasks: ['mine:dice', 'mine:seeded', 'mine:asks']\ntrainers: [NoOp]\n")
-    done = cli("run", "--config", "c.yaml", env={"TRACEBENCH_PLUGINS": "mine", **env})
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the one run that all tests read."""
+    folder = tmp_path_factory.mktemp("ran")
+    env = installed_in(folder, "mine", SUITE, group="tracebench", entry="mine", target="mine")
+    (folder / "c.yaml").write_text("run_id: r\ntasks: ['mine:dice', 'mine:seeded', 'mine:asks']\ntrainers: [NoOp]\n")
+    done = command_in(folder)("run", "--config", "c.yaml", env={"TRACEBENCH_PLUGINS": "mine", **env})
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def jobs(ran: Path) -> dict[str, dict[str, Any]]:
     found = {}
-    for file in (tmp_path / "runs" / "r" / "jobs").glob("*/results.json"):
+    for file in (ran / "runs" / "r" / "jobs").glob("*/results.json"):
         result = json.loads(file.read_text())
         events = [json.loads(line) for line in (file.parent / "events.jsonl").read_text().splitlines()]
         kept = sorted(path.parent.name for path in file.parent.glob("artifacts/mine/*/roll.txt"))
@@ -82,8 +85,8 @@ def test_what_a_suite_keeps_is_kept_of_the_first_measurement_alone(jobs: dict[st
     ]
 
 
-def test_a_comparison_tells_the_spread_and_counts_the_mean(jobs: dict[str, dict[str, Any]], cli: Cli) -> None:
-    found = json.loads(cli("compare", "r", "--json").stdout)
+def test_a_comparison_tells_the_spread_and_counts_the_mean(jobs: dict[str, dict[str, Any]], ran: Path) -> None:
+    found = json.loads(command_in(ran)("compare", "r", "--json").stdout)
 
     dice = jobs["mine:dice"]
     low, high = min(dice["score_test_repeats"]), max(dice["score_test_repeats"])

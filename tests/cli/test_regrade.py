@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.cli.conftest import brought_from, command_in, installed_in
 
 from tracebench_core.specs import TaskSpec
 from tracebench_engine.checks.regrading import why_not
@@ -54,12 +56,21 @@ seeds: [1, 2]
 """
 
 
-@pytest.fixture
-def env(plugin_path: Install, cli: Cli, tmp_path: Path) -> Mapping[str, str]:
-    found = plugin_path("mine", SUITE, group="tracebench", entry="mine", target="mine")
-    (tmp_path / "c.yaml").write_text(CONFIG)
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that every test goes on from, each with a copy."""
+    folder = tmp_path_factory.mktemp("first")
+    found = installed_in(folder, "mine", SUITE, group="tracebench", entry="mine", target="mine")
+    (folder / "c.yaml").write_text(CONFIG)
     env = {"TRACEBENCH_PLUGINS": "mine", **found}
-    assert cli("run", "--config", "c.yaml", "-o", "run_id=first", env=env).returncode == 0
+    assert command_in(folder)("run", "--config", "c.yaml", "-o", "run_id=first", env=env).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def env(first: Path, tmp_path: Path) -> Mapping[str, str]:
+    shutil.copytree(first, tmp_path, dirs_exist_ok=True)
+    env = {"TRACEBENCH_PLUGINS": "mine", **brought_from(tmp_path)}
     module = tmp_path / "site" / "mine.py"
     module.write_text(SUITE.replace("SCALE = 1.0", "SCALE = 0.5").replace("comparability=1", "comparability=2"))
     return env
