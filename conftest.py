@@ -18,7 +18,10 @@ pytest_plugins = ["tests.home"]
 with suppress(ImportError):
     from hypothesis import settings
 
-    settings.register_profile("any machine", deadline=None)  # a busy one takes as long as it takes
+    # a busy one takes as long as it takes, and the soak goes through more
+    settings.register_profile(
+        "any machine", deadline=None, max_examples=int(os.environ.get("TRACEBENCH_EXAMPLES", "40"))
+    )
     settings.load_profile("any machine")
 os.environ.pop(
     "PYTHONDONTWRITEBYTECODE", None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.whole import one_in
+from tests.whole import HEAVY, one_in
 
 from tracebench_core.contracts import Session
 from tracebench_core.specs import Limits
@@ -141,7 +141,9 @@ def test_a_folder_that_nobody_touched_serves_again_and_a_touched_one_is_gone(
     eventually(lambda: not any(Path(folder).exists() for folder in touched))
 
 
-@pytest.mark.parametrize(("code", "status"), [(EATS, "memory"), (WRITES, "error")], ids=["memory", "file"])
+@pytest.mark.parametrize(
+    ("code", "status"), [(EATS, "memory"), pytest.param(WRITES, "error", marks=HEAVY)], ids=["memory", "file"]
+)
 def test_the_limits_of_the_request_hold_in_it(sandbox: LocalSandbox, busy: Session, code: str, status: str) -> None:
     waiting(sandbox, busy)
 

@@ -14,6 +14,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY, one_in
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -141,6 +142,7 @@ def test_watching_shows_the_jobs_until_the_run_ends(
     assert "[4/4] ok" in again.stderr
 
 
+@HEAVY
 def test_leaving_the_watch_leaves_the_run(
     cli: Cli, env: dict[str, str], detached: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -200,7 +202,7 @@ def test_a_whole_run_is_cancelled_with_a_reason(cli: Cli, env: dict[str, str], d
     assert "Run cancelled: wrong seeds" in Path(detached["log"]).read_text()
 
 
-@pytest.mark.parametrize("command", [("pause",), ("unpause",), ("cancel", "--reason", "x")])
+@pytest.mark.parametrize("command", one_in(3, [("pause",), ("unpause",), ("cancel", "--reason", "x")]))
 def test_what_is_not_under_way_cannot_be_steered(cli: Cli, env: dict[str, str], command: tuple[str, ...]) -> None:
     cli("run", "--config", "c.yaml", "-o", "trainers=[NoOp]", env=env)
 

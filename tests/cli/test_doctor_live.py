@@ -74,10 +74,7 @@ WIRES = [
 
 @pytest.mark.parametrize(
     "wire",  # a process that imports litellm takes seconds
-    [
-        pytest.param(wire, id=f"{wire[0]} {wire[1]}", marks=() if turn in {0, 3} else HEAVY)
-        for turn, wire in enumerate(WIRES)
-    ],
+    [pytest.param(wire, id=f"{wire[0]} {wire[1]}", marks=HEAVY if turn else ()) for turn, wire in enumerate(WIRES)],
 )
 def test_each_wire_of_a_provider_is_asked_with_the_fields_of_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wire: tuple[str, str, Any, str, tuple[str, ...]]

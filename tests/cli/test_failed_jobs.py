@@ -142,6 +142,7 @@ def test_failed_seeds_are_told_in_the_verdict_and_pairs_that_were_measured_are_c
     assert "each of which counts for nothing." in left_out["verdict"]
 
 
+@HEAVY
 def test_the_hint_of_a_trainer_that_failed_brings_its_scores(cli: Cli, tmp_path: Path, env: dict[str, str]) -> None:
     config(tmp_path, "[Frail, NoOp]")
     env |= {"FAILS": "1 2 3 4"}

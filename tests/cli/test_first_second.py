@@ -148,6 +148,7 @@ def test_a_run_that_may_open_few_files_runs(tmp_path: Path, most: tuple[int, int
     assert ("only 64 files may be open" in done.stderr) == (most[1] == 64)
 
 
+@HEAVY
 def test_a_run_that_may_open_too_few_files_says_so_and_is_resumed_as_it_says(tmp_path: Path) -> None:
     refused = run_limited(tmp_path, resource.RLIMIT_NOFILE, (40, 40))
     assert refused.returncode == 2

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_core.errors import UsageError
 from tracebench_engine import api
@@ -26,6 +27,7 @@ def run(folder: Path, **more: Any) -> Any:
     return api.load_run(summary.run_dir)
 
 
+@HEAVY
 def test_every_task_that_ships_answers_rises_and_the_run_is_no_comparison(tmp_path: Path) -> None:
     shown = run(tmp_path, llm={"stub": "answers"})
 

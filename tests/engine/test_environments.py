@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.crash.processes import bearers, tree
+from tests.whole import one_in
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.specs import ExecutorSetting
@@ -144,7 +145,7 @@ def test_a_task_is_evaluated_with_its_environments_without_a_run(diary: Path) ->
     assert diary.read_text().splitlines()[-2:] == ["close service", "close task"]
 
 
-@pytest.mark.parametrize("whom", ["job", "runner"])
+@pytest.mark.parametrize("whom", one_in(2, ["job", "runner"]))
 def test_what_is_open_is_closed_when_a_process_is_killed(diary: Path, tmp_path: Path, whom: str) -> None:
     config = tmp_path / "c.yaml"
     config.write_text(f"tasks: [{{id: 'house:waiting'}}]\ntrainers: [{{id: NoOp}}]\nruns_dir: {tmp_path / 'runs'}\n")

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.whole import one_in
+from tests.whole import HEAVY, one_in
 
 from tracebench_sandbox import isolation
 from tracebench_sandbox.kernel import seccomp
@@ -112,6 +112,7 @@ def test_where_nothing_is_offered_it_refuses_and_names_the_flag(tmp_path: Path) 
     assert said["secret"] == ["ok", "'sk-secret'"]
 
 
+@HEAVY
 @needs_filter
 def test_a_run_refuses_with_exit_3_and_the_flag_makes_it_go(tmp_path: Path) -> None:
     command = [*HIDE, "landlock,seccomp,namespaces", sys.executable, "-m", "tracebench_engine.cli"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from plugins.tracebench_autoresearch.tests.dials import write
+from tests.whole import HEAVY
 
 from tracebench_autoresearch.catalog import find
 from tracebench_autoresearch.experiment import SystemExperiment, read_experiment
@@ -51,6 +52,7 @@ def test_work_that_is_not_the_same_has_no_speedup(wrong: str, root: Path) -> Non
     assert "`out.txt` is not what the initial files write" in told.text
 
 
+@HEAVY
 def test_work_that_a_command_leaves_to_others_counts(root: Path) -> None:
     much = WORK.replace("3000", "100000")
     alone = measured(root, much)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.whole import cells
+from tests.whole import cells, one_in
 
 from tracebench_hfqa.families import NAMES, find_family
 from tracebench_hfqa.families.choice import SHORT, chosen
@@ -208,7 +208,7 @@ def test_any_reply_gets_a_score_between_zero_and_one(name: str, reply: str, data
 PIECES = ("word ", "(A) ", "7, ", "\\boxed{", "**", "Answer: ", "Yes. ", "```\n", "1.", "; x")
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", one_in(3, READ))
 @pytest.mark.parametrize("piece", cells(zip(PIECES, strict=True), always=[("7, ",), ("\\boxed{",), ("```\n",)]))
 def test_a_reply_of_a_megabyte_is_scored(name: str, piece: str) -> None:
     gold = {

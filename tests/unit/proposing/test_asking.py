@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import one_in
 
 from tracebench_core.proposing.asking import ModelBandit, ProposerSettings
 from tracebench_core.proposing.patches import DIVIDER, REPLACE, SEARCH
@@ -129,7 +130,7 @@ def test_a_model_that_is_not_on_the_list_is_told(tmp_path: Path, server: FakeOpe
     assert "`small-1`; not `large`" in result.error.message
 
 
-@pytest.mark.parametrize("optimizer", ["Reflective", "OptoPrime"])
+@pytest.mark.parametrize("optimizer", one_in(2, ["Reflective", "OptoPrime"]))
 def test_a_program_is_changed_by_a_patch(tmp_path: Path, optimizer: str) -> None:
     if optimizer == "OptoPrime":
         pytest.importorskip("opto")
