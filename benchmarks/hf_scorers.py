@@ -19,7 +19,7 @@ from tracebench_hfqa.families.family import Case, within_reach
 from tracebench_hfqa.rows.folder import ENDINGS, read_file
 from tracebench_hfqa.rows.opening import read_cases
 from tracebench_hfqa.running import run_tests
-from tracebench_sandbox import LocalSandbox
+from tracebench_sandbox import LocalSandbox, open_sandbox
 
 FORMS = ("The final answer is: {}", "The answer is: {}.", "**{}**", "{}.", "The final answer is: \\boxed{{{}}}.")
 
@@ -50,7 +50,7 @@ def main(root: Path) -> int:
     """Print a line a file; return the exit code."""
     bad = 0
     print(f"{'file':44} {'rows':>4} {'gold':>6} {'forms':>6} {'echo':>6} {'context':>7} {'list':>6}")
-    with LocalSandbox(preload=(), require="process", readable=()) as sandbox:
+    with open_sandbox(require="process") as sandbox:
         for entry, path in files(root):
             family = find_family(entry.family)
             cases = list(read_cases(entry, "any", read_file(path), where=str(path)))

@@ -8,7 +8,7 @@ import pytest
 
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import SandboxConfig
-from tracebench_engine.job.doors import LazySandbox
+from tracebench_engine.measure.sandboxed import job_sandbox
 from tracebench_sandbox.granted import granted_folders
 
 
@@ -43,7 +43,7 @@ def test_a_home_and_what_holds_it_are_never_granted(name: str, home: Path) -> No
 
 def test_what_a_config_grants_is_read_and_its_neighbour_is_not(home: Path) -> None:
     config = SandboxConfig(readable=("~/.elan/toolchains",))
-    sandbox = LazySandbox(config, address=None, preload=())
+    sandbox = job_sandbox(config, address=None, preload=())
     try:
         tool = sandbox.command(["cat", str(home / ".elan/toolchains/lean")])
         key = sandbox.command(["cat", str(home / ".ssh/id")])

@@ -3,16 +3,15 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from pathlib import Path
 
 import pytest
 
-from tracebench_core.contracts import Sandbox, Session
 from tracebench_core.specs import Limits
 from tracebench_engine.measure import bounded as module
 from tracebench_engine.measure.bounded import Gate, OutOfTime, Overdue, bounded
-from tracebench_engine.measure.gated import GatedSandbox
-from tracebench_sandbox import open_sandbox
+from tracebench_engine.measure.sandboxed import EvaluationSandbox
+from tracebench_sandbox import SandboxClient, open_sandbox
 
 CODE = "def f(x):\n    import time\n    time.sleep(x)\n    return x\n"
 
@@ -63,7 +62,7 @@ def test_what_uses_the_sandbox_is_ended_between_two_requests_and_closes_its_sess
         sessions = []
 
         def work() -> None:
-            with GatedSandbox(sandbox, gate).session(CODE, "f", limits=Limits(seconds=20)) as session:
+            with EvaluationSandbox(sandbox, gate).session(CODE, "f", limits=Limits(seconds=20)) as session:
                 sessions.append(session)
                 while True:
                     session.call(0.01)
@@ -78,15 +77,16 @@ def test_what_uses_the_sandbox_is_ended_between_two_requests_and_closes_its_sess
 
 
 def test_a_session_that_opens_as_time_ends_is_closed() -> None:
-    class EndsMeanwhile:
-        def session(self, *args: Any, **options: Any) -> Session:
-            opened.append(sandbox.session(*args, **options))
+    gate = Gate()
+
+    class EndsMeanwhile(SandboxClient):
+        def open(self) -> str:
             gate.close(0)
-            return opened[0]
+            return sandbox.open()
 
     with open_sandbox() as sandbox:
-        gate = Gate()
-        opened: list[Session] = []
+        assert sandbox.call(CODE, "f", 0).value == 0
+        before = len(list(Path("/proc/self/fd").iterdir()))
         with pytest.raises(OutOfTime):
-            GatedSandbox(cast("Sandbox", EndsMeanwhile()), gate).session(CODE, "f")
-        assert opened[0].call(0).status == "killed"
+            EvaluationSandbox(EndsMeanwhile(""), gate).session(CODE, "f")
+        assert len(list(Path("/proc/self/fd").iterdir())) == before

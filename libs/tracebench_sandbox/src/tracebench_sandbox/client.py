@@ -5,62 +5,68 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+from tracebench_core.contracts import Session
 from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
 from tracebench_core.specs.sandbox import Limits, Outcome
 from tracebench_sandbox import temporary
 from tracebench_sandbox.codec import CodecError
-from tracebench_sandbox.exchange import PRINTED, Exchange, code_order, pack_order, read_answer
+from tracebench_sandbox.exchange import PRINTED, Exchange, Request, code_order, pack_order, read_answer
 from tracebench_sandbox.folders import remove
-from tracebench_sandbox.frames import Inbox, Tail
 from tracebench_sandbox.launch import Require, ServerHandle, start_server
 from tracebench_sandbox.session import LocalSession
 
 T = TypeVar("T")
-_CODE = {"kind": "code"}
-_COMMAND = {"kind": "command"}
+DEFAULT = Limits()
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 class SandboxClient:
-    """Implements `contracts.Sandbox` on a running template. Threads may use it at once: a request is a connection of its own."""
+    """Implements `contracts.Sandbox`: each method makes a `Request`, and `send` sends it.
 
-    def __init__(self, address: str) -> None:
+    Threads may use it at once: a request is a connection of its own.
+    """
+
+    def __init__(self, address: str, *, limits: Limits = DEFAULT) -> None:
+        """`limits` are those of requests that name none."""
         self._address = address
+        self.limits = limits
+
+    def open(self) -> str:
+        """Return the address of a template that serves; where this sandbox has one of its own, it is started now."""
+        return self._address
+
+    def send(self, request: Request[T]) -> T:
+        """Have a request answered by a child of its own.
+
+        Raises:
+            SandboxUnavailableError: when no template answers.
+        """
+        return request.answer(Exchange(self.open(), request))
 
     def call(self, code: str, entry: str, *args: Any, limits: Limits | None = None, prelude: str = "") -> Outcome:
         """See `contracts.Sandbox`."""
-        return self.call_many(code, entry, [args], limits=limits, prelude=prelude)[0]
+        return self.send(_calls(code, entry, [args], limits=limits or self.limits, prelude=prelude))[0]
 
     def call_many(
-        self,
-        code: str,
-        entry: str,
-        inputs: Sequence[Sequence[Any]],
-        *,
-        limits: Limits | None = None,
-        prelude: str = "",
+        self, code: str, entry: str, inputs: Sequence[Sequence[Any]], *, limits: Limits | None = None, prelude: str = ""
     ) -> list[Outcome]:
         """See `contracts.Sandbox`. An end that is no answer (a timeout, a crash) stands for its input and for all after it."""
-        limits = limits or Limits()
-        order = code_order(code, entry, prelude=prelude, inputs=[list(args) for args in inputs], limits=limits)
-        outcomes: list[Outcome] = []
-        frame = pack_order(order)
-        inbox = Inbox(limits.output_bytes)
-        with self._exchange(limits, order=_CODE, inbox=inbox) as exchange:
-            end = _collect(exchange, inbox, frame, outcomes, wanted=len(inputs))
-        return outcomes + [end] * (len(inputs) - len(outcomes)) if end is not None else outcomes
+        return self.send(_calls(code, entry, inputs, limits=limits or self.limits, prelude=prelude))
 
-    def session(self, code: str, entry: str, *, limits: Limits | None = None, prelude: str = "") -> LocalSession:
+    def session(self, code: str, entry: str, *, limits: Limits | None = None, prelude: str = "") -> Session:
         """See `contracts.Sandbox`."""
-        granted = limits or Limits()
-        return self._begin(
-            lambda address: LocalSession(address, code=code, entry=entry, limits=granted, prelude=prelude)
-        )
+        session = LocalSession(code, entry, limits=limits or self.limits, prelude=prelude)
+        try:
+            self.send(session.request)
+        except BaseException:
+            session.close()
+            raise
+        return self._begun(session)
 
     def command(
         self,
@@ -71,27 +77,15 @@ class SandboxClient:
         limits: Limits | None = None,
     ) -> Outcome:
         """See `contracts.Sandbox`. Standard output and error each keep their last `output_bytes`."""
-        limits = limits or Limits()
-        program = shutil.which(argv[0]) or argv[0]
-        order = {
-            "argv": [program, *argv[1:]],
-            "files": _checked_names(files or {}),
-            "stdin": stdin,
-            "env": {"PATH": f"{Path(program).parent}:{_PATH}", "LANG": "C.UTF-8"},
-        }
-        frame = pack_order(order)
-        errors = Tail(limits.output_bytes)
-        with self._exchange(limits, order=_COMMAND, inbox=errors, kept=limits.output_bytes) as exchange:
-            deadline = exchange.started + limits.seconds
-            exchange.send(frame, deadline=deadline)
-            while exchange.wait(deadline=deadline):
-                pass
-            return _command_outcome(exchange, errors)
+        return self.send(_command(argv, files or {}, stdin, limits or self.limits))
+
+    def _begun(self, session: LocalSession) -> Session:
+        return session
 
     def close(self) -> None:
         """Disconnect: running requests of other threads go on to their own ends."""
 
-    def __enter__(self) -> SandboxClient:
+    def __enter__(self) -> Self:
         """Return itself."""
         return self
 
@@ -99,26 +93,20 @@ class SandboxClient:
         """Close."""
         self.close()
 
-    def _begin(self, begin: Callable[[str], T]) -> T:
-        return begin(self._address)
-
-    @contextmanager
-    def _exchange(
-        self, limits: Limits, *, order: dict[str, Any], inbox: Inbox | Tail, kept: int = PRINTED
-    ) -> Iterator[Exchange]:
-        exchange = self._begin(lambda address: Exchange(address, limits, order=order, inbox=inbox, kept=kept))
-        try:
-            yield exchange
-        finally:
-            exchange.close()
-
 
 class LocalSandbox(SandboxClient):
     """A sandbox with a template of its own: started on first use, restarted when it is gone, ended by `close`."""
 
-    def __init__(self, *, preload: Sequence[str], require: Require, readable: Sequence[Path]) -> None:
-        super().__init__("")
-        self._preload, self._require, self._readable = tuple(preload), require, tuple(readable)
+    def __init__(
+        self,
+        *,
+        preload: Sequence[str],
+        require: Require,
+        readable: Callable[[], Sequence[Path]],
+        limits: Limits = DEFAULT,
+    ) -> None:
+        super().__init__("", limits=limits)
+        self._preload, self._require, self._readable = tuple(preload), require, readable
         self._lock = threading.Lock()
         self._server: ServerHandle | None = None
         self._folder: Path | None = None
@@ -133,25 +121,29 @@ class LocalSandbox(SandboxClient):
         with self._lock:
             self._stop()
 
-    def _begin(self, begin: Callable[[str], T]) -> T:
-        address = self._open()
+    def send(self, request: Request[T]) -> T:
+        """See `SandboxClient`; a template that has just died had not begun with what it was asked, so a new one can be asked."""
+        address = self.open()
         try:
-            return begin(address)
-        except (
-            SandboxUnavailableError
-        ):  # the template has just died: what it was asked has not begun, so a new one can be asked
+            exchange = Exchange(address, request)
+        except SandboxUnavailableError:
             with self._lock:
                 if self._server is not None and self._server.address == address:
                     self._stop()
-            return begin(self._open())
+            exchange = Exchange(self.open(), request)
+        return request.answer(exchange)
 
-    def _open(self) -> str:
+    def open(self) -> str:
+        """See `SandboxClient`."""
         with self._lock:
             if self._server is None or not self._server.alive:
                 self._stop()
                 self._folder = temporary.make_folder("sandbox")
                 self._server = start_server(
-                    preload=self._preload, require=self._require, directory=self._folder, readable=self._readable
+                    preload=self._preload,
+                    require=self._require,
+                    directory=self._folder,
+                    readable=self._readable(),
                 )
             return self._server.address
 
@@ -172,26 +164,38 @@ def open_sandbox(
     Nothing runs until its first use, which raises MissingRequirementError when a module cannot be imported, or when this host lacks what is
     required: `auto` needs Landlock and seccomp or else namespaces, `strong` needs the former, `process` nothing.
     """
-    return LocalSandbox(preload=preload, require=require, readable=readable)
+    return LocalSandbox(preload=preload, require=require, readable=lambda: readable)
 
 
-def connect(address: str) -> SandboxClient:
-    """Return a sandbox on a template that another process started with `start_server`."""
-    return SandboxClient(address)
+def connect(address: str, *, limits: Limits = DEFAULT) -> SandboxClient:
+    """Return a sandbox on a template that another process started with `start_server`; `limits` are those of requests that name none."""
+    return SandboxClient(address, limits=limits)
 
 
-def _collect(exchange: Exchange, inbox: Inbox, frame: bytes, outcomes: list[Outcome], *, wanted: int) -> Outcome | None:
+def _calls(
+    code: str, entry: str, inputs: Sequence[Sequence[Any]], *, limits: Limits, prelude: str
+) -> Request[list[Outcome]]:
+    order = code_order(code, entry, prelude=prelude, inputs=[list(args) for args in inputs], limits=limits)
+
+    def answer(exchange: Exchange) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        with exchange:
+            end = _collect(exchange, outcomes, wanted=len(inputs))
+        return outcomes + [end] * (len(inputs) - len(outcomes)) if end is not None else outcomes
+
+    return Request("code", order, limits, answer)
+
+
+def _collect(exchange: Exchange, outcomes: list[Outcome], *, wanted: int) -> Outcome | None:
     """Gather answers into `outcomes`; return what stands for the missing ones, or None when none is missing.
 
     With the last answer the caller goes on: closing the exchange ends the child, whatever it is still doing.
     """
-    deadline = exchange.started + exchange.limits.seconds
-    exchange.send(frame, deadline=deadline)
     seen = exchange.started
     try:
         while len(outcomes) < wanted:
-            found = list(inbox.messages())
-            if not found and not exchange.wait(deadline=deadline):
+            found = list(exchange.inbox.messages())
+            if not found and not exchange.wait(deadline=exchange.deadline):
                 return exchange.death(late=exchange.report is None)
             now = time.monotonic()
             for message in found[: wanted - len(outcomes)]:
@@ -208,6 +212,17 @@ def _collect(exchange: Exchange, inbox: Inbox, frame: bytes, outcomes: list[Outc
     return None
 
 
+def _command(argv: Sequence[str], files: Mapping[str, str], stdin: str, limits: Limits) -> Request[Outcome]:
+    program = shutil.which(argv[0]) or argv[0]
+    order = {
+        "argv": [program, *argv[1:]],
+        "files": _checked_names(files),
+        "stdin": stdin,
+        "env": {"PATH": f"{Path(program).parent}:{_PATH}", "LANG": "C.UTF-8"},
+    }
+    return Request("command", pack_order(order), limits, _command_outcome)
+
+
 def _checked_names(files: Mapping[str, str]) -> dict[str, str]:
     for name in files:
         if Path(name).is_absolute() or ".." in Path(name).parts:
@@ -215,14 +230,16 @@ def _checked_names(files: Mapping[str, str]) -> dict[str, str]:
     return dict(files)
 
 
-def _command_outcome(exchange: Exchange, errors: Tail) -> Outcome:
-    late = exchange.report is None
-    exchange.end()
-    code = exchange.report["code"] if exchange.report else None
-    value = {"returncode": code, "stdout": exchange.printed.text, "stderr": errors.text}
-    shown = exchange.printed.text[-PRINTED:]
-    if late or code is None or code < 0 or (exchange.report and exchange.report["reason"]):
-        return exchange.death(late=late).model_copy(update={"value": value, "stdout": shown})
-    return exchange.outcome(
-        "ok", value=value, stdout=shown, cpu_seconds=exchange.report["cpu"] if exchange.report else None
-    )
+def _command_outcome(exchange: Exchange) -> Outcome:
+    with exchange:
+        while exchange.wait(deadline=exchange.deadline):
+            pass
+        late = exchange.report is None
+        exchange.end()
+        report = exchange.report or {"code": None, "reason": None, "cpu": None}
+        code, value_shown = report["code"], exchange.printed.text
+        value = {"returncode": code, "stdout": value_shown, "stderr": exchange.errors.text}
+        shown = value_shown[-PRINTED:]
+        if late or code is None or code < 0 or report["reason"]:
+            return exchange.death(late=late).model_copy(update={"value": value, "stdout": shown})
+        return exchange.outcome("ok", value=value, stdout=shown, cpu_seconds=report["cpu"])

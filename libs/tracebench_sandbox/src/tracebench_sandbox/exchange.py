@@ -8,10 +8,11 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar
 
 from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
 from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
@@ -19,6 +20,7 @@ from tracebench_sandbox import descriptors
 from tracebench_sandbox.codec import CodecError, Encoder
 from tracebench_sandbox.frames import NOT_STARTED, TEMPLATE_ENDED, Inbox, Tail
 
+T = TypeVar("T")
 PRINTED = 4096
 _CHUNK = 1 << 18
 _LAST_WORDS = 64
@@ -33,25 +35,38 @@ _UNSEEN = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "\N{REPLA
 _FROM_CHILD: tuple[OutcomeStatus, ...] = ("ok", "error", "memory", "forbidden", "invalid")
 
 
+@dataclass(frozen=True, slots=True)
+class Request(Generic[T]):
+    """What is asked of a child that is made for it: its kind and first message, and how what comes back is read."""
+
+    kind: Literal["code", "command"]
+    frame: bytes
+    """The order, packed."""
+    limits: Limits
+    answer: Callable[[Exchange], T]
+    """Reads the answer, and closes the exchange unless it keeps it for more."""
+    besides: Sequence[int] = ()
+    """Descriptors that a session's child is given: the page of its clock (see `session.Clock`), and the memory that it shares."""
+    due: Callable[[float], None] = lambda _deadline: None
+    """Is told when the answer must be there, on the monotonic clock, before the child has its order."""
+
+
 class Exchange:
     """A child and the conversation with it. Used by one thread at a time; `close` ends the child."""
 
-    def __init__(
-        self,
-        address: str,
-        limits: Limits,
-        *,
-        order: dict[str, Any],
-        inbox: Inbox | Tail,
-        kept: int = PRINTED,
-        besides: Sequence[int] = (),
-    ) -> None:
-        """Ask for a child. `besides` are a session's: the page of its clock (see `session.Clock`), and the memory that it shares."""
-        self.limits = limits
+    def __init__(self, address: str, request: Request[Any]) -> None:
+        """Ask for a child, and send it its order.
+
+        Raises:
+            SandboxUnavailableError: when no template answers at this address.
+        """
+        self.limits = limits = request.limits
         self.started = time.monotonic()
         self.report: dict[str, Any] | None = None
-        self.inbox = inbox
-        self.printed = Tail(kept)
+        self.inbox, self.errors = Inbox(limits.output_bytes), Tail(limits.output_bytes)
+        is_command = request.kind == "command"
+        self._sink: Inbox | Tail = self.errors if is_command else self.inbox
+        self.printed = Tail(limits.output_bytes if is_command else PRINTED)
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._channel.setsockopt(
             socket.SOL_SOCKET, socket.SO_OOBINLINE, 1
@@ -61,10 +76,10 @@ class Exchange:
         os.set_blocking(self._output, False)
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         granted = limits.model_dump(include={"seconds", "memory_mb", "file_mb", "core"})
-        given = [theirs.fileno(), output, *besides]
         try:
             _connect(self._link, address)
-            descriptors.send(self._link, json.dumps(order | granted).encode(), given)
+            data = json.dumps({"kind": request.kind, **granted}).encode()
+            descriptors.send(self._link, data, [theirs.fileno(), output, *request.besides])
         except OSError as err:
             self.close()
             raise SandboxUnavailableError(
@@ -76,6 +91,11 @@ class Exchange:
         self._poll = select.poll()
         for fd in (self._link.fileno(), self._channel.fileno(), self._output):
             self._poll.register(fd, select.POLLIN)
+        self.deadline = self.started + limits.seconds
+        """Of the first answer."""
+        request.due(self.deadline)
+        self.took = self.send(request.frame, deadline=self.deadline)
+        """Whether the child took its order."""
 
     def send(self, frame: bytes, *, deadline: float) -> bool:
         """Send a packed message whole; False when the child would not take it before the deadline, or is gone."""
@@ -102,7 +122,7 @@ class Exchange:
         ready = {fd for fd, _ in self._poll.poll(left * 1000 + 1)}
         if self._output in ready and not _pump(self._output, self.printed):
             self._poll.unregister(self._output)
-        if self._channel.fileno() in ready and not _pump(self._channel.fileno(), self.inbox):
+        if self._channel.fileno() in ready and not _pump(self._channel.fileno(), self._sink):
             self._poll.unregister(self._channel.fileno())
         if self._link.fileno() in ready:
             self._take_report()
@@ -116,6 +136,14 @@ class Exchange:
             self._link.send(b"k")
         if _readable(self._link.fileno(), _PATIENCE):
             self._take_report()
+
+    def __enter__(self) -> Exchange:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close."""
+        self.close()
 
     def close(self) -> None:
         """Close every descriptor; a living child dies of it. Idempotent."""
@@ -156,21 +184,21 @@ class Exchange:
         except OSError:
             data = b""
         self.report = json.loads(data) if data else {"code": None, "late": False, "reason": TEMPLATE_ENDED}
-        for fd, sink in ((self._output, self.printed), (self._channel.fileno(), self.inbox)):
+        for fd, sink in ((self._output, self.printed), (self._channel.fileno(), self._sink)):
             for _ in range(_LAST_WORDS):  # of one who has died; what it started may go on writing
                 if not _readable(fd, 0) or not _pump(fd, sink):
                     break
 
 
-def code_order(
-    code: str, entry: str, *, prelude: str, inputs: list[list[Any]] | None, limits: Limits
-) -> dict[str, Any]:
-    """Return the order to load code, and to call it on `inputs` or, without any, step by step.
+def code_order(code: str, entry: str, *, prelude: str, inputs: list[list[Any]] | None, limits: Limits) -> bytes:
+    """Return the packed order to load code, and to call it on `inputs` or, without any, step by step.
 
     Half of a surrogate pair, which a model's answer may hold and no source can, becomes a question mark.
     """
     source = code.encode(errors="replace").decode()
-    return {"code": source, "entry": entry, "prelude": prelude, "inputs": inputs, "cap": limits.output_bytes}
+    return pack_order(
+        {"code": source, "entry": entry, "prelude": prelude, "inputs": inputs, "cap": limits.output_bytes}
+    )
 
 
 def pack_order(message: dict[str, Any]) -> bytes:

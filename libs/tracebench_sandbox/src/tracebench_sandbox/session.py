@@ -11,8 +11,8 @@ from typing import Any
 
 from tracebench_core.specs.sandbox import Limits, Outcome
 from tracebench_sandbox.codec import CodecError
-from tracebench_sandbox.exchange import Exchange, code_order, pack_order, read_answer
-from tracebench_sandbox.frames import EMPTY, Inbox
+from tracebench_sandbox.exchange import Exchange, Request, code_order, pack_order, read_answer
+from tracebench_sandbox.frames import EMPTY
 
 _CPU_TIME = 2
 """What `clock_gettime` is asked of a process, in the low bits of the clock's number (`MAKE_PROCESS_CPUCLOCK` of the system's headers)."""
@@ -80,34 +80,28 @@ class _Memory:
 
 
 class LocalSession:
-    """Implements `contracts.Session`. Its seconds are spent while a call runs, not while its caller thinks."""
+    """Implements `contracts.Session`. Its seconds are spent while a call runs, not while its caller thinks.
 
-    def __init__(self, address: str, *, code: str, entry: str, limits: Limits, prelude: str) -> None:
+    It lives once its request is sent; whoever could not send it closes it.
+    """
+
+    def __init__(self, code: str, entry: str, *, limits: Limits, prelude: str) -> None:
         self._lock = threading.Lock()
-        self._entry = entry
         self._left = limits.seconds
-        self._limits = limits
         self._count = -1
         self._used: float | None = 0.0
         self._final: Outcome | None = None
-        self._inbox = Inbox(limits.output_bytes)
-        order = code_order(code, entry, prelude=prelude, inputs=None, limits=limits)
+        self._exchange: Exchange | None = None
+        frame = code_order(code, entry, prelude=prelude, inputs=None, limits=limits)
         self._clock = Clock()
         self._memory: _Memory | None = None
         try:
             self._memory = _Memory(limits.shared_mb) if limits.shared_mb else None
-            besides = [self._clock.fileno(), *([] if self._memory is None else [self._memory.fd])]
-            self._exchange = Exchange(address, limits, order={"kind": "code"}, inbox=self._inbox, besides=besides)
-        except BaseException:
-            self._forget()
-            raise
-        try:
-            loaded = self._ask(order)
         except BaseException:
             self._release()
             raise
-        if loaded.status != "ok":
-            self._finish(loaded)
+        besides = [self._clock.fileno(), *([] if self._memory is None else [self._memory.fd])]
+        self.request = Request("code", frame, limits, self._begin, besides=besides, due=self._clock.set)
 
     @property
     def shared(self) -> memoryview:
@@ -117,11 +111,11 @@ class LocalSession:
     def call(self, *args: Any, entry: str | None = None) -> Outcome:
         """See `contracts.Session`."""
         with self._lock:
-            if self._final is not None:
-                return self._final
+            if self._final is not None or self._exchange is None:
+                return self._final or Outcome(status="killed", error="The session is not open.")
             self._count += 1
             message = {"n": self._count, "entry": entry, "args": list(args)}
-            return self._ask(message if args or entry is not None else None)
+            return self._ask(self._exchange, message if args or entry is not None else None)
 
     def close(self) -> None:
         """See `contracts.Session`."""
@@ -137,15 +131,28 @@ class LocalSession:
         """Close."""
         self.close()
 
-    def _ask(self, message: dict[str, Any] | None) -> Outcome:
+    def _begin(self, exchange: Exchange) -> None:
+        """Wait until the code is loaded."""
+        self._exchange = exchange
+        try:
+            loaded = self._answer(exchange, exchange.started, alive=exchange.took)
+        except BaseException:
+            self._release()
+            raise
+        if loaded.status != "ok":
+            self._finish(loaded)
+
+    def _ask(self, exchange: Exchange, message: dict[str, Any] | None) -> Outcome:
         frame = EMPTY if message is None else pack_order(message)
         started = time.monotonic()
+        self._clock.set(started + self._left)
+        alive = exchange.send(frame, deadline=started + self._left)
+        return self._answer(exchange, started, alive=alive)
+
+    def _answer(self, exchange: Exchange, started: float, *, alive: bool) -> Outcome:
         deadline = started + self._left
-        exchange = self._exchange
-        self._clock.set(deadline)
-        alive = exchange.send(frame, deadline=deadline)
         try:
-            while not (found := list(self._inbox.messages())):
+            while not (found := list(exchange.inbox.messages())):
                 if not (alive and exchange.wait(deadline=deadline)):
                     late = exchange.report is None and time.monotonic() >= deadline
                     if not late and exchange.report is None:
@@ -171,10 +178,8 @@ class LocalSession:
         return outcome
 
     def _release(self) -> None:
-        self._exchange.close()
-        self._forget()
-
-    def _forget(self) -> None:
+        if self._exchange is not None:
+            self._exchange.close()
         self._clock.close()
         if self._memory is not None:
             self._memory.close()

@@ -18,7 +18,6 @@ from tracebench_engine.api.kit.jobs import (
     FINALISTS,
     EvaluationService,
     JobConfinement,
-    LazySandbox,
     Meter,
     MeteredProblem,
     Recorder,
@@ -26,6 +25,7 @@ from tracebench_engine.api.kit.jobs import (
     Setup,
     Shared,
     build_reflective,
+    job_sandbox,
 )
 from tracebench_engine.api.kit.parts import SealedTask, build_wrapped
 from tracebench_testing.answering import Answer, AnsweringModels
@@ -107,7 +107,7 @@ def run_trial(
     recorder = Recorder(lambda event: events.append(event.model_copy(update={"seq": len(events)})))
     models = AnsweringModels(answer, caps=caps)
     meter = Meter(caps, models=models)
-    sandbox = LazySandbox(SandboxConfig(), address=None, preload=())
+    sandbox = job_sandbox(SandboxConfig(), address=None, preload=())
     build = optimizer or build_reflective
     spent: str | None = None
     error: BaseException | None = None

@@ -8,7 +8,7 @@ from typing import Any
 
 from tracebench_core.specs import Feedback, Split
 from tracebench_engine.builtin.hosting import open_host
-from tracebench_engine.job.evaluation import Workbench, evaluate_values, open_workbench
+from tracebench_engine.job.evaluation import Workbench, open_workbench
 from tracebench_engine.measure.models import Models
 from tracebench_engine.measure.values import breach
 
@@ -29,6 +29,12 @@ def evaluate_task(
 
     Parameters that `values` leaves out keep their initial value. A task that asks a model needs `model`, such as
     `tracebench_testing.FakeModel`; it answers every role.
+
+    Raises:
+        BrokenTaskError: when the task fails on its own initial candidate.
     """
-    host = open_host(root=root)
-    return evaluate_values(host, task_id, values, split=split, eval_kwargs=eval_kwargs, seed=seed, models=model)
+    feedbacks = []
+    with open_workbench(open_host(root=root), task_id, eval_kwargs=eval_kwargs, seed=seed, models=model) as bench:
+        for result in bench.evaluate(values or {}, split=split):
+            feedbacks.append(result.feedback)  # noqa: PERF401 - a comprehension is a further frame under every evaluation
+    return feedbacks

@@ -13,7 +13,6 @@ from tracebench_core.specs import JobOrder, JobSpec, TaskSpec
 from tracebench_core.specs.events import DataKnown, Event, Flagged, LLMCall, Scored
 from tracebench_core.specs.regrade import Regrade
 from tracebench_engine.checks.calibration.machine import judge_of
-from tracebench_engine.job.doors import LazySandbox
 from tracebench_engine.job.finish import JobSoFar, measure_job
 from tracebench_engine.job.job import JobContext
 from tracebench_engine.matrix.plan import Plan
@@ -21,6 +20,7 @@ from tracebench_engine.measure.models import NoModels
 from tracebench_engine.measure.opening import load_aggregate
 from tracebench_engine.measure.recorded import Recorded
 from tracebench_engine.measure.recorder import Recorder
+from tracebench_engine.measure.sandboxed import job_sandbox
 from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.storage.blobs import BlobStore
 from tracebench_runs.storage.layout import RunLayout
@@ -63,7 +63,7 @@ def _scored_again(
         return (), {}, reason
     events: list[Event] = []
     recorder = Recorder(events.append, suite=job.suite, judge=judge_of(host, job.task_id, spec))
-    sandbox = LazySandbox(plan.config.sandbox, address=None, preload=spec.sandbox or (), readable=spec.readable)
+    sandbox = job_sandbox(plan.config.sandbox, address=None, preload=spec.sandbox or (), readable=spec.readable)
     salts = plan.salts.by_split if plan.salts is not None and job.salt is not None else {}
     order = JobOrder(
         job=job,

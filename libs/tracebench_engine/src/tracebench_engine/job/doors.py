@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tracebench_core.contracts import JobLogger, Sandbox, Session
+from tracebench_core.contracts import JobLogger
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import PluginHost, load_ref
-from tracebench_core.specs import JobOrder, JobSpec, Limits, Outcome, SandboxConfig, TaskSpec
+from tracebench_core.specs import JobOrder, JobSpec, TaskSpec
 from tracebench_core.specs.events import Event
 from tracebench_engine.job.job import JobContext
-from tracebench_engine.job.patient import PatientSandbox
 from tracebench_engine.measure.context import NoEnvironments
 from tracebench_engine.measure.models import Models, NoModels
 from tracebench_engine.measure.recorder import Recorder
+from tracebench_engine.measure.sandboxed import job_sandbox
 from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.storage.layout import JobLayout
 
 if TYPE_CHECKING:
     from tracebench_engine.measure.environments.client import JobEnvironments
-    from tracebench_sandbox import LocalSandbox
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +31,7 @@ def open_context(order: JobOrder, host: PluginHost, writer: EventWriter, *, last
     """Yield a job's context and close it again; model calls up to `last_call` are in its log already."""
     layout = writer.layout
     spec = host.task(order.job.task_id)
-    sandbox = LazySandbox(
+    sandbox = job_sandbox(
         order.sandbox, address=order.sandbox_address, preload=spec.sandbox or (), readable=spec.readable
     )
     observers = Observers(order.job, host, layout)
@@ -95,67 +94,6 @@ class Observers:
         """Let the logger write what it holds."""
         if self._logger is not None:
             self._logger.close()
-
-
-class LazySandbox:
-    """A `Sandbox` that starts, or is connected, when it is first used: many jobs never need one."""
-
-    def __init__(
-        self, config: SandboxConfig, *, address: str | None, preload: Sequence[str], readable: Sequence[str] = ()
-    ) -> None:
-        self._config = config
-        self._readable = (*readable, *config.readable)
-        self._address = address
-        self._preload = preload
-        self._sandbox: Sandbox | None = None
-        self._owned: LocalSandbox | None = None
-
-    def call(self, code: str, entry: str, *args: Any, limits: Limits | None = None, prelude: str = "") -> Outcome:
-        """See `Sandbox`."""
-        return self._open().call(code, entry, *args, limits=self._limits(limits), prelude=prelude)
-
-    def call_many(
-        self, code: str, entry: str, inputs: Sequence[Sequence[Any]], *, limits: Limits | None = None, prelude: str = ""
-    ) -> list[Outcome]:
-        """See `Sandbox`."""
-        return self._open().call_many(code, entry, inputs, limits=self._limits(limits), prelude=prelude)
-
-    def session(self, code: str, entry: str, *, limits: Limits | None = None, prelude: str = "") -> Session:
-        """See `Sandbox`."""
-        return self._open().session(code, entry, limits=self._limits(limits), prelude=prelude)
-
-    def command(
-        self,
-        argv: Sequence[str],
-        *,
-        files: Mapping[str, str] | None = None,
-        stdin: str = "",
-        limits: Limits | None = None,
-    ) -> Outcome:
-        """See `Sandbox`."""
-        return self._open().command(argv, files=files, stdin=stdin, limits=self._limits(limits))
-
-    def close(self) -> None:
-        """End or disconnect the sandbox if it was used."""
-        if self._owned is not None:
-            self._owned.close()
-        self._sandbox = self._owned = None
-
-    def _limits(self, limits: Limits | None) -> Limits:
-        return limits or Limits(memory_mb=self._config.memory_mb)
-
-    def _open(self) -> Sandbox:
-        if self._sandbox is None:
-            from tracebench_sandbox import connect, open_sandbox  # noqa: PLC0415 - most jobs never need it
-            from tracebench_sandbox.granted import granted_folders  # noqa: PLC0415
-
-            if self._address is not None:
-                self._sandbox = PatientSandbox(connect(self._address))
-            else:
-                self._sandbox = self._owned = open_sandbox(
-                    preload=self._preload, require=self._config.require, readable=granted_folders(self._readable)
-                )
-        return self._sandbox
 
 
 def _environments(order: JobOrder, spec: TaskSpec, recorder: Recorder) -> JobEnvironments | None:

@@ -22,10 +22,10 @@ from tracebench_core.specs import (
     TaskSpec,
     Values,
 )
-from tracebench_engine.job.doors import LazySandbox
 from tracebench_engine.measure.context import Environments, NoEnvironments, Shared
 from tracebench_engine.measure.models import Models, NoModels
 from tracebench_engine.measure.opening import OpenTask, load_aggregate, open_task
+from tracebench_engine.measure.sandboxed import job_sandbox
 from tracebench_engine.measure.service import EvaluationService
 from tracebench_runs.events.ranking import Aggregate, aggregate_score
 from tracebench_sandbox import temporary
@@ -99,7 +99,7 @@ def open_workbench(
     full_id = resolve_task_ids(host, task_id)[0]
     opened = open_task(host, full_id, eval_kwargs=eval_kwargs or {}, guide=guide, guide_kwargs=guide_kwargs)
     initial = Candidate(id="c0", values={p.name: p.initial for p in opened.task.parameters})
-    sandbox = LazySandbox(
+    sandbox = job_sandbox(
         SandboxConfig(), address=None, preload=opened.spec.sandbox or (), readable=opened.spec.readable
     )
     with temporary.scratch_folder() as folder:
@@ -119,25 +119,6 @@ def open_workbench(
         finally:
             sandbox.close()
             opened.close()
-
-
-def evaluate_values(
-    host: PluginHost,
-    task_id: str,
-    values: Mapping[str, Any] | None = None,
-    *,
-    split: Split = "train",
-    eval_kwargs: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    models: Models | None = None,
-) -> list[Feedback]:
-    """Return the guide's feedback per example of a split; parameters that `values` leaves out keep their initial value.
-
-    Raises:
-        BrokenTaskError: when the task fails on its own initial candidate.
-    """
-    with open_workbench(host, task_id, eval_kwargs=eval_kwargs, seed=seed, models=models) as bench:
-        return [result.feedback for result in bench.evaluate(values or {}, split=split)]
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from tracebench_core.contracts import NotMeasured, Optimizer, Problem, Sandbox, Trainer
+from tracebench_core.contracts import NotMeasured, Optimizer, Problem, Trainer
 from tracebench_core.errors import (
     BudgetExhausted,
     MissingRequirementError,
@@ -60,6 +60,7 @@ from tracebench_engine.measure.scored_before import open_scored_before
 from tracebench_engine.measure.service import EvaluationService
 from tracebench_gateway.access import Refusal, Scope
 from tracebench_runs.events.ranking import Aggregate
+from tracebench_sandbox.client import SandboxClient
 
 TRACEBACK_CHARACTERS = 20_000
 FEW_PROPOSALS = 4
@@ -77,7 +78,7 @@ class JobContext:
     host: PluginHost
     models: Models
     recorder: Recorder
-    sandbox: Sandbox
+    sandbox: SandboxClient
     workdir: Path
     artifacts: Path
     """Folder of the job under which suites keep what they want kept."""

@@ -15,10 +15,11 @@ from pydantic import JsonValue
 from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_core.specs import Completion, Endpoint, Message, Role
 from tracebench_engine.measure.bounded import Gate
-from tracebench_engine.measure.gated import GatedSandbox
 from tracebench_engine.measure.models import Models
+from tracebench_engine.measure.sandboxed import EvaluationSandbox
 from tracebench_gateway import turns
 from tracebench_gateway.access import Phase
+from tracebench_sandbox.client import SandboxClient
 
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 REPEATED = "repeated"
@@ -59,7 +60,7 @@ class Shared:
     """What all evaluations of a job have in common."""
 
     models: Models
-    sandbox: Sandbox
+    sandbox: SandboxClient
     workdir: Path
     artifacts: Path
     """Of the suite."""
@@ -132,7 +133,7 @@ class EvaluationContext:
     @property
     def sandbox(self) -> Sandbox:
         """Where untrusted code runs."""
-        return GatedSandbox(self._shared.sandbox, self.gate)
+        return EvaluationSandbox(self._shared.sandbox, self.gate)
 
     @property
     def workdir(self) -> Path:

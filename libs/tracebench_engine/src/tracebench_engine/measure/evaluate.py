@@ -50,19 +50,28 @@ class Failure:
 
 
 def attempt(
-    task: Task,
-    guide: Guide,
-    values: Values,
-    example: Example,
-    context: EvaluationContext,
-    *,
-    seconds: float | None = None,
+    task: Task, guide: Guide, values: Values, example: Example, context: EvaluationContext
 ) -> Feedback | Failure:
-    """Run the program and score its output within `seconds`; only a spent budget gets through as an exception."""
-    if seconds is None:
-        return _attempt(task, guide, values, example, context)
+    """Run the program and score its output; only a spent budget gets through as an exception."""
     try:
-        return bounded(lambda: _attempt(task, guide, values, example, context), seconds, context.gate)
+        output = task.run(values, example, context)
+        return classify(output) if isinstance(output, Exception) else _kept(guide(example, output, context))
+    except Exception as err:  # noqa: BLE001 - whatever a task raises is this evaluation's outcome, not the job's
+        return classify(err)
+
+
+def score(guide: Guide, example: Example, output: Any, context: EvaluationContext) -> Feedback | Failure:
+    """Have the guide score one output of a batch; an exception in its place is what became of the program."""
+    try:
+        return classify(output) if isinstance(output, Exception) else _kept(guide(example, output, context))
+    except Exception as err:  # noqa: BLE001 - see above
+        return classify(err)
+
+
+def in_time(work: Callable[[], Feedback | Failure], seconds: float, context: EvaluationContext) -> Feedback | Failure:
+    """Return what `work` returns within `seconds`, or what it means that it took longer."""
+    try:
+        return bounded(work, seconds, context.gate)
     except Overdue as err:
         return overdue(err, retry=context.leans)
 
@@ -70,30 +79,6 @@ def attempt(
 def overdue(err: Overdue, *, retry: bool) -> Failure:
     """Return what it means that an evaluation was ended; whoever leans on others may have waited for them, and is asked again."""
     return Failure("suspect", str(err), retry=retry, blameless=True, status="timeout")
-
-
-def _attempt(
-    task: Task, guide: Guide, values: Values, example: Example, context: EvaluationContext
-) -> Feedback | Failure:
-    try:
-        return score(guide, example, task.run(values, example, context), context)
-    except Exception as err:  # noqa: BLE001 - whatever a task raises is this evaluation's outcome, not the job's
-        return classify(err)
-
-
-def score(guide: Guide, example: Example, output: Any, context: EvaluationContext) -> Feedback | Failure:
-    """Have the guide score one output; an exception in its place is what became of the program."""
-    if isinstance(output, Exception):
-        return classify(output)
-    return _verdict(lambda: guide(example, output, context))
-
-
-def _verdict(judge: Callable[[], Any]) -> Feedback | Failure:
-    """Return a verdict as it may be kept, or what became of it."""
-    try:
-        return _shortened(_checked(judge()))
-    except Exception as err:  # noqa: BLE001 - see above
-        return classify(err)
 
 
 def possible(found: Feedback | Failure, spec: TaskSpec) -> Feedback | Failure:
@@ -114,9 +99,12 @@ def possible(found: Feedback | Failure, spec: TaskSpec) -> Feedback | Failure:
 
 def classify(err: Exception) -> Feedback | Failure:
     """Return what an exception of a task's program or guide means."""
+    if isinstance(err, EvaluationFailed):
+        try:
+            return _kept(err.feedback)
+        except Exception as wrong:  # noqa: BLE001 - made by hand, it may be anything
+            err = wrong
     match err:
-        case EvaluationFailed():
-            return _verdict(lambda: err.feedback)
         case NotMeasured():
             return Failure("suspect" if err.suspect else "infrastructure", str(err), retry=err.retry, blameless=True)
         case ModelError() if err.kind in BLAMELESS:
@@ -143,6 +131,11 @@ def describe_error(err: BaseException) -> str:
     if isinstance(err, ValidationError):  # its own words take several lines, the last of which is an address
         words = "; ".join(": ".join([*map(str, e["loc"]), e["msg"]]) for e in err.errors())
     return f"{type(err).__name__}: {words}{where}"
+
+
+def _kept(answer: Any) -> Feedback:
+    """Return a verdict as it may be kept."""
+    return _shortened(_checked(answer))
 
 
 def _checked(answer: Any) -> Feedback:

@@ -22,7 +22,7 @@ from tracebench_core.ids import derive_seed
 from tracebench_core.specs import Candidate, Example, ExampleResult, Feedback, Split, TaskSpec
 from tracebench_engine.measure.bounded import Gate, Overdue, bounded
 from tracebench_engine.measure.context import EvaluationContext, Shared, evaluation_name
-from tracebench_engine.measure.evaluate import Failure, attempt, classify, overdue, possible, score
+from tracebench_engine.measure.evaluate import Failure, attempt, classify, in_time, overdue, possible, score
 from tracebench_engine.measure.reuse import Reuse
 from tracebench_engine.measure.scored_before import ScoredBefore, key_of
 from tracebench_engine.measure.values import breach
@@ -184,7 +184,7 @@ class EvaluationService:
                 self._pool.submit(batch.outcome).add_done_callback(self._tell)
             return [_Part(batch, i) for i in range(len(works))]
         if self._pool is None:
-            return [_Lazy(partial(self._measure, work)) for work in works]
+            return [_Waiting(partial(self._measure, work)) for work in works]
         futures = [self._pool.submit(self._measure, work) for work in works]
         for future in futures:
             future.add_done_callback(self._tell)
@@ -242,14 +242,10 @@ class EvaluationService:
             self._before()
         context = self._context(work)
         try:
-            feedback = attempt(
-                self._task,
-                self._guide,
-                _copied(work.candidate.values),  # a program may do with them what it likes
-                work.example,
-                context,
-                seconds=self._spec.evaluation_timeout,
-            )
+            values = _copied(work.candidate.values)  # a program may do with them what it likes
+            measure = partial(attempt, self._task, self._guide, values, work.example, context)
+            seconds = self._spec.evaluation_timeout
+            feedback = measure() if seconds is None else in_time(measure, seconds, context)
             return feedback, context.asked_model
         finally:
             context.close()
@@ -357,14 +353,12 @@ class _Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lazy:
-    measure: Callable[[], ExampleResult]
+class _Waiting:
+    result: Callable[[], ExampleResult]
+    """Measures it now."""
 
     def done(self) -> bool:
         return False
-
-    def result(self) -> ExampleResult:
-        return self.measure()
 
 
 class _Batch:

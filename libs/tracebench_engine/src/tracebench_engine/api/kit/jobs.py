@@ -2,7 +2,6 @@
 
 from tracebench_engine.builtin.reflective import build as build_reflective
 from tracebench_engine.door.confining import JobConfinement
-from tracebench_engine.job.doors import LazySandbox
 from tracebench_engine.job.kernel import adopt_orphans
 from tracebench_engine.job.meter import Meter
 from tracebench_engine.job.problem import MeteredProblem
@@ -10,6 +9,7 @@ from tracebench_engine.job.scoring import Scorer
 from tracebench_engine.job.setup import Setup
 from tracebench_engine.measure.context import Shared
 from tracebench_engine.measure.recorder import Recorder
+from tracebench_engine.measure.sandboxed import job_sandbox
 from tracebench_engine.measure.service import EvaluationService
 from tracebench_runs.events.history import Standings
 from tracebench_runs.events.ranking import FINALISTS
@@ -18,7 +18,6 @@ __all__ = [
     "FINALISTS",
     "EvaluationService",
     "JobConfinement",
-    "LazySandbox",
     "Meter",
     "MeteredProblem",
     "Recorder",
@@ -28,4 +27,5 @@ __all__ = [
     "Standings",
     "adopt_orphans",
     "build_reflective",
+    "job_sandbox",
 ]

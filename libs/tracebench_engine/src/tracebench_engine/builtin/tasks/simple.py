@@ -22,6 +22,7 @@ class SimpleTask:
     guide: Guide
     splits: Mapping[Split, Sequence[Example]] = field(default_factory=lambda: {"train": (Example(id="train-0"),)})
 
-    def run(self, values: Values, example: Example, context: Context) -> Any:
-        """Call the program."""
-        return self.program(values, example, context)
+    @property
+    def run(self) -> Program:
+        """The program."""
+        return self.program
