@@ -12,11 +12,11 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import griffe
 
-import tracebench_core
 from tracebench_core.forwarding import LIBRARIES
 
 ROOT = Path(__file__).parents[1]
@@ -123,7 +123,7 @@ def _parameters(line: str) -> dict[str, bool] | None:
 
 
 def _of_module(module: griffe.Object | griffe.Alias, path: str) -> Iterator[str]:
-    names = tracebench_core.__all__ if path == "tracebench_core" else module.exports
+    names = import_module(path).__all__ if "__getattr__" in module.members else module.exports
     for name, member in sorted(module.members.items()):
         if isinstance(member, griffe.Module):
             if re.match(WHOLE, path) and not name.startswith("_"):

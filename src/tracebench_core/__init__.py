@@ -12,20 +12,10 @@ from tracebench_core.lazy import imported_on_use
 
 if TYPE_CHECKING:
     from tracebench_core.hookspecs import hookimpl as hookimpl
-    from tracebench_core.registry import Registry as Registry
-    from tracebench_core.registry import guide as guide
-    from tracebench_core.registry import task as task
-    from tracebench_core.registry import trainer as trainer
+    from tracebench_core.registry import Registry as Registry, guide as guide, task as task, trainer as trainer
     from tracebench_core.specs import RunConfig as RunConfig
 
-_HOMES = {
-    ".api": "BenchRunner evaluate_task load_config load_run plan resume run",
-    ".hookspecs": "hookimpl",
-    ".registry": "Registry guide task trainer",
-    ".specs": "RunConfig",
-}
-
-__all__ = sorted(" ".join(_HOMES.values()).split())  # noqa: PLE0605 - derived from the one table of names
-
-__getattr__ = imported_on_use(__name__, _HOMES)
+__getattr__ = imported_on_use(
+    __name__, forwarded={".api": "BenchRunner evaluate_task load_config load_run plan resume run"}
+)
 install()

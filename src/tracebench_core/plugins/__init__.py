@@ -7,34 +7,11 @@ from typing import TYPE_CHECKING
 from tracebench_core.lazy import imported_on_use
 
 if TYPE_CHECKING:
-    from tracebench_core.plugins.catalog import KINDS, Catalog, Kind
-    from tracebench_core.plugins.discovery import PluginRecord, discover
-    from tracebench_core.plugins.files import HOME, is_file_plugin
-    from tracebench_core.plugins.host import PluginHost
-    from tracebench_core.plugins.refs import load_ref
-    from tracebench_core.plugins.requirements import unmet_requirement
+    from tracebench_core.plugins.catalog import KINDS as KINDS, Catalog as Catalog, Kind as Kind
+    from tracebench_core.plugins.discovery import PluginRecord as PluginRecord, discover as discover
+    from tracebench_core.plugins.files import HOME as HOME, is_file_plugin as is_file_plugin
+    from tracebench_core.plugins.host import PluginHost as PluginHost
+    from tracebench_core.plugins.refs import load_ref as load_ref
+    from tracebench_core.plugins.requirements import unmet_requirement as unmet_requirement
 
-__all__ = [
-    "HOME",
-    "KINDS",
-    "Catalog",
-    "Kind",
-    "PluginHost",
-    "PluginRecord",
-    "discover",
-    "is_file_plugin",
-    "load_ref",
-    "unmet_requirement",
-]
-
-__getattr__ = imported_on_use(
-    __name__,
-    {
-        ".catalog": "KINDS Catalog Kind",
-        ".discovery": "PluginRecord discover",
-        ".files": "HOME is_file_plugin",
-        ".host": "PluginHost",
-        ".refs": "load_ref",
-        ".requirements": "unmet_requirement",
-    },
-)
+__getattr__ = imported_on_use(__name__)

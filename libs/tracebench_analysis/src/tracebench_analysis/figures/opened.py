@@ -12,9 +12,10 @@ from tracebench_analysis.figures.charts import Charts
 from tracebench_analysis.figures.plots import curve_rows
 from tracebench_analysis.figures.tracks import read_tracks
 from tracebench_core.specs import Axis
+from tracebench_runs.reading import reader
 from tracebench_runs.reading.fields import Column
 from tracebench_runs.reading.frames import Library, make_frame
-from tracebench_runs.reading.reader import Run, load_run
+from tracebench_runs.reading.reader import Run
 
 _COLUMNS = (
     *(Column(name, "text", name) for name in ("run_id", "job_id", "task", "trainer")),
@@ -53,11 +54,11 @@ class AnalysedRun(Run):
                 yield (*who, curve.end, curve.ys[-1])
 
 
-def open_run(path: str | Path) -> AnalysedRun:
+def load_run(path: str | Path) -> AnalysedRun:
     """Open a run directory for analysis. Needs no plugin.
 
     Raises:
         RunDirError: when the folder is missing, is no run, or is of a newer format than this reader knows.
     """
-    run = load_run(path)
+    run = reader.load_run(path)
     return AnalysedRun(run.layout, run.manifest)

@@ -16,69 +16,26 @@ from typing import TYPE_CHECKING
 from tracebench_core.lazy import imported_on_use
 
 if TYPE_CHECKING:
-    from tracebench_analysis.figures.opened import open_run as load_run
-    from tracebench_core.plugins import Catalog, PluginHost, load_ref
-    from tracebench_core.plugins.interpreters import find_python
-    from tracebench_core.specs import RunConfig
-    from tracebench_engine.api.evaluating import evaluate_task
-    from tracebench_engine.api.planning import Forecast, estimate, plan, validate
-    from tracebench_engine.api.running import BenchRunner, resume, run
-    from tracebench_engine.builtin.hosting import open_host
-    from tracebench_engine.checks.doctor import Diagnosis, diagnose
-    from tracebench_engine.checks.trial import Check
-    from tracebench_engine.config import load_config
-    from tracebench_engine.door.program import Program, run_program
-    from tracebench_engine.matrix.plan import Plan
-    from tracebench_engine.run.rundir import glance_at_config
-    from tracebench_engine.run.runner import RunSummary
-    from tracebench_runs.reading.reader import Run
+    from tracebench_analysis.figures.opened import load_run as load_run
+    from tracebench_core.plugins import Catalog as Catalog, PluginHost as PluginHost, load_ref as load_ref
+    from tracebench_core.plugins.interpreters import find_python as find_python
+    from tracebench_core.specs import RunConfig as RunConfig
+    from tracebench_engine.api.evaluating import evaluate_task as evaluate_task
+    from tracebench_engine.api.planning import (
+        Forecast as Forecast,
+        estimate as estimate,
+        plan as plan,
+        validate as validate,
+    )
+    from tracebench_engine.api.running import BenchRunner as BenchRunner, resume as resume, run as run
+    from tracebench_engine.builtin.hosting import open_host as open_host
+    from tracebench_engine.checks.doctor import Diagnosis as Diagnosis, diagnose as diagnose
+    from tracebench_engine.checks.trial import Check as Check
+    from tracebench_engine.config import load_config as load_config
+    from tracebench_engine.door.program import Program as Program, run_program as run_program
+    from tracebench_engine.matrix.plan import Plan as Plan
+    from tracebench_engine.run.rundir import glance_at_config as glance_at_config
+    from tracebench_engine.run.runner import RunSummary as RunSummary
+    from tracebench_runs.reading.reader import Run as Run
 
-__all__ = [
-    "BenchRunner",
-    "Catalog",
-    "Check",
-    "Diagnosis",
-    "Forecast",
-    "Plan",
-    "PluginHost",
-    "Program",
-    "Run",
-    "RunConfig",
-    "RunSummary",
-    "diagnose",
-    "estimate",
-    "evaluate_task",
-    "find_python",
-    "glance_at_config",
-    "load_config",
-    "load_ref",
-    "load_run",
-    "open_host",
-    "plan",
-    "resume",
-    "run",
-    "run_program",
-    "validate",
-]
-
-__getattr__ = imported_on_use(
-    __name__,
-    {
-        "tracebench_analysis.figures.opened": "load_run=open_run",
-        "tracebench_engine.api.evaluating": "evaluate_task",
-        "tracebench_engine.api.planning": "Forecast estimate plan validate",
-        "tracebench_engine.api.running": "BenchRunner resume run",
-        "tracebench_engine.builtin.hosting": "open_host",
-        "tracebench_engine.config": "load_config",
-        "tracebench_engine.checks.doctor": "Diagnosis diagnose",
-        "tracebench_engine.matrix.plan": "Plan",
-        "tracebench_engine.door.program": "Program run_program",
-        "tracebench_engine.run.rundir": "glance_at_config",
-        "tracebench_engine.run.runner": "RunSummary",
-        "tracebench_engine.checks.trial": "Check",
-        "tracebench_core.plugins": "Catalog PluginHost load_ref",
-        "tracebench_core.plugins.interpreters": "find_python",
-        "tracebench_core.specs": "RunConfig",
-        "tracebench_runs.reading.reader": "Run",
-    },
-)
+__getattr__ = imported_on_use(__name__)

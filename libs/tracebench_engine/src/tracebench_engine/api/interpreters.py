@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracebench_core.lazy import imported_on_use
-from tracebench_core.plugins.interpreters import find_python, has_python
 
 if TYPE_CHECKING:
-    from tracebench_engine.checks.pythons import create_python, list_pythons, remove_python
+    from tracebench_core.plugins.interpreters import find_python as find_python, has_python as has_python
+    from tracebench_engine.checks.pythons import (
+        create_python as create_python,
+        list_pythons as list_pythons,
+        remove_python as remove_python,
+    )
 
-__all__ = ["create_python", "find_python", "has_python", "list_pythons", "remove_python"]
-
-__getattr__ = imported_on_use(
-    __name__, {"tracebench_engine.checks.pythons": "create_python list_pythons remove_python"}
-)
+__getattr__ = imported_on_use(__name__)

@@ -87,6 +87,6 @@ def _beside(journal: Path, chain: ChainEnd, head: str | None) -> tuple[Verdict, 
     return "match", f"the journal is what it was at this head{more}"
 
 
-def told(findings: Sequence[Finding]) -> list[str]:
+def findings_told(findings: Sequence[Finding]) -> list[str]:
     """Return a line for each finding."""
     return [f"[{finding.code}] {finding.path}: {finding.message}" for finding in findings]
