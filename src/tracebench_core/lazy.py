@@ -38,7 +38,7 @@ def imported_on_use(package: str, *, forwarded: dict[str, str] | None = None) ->
 
 def _imported(module: Any) -> dict[str, tuple[str, str]]:
     """Return where each name that a module imports for type checkers alone comes from: its module, and its name there."""
-    tree = compile(module.__loader__.get_data(module.__file__), module.__file__, "exec", PyCF_ONLY_AST)
+    tree: Any = compile(module.__loader__.get_data(module.__file__), module.__file__, "exec", PyCF_ONLY_AST)
     blocks = [block for block in tree.body if isinstance(block, If)]
     lines = [line for block in blocks for line in block.body if isinstance(line, ImportFrom)]
     return {name.asname or name.name: (line.module or "", name.name) for line in lines for name in line.names}
