@@ -14,6 +14,7 @@ from tracebench_kernelbench.modules.backends import BACKENDS
 from tracebench_kernelbench.modules.loops import UntranslatableError, loops_of
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
+from tracebench_kernelbench.problem import Problem
 
 QUICKLY = {"gelu_chain", "histogram"}
 """Functions of their own, and integers; the heavy group has the others, among them copies and pointers that move."""
@@ -65,6 +66,19 @@ def test_every_task_of_our_own_is_compared_with_multiples_of_its_work() -> None:
             assert named["itself"].kind == "same"
 
 
+FLOATS = {name: problem for name, problem in PROBLEMS.items() if problem.output.kind == "f"}
+
+
+@pytest.mark.parametrize("problem", FLOATS.values(), ids=FLOATS)
+def test_half_precision_misses_by_far_what_is_allowed(problem: Problem) -> None:
+    """Three times: that is more than the twofold that a candidate may lie from a reference, which has errors of its own."""
+    for seed in (1, 2):
+        inputs, want = problem.draw(seed), problem.expected(seed)
+        halves = [x.astype(np.float16).astype(np.float64) if x.dtype == np.float32 else x for x in inputs]
+        for got in (np.asarray(problem.reference(*halves)).reshape(-1), want.astype(np.float16).astype(np.float64)):
+            assert np.max(np.abs(got - want) / (problem.atol + problem.rtol * np.abs(want))) > 3
+
+
 def test_each_way_to_write_a_kernel_has_its_cases() -> None:
     found = {
         "c": list(of_c(PROBLEMS["gelu"])), "numba": list(of_numba(PROBLEMS["gelu"])),
@@ -78,3 +92,14 @@ def test_each_way_to_write_a_kernel_has_its_cases() -> None:
         assert "refused" in kinds
         for case in cases:
             compile(str(case.values[PARAMETER]), case.name, "exec") if way != "c" else None  # type: ignore[index]
+
+
+def test_half_precision_is_tried_where_a_problem_can_tell_it() -> None:
+    named = [{case.name for case in of_module(PLAIN, "torch", timed=True, tells_half=tells)} for tells in (True, False)]
+
+    assert named[0] - named[1] == {"half-inputs", "half-outputs"}
+    assert not named[1] - named[0]
+    for problem in PROBLEMS.values():
+        for cases in (of_c(problem), of_numba(problem)):
+            halves = {case.name for case in cases if case.name.startswith("half-")}
+            assert halves == ({"half-inputs", "half-outputs"} if problem.output.kind == "f" else set())

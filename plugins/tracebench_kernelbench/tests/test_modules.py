@@ -11,8 +11,17 @@ import pytest
 
 from tracebench_core.errors import MissingRequirementError
 from tracebench_kernelbench.modules.backends import BACKENDS, INSTALL, Backend
+from tracebench_kernelbench.modules.comparing import (
+    Tolerance,
+    Tried,
+    differs,
+    farthest,
+    halved,
+    is_finite,
+    jolted,
+    made_strict,
+)
 from tracebench_kernelbench.modules.constants import read_constants, rewrite_constants
-from tracebench_kernelbench.modules.exercise import differs, is_finite
 from tracebench_kernelbench.modules.hints import find_hints
 from tracebench_kernelbench.modules.inputs import widened
 from tracebench_kernelbench.modules.listing import list_modules, list_numba
@@ -21,6 +30,7 @@ from tracebench_kernelbench.modules.source import CONSTANT, at_cpu_sizes, cpu_si
 from tracebench_kernelbench.modules.task import ModuleOptions, renamed
 from tracebench_kernelbench.settings import Settings
 
+PLAIN, SCALED = Tolerance(1e-4, 1e-4), Tolerance(1e-4, 1e-4, by_scale=True)
 CODE = '''"""A comment with é before it."""
 import torch
 M = 1024 * 4
@@ -240,30 +250,85 @@ WANT = [np.array([1.0, 2.0], np.float32)]
     ],
 )
 def test_wrong_outputs_are_told(got: object, words: str) -> None:
-    assert words in str(differs(got, WANT, rtol=1e-4, atol=1e-4))
+    assert words in str(differs(got, WANT, PLAIN))
 
 
 @pytest.mark.parametrize("right", [np.inf, -np.inf, np.nan])
 def test_what_is_not_finite_is_right_only_where_it_should_be(right: float) -> None:
     want = [np.array([right, 2.0], np.float32)]
 
-    assert differs(want, want, rtol=1e-4, atol=1e-4) is None
+    assert differs(want, want, PLAIN) is None
     for wrong in {np.inf, -np.inf, 0.0, 3e38} - {right}:
-        assert differs([np.array([wrong, 2.0], np.float32)], want, rtol=1e-4, atol=1e-4) is not None
+        assert differs([np.array([wrong, 2.0], np.float32)], want, PLAIN) is not None
 
 
-@pytest.mark.parametrize("size", [1e-3, 1e-2, 1.0, 30.0])
+@pytest.mark.parametrize("size", [1e-5, 1e-3, 1e-2, 1.0, 30.0])
 def test_small_outputs_are_held_to_as_many_digits_as_large_ones(size: float) -> None:
-    """Down to a root mean square of 1e-2; under it `atol` is 1e-6: at 1e-3 half precision keeps that, and bfloat16 does not."""
-    drawn = np.random.default_rng(1).standard_normal(4096) * size
-    want = drawn.astype(np.float32)
-    eight_bits = (want.view(np.uint32) & 0xFFFF0000).view(np.float32)
-    rounded = eight_bits if size < 1e-2 else drawn.astype(np.float16).astype(np.float32)
-    summed = want + np.float32(1e-6 * size) * np.sign(want)
+    want = [(np.random.default_rng(1).standard_normal(4096) * size).astype(np.float32)]
+    summed = [want[0] + np.float32(1e-6 * size) * np.sign(want[0])]
+    strict, tells = made_strict(SCALED, [Tried(want, halved(want), jolted(want))])
 
-    assert differs([rounded], [want], rtol=1e-4, atol=1e-4, by_scale=True) is not None
-    assert differs([summed], [want], rtol=1e-4, atol=1e-4, by_scale=True) is None
-    assert differs([rounded], [want], rtol=1e-4, atol=1e-4) is None or size >= 1
+    assert tells
+    assert differs(halved(want), want, strict) is not None
+    assert differs(summed, want, strict) is None
+    assert differs(halved(want), want, PLAIN) is None or size >= 1
+
+
+def positives(rows: int, columns: int) -> list[np.ndarray]:
+    return [np.random.default_rng(2).random((rows, columns), np.float32)]
+
+
+@pytest.mark.parametrize(("columns", "strict"), [(1, True), (16, True), (256, True), (1 << 16, False)])
+def test_a_mean_of_numbers_in_half_precision_is_wrong_as_long_as_it_can_be_told(columns: int, strict: bool) -> None:
+    """Their errors cancel: of 65,536 numbers the mean is as right in half precision as one that is summed one after the other in single."""
+    given = positives(64, columns)
+    want, half, jolt = (
+        [x.astype(np.float64).mean(1).astype(np.float32)] for [x] in (given, halved(given), jolted(given))
+    )
+    in_turn = [np.cumsum(given[0], 1, dtype=np.float32)[:, -1] / np.float32(columns)]
+    found, tells = made_strict(SCALED, [Tried(want, half, jolt)])
+
+    assert tells == strict
+    assert (differs(half, want, found) is not None) == strict
+    assert differs(halved(want), want, found) is not None
+    assert farthest(want, in_turn, found) < 0.5
+
+
+def test_what_is_all_rounding_keeps_the_tolerance_that_it_had() -> None:
+    """Means of what has the mean 0: their size says nothing of how exact they can be."""
+
+    def centred(given: np.ndarray) -> np.ndarray:
+        return given - given.mean(1, keepdims=True)
+
+    given = positives(64, 256)
+    want, half, jolt = ([centred(x).mean(1)] for [x] in (given, halved(given), jolted(given)))
+    found, tells = made_strict(SCALED, [Tried(want, half, jolt)])
+
+    assert not tells
+    assert differs([np.flip(centred(given[0]), 1).mean(1)], want, found) is None
+    assert differs([np.cumsum(centred(given[0]), 1, dtype=np.float32)[:, -1] / np.float32(256)], want, found) is None
+
+
+@pytest.mark.parametrize(("jolt", "allowed"), [(1e-6, 1.0), (1e-4, 2.0), (3e-4, 6.0), (1.0, 1.0)])
+def test_what_the_last_bits_are_worth_is_allowed_unless_they_decide_something(jolt: float, allowed: float) -> None:
+    """Of outputs of size 1 2e-4 is allowed at first; four times what last bits are worth comes before that."""
+    want = [np.ones(64, np.float32)]
+    found, tells = made_strict(SCALED, [Tried(want, [want[0] + 1], [want[0] + np.float32(jolt)])])
+
+    assert found.rtol == pytest.approx(allowed * 1e-4, rel=1e-2)
+    assert not tells or differs([want[0] + np.float32(4.9e-4)], want, found) is not None
+
+
+def test_numbers_are_halved_as_numpy_halves_them_and_keep_their_range() -> None:
+    drawn = np.random.default_rng(3).standard_normal(4096).astype(np.float32)
+    normal = drawn[np.abs(drawn) > 1e-4]
+
+    assert np.array_equal(halved([normal])[0], normal.astype(np.float16).astype(np.float32))
+    assert halved([np.array([1e30], np.float32)])[0][0] == pytest.approx(1e30, rel=1e-3)
+    assert (jolted([drawn])[0] != drawn).all()
+    for left in (np.array([1, 2]), np.array([1.5]), 7, None):
+        assert halved([left])[0] is left
+        assert jolted([left])[0] is left
 
 
 def test_inputs_between_0_and_1_are_widened_and_keep_their_structure() -> None:
@@ -302,9 +367,9 @@ def test_other_inputs_are_left_as_they_are(left: object) -> None:
 def test_no_bits_that_a_candidate_leaves_disturb_the_comparison() -> None:
     left = [np.array([0x7F800001, 0xFFA00000], np.uint32).view(np.float32)]
 
-    assert "values are wrong" in str(differs(left, WANT, rtol=1e-4, atol=1e-4, by_scale=True))
+    assert "values are wrong" in str(differs(left, WANT, SCALED))
     assert not is_finite(left)
 
 
 def test_outputs_within_tolerance_are_right() -> None:
-    assert differs([np.array([1.00001, 2.0001], np.float32)], WANT, rtol=1e-4, atol=1e-4) is None
+    assert differs([np.array([1.00001, 2.0001], np.float32)], WANT, PLAIN) is None

@@ -9,6 +9,8 @@ import pytest
 from plugins.tracebench_kernelbench.tests.test_python_judged import BODY, EFFORT, MODULE, replaced
 
 from tracebench_core.contracts import Sandbox
+from tracebench_core.specs import Calibration
+from tracebench_kernelbench.calibrations import of_module
 from tracebench_kernelbench.modules.backends import TORCH, loaded_beforehand
 from tracebench_kernelbench.modules.exercise import ModuleExercise
 from tracebench_kernelbench.modules.stepping import judge_python
@@ -20,6 +22,14 @@ POSITIVE = MODULE.replace("torch.randn(256, n)", "torch.rand(512, n)")
 SMALL = MODULE.replace(BODY, "return 0.01 * torch.tanh(self.linear(x))")
 ELU = POSITIVE.replace(BODY, "return torch.nn.functional.elu(x).tanh().sinh()")
 CLAMP = POSITIVE.replace(BODY, "return torch.nn.functional.hardtanh(x).tanh().sinh()")
+AVERAGES = POSITIVE.replace(BODY, "return torch.tanh(x.view(512, -1, 64).mean(2))")
+TINY = MODULE.replace(BODY, "return 1e-4 * torch.tanh(self.linear(x))")
+
+
+def case_of(code: str, name: str) -> Calibration:
+    return next(case for case in of_module(renamed(code), "torch", timed=True) if case.name == name)
+
+
 WRONG = {
     "knows an input by its address": (
         MODULE,
@@ -118,6 +128,11 @@ WRONG = {
         SMALL,
         renamed(SMALL).replace("self.linear(x)", "self.linear(x.half().float()).half().float()"),
     ),
+    **{
+        f"{case} of {what}": (code, str(case_of(code, case).values["kernel"]))
+        for what, code in {"averages": AVERAGES, "tiny results": TINY}.items()
+        for case in ("half-inputs", "half-outputs")
+    },
     "knows that inputs are never negative": (ELU, renamed(ELU).replace("torch.nn.functional.elu(x)", "x")),
     "knows that inputs are never large": (CLAMP, renamed(CLAMP).replace("torch.nn.functional.hardtanh(x)", "x")),
 }
@@ -193,3 +208,12 @@ def test_a_module_that_does_ten_times_the_work_is_not_thought_quick(name: str, w
     verdict = judge_python(ModuleExercise(MODULE, TORCH), SLOW[name], warm, EFFORT)
 
     assert verdict.score < 0.5, verdict.text
+
+
+@pytest.mark.parametrize("code", [AVERAGES, TINY, SMALL, ELU], ids=["averages", "tiny results", "small results", "elu"])
+def test_what_is_computed_in_double_precision_is_right(code: str, sandbox: Sandbox) -> None:
+    verdict = judge_python(
+        ModuleExercise(code, TORCH), str(case_of(code, "in-double").values["kernel"]), sandbox, EFFORT
+    )
+
+    assert verdict.correct, verdict.text

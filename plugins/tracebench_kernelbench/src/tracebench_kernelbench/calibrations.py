@@ -6,12 +6,12 @@ allocator must be worth nothing. Figures are the ratio before the noise is regar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tracebench_core.specs import Calibration, CalibrationKind
 from tracebench_kernelbench.modules.loops import loops_of
-from tracebench_kernelbench.problem import Problem
+from tracebench_kernelbench.problem import Array, Problem
 
 PARAMETER = "kernel"
 TIMES = (2, 5, 10)
@@ -39,6 +39,19 @@ __attribute__((constructor)) static void tune(void) { mallopt(-3, 1 << 30); mall
 """
 _MOVING = '__asm__(".text\\n.skip 13, 0x90");\n'
 """Code that is never run, and lies before the kernel: the compiler puts functions in an order of its own."""
+_HALF = """
+#include <string.h>
+static float as_half(float x) {
+  unsigned bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits = (bits + 0xFFF + (bits >> 13 & 1)) & ~0x1FFFu;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+"""
+"""Leaves ten bits after the point, as half precision does, and no more range than there was."""
+_REORDERED = '#pragma GCC optimize("Ofast")\n'
+"""Sums in any order, by any number of accumulators; products and sums as one operation."""
 _IN_C = {"stopped-clock": _STOPPED, "stopped-rival": _KILLING, "mallopt": _MALLOPT}
 _IN_PYTHON = {
     "mallopt": "import ctypes\n_c = ctypes.CDLL(None)\n_c.mallopt(-3, 1 << 30), _c.mallopt(-1, 2147483647), _c.mallopt(-2, 1 << 28)\n",
@@ -65,6 +78,24 @@ class ModelNew(_Once):
             y = super().forward({inputs})
         return y
 """
+_AFTER = "\nclass ModelNew(_Once):\n    def forward(self, *inputs):\n        y = super().forward(*inputs)\n        return {}\n"
+_BEFORE = """
+class ModelNew(_Once):
+    def forward(self, *inputs):
+        singles = [isinstance(x, torch.Tensor) and x.dtype == torch.float32 for x in inputs]
+        return super().forward(*[x.half().float() if single else x for x, single in zip(inputs, singles)])
+"""
+_IN_DOUBLE = """
+class ModelNew(_Once):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.double()
+
+    def forward(self, *inputs):
+        y = super().forward(*[x.double() if isinstance(x, torch.Tensor) and x.dtype == torch.float32 else x for x in inputs])
+        return y.float() if y.is_floating_point() else y
+"""
+"""What single precision rounds to, and no kernel in it comes nearer to."""
 _KERNEL = """
 def kernel({names}):
     {flat} = ({flat_of},)
@@ -91,7 +122,29 @@ def of_c(problem: Problem) -> Iterator[Calibration]:
     yield from _multiples(plain, {times: _repeated(problem, times * passes) for times in (1, *TIMES)}, passes)
     for name, source in _IN_C.items():
         yield _forged(name, plain + source)  # after it, so that the kernel lies where it lay
+    yield _right("reordered", _REORDERED + plain)
+    if problem.output.kind == "f":
+        yield _wrong("half-inputs", _in_half(problem, problem.inputs))
+        yield _wrong("half-outputs", _in_half(problem, [problem.output]))
     yield _case("nothing", "refused", problem.signature + " {}\n", words="in call 1")
+
+
+def _in_half(problem: Problem, arrays: Sequence[Array]) -> str:
+    """Return the plain kernel, with numbers of these arrays rounded to half precision before it, or after it where they are its output."""
+    rounded = [array for array in arrays if array.kind == "f"]
+    own = [array for array in rounded if array is not problem.output]
+    kept = "".join(f"static float {array.name}_half[{array.count}]; " for array in own)
+    loops = {
+        array: f"for (int i = 0; i < {array.count}; i++) {array.name}{'_half' * (array in own)}[i] = as_half({array.name}[i]); "
+        for array in rounded
+    }
+    given = ", ".join(array.name + "_half" * (array in own) for array in problem.arrays)
+    before = "".join(loops[array] for array in own)
+    after = loops.get(problem.output, "")
+    return (
+        f"{_HALF}\n#define kernel once\n{problem.source}\n#undef kernel\n"
+        f"{problem.signature} {{ {kept}{before}once({given}); {after}}}\n"
+    )
 
 
 def _repeated(problem: Problem, times: int) -> str:
@@ -101,8 +154,11 @@ def _repeated(problem: Problem, times: int) -> str:
     return f"#define kernel {once}\n{problem.source}\n#undef kernel\n{problem.signature} {{ {again} }}\n"
 
 
-def of_module(plain: str, backend: str, *, timed: bool) -> Iterator[Calibration]:
-    """Yield the cases of a problem that is solved by a PyTorch module, from its own one."""
+def of_module(plain: str, backend: str, *, timed: bool, tells_half: bool = True) -> Iterator[Calibration]:
+    """Yield the cases of a problem that is solved by a PyTorch module, from its own one.
+
+    `tells_half` says that its outputs tell half precision from single.
+    """
     if timed:
         if backend == "torch_compile":  # a compiler may make more of it
             yield _case("plain", "order", plain, other="times-2", **_RATIO)
@@ -117,9 +173,13 @@ def of_module(plain: str, backend: str, *, timed: bool) -> Iterator[Calibration]
     else:
         yield _case("plain", "gold", plain, expected=1.0)
     once = plain.replace("class ModelNew(", "class _Once(").replace("super(ModelNew", "super(_Once")
-    shell = "\nclass ModelNew(_Once):\n    def forward(self, *inputs):\n        y = super().forward(*inputs)\n        return {}\n"
-    yield _case("narrower", "refused", once + shell.format("y.half() if y.is_floating_point() else y.to(torch.int8)"))
-    yield _case("not-a-number", "refused", once + shell.format("y * float('nan')"))
+    yield _case("narrower", "refused", once + _AFTER.format("y.half() if y.is_floating_point() else y.to(torch.int8)"))
+    yield _case("not-a-number", "refused", once + _AFTER.format("y * float('nan')"))
+    if tells_half:
+        yield _wrong("half-inputs", once + _BEFORE)
+        yield _wrong("half-outputs", once + _AFTER.format("y.half().float() if y.dtype == torch.float32 else y"))
+    if backend != "torch_compile":
+        yield _right("in-double", once + _IN_DOUBLE)
 
 
 def _more(plain: str, times: int, backend: str) -> str:
@@ -137,7 +197,14 @@ def of_numba(problem: Problem) -> Iterator[Calibration]:
     yield from _multiples(plain, {times: loops + _calling(problem, times * passes) for times in (1, *TIMES)}, passes)
     for name, head in _IN_PYTHON.items():
         yield _forged(name, head + plain)
-    names = ", ".join(array.name for array in problem.arrays)
+    yield _right("reordered", plain.replace("@numba.njit", "@numba.njit(fastmath=True)"))
+    names, out = ", ".join(array.name for array in problem.arrays), problem.output.name
+    as_half = ".astype(np.float16).astype(F)"
+    floats = ", ".join(array.name + as_half * (array.kind == "f") for array in problem.inputs)
+    plainly = f"{plain.replace('def kernel(', 'def plainly(')}\n\ndef kernel({names}):\n    plainly("
+    if problem.output.kind == "f":
+        yield _wrong("half-inputs", f"{plainly}{floats}, {out})\n")
+        yield _wrong("half-outputs", f"{plainly}{names})\n    {out}[...] = {out}{as_half}\n")
     yield _case("nothing", "refused", f"def kernel({names}):\n    pass\n", words="in call 1")
 
 
@@ -162,6 +229,14 @@ def _multiples(plain: str, repeated: Mapping[int, str], passes: int = 1) -> Iter
 
 def _forged(name: str, source: str) -> Calibration:
     return _case(name, "forged", source, other="plain", **_RATIO)
+
+
+def _right(name: str, source: str) -> Calibration:
+    return _case(name, "anchor", source)
+
+
+def _wrong(name: str, source: str) -> Calibration:
+    return _case(name, "refused", source, words="expected")
 
 
 def _case(name: str, kind: CalibrationKind, kernel: str, **more: Any) -> Calibration:

@@ -75,7 +75,7 @@ def listed() -> Iterator[TaskSpec]:
 def _spec(name: str, title: str, family: str) -> TaskSpec:
     return TaskSpec(
         timed=True,
-        version=TaskVersion(comparability=3),
+        version=TaskVersion(comparability=4),
         name=f"own/{name}",
         loader=f"tracebench_kernelbench.loading:{name}",
         title=title,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tracebench_core.contracts import NotMeasured, Sandbox, Session
 from tracebench_core.specs import Limits, Outcome
@@ -18,12 +17,11 @@ from tracebench_kernelbench.building import Built, build_kernel
 from tracebench_kernelbench.modules import harness, memory
 from tracebench_kernelbench.modules.ahead import build_ahead
 from tracebench_kernelbench.modules.backends import NUMBA, Backend
+from tracebench_kernelbench.modules.comparing import Arrays, Tolerance
 from tracebench_kernelbench.modules.inputs import widened
 from tracebench_kernelbench.problem import Problem
 
-Arrays = Sequence[NDArray[Any]]
-LEAST_ATOL = 1e-6
-"""What sums of numbers near 1 may differ by for their order alone, however small the result."""
+_OF_MODULES = Tolerance(1e-4, 1e-4, by_scale=True)
 
 
 class Exercise(Protocol):
@@ -35,23 +33,13 @@ class Exercise(Protocol):
         ...
 
     @property
-    def rtol(self) -> float:
-        """How far an output may lie from the right one, as a share of it."""
-        ...
-
-    @property
-    def atol(self) -> float:
-        """How far an output may lie from the right one beside that."""
+    def tolerance(self) -> Tolerance:
+        """How far outputs may lie from the right ones."""
         ...
 
     @property
     def slack(self) -> float:
         """How many times farther than from the truth a candidate may lie from the reference, which has errors of its own."""
-        ...
-
-    @property
-    def by_scale(self) -> bool:
-        """Whether `atol` shrinks with outputs that are small."""
         ...
 
     @property
@@ -130,17 +118,11 @@ class OwnExercise:
     problem: Problem
     backend: Backend = NUMBA
     slack: float = 2.0
-    by_scale: bool = False
 
     @property
-    def rtol(self) -> float:
+    def tolerance(self) -> Tolerance:
         """See `Exercise`."""
-        return self.problem.rtol
-
-    @property
-    def atol(self) -> float:
-        """See `Exercise`."""
-        return self.problem.atol
+        return Tolerance(self.problem.rtol, self.problem.atol)
 
     @property
     def shared_mb(self) -> int:
@@ -213,10 +195,8 @@ class ModuleExercise:
 
     code: str
     backend: Backend
-    rtol: float = 1e-4
-    atol: float = 1e-4
+    tolerance: Tolerance = _OF_MODULES
     slack: float = 1.0
-    by_scale: bool = True
     shared_mb: int = memory.SIZE_MB
     seed: int = field(default_factory=lambda: secrets.randbits(31), repr=False)
     """Of weights: a module and its replacement get the same ones where they make them in the same order, and no source knows them."""
@@ -279,47 +259,3 @@ class ModuleExercise:
 def _place(turn: int) -> int:
     """Return where the arrays of a turn lie: at one place in two turns, in each of which another process is first."""
     return turn // 2 % memory.PLACES
-
-
-def differs(got: Arrays, want: Arrays, *, rtol: float, atol: float, by_scale: bool = False) -> str | None:
-    """Return what is wrong with the outputs of a call: their number, a shape, a type, or the first value; None when nothing is.
-
-    A value that is not finite is right only where the right one is the same: no distance to it says anything. With `by_scale`, `atol` is
-    meant for outputs of size 1 or more: it is less for smaller ones, in which halves of precision would otherwise never show.
-    """
-    if len(got) != len(want):
-        return f"it returns {len(got)} arrays, and should return {len(want)}"
-    for place, (one, other) in enumerate(zip(got, want, strict=True)):
-        name = "the output" if len(want) == 1 else f"output {place + 1}"
-        if one.shape != other.shape:
-            return f"{name} has the shape {one.shape}, and should have {other.shape}"
-        if one.dtype != other.dtype:
-            return f"{name} is {one.dtype}, and should be {other.dtype}"
-        wrong = _wrong(one, other, rtol=rtol, atol=_scaled(atol, other) if by_scale else atol)
-        if wrong.any():
-            first = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.ndim else ()
-            where = ", ".join(str(int(index)) for index in first)
-            values = f"[{where}] = {one[first]:.9g}, expected {other[first]:.9g}"
-            return f"{int(wrong.sum())} of {wrong.size} values are wrong; the first is {values}"
-    return None
-
-
-def is_finite(outputs: Arrays) -> bool:
-    """Tell whether all numbers are."""
-    return all(bool(np.isfinite(array).all()) for array in outputs)
-
-
-def _scaled(atol: float, want: NDArray[Any]) -> float:
-    """Return a tolerance for outputs of this root mean square."""
-    finite = np.abs(want[np.isfinite(want)]).astype(np.float64)
-    size = float(np.sqrt(np.mean(finite * finite))) if finite.size else 1.0
-    return max(min(1.0, size) * atol, min(LEAST_ATOL, atol))
-
-
-def _wrong(one: NDArray[Any], other: NDArray[Any], *, rtol: float, atol: float) -> NDArray[Any]:
-    wide = np.complex128 if other.dtype.kind == "c" else np.float64
-    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaN, too
-        got, want = one.astype(wide), other.astype(wide)
-        near = np.isfinite(got) & np.isfinite(want) & (np.abs(got - want) <= atol + rtol * np.abs(want))
-    wrong: NDArray[Any] = ~(near | (one == other) | (np.isnan(got) & np.isnan(want)))
-    return wrong

@@ -21,7 +21,7 @@ _SHARED: dict[str, Any] = {
     "sizes": TaskSizes(train=1, test=1),
     "concurrency": 1,
     "timed": True,
-    "version": TaskVersion(comparability=5),
+    "version": TaskVersion(comparability=6),
     "citation": catalog.CITATION,
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tracebench_core.errors import MissingRequirementError, PluginError
 from tracebench_kernelbench.modules.exercise import OwnExercise
-from tracebench_kernelbench.modules.source import at_cpu_sizes, find_problems
+from tracebench_kernelbench.modules.source import at_cpu_sizes, cpu_sizes, find_problems
 from tracebench_kernelbench.modules.task import ModuleOptions, PythonTask, module_task, own_task
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
@@ -47,10 +47,11 @@ def _module(profile: str, level: int, number: int, **options: Any) -> PythonTask
     found = next((p for p in problems if (p.level, p.number) == (level, number)), None)
     if found is None:
         return broken()
-    code = found.read()
+    code, tells_half = found.read(), False
     if profile == "cpu":
         try:
             code = at_cpu_sizes(level, number, code)
         except (LookupError, ValueError) as err:
             raise PluginError(str(err)) from err
-    return module_task(code, ModuleOptions(**options))
+        tells_half = cpu_sizes()[level, number].get("half", True)
+    return module_task(code, ModuleOptions(**options), tells_half=tells_half)

@@ -1,7 +1,8 @@
 """Finds problems that measure nothing at the sizes of the profile `cpu`: each is judged against itself, on this machine.
 
 `python -m tracebench_kernelbench.modules.probing CHECKOUT < sizes.json > probed.json` adds to the rows of `shrinking`'s table why a problem
-is not to be listed as available: its output does not depend on its inputs, it fails, or it is too quick to be timed.
+is not to be listed as available: its output does not depend on its inputs, it fails, or it is too quick to be timed; and where half
+precision cannot be told from single, that (`half`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from tracebench_kernelbench.modules.backends import TORCH, loaded_beforehand
 from tracebench_kernelbench.modules.constants import rewrite_constants
 from tracebench_kernelbench.modules.exercise import ModuleExercise
 from tracebench_kernelbench.modules.source import CONSTANT, find_problems
-from tracebench_kernelbench.modules.stepping import ConstantOutput, TooShort, judge_python
+from tracebench_kernelbench.modules.stepping import ConstantOutput, TooShort, judge_python, tells_half
 from tracebench_kernelbench.modules.task import renamed
 from tracebench_kernelbench.options import Effort
 from tracebench_sandbox import open_sandbox
+
+_WEIGHTS = 3
 
 
 def probe(code: str, sandbox: Sandbox) -> dict[str, Any]:
@@ -35,7 +38,13 @@ def probe(code: str, sandbox: Sandbox) -> dict[str, Any]:
     if not verdict.correct:
         return {"refused": "two calls on the same inputs differ"}
     metrics = verdict.metrics
-    return {"ratio": metrics["speedup_raw"], "noise": metrics["noise"], "ms": metrics["reference_ms"]}
+    told = {} if _tells_half(code, sandbox) else {"half": False}
+    return {"ratio": metrics["speedup_raw"], "noise": metrics["noise"], "ms": metrics["reference_ms"], **told}
+
+
+def _tells_half(code: str, sandbox: Sandbox) -> bool:
+    """Tell whether half precision is refused whatever the weights: as far as some of them show."""
+    return all(tells_half(ModuleExercise(code, TORCH), sandbox) for _ in range(_WEIGHTS))
 
 
 def main() -> None:
@@ -44,10 +53,10 @@ def main() -> None:
     problems = {(problem.level, problem.number): problem for problem in find_problems(Path(sys.argv[1]))}
     with open_sandbox(preload=loaded_beforehand([TORCH])) as sandbox:
         for row in rows:
-            row.pop("refused", None)
+            row.pop("refused", None), row.pop("half", None)
             found = probe(rewrite_constants(problems[row["level"], row["id"]].read(), row["constants"]), sandbox)
             print(row["level"], row["id"], found, file=sys.stderr, flush=True)  # noqa: T201
-            row.update({name: value for name, value in found.items() if name == "refused"})
+            row.update({name: value for name, value in found.items() if name in {"refused", "half"}})
     print("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]")  # noqa: T201
 
 

@@ -23,7 +23,17 @@ from typing import Any, Literal
 from tracebench_core.contracts import NotMeasured, Sandbox, Session
 from tracebench_core.specs import Limits, Outcome
 from tracebench_kernelbench.judging import Verdict
-from tracebench_kernelbench.modules.exercise import Arrays, Exercise, asked, differs, is_finite
+from tracebench_kernelbench.modules.comparing import (
+    Arrays,
+    Tolerance,
+    Tried,
+    differs,
+    halved,
+    is_finite,
+    jolted,
+    made_strict,
+)
+from tracebench_kernelbench.modules.exercise import Exercise, asked
 from tracebench_kernelbench.modules.hints import find_hints
 from tracebench_kernelbench.modules.memory import IDLE, Unreadable
 from tracebench_kernelbench.options import Effort
@@ -62,6 +72,7 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
         )
         with exercise.open_reference(sandbox, limits) as desk, exercise.open_reference(sandbox, limits) as reference:
             wide = _probe(exercise, desk, reference)
+            tolerance, _ = _strictness(exercise, desk, reference, wide=wide)
             built = exercise.build(sandbox, source, effort.compile_seconds)
             if built.words:
                 return _bad(f"It does not build.\n{built.words}", Outcome(status="error"))
@@ -72,13 +83,26 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
                 with candidate:
                     if loaded.status != "ok":
                         return _bad(_died(loaded, "while it was loaded"), loaded)
-                    turns = _by_turns(exercise, _Sessions(desk, reference, candidate, wide), part, picks, idle)
+                    three = _Sessions(desk, reference, candidate, wide, tolerance)
+                    turns = _by_turns(exercise, three, part, picks, idle)
                 if isinstance(turns, Verdict):
                     return turns
                 spent.append(turns)
             return _good(
                 exercise, source, timing_of(spent, idle) if exercise.backend.timed else None, sum(map(len, spent))
             )
+
+
+def tells_half(exercise: Exercise, sandbox: Sandbox) -> bool:
+    """Tell whether outputs of half precision are refused: not where so many numbers are averaged that their errors cancel.
+
+    Raises:
+        NotMeasured: as `judge_python` does.
+    """
+    limits = Limits(seconds=Effort().compile_seconds, memory_mb=MEMORY_MB, shared_mb=exercise.shared_mb)
+    with exercise.open_reference(sandbox, limits) as reference:
+        wide = _probe(exercise, reference, reference)
+        return _strictness(exercise, reference, reference, wide=wide)[1]
 
 
 @contextmanager
@@ -103,6 +127,7 @@ class _Sessions:
     candidate: Session
     wide: bool
     """Whether inputs are widened."""
+    tolerance: Tolerance
 
 
 def _picks(wanted: int, part: Effort, sessions: int) -> Iterator[Container[int]]:
@@ -129,7 +154,8 @@ def _by_turns(
         call = f"in call {turn + 1}"
         if got.status != "ok":
             return _bad(_died(got, call), got)
-        wrong = _compare(exercise, output, right, exercise.truth(seed) if turn in picks else None)
+        truth = exercise.truth(seed) if turn in picks else None
+        wrong = _compare(output, right, truth, sessions.tolerance, slack=exercise.slack)
         if wrong is not None:
             return _bad(f"Wrong {call}: {wrong}. Each call has inputs of its own, and every output is checked.", got)
         if timed and turn >= effort.warm:
@@ -151,26 +177,23 @@ def _worked(exercise: Exercise, session: Session, inputs: Sequence[Any], turn: i
         return outcome, str(err)
 
 
-def _compare(exercise: Exercise, got: Arrays | str, right: Arrays | str, truth: Arrays | None) -> str | None:
+def _compare(
+    got: Arrays | str, right: Arrays | str, truth: Arrays | None, tolerance: Tolerance, *, slack: float
+) -> str | None:
     if isinstance(right, str):
         raise NotMeasured(f"The reference's output cannot be read: {right}", retry=False)
     if isinstance(got, str):
         return got
-    slack, want = (exercise.slack, right) if truth is None else (1.0, truth)
-    return _differs(exercise, got, want, slack=slack)
-
-
-def _differs(exercise: Exercise, got: Arrays, want: Arrays, *, slack: float = 1.0) -> str | None:
-    return differs(got, want, rtol=slack * exercise.rtol, atol=slack * exercise.atol, by_scale=exercise.by_scale)
+    return differs(got, right, tolerance.times(slack)) if truth is None else differs(got, truth, tolerance)
 
 
 def _probe(exercise: Exercise, desk: Session, reference: Session) -> bool:
     """Refuse a problem whose output a constant could stand for; tell whether its inputs can be widened."""
-    outputs = []
+    outputs = list[Arrays]()
     for seed in (1, 2):
         asked(_called(exercise, reference, exercise.draw(seed, desk, wide=False), seed))
         outputs.append(exercise.take(reference, turn=seed))
-    if _differs(exercise, *outputs) is None:
+    if differs(outputs[0], outputs[1], exercise.tolerance) is None:
         raise ConstantOutput(
             "The output of this problem does not depend on its inputs: a constant would pass.", retry=False
         )
@@ -180,6 +203,21 @@ def _probe(exercise: Exercise, desk: Session, reference: Session) -> bool:
     return all(
         outcome.status == "ok" and not isinstance(output, str) and is_finite(output) for outcome, output in widened
     )
+
+
+def _strictness(exercise: Exercise, desk: Session, reference: Session, *, wide: bool) -> tuple[Tolerance, bool]:
+    """Return how far outputs may lie from the right ones, and whether half precision misses that."""
+    if not exercise.tolerance.by_scale:
+        return exercise.tolerance, True
+    tries = []
+    for seed in (1, 2):
+        inputs = exercise.draw(seed, desk, wide=wide)
+        ends = [_worked(exercise, reference, values, seed) for values in (inputs, halved(inputs), jolted(inputs))]
+        outputs = [output for _, output in ends if not isinstance(output, str)]
+        if len(outputs) < len(ends):
+            return exercise.tolerance, False
+        tries.append(Tried(*outputs))
+    return made_strict(exercise.tolerance, tries)
 
 
 def _called(exercise: Exercise, session: Session, inputs: Sequence[Any], turn: int) -> Outcome:

@@ -22,7 +22,8 @@ _MODULE = """Write a faster replacement of this PyTorch module for one core of t
 Define `ModelNew`: it is made and called as `Model` is, makes its weights in the same order, and returns the same shapes and types. The
 score is the speed-up over `Model`, in processor time; a speed-up within the noise counts as 1, and a wrong result as 0. Each call has
 fresh inputs, and every output is checked, within {atol:g} + {rtol:g} * |value|; {atol:g} is meant for outputs of size 1 or more,
-and is less for smaller ones. Inputs that the code draws between 0 and 1 reach from -4 to 4 where the module allows it.
+and is less for smaller ones; both are less where numbers of half precision would keep them. Inputs that the code draws between 0 and 1
+reach from -4 to 4 where the module allows it.
 
 ```python
 {code}
@@ -59,9 +60,11 @@ class ModuleOptions(Effort):
 class PythonTask:
     """A core `Task` made of an `Exercise`."""
 
-    def __init__(self, exercise: Exercise, effort: Effort, *, objective: str, initial: str) -> None:
+    def __init__(
+        self, exercise: Exercise, effort: Effort, *, objective: str, initial: str, tells_half: bool = True
+    ) -> None:
         exercise.backend.require()
-        self._exercise, self._effort = exercise, effort
+        self._exercise, self._effort, self._tells_half = exercise, effort, tells_half
         self.objective = objective
         self.guide: Guide = score
         self.parameters: Sequence[Parameter] = (
@@ -83,21 +86,29 @@ class PythonTask:
         if isinstance(self._exercise, OwnExercise):
             return of_numba(self._exercise.problem)
         backend = self._exercise.backend
-        return of_module(str(self.parameters[0].initial), backend.name, timed=backend.timed)
+        initial = str(self.parameters[0].initial)
+        return of_module(initial, backend.name, timed=backend.timed, tells_half=self._tells_half)
 
     def close(self) -> None:
         """Do nothing: the sandbox is the engine's."""
 
 
-def module_task(code: str, options: ModuleOptions) -> PythonTask:
-    """Build the task of a problem of KernelBench; it starts from the module itself, renamed."""
+def module_task(code: str, options: ModuleOptions, *, tells_half: bool = False) -> PythonTask:
+    """Build the task of a problem of KernelBench; it starts from the module itself, renamed.
+
+    `tells_half` says that the problem is known to tell half precision from single.
+    """
     exercise = ModuleExercise(code, BACKENDS[options.backend])
     backend = exercise.backend
     objective = _MODULE.format(
-        title=backend.title, advice=backend.advice, atol=exercise.atol, rtol=exercise.rtol, code=code.strip()
+        title=backend.title,
+        advice=backend.advice,
+        atol=exercise.tolerance.atol,
+        rtol=exercise.tolerance.rtol,
+        code=code.strip(),
     )
     effort = Effort(**options.model_dump(include=set(Effort.model_fields)))
-    return PythonTask(exercise, effort, objective=objective, initial=renamed(code))
+    return PythonTask(exercise, effort, objective=objective, initial=renamed(code), tells_half=tells_half)
 
 
 def own_task(exercise: OwnExercise, effort: Effort) -> PythonTask:
