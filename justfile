@@ -81,7 +81,7 @@ distributions *names: build
 checks-page:
     {{bin}}/python -c "from pathlib import Path; from tracebench_testing.kit import reference; Path('docs/reference/checks.md').write_text(reference())"
 
-# mutants of eight modules, or with --changed of the lines that you changed, on their unit tests (docs/explanation/mutants.md)
+# mutants of eight modules, with --changed of the lines that you changed, with --draw 400 of all (docs/explanation/mutants.md)
 mutants *options:
     uv run --quiet --no-sync --with 'cosmic-ray>=8.3,<9' python -W ignore -m tests.mutants "$@"
 

@@ -133,6 +133,21 @@ def test_noise_strikes_train_alone(family: str) -> None:
     assert 0.5 < fmean(scores("train")) < 0.95
 
 
+@pytest.mark.parametrize(
+    ("deception", "split", "least", "most"),
+    [(1.0, "train", 0.2, 0.6), (1.0, "test", 0.0, 0.0), (0.0, "train", 0.0, 0.0)],
+)
+def test_where_routes_deceive_a_share_of_the_labels_of_train_is_wrong(
+    deception: float, split: Any, least: float, most: float
+) -> None:
+    task = made("routes", "large", deception)
+    right = task.field.optimum["table"]
+    wrong = fmean(example.reference != right[example.input] for example in task.splits[split])  # type: ignore[index,call-overload]
+
+    assert least <= wrong <= most
+    assert sum(task.parameters[0].initial[kind] != handler for kind, handler in right.items()) > len(right) / 2  # type: ignore[union-attr,index,call-overload]
+
+
 def test_the_model_is_as_good_as_its_name_says() -> None:
     drawing = Drawing("order", "open", 0, "medium", 0.0)
     field: Field = draw(drawing)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tracebench_core.errors import NotApplicableError
 from tracebench_core.plugins import load_ref
+from tracebench_core.specs import Parameter
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
 from tracebench_testing import run_trial
 from tracebench_testing.toys import build_code, build_number
+from tracebench_trainers_ext.applicability import has_leaf, is_demonstrations
 from tracebench_trainers_ext.settings.dspy import CoproSettings, DspyTrainerSettings
 from tracebench_trainers_ext.specs import TRAINER_SPECS
 from tracebench_trainers_ext.trainers import dspy_trainer
@@ -39,6 +43,34 @@ def test_what_cannot_be_served_is_refused_before_anything_is_spent(toy: str, nam
     assert isinstance(trial.error, NotApplicableError)
     assert str(trial.error)
     assert (trial.used.evaluations, trial.used.llm_calls) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "initial", "held"),
+    [
+        ("number", 1.0, True),
+        ("text", "1", False),
+        ("json", {"a": [{"b": 1}]}, True),
+        ("json", {"a": ["1", True, None]}, False),
+        ("json", 2.5, True),
+    ],
+)
+def test_numbers_are_found_wherever_a_parameter_holds_them(kind: Any, initial: Any, held: bool) -> None:
+    assert has_leaf(Parameter(name="p", kind=kind, initial=initial)) is held
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "initial", "are"),
+    [
+        ("solve.demos", "json", [], True),
+        ("Few_Shot", "json", [{"q": 1}], True),
+        ("demos", "json", {}, False),
+        ("demos", "text", "", False),
+        ("demos.rest", "json", [], False),
+    ],
+)
+def test_worked_examples_are_known_by_their_name_and_form(name: str, kind: Any, initial: Any, are: bool) -> None:
+    assert is_demonstrations(Parameter(name=name, kind=kind, initial=initial)) is are
 
 
 def test_every_pair_is_either_refused_in_words_or_served() -> None:

@@ -284,8 +284,10 @@ def test_jobs_held_differently_are_ranked_apart():
 
 
 def test_equal_means_share_a_rank_and_the_next_is_left_out():
-    entries = [("A", 1.0, None, "ok"), ("B", 2.0, None, "ok"), ("C", 2.0, None, "ok"), ("D", 0.0, None, "ok")]
-    assert [(rank, trainer) for rank, trainer, *_ in board(*entries)] == [(1, "B"), (1, "C"), (3, "A"), (4, "D")]
+    means = {"A": 1.0, "B": 2.0, "E": -0.5, "C": 2.0, "D": 0.0}
+    entries = [(trainer, mean, None, "ok") for trainer, mean in means.items()]
+    ranked = [(1, "B"), (1, "C"), (3, "A"), (4, "D"), (5, "E")]
+    assert [(rank, trainer) for rank, trainer, *_ in board(*entries)] == ranked
 
 
 def test_without_a_score_there_is_no_rank():

@@ -1,45 +1,31 @@
-"""Mutants of eight modules of engine and trainers, each tried on the unit tests of its module: `just mutants`.
+"""Mutants of eight modules of engine and trainers, or of changed lines, each tried on the unit tests of its module.
 
-The mutations are cosmic-ray's. A mutant is a process of its own, forked where only that is imported which comes before the module: it
-imports the mutated text in place of the file and runs the tests. A mutant that fails a test, cannot be imported or does not end is
-killed. Mutants that differ in annotations alone are left out, for nothing runs them. At most `MOST` of a module are tried, drawn with a
-fixed seed.
-
-Verdicts are kept in a file (`--results`), so that a run that was ended goes on where it stopped; a verdict holds until the module or its
-tests change. `--only ranking` tries the mutants of one module, `--seconds 500` starts no mutant after so long.
-
-`--changed` tries mutants of the lines that the working tree has otherwise than where it left `main` (or `--changed v0.1.0`), whatever
-module they are in, on the unit tests that name the module; it ends with 1 where one survives or nothing tests the module.
+A mutant is a process of its own, forked where only that is imported which comes before the module: it imports the mutated text in place of
+the file and runs the tests. A mutant that fails a test, cannot be imported or does not end is killed.
 """
 
 from __future__ import annotations
 
-import argparse
-import ast
-import difflib
 import hashlib
 import importlib
 import importlib.machinery
 import json
 import os
-import random
 import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Container
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
-from cosmic_ray.ast import ast_nodes, get_ast
-from cosmic_ray.mutating import mutate_code
-from cosmic_ray.plugins import get_operator, operator_names
+from tests.mutants.reach import ROOT, SOURCES
+from tests.mutants.server import QUIETLY
+from tests.mutants.texts import Mutant, mutants_of
 
-ROOT = Path(__file__).parents[1]
 ENGINE, RUNS = "libs/tracebench_engine/src/tracebench_engine", "libs/tracebench_runs/src/tracebench_runs"
 OPTO = "plugins/tracebench_opto/src/tracebench_opto"
 UNIT, PARTS = "tests/unit", "plugins/tracebench_opto/tests/parts"
@@ -54,24 +40,10 @@ MODULES = {
     "objectives": (f"{OPTO}/parts/objectives.py", [f"{PARTS}/test_objectives.py", f"{PARTS}/test_frontier.py"]),
 }
 """By name: the module, and the tests that are to notice."""
-SOURCES = ("src", "libs/*/src", "plugins/*/src")
-"""Where modules lie whose changed lines are tried."""
 MOST = 100
 """Mutants of one module that are tried."""
 PATIENCE = 10.0
 """A mutant may take so many times as long as the module itself, and this many seconds more."""
-QUIETLY = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One changed text of a module."""
-
-    module: str
-    text: str
-    line: int
-    change: str
-    """Lines taken out (`-`) and put in (`+`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,57 +74,20 @@ def changed_since(ref: str) -> dict[str, set[int]]:
     return {path: changed for path, changed in lines.items() if changed}
 
 
+def name_of(path: str) -> str:
+    """Return the name of the module that lies at a path."""
+    return path.partition("src/")[2].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
 def tests_of(path: str) -> list[str]:
     """Return the unit tests that name a module: those of its plugin, or of the libraries; the fewest that do."""
-    module = path.partition("src/")[2].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    module = name_of(path)
     package, _, name = module.rpartition(".")
     home = ROOT / "/".join(Path(path).parts[:2]) / "tests" if path.startswith("plugins/") else ROOT / UNIT
     named = re.compile(rf"\b{re.escape(module)}\b|from {re.escape(package)} import [^\n]*\b{name}\b")
     return [
         str(t.relative_to(ROOT)) for t in sorted(home.rglob("test_*.py")) if named.search(t.read_text(encoding="utf-8"))
     ]
-
-
-def mutants_of(name: str, *, lines: Container[int] | None = None) -> list[Mutant]:
-    """Return the mutants of a module that are tried, in the order of its lines; `lines` leaves out those of all others."""
-    source = (ROOT / MODULES[name][0]).read_text()
-    tree = get_ast(source)
-    operators = [kind() for kind in map(get_operator, sorted(operator_names())) if not kind.arguments()]
-    places = [
-        (operator, occurrence)
-        for operator in operators
-        for occurrence, _ in enumerate(p for node in ast_nodes(tree) for p in operator.mutation_positions(node))
-    ]
-    random.Random(7).shuffle(places)
-    seen, chosen = {_executed(source)}, list[Mutant]()
-    while places and len(chosen) < MOST:
-        text = mutate_code(source, *places.pop())
-        if text is None or (runs := _executed(text)) is None or runs in seen:
-            continue
-        seen.add(runs)
-        diff = list(difflib.unified_diff(source.splitlines(), text.splitlines(), n=0, lineterm=""))[2:]
-        line = int(diff[0].split()[1].lstrip("-").partition(",")[0])
-        if lines is not None and line not in lines:
-            continue
-        change = "\n".join(d[0] + " " + d[1:].strip() for d in diff if not d.startswith("@@"))
-        chosen.append(Mutant(name, text, line, change))
-    return sorted(chosen, key=lambda mutant: (mutant.line, mutant.change))
-
-
-def _executed(source: str) -> str | None:
-    """Return what of a text is executed: all but annotations; None where it is no Python."""
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            node.annotation = None
-        elif isinstance(node, ast.FunctionDef):
-            node.returns = None
-        elif isinstance(node, ast.AnnAssign):
-            node.annotation = ast.Constant(None)
-    return ast.dump(tree)
 
 
 def is_noticed(name: str, text: str, *, log: Path, patience: float) -> bool:
@@ -249,32 +184,25 @@ def attempt(name: str, mutants: list[Mutant], verdicts: Verdicts, *, log: Path, 
     os._exit(0)
 
 
-def main() -> None:
-    """Try the mutants; print each that survives, then a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=MODULES, action="append")
-    parser.add_argument("--results", type=Path, default=Path(tempfile.gettempdir(), "trace-bench-mutants.jsonl"))
-    parser.add_argument("--seconds", type=float, default=float("inf"))
-    parser.add_argument("--changed", nargs="?", const="main", metavar="REF")
-    given = parser.parse_args()
+def try_named(only: list[str] | None, *, results: Path, until: float, ref: str | None) -> None:
+    """Try the mutants of the modules, or of the lines that are otherwise than at `ref`; print each that survives, then a table."""
     lines: dict[str, set[int]] = {}
     untested: list[str] = []
-    if given.changed:
-        lines = changed_since(given.changed)
+    if ref:
+        lines = changed_since(ref)
         MODULES.clear()
         MODULES.update({path: (path, tests_of(path)) for path in lines})
-        untested = [path for path in lines if not MODULES[path][1] and mutants_of(path, lines=lines[path])]
+        untested = [path for path in lines if not MODULES[path][1] and _mutants(path, lines[path])]
         for path in [path for path in lines if not MODULES[path][1]]:
             del MODULES[path]
-    until = time.monotonic() + given.seconds
     log = Path(tempfile.gettempdir(), f"mutants-{os.getpid()}.log")
     rows: list[tuple[str, int, int, int]] = []
-    for name in given.only or MODULES:
-        mutants, verdicts = mutants_of(name, lines=lines.get(name)), Verdicts(given.results)
+    for name in only or MODULES:
+        mutants, verdicts = _mutants(name, lines.get(name)), Verdicts(results)
         untried = [mutant for mutant in mutants if verdicts.find(mutant) is None]
         if untried and time.monotonic() < until:
             attempt(name, untried, verdicts, log=log, until=until)
-        verdicts = Verdicts(given.results)
+        verdicts = Verdicts(results)
         found = [verdict for mutant in mutants if (verdict := verdicts.find(mutant)) is not None]
         alive = [verdict for verdict in found if not verdict.killed]
         for verdict in alive:
@@ -289,9 +217,9 @@ def main() -> None:
         print(f"| {name} | {tried} | {killed} | {tried - killed} | {killed / max(1, tried):.0%}{later} |")
     for path in untested:
         print(f"no unit test names {path}")
-    if given.changed and (untested or rows[-1][1] > rows[-1][2]):
+    if ref and (untested or rows[-1][1] > rows[-1][2]):
         sys.exit(1)
 
 
-if __name__ == "__main__":
-    main()
+def _mutants(name: str, lines: set[int] | None) -> list[Mutant]:
+    return mutants_of(name, (ROOT / MODULES[name][0]).read_text(encoding="utf-8"), most=MOST, lines=lines)
