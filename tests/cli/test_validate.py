@@ -203,6 +203,17 @@ def test_a_task_that_does_not_open_fails_and_the_others_are_still_checked(
     assert "Traceback" not in done.stderr
 
 
+def test_a_task_that_runs_candidates_in_the_job_is_warned_of(cli: Cli, config: Path) -> None:
+    pytest.importorskip("opto")
+    config.write_text("tasks: [opto:opentrace_greeting, opto:opentrace_train_single_node]\ntrainers: [NoOp]\n")
+
+    told = cli("validate", "--config", "c.yaml", env={"TRACEBENCH_PLUGINS": "opto"}).stdout.splitlines()
+
+    assert [line for line in told if line.startswith("[WARN] opto:")] == [
+        "[WARN] opto:opentrace_greeting: executes what a model writes in the process of the job, in no sandbox"
+    ]
+
+
 def test_bench_leaves_the_other_suites_out(cli: Cli, config: Path) -> None:
     config.write_text("tasks: [internal:numeric_param, trace_examples:greeting_stub]\ntrainers: [NoOp]\n")
 

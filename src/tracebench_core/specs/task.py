@@ -175,6 +175,8 @@ class TaskSpec(Spec):
     """Modules worth importing once, before jobs fork."""
     sandbox: tuple[str, ...] | None = None
     """Modules that candidate code may find warm in its sandbox; None when the task runs no untrusted code."""
+    unconfined: bool = False
+    """What candidates say is executed in the process of the job, outside of any sandbox: told wherever the task is listed or validated."""
     readable: tuple[str, ...] = ()
     """Folders outside of the system's that code and commands in the sandbox may read, such as a tool chain in a home. `~` and `$NAME` are
     expanded; what is not there is left out."""

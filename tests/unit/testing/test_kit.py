@@ -315,10 +315,6 @@ def test_a_fake_model_may_fail_and_needs_an_answer() -> None:
 UNWRITTEN = "it starts from a kernel that is to be written, and is worth 0 until it is"
 WAIVED = {
     ("TB308", "trace_examples:greeting_stub"): "a table of greetings can hold no language but those of train",
-    (
-        "TB315",
-        "opto:opentrace_greeting",
-    ): "Trace itself executes the functions of its modules, in the process of the job",
     ("TB301", "kernelbench:numba/matmul"): UNWRITTEN,
     ("TB301", "kernelbench:numba/pairwise_distances"): UNWRITTEN,
 }

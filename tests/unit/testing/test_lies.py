@@ -274,6 +274,15 @@ def test_code_of_a_candidate_outside_of_the_sandbox_is_noticed(site: Path) -> No
     assert not outcome.skipped
 
 
+def test_a_task_that_says_so_itself_is_warned_of(site: Path) -> None:
+    installed(site, "outside_suite", OUTSIDE.replace("sandbox=())", "sandbox=(), unconfined=n != 'held')"))
+
+    [outcome] = check_plugin(PluginUnderTest("outside_suite"), codes=["TB315"])
+
+    assert not outcome.findings
+    assert {warned.subject for warned in outcome.warned} == {"outside_suite:executed", "outside_suite:started"}
+
+
 def test_a_program_that_takes_no_line_more_is_told_from_none(site: Path) -> None:
     installed(site, "outside_suite", OUTSIDE.replace('"held")]', '"short")]'))
 

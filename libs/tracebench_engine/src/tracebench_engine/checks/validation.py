@@ -76,6 +76,8 @@ def _tried(chosen: Sequence[TaskChoice], trials: Trials | None, host: PluginHost
         if names := choice.spec.self_reported:
             words = f"self-reported: {', '.join(names)}; a candidate prints what it likes, and nothing else measures it"
             yield Check("WARN", choice.id, words)
+        if choice.spec.unconfined:
+            yield Check("WARN", choice.id, "executes what a model writes in the process of the job, in no sandbox")
         if reason := Catalog.availability(choice.spec):
             told = standing(host, choice.id, choice.spec, choice.options).words
             yield Check("SKIP", choice.id, f"{reason}; {told}")

@@ -125,9 +125,13 @@ def check_stays_inside(plugin: PluginUnderTest) -> Found:
     The starting candidate is given a line more, in every parameter that is a program in Python: the check sees when the process that scores
     it executes that line, or when the line can write a file that nobody in a sandbox can. Such a candidate reads keys and rivals' results,
     and scores what it likes. Mend: `context.sandbox.call`, `.session` or `.command` in place of `exec`, `eval`, an import or a process of
-    the task's own, and `sandbox=(...)` in its `TaskSpec`.
+    the task's own, and `sandbox=(...)` in its `TaskSpec`. Where that cannot be, as where a library executes a program to trace it, the
+    `TaskSpec` says `unconfined=True`, which is told to everybody who lists or validates the task, and is a warning here.
     """
-    for id_ in plugin.ready_tasks:
+    for id_, spec in plugin.ready_tasks.items():
+        if spec.unconfined:
+            yield Warned("TB315", "it says itself that candidates run outside of the sandbox", id_)
+            continue
         told = ask_process(["outside", id_, json.dumps(plugin.options_of(id_))], seconds=OUTSIDE_SECONDS)
         for line in told:
             if "outside" in line:

@@ -15,6 +15,7 @@ TASK_SPECS = (
         loader="tracebench_opto.tasks.greeting:build",
         tags=("traced", "code", "toy"),
         traced=True,
+        unconfined=True,
         target=1.0,
         metric="accuracy",
         worst_score=0.0,
