@@ -25,12 +25,18 @@ def typed(hint: str) -> str:
     return _PIP.sub(lambda _: _installer(), hint) if "pip install" in hint else hint
 
 
-def _installer() -> str:
+def quoted(path: object) -> str:
+    """Return a path as one word of a command that can be typed, whatever it holds."""
     from shlex import quote  # noqa: PLC0415 - few errors have such a hint
+
+    return quote(str(path))
+
+
+def _installer() -> str:
     from shutil import which  # noqa: PLC0415 - few errors have such a hint
 
     bin_folder = Path(sys.executable).parent
-    python = quote(sys.executable)
+    python = quoted(sys.executable)
     if find_spec("pip") is not None:
         is_own = Path(which("pip") or "/").parent == bin_folder
         return "pip install" if is_own else f"{python} -m pip install"
@@ -40,7 +46,7 @@ def _installer() -> str:
         "uv" if which("uv") else next(filter(None, (which(made_by), *(which("uv", path=str(f)) for f in beside))), None)
     )
     if found is not None:
-        return f"{quote(found)} pip install --python {python}"
+        return f"{quoted(found)} pip install --python {python}"
     return f"{python} -m ensurepip && {python} -m pip install"
 
 

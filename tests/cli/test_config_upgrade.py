@@ -198,6 +198,24 @@ def test_of_promptfoo_neither_a_secret_nor_a_number_without_sense_is_taken_over(
     assert done.stderr.count("it is no number from 1 to 1,000") == 2
 
 
+def test_an_address_with_a_password_is_told_as_a_secret_and_not_repeated(cli: Cli, tmp_path: Path) -> None:
+    config = "{apiBaseUrl: 'https://joe:hunter2OfMine@proxy.example/v1', temperature: 0}"
+    (tmp_path / "old.yaml").write_text(f"providers: [{{id: 'openai:gpt-4o', config: {config}}}]\ntests: []\n")
+    done = cli("config", "upgrade", "old.yaml")
+    assert done.returncode == 1
+    assert "! line 1: `providers[0]`" in done.stderr
+    assert "`apiBaseUrl` holds what looks like a secret" in done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+    assert yaml.safe_load(done.stdout)["llm_variants"] == [{"model": "openai/gpt-4o", "temperature": 0}]
+
+    own = "llm: {model: m, base_url: 'https://joe:hunter2OfMine@proxy.example/v1'}\ntasks: [internal:numeric_param]\n"
+    (tmp_path / "own.yaml").write_text(own)
+    done = cli("validate", "--config", "own.yaml")
+    assert done.returncode == 2
+    assert "`own.yaml`, line 1: `llm.base_url` holds what looks like a secret" in done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+
+
 def test_models_of_promptfoo_are_taken_over_and_its_tests_are_a_task_of_the_users(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "promptfooconfig.yaml").write_text(PROMPTFOO)
     done = cli("config", "upgrade", "promptfooconfig.yaml")
@@ -213,7 +231,8 @@ def test_models_of_promptfoo_are_taken_over_and_its_tests_are_a_task_of_the_user
         "max_workers": 4,
         "seeds": [1, 2, 3],
     }
-    assert "left out: `apiKey`, `tools`" in told(done.stderr, 4)
+    assert "left out: `tools`" in told(done.stderr, 4)
+    assert "`apiKey` holds what looks like a secret: left out; export it as a variable" in told(done.stderr, 4)
     assert "! line 6: `providers[2]` is a program or an address" in done.stderr
     assert "trace-bench init suite NAME" in told(done.stderr, 7)
     assert "trace-bench init suite NAME" in told(done.stderr, 8)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
+from tracebench_core.errors import MissingRequirementError, PluginError, UsageError, quoted
 from tracebench_core.ids import content_hash, did_you_mean
 from tracebench_core.registry import settings_of, spec_of, title_of
 from tracebench_core.specs import Component, Source, TaskSpec, TrainerSpec
@@ -163,7 +163,7 @@ def _read(path: str) -> bytes:
     except OSError as err:
         beside = [p.name for p in file.parent.glob("*.py")] if file.parent.is_dir() else []
         near = did_you_mean(file.name, beside)
-        raise UsageError(f"`{path}` cannot be read: {err.strerror}.{near}", hint=f"ls {file.parent}") from err
+        raise UsageError(f"`{path}` cannot be read: {err.strerror}.{near}", hint=f"ls {quoted(file.parent)}") from err
     if len(source) > LARGEST:
         raise UsageError(f"`{path}` is larger than {LARGEST:,} bytes.", hint=shlex.join(["ls", "-l", str(path)]))
     return source

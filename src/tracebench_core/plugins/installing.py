@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from tracebench_core.errors import quoted
 from tracebench_core.forwarding import BENCH
 from tracebench_core.plugins.discovery import CORE, GROUP
 
@@ -19,7 +20,7 @@ def install_hint(plugin: str) -> str:
     if checkout is not None:
         for project in sorted(checkout.glob("plugins/*/pyproject.toml")):
             if plugin in _offered(project):
-                return f"pip install -e {project.parent}"
+                return f"pip install -e {quoted(project.parent)}"
     extras = _extras()
     found = next((e for e in extras if e.replace("-", "_") == plugin.replace("-", "_")), None)
     return f'pip install "{BENCH}[{found}]"' if found is not None else "trace-bench plugins"

@@ -161,6 +161,8 @@ def test_filters_of_the_harness_are_metrics_and_lower_may_be_better(tmp_path: Pa
     assert loose.pairs[0].verdict == "same"
     assert wer.standings[0].table.log.label == "lab/two"
     assert wer.pairs[0].verdict == "better"
+    assert (wer.pairs[0].won, wer.pairs[0].lost) == (10, 0)
+    assert (strict.pairs[0].won, strict.pairs[0].lost) == (2, 0)
     assert strict.standings[0].table.log.tasks == {"sums_x"}
     with pytest.raises(UsageError, match="No single metric of all logs is called `exact_match`"):
         compare_logs(logs, metric="exact_match")

@@ -41,6 +41,31 @@ def test_what_scores_are_made_of_must_be_the_same(tmp_path: Path, field: str, va
     assert findings(tmp_path / "same", one, one) == []
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "forbids"),
+    [
+        ((0.0, 1.0), (0.0, 100.0), True),
+        ((None, 1.0), (None, 100.0), True),
+        ((0.0, 1.0), (-1.0, 1.0), True),
+        ((None, None), (0.0, 1.0), False),
+        ((0.0, None), (None, 1.0), False),
+    ],
+)
+def test_two_scales_are_told_and_never_mixed(tmp_path: Path, one: Any, other: Any, forbids: bool) -> None:
+    entries = [{"entry": {"score_bounds": {"minimum": low, "maximum": high}}} for low, high in (one, other)]
+    (found,) = findings(tmp_path, *entries)
+
+    assert (found.field, found.forbids) == ("`score_bounds` of task `s:x`", forbids)
+    assert findings(tmp_path / "same", entries[0], entries[0]) == []
+
+
+def test_another_target_is_told_and_forbids_nothing(tmp_path: Path) -> None:
+    (found,) = findings(tmp_path, {"entry": {"target": 1.0}}, {"entry": {"target": None}})
+
+    assert str(found) == "`target` of task `s:x` differs: 1.0 in one; none in other"
+    assert not found.forbids
+
+
 def test_a_field_that_a_run_of_before_does_not_tell_forbids_nothing(tmp_path: Path) -> None:
     assert findings(tmp_path, {"entry": {"aggregate": "median"}}, {}) == []
 

@@ -16,7 +16,7 @@ from tracebench_autoresearch.history.progress import progress
 from tracebench_autoresearch.history.reading import History, find_candidate, read_history
 from tracebench_autoresearch.history.table import COLUMNS, records, rows
 from tracebench_autoresearch.task import ExperimentTask
-from tracebench_core.errors import OutputError, UsageError
+from tracebench_core.errors import OutputError, UsageError, quoted
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import find_job, find_run
 from tracebench_engine.api.console.options import Root, RunsDir
@@ -173,7 +173,7 @@ def export(
         written = [json.dumps(record) for record in records(found, commits)]
         (results / "results.jsonl").write_text("\n".join(written) + "\n", encoding="utf-8")
     output.line(f"{branch or f'autoresearch/{job_id}'}\t{commits[found.best]}")
-    output.note(f"Look at it:  git -C {repo} log --oneline {branch or f'autoresearch/{job_id}'}")
+    output.note(f"Look at it:  git -C {quoted(repo)} log --oneline {branch or f'autoresearch/{job_id}'}")
 
 
 def _open(name: str, job: str | None, runs_dir: str | None) -> tuple[Run, str]:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import UsageError, quoted
 from tracebench_terminalbench.catalog import cases_of, task_name
 from tracebench_terminalbench.harbor_side.tracebench_harbor.dockerfile import NotUnderstoodError, read_dockerfile
 from tracebench_terminalbench.job_config import Case, backend_of
@@ -55,6 +55,7 @@ def _on_disk(case: Case, written: str) -> Case:
     folder = place if (place / "task.toml").is_file() else place / case.slug
     if not (folder / "task.toml").is_file():
         raise UsageError(
-            f"`harbor_task_path` is `{written}`, and there is no `{case.slug}/task.toml` in it.", hint=f"ls {written}"
+            f"`harbor_task_path` is `{written}`, and there is no `{case.slug}/task.toml` in it.",
+            hint=f"ls {quoted(place)}",
         )
     return Case(folder.name, folder)

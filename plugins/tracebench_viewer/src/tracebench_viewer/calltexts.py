@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_core.specs.events import LLMCall
 from tracebench_engine.api.records import Blobs, RunLayout, iter_lines
 
@@ -33,7 +33,7 @@ def read_texts(layout: RunLayout, job_id: str, calls: Sequence[LLMCall], wanted:
             said.append(("error", str(line["error"].get("message", ""))))
     except (ValueError, AttributeError, KeyError) as err:
         raise RunDirError(
-            f"the recording of the call cannot be read: {err}", hint=f"trace-bench fsck {layout.path}"
+            f"the recording of the call cannot be read: {err}", hint=f"trace-bench fsck {quoted(layout.path)}"
         ) from err
     return said
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
-from tracebench_core.errors import TraceBenchError, UsageError
+from tracebench_core.errors import TraceBenchError, UsageError, quoted
 from tracebench_core.specs import ExecutorSetting, JobOrder, WorkerState
 from tracebench_engine.api.records import RunLayout
 from tracebench_workers.fitting import boot, needs_of
@@ -242,7 +242,7 @@ class WorkersExecutor:
             except OSError as err:
                 raise TraceBenchError(
                     f"The files of job `{given.order.job.job_id}` cannot be kept here: {err.strerror or err}.",
-                    hint=f"df -h {given.order.run_dir}",
+                    hint=f"df -h {quoted(given.order.run_dir)}",
                 ) from err
         if self._placed is not None:
             self._placed.is_well()

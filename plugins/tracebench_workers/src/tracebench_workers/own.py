@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import TraceBenchError, quoted
 from tracebench_core.specs import ExecutorSetting
 from tracebench_workers.ticket import Ticket
 
@@ -41,7 +41,7 @@ class OwnWorkers:
                 continue
             self._restarts += 1
             if self._restarts > MOST_RESTARTS:
-                raise TraceBenchError("The run's own workers keep ending.", hint=f"cat {self._log}")
+                raise TraceBenchError("The run's own workers keep ending.", hint=f"cat {quoted(self._log)}")
             session = self._sessions.pop(id(process))
             self._processes[i] = self._start()
             yield session

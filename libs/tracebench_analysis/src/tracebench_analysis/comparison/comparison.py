@@ -32,7 +32,7 @@ from tracebench_analysis.statistics.differences import Difference, Scores
 from tracebench_analysis.statistics.floor import noise_floor, resolution_of
 from tracebench_analysis.statistics.multiplicity import RankComparison, compare_ranks, holm
 from tracebench_analysis.statistics.sequential import FIRST_LOOK, Looks, decide, plan_looks
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import UsageError, quoted
 from tracebench_core.ids import did_you_mean
 from tracebench_core.specs import Axis, Bounds, Budget
 from tracebench_runs.events.ranking import FindAggregate, mean_alone
@@ -71,7 +71,8 @@ def compare_runs(
     ended = {outcome.entrant for outcome in outcomes.outcomes if outcome.status in ENDED}
     if not ended:
         raise UsageError(
-            "No job of these runs ended: there is nothing to compare.", hint=f"trace-bench resume {runs[0].layout.path}"
+            "No job of these runs ended: there is nothing to compare.",
+            hint=f"trace-bench resume {quoted(runs[0].layout.path)}",
         )
     by_entrant = {name: outcomes.of(name) for name in sorted(ended)}
     normalised = {name: outcomes.scores(name, normalised=True) for name in by_entrant}

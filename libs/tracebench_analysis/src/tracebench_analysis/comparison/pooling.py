@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from tracebench_analysis.comparison.entrants import models_of
 from tracebench_analysis.comparison.judges import Judges
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import UsageError, quoted
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import Axis, JobSpec, Split, SplitData
 from tracebench_runs.meta.planned import kinds_of
@@ -63,7 +63,7 @@ def refuse_demonstrations(runs: Sequence[Run]) -> None:
             raise UsageError(
                 f"Run `{run.run_id}` was answered by `{DEMONSTRATOR}`, which shows answers that its tasks ship: it demonstrates the "
                 "tasks, and compares nothing.",
-                hint=f"trace-bench show {run.layout.path}",
+                hint=f"trace-bench show {quoted(run.layout.path)}",
             )
 
 
@@ -84,7 +84,7 @@ def refuse_unpoolable(findings: Sequence[Finding]) -> None:
             runs = [runs[0] for runs in finding.values.values()]
             raise UsageError(
                 f"These runs cannot be pooled: {finding}.",
-                hint=f"compare one of them alone: trace-bench compare {runs[-1]}",
+                hint=f"compare one of them alone: trace-bench compare {quoted(runs[-1])}",
             )
 
 
@@ -100,6 +100,22 @@ def _of_tasks(runs: Sequence[Run]) -> Iterator[Finding]:
             one_judge = name == "comparability" and judges.comparability(task_id) is not None
             if len(values) > 1 and not one_judge:
                 yield Finding(f"`{name}` of task `{task_id}`", values, forbids=True)
+        if judges.comparability(task_id) is None:
+            yield from _of_scale(task_id, found)
+
+
+def _of_scale(task_id: str, found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Finding]:
+    """Compare between which bounds scores lie, and when a task counts as solved: 0 to 1 here and 0 to 100 there are two scales.
+
+    A bound that one run does not have, as before it was declared, is told; two that differ forbid.
+    """
+    each = [(run_id, entry["score_bounds"]) for run_id, entry in found if "score_bounds" in entry]
+    if len(values := _by_value(each)) > 1:
+        sides = ({b[side] for _, b in each} - {None} for side in ("minimum", "maximum"))
+        yield Finding(f"`score_bounds` of task `{task_id}`", values, forbids=any(len(side) > 1 for side in sides))
+    targets = _by_value((run_id, entry["target"]) for run_id, entry in found if "target" in entry)
+    if len(targets) > 1:
+        yield Finding(f"`target` of task `{task_id}`", targets, forbids=False)
 
 
 def _of_data(runs: Sequence[Run]) -> Iterator[Finding]:
@@ -177,7 +193,7 @@ def _entries(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         yield name, ", ".join(one if isinstance(one, str) else canonical_json(one).decode() for one in value)
     else:
-        yield name, value if isinstance(value, str) else canonical_json(value).decode()
+        yield name, value if isinstance(value, str) else "none" if value is None else canonical_json(value).decode()
 
 
 def _short(value: str, most: int = 80) -> str:

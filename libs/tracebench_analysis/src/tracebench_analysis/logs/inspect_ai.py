@@ -22,7 +22,7 @@ from tracebench_analysis.logs.rows import (
     reason,
     regular_file,
 )
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import UsageError, quoted
 
 GRADES = {"c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 """What a word is worth: correct, incorrect, partial, no answer, and the words for true and false."""
@@ -201,7 +201,7 @@ class _Archive:
 
     def _damaged(self, err: Exception) -> UsageError:
         told = f"`{self._path}` is damaged, or was cut while it was copied: {reason(err)}."
-        return UsageError(told, hint=f"python -m zipfile -t {self._path}")
+        return UsageError(told, hint=f"python -m zipfile -t {quoted(self._path)}")
 
 
 def _zip_library() -> tuple[Any, tuple[type[Exception], ...]]:

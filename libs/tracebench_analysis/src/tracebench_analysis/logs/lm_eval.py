@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_analysis.logs.rows import Log, Row, cluster_of, finite, listed, parsed, reason, regular_file
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import UsageError, quoted
 
 NAMED = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
 FIXED = frozenset({
@@ -48,7 +48,7 @@ def read_lm_eval(path: Path, *, cluster: str | None = None) -> Log:
         if (first := by_task.setdefault(log.tasks, log.path)) != log.path:
             raise UsageError(
                 f"`{path}` has task {listed([*log.tasks])} twice: `{first.name}` and `{log.path.name}`.",
-                hint=f"trace-bench compare --lm-eval {log.path} OTHER",
+                hint=f"trace-bench compare --lm-eval {quoted(log.path)} OTHER",
             )
     return Log(
         path,
@@ -89,7 +89,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             where = f"`{path}`, line {number},"
             if number == 1 and raw.startswith(b"PK"):
                 raise UsageError(
-                    f"`{path}` is a zip, not lines of JSON.", hint=f"trace-bench compare --inspect {path} OTHER"
+                    f"`{path}` is a zip, not lines of JSON.", hint=f"trace-bench compare --inspect {quoted(path)} OTHER"
                 )
             if len(raw) > LONGEST:
                 raise UsageError(f"{where} is longer than {LONGEST // 2**20} MiB.", hint=_HINT)
@@ -103,7 +103,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             )
             if not isinstance(found, dict) or "doc_id" not in found:
                 hint = (
-                    f"trace-bench compare --inspect {path} OTHER"
+                    f"trace-bench compare --inspect {quoted(path)} OTHER"
                     if isinstance(found, dict) and "eval" in found
                     else _HINT
                 )

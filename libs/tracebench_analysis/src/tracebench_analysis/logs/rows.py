@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import UsageError, quoted
 
 SHOWN = 8
 """Names that a message lists before it says how many more there are."""
@@ -83,16 +83,18 @@ def regular_file(path: Path, *, most: int | None = None, hint: str = "") -> Path
     """
     try:
         if not path.exists():
-            raise UsageError(f"There is no log `{path}`.", hint=f"ls {path.parent}")
+            raise UsageError(f"There is no log `{path}`.", hint=f"ls {quoted(path.parent)}")
         if not path.is_file():
-            raise UsageError(f"`{path}` is {'a folder' if path.is_dir() else 'no file'}, not a log.", hint=f"ls {path}")
+            raise UsageError(
+                f"`{path}` is {'a folder' if path.is_dir() else 'no file'}, not a log.", hint=f"ls {quoted(path)}"
+            )
         size = path.stat().st_size
         with path.open("rb"):
             pass
     except (OSError, ValueError) as err:
-        raise UsageError(f"`{path}` cannot be read: {reason(err)}.", hint=f"ls -l {path.parent}") from err
+        raise UsageError(f"`{path}` cannot be read: {reason(err)}.", hint=f"ls -l {quoted(path.parent)}") from err
     if size == 0:
-        raise UsageError(f"`{path}` is empty.", hint=f"ls -l {path}")
+        raise UsageError(f"`{path}` is empty.", hint=f"ls -l {quoted(path)}")
     if most is not None and size > most:
         raise UsageError(
             f"`{path}` has {size / 2**20:,.0f} MiB; at most {most // 2**20:,} are read at once.", hint=hint

@@ -55,6 +55,7 @@ class PairOfLogs:
     only: tuple[int, int]
     """Questions with a score in one of the two alone."""
     won: int
+    """Questions on which the first did better; lower, where that is better."""
     lost: int
     test: Test
     probability: float | None
@@ -168,7 +169,8 @@ def _pair(left: Standing, right: Standing, *, alpha: float, is_lower_better: boo
             dealings=2.0 ** min(count, 1000),
         )
     found = Contrast((task,), "own")
-    won, lost = sum(mine[i] > theirs[i] for i in mine), sum(mine[i] < theirs[i] for i in mine)
+    higher, lower = sum(mine[i] > theirs[i] for i in mine), sum(mine[i] < theirs[i] for i in mine)
+    won, lost = (lower, higher) if is_lower_better else (higher, lower)
     is_binary = count == len(common) and all(
         len(table.scores[key]) == 1 and table.scores[key][0] in (0.0, 1.0) for table in (one, other) for key in common
     )

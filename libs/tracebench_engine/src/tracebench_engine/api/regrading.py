@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tracebench_core.errors import NothingSelectedError, UsageError
+from tracebench_core.errors import NothingSelectedError, UsageError, quoted
 from tracebench_core.ids import did_you_mean
 from tracebench_core.specs import JobSpec
 from tracebench_core.specs.regrade import Regrade
@@ -58,7 +58,7 @@ def _chosen(run: Run, tasks: Sequence[str]) -> list[JobSpec]:
     scored = [job for job in chosen if run.results[job.job_id].score_val_best is not None]
     if not scored:
         raise NothingSelectedError(
-            f"No job of `{run.run_id}` has a score.", hint=f"trace-bench resume {run.layout.path}"
+            f"No job of `{run.run_id}` has a score.", hint=f"trace-bench resume {quoted(run.layout.path)}"
         )
     for job in scored:
         run.demand_events(job.job_id)

@@ -19,7 +19,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from tracebench_core.errors import RunDirError, TraceBenchError, typed
+from tracebench_core.errors import RunDirError, TraceBenchError, quoted, typed
 from tracebench_core.plugins import PluginHost, unmet_requirement
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import Requirement, RunConfig
@@ -110,7 +110,7 @@ def _disk(config: RunConfig | None) -> Iterator[Diagnosis]:
     folder = next(p for p in (wanted, *wanted.parents) if p.exists())
     free = shutil.disk_usage(folder).free
     yield Diagnosis(
-        "disk", free >= FREE_BYTES, f"{free / 2**30:.1f} GiB free for {wanted}", f"df -h {folder}", needed=True
+        "disk", free >= FREE_BYTES, f"{free / 2**30:.1f} GiB free for {wanted}", f"df -h {quoted(folder)}", needed=True
     )
     writable = can_be_made(wanted)
     hint = "trace-bench run --runs-dir DIR, with a folder that you may write to"
@@ -139,9 +139,9 @@ def _privacy(config: RunConfig | None) -> Iterator[Diagnosis]:
     if open_:
         hint = f"chmod 600 {shlex.join(map(str, open_))}"
     elif told:
-        hint = f"trace-bench fsck {told[0]} --repair"
+        hint = f"trace-bench fsck {quoted(told[0])} --repair"
     else:
-        hint = f"chmod -R go-rwx,g-s {next(iter(shared), folder)}"
+        hint = f"chmod -R go-rwx,g-s {quoted(next(iter(shared), folder))}"
     yield Diagnosis("private", not shared and not open_, "; ".join(words), hint)
 
 

@@ -22,9 +22,10 @@ _MIXED = r"(?=[\w.-]*?(?=[A-Za-z]*[0-9])[A-Za-z0-9]{10})"
 KEY = re.compile(
     rf"(?<![A-Za-z0-9])(?:sk[-_]{_MIXED}[\w-]{{16,}}|[pr]k_(?:live|test)_\w{{16,}}|pk-lf-[0-9a-f-]{{20,}}"
     r"|(?:gsk_|xai-)[A-Za-z0-9]{40,}|key-[0-9a-f]{32}|hf_[A-Za-z]{24,}|gh[pousr]_\w{30,}|github_pat_\w{22,}"
-    rf"|AKIA[0-9A-Z]{{16}}|AIza[\w-]{{30,}}|xox[abps]-[\w-]{{10,}}|eyJ[\w-]{{10,}}\.eyJ[\w-]{{10,}}[\w.-]*|[Bb]earer\s+{_MIXED}[\w.-]{{16,}})"
+    rf"|AKIA[0-9A-Z]{{16}}|AIza[\w-]{{30,}}|xox[abps]-[\w-]{{10,}}|eyJ[\w-]{{10,}}\.eyJ[\w-]{{10,}}[\w.-]*|[Bb]earer\s+{_MIXED}[\w.-]{{16,}}"
+    r"|(?<=://)[^\s/:@$]*:[^\s/@$]+(?=@))"
 )
-"""What keys of well-known providers look like."""
+"""What keys of well-known providers look like, and the name with a password that an address holds."""
 PLAIN_KEY = re.compile(r"^[\w-]+$")
 EXPECTED = {
     "string": "text",

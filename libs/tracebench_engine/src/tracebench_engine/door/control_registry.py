@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_core.ids import content_hash
 
 LONGEST_ADDRESS = 100
@@ -97,7 +97,7 @@ def _elsewhere(folder: Path) -> str:
     """Return the command that helps: what another user owns in a shared folder cannot be removed, so that one's own is named."""
     found = folder.lstat()
     if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
-        return f"chmod 700 {folder}"
+        return f"chmod 700 {quoted(folder)}"
     return 'export XDG_RUNTIME_DIR="$HOME/.trace-bench"; mkdir -p -m 700 "$XDG_RUNTIME_DIR"'
 
 

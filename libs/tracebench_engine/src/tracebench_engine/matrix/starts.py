@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracebench_core.errors import ConfigError, RunDirError
+from tracebench_core.errors import ConfigError, RunDirError, quoted
 from tracebench_core.specs import InitialFrom, JobResult, JobSpec, Start
 from tracebench_runs.reading.reader import Run, load_run
 
@@ -30,11 +30,11 @@ def _open(name: str, *, runs_dir: str, where: str) -> Run:
     try:
         return load_run(folder)
     except RunDirError as err:
-        raise ConfigError(f"{where}.run: {err}", hint=err.hint or f"trace-bench fsck {folder}") from err
+        raise ConfigError(f"{where}.run: {err}", hint=err.hint or f"trace-bench fsck {quoted(folder)}") from err
 
 
 def _job_of(run: Run, prefix: str | None, *, task_id: str, where: str) -> JobSpec:
-    hint = f"trace-bench show {run.layout.path}"
+    hint = f"trace-bench show {quoted(run.layout.path)}"
     found = [job for job in run.planned if job.job_id.startswith(prefix or "")]
     if prefix is not None and not found:
         raise ConfigError(f"{where}.job: run `{run.run_id}` has no job `{prefix}`.", hint=hint)
@@ -54,9 +54,9 @@ def _taken(result: JobResult, source: InitialFrom, *, run: Run, where: str) -> t
     if result.best_candidate is None:
         raise ConfigError(
             f"{where}: job `{result.job_id}` has no best candidate, it is `{result.status}`.",
-            hint=f"trace-bench resume {run.layout.path}"
+            hint=f"trace-bench resume {quoted(run.layout.path)}"
             if result.status == "not_run"
-            else f"trace-bench show {run.layout.path}",
+            else f"trace-bench show {quoted(run.layout.path)}",
         )
     best = result.best_candidate
     if source.take == "best":
@@ -64,7 +64,7 @@ def _taken(result: JobResult, source: InitialFrom, *, run: Run, where: str) -> t
     if not result.front:
         raise ConfigError(
             f"{where}.take: job `{result.job_id}` has no front, for its task has one objective; take its best.",
-            hint=f"trace-bench show {run.layout.path}",
+            hint=f"trace-bench show {quoted(run.layout.path)}",
         )
     ids = [point.candidate for point in result.front]
     return tuple(sorted(ids, key=lambda id_: id_ != best))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import yaml
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import JobSpec
 from tracebench_engine.matrix.plan import Plan
@@ -49,7 +49,7 @@ def continued_jobs(layout: RunLayout, plan: Plan, *, config_hash: str, extend: E
         raise RunDirError(
             f"Run `{layout.run_id}` exists with another config: {shown or 'its plan differs'}.",
             hint="choose another run_id, or add --extend to keep what is there and run what is new; to go on with it as it was: "
-            f"trace-bench resume {layout.path}",
+            f"trace-bench resume {quoted(layout.path)}",
         )
     added = _further_seeds(plan, stored) if extend == "seeds" else [j for j in plan.jobs if j.job_id not in known]
     return (*stored, *added) if added else stored

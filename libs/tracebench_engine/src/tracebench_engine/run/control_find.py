@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.errors import RunDirError, UsageError
+from tracebench_core.errors import RunDirError, UsageError, quoted
 from tracebench_core.ids import nearest
 from tracebench_core.specs import WorkerState
 from tracebench_engine.door.control_registry import RunEntry, entries, forget, read_entry
@@ -118,7 +118,7 @@ def find_live_job(job_id: str) -> Path | None:
     if len(runs) > 1:
         raise UsageError(
             f"Job `{job_id}` is in {len(runs)} runs under way.",
-            hint=f"trace-bench cancel {runs[0]}/jobs/{job_id} --reason …",
+            hint=f"trace-bench cancel {quoted(runs[0])}/jobs/{job_id} --reason …",
         )
     return runs[0] if runs else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_runs.storage.disk import ENOUGH_FILES
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_sandbox.forkserver.descriptors import lift_open_files
@@ -25,7 +25,7 @@ def demand_open_files(layout: RunLayout) -> None:
     if most < FEWEST:
         raise RunDirError(
             f"Only {most} files may be open at once, and the processes of a run need at least {FEWEST}.",
-            hint=f"ulimit -n {ENOUGH_FILES}; trace-bench resume {layout.path}",
+            hint=f"ulimit -n {ENOUGH_FILES}; trace-bench resume {quoted(layout.path)}",
         )
     if most < FEW:
         log.warning("only %d files may be open at once, and a run may need more: ulimit -n %d", most, ENOUGH_FILES)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_core.ids import canonical_json, content_hash, run_id
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.discovery import core_version
@@ -163,7 +163,7 @@ def stored_plan(layout: RunLayout, config: RunConfig, host: PluginHost) -> Plan:
     if any(job.salt not in {None, PUBLIC, salts.digest if salts is not None else None} for job in kinds):
         raise RunDirError(
             f"`{layout.salts}` does not hold what the run's instances are drawn from.",
-            hint=f"trace-bench fsck {layout.path} --repair",
+            hint=f"trace-bench fsck {quoted(layout.path)} --repair",
         )
     return Plan(config=config, jobs=jobs, tasks=tasks, trainers=trainers, salts=salts)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_core.specs import JobStatus
 from tracebench_runs.journal.journal import EndRecord, TrainedRecord
 from tracebench_runs.journal.keys import last_seen
@@ -121,7 +121,7 @@ def damaged(layout: RunLayout, path: Path) -> RunDirError:
     """Return the error for a file that is not what the journal vouches for."""
     return RunDirError(
         f"`{path}` is not the file that the journal of the run vouches for: it was damaged or edited.",
-        hint=f"trace-bench fsck {layout.path}",
+        hint=f"trace-bench fsck {quoted(layout.path)}",
     )
 
 

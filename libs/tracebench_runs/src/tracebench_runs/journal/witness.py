@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_runs.journal.chain import is_borne_out, last_sound_line
 from tracebench_runs.journal.form import sum_at
 from tracebench_runs.journal.keys import last_seen
@@ -81,7 +81,7 @@ def demand_journal(layout: RunLayout, *, trust: Trust) -> None:
     if is_lost(layout, trust=trust):
         raise RunDirError(
             f"The journal of run `{layout.run_id}` is gone or emptied, and with it what vouches for its results.",
-            hint=f"trace-bench fsck {layout.path} --accept",
+            hint=f"trace-bench fsck {quoted(layout.path)} --accept",
         )
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_core.specs import JobSpec
 from tracebench_runs.storage import files
 from tracebench_runs.storage.inert import inert
@@ -110,7 +110,7 @@ def _lines(layout: RunLayout) -> Iterator[bytes]:
         with open_regular(layout.manifest) as lines:
             yield from lines
     except (FileNotFoundError, NotADirectoryError) as err:
-        hint = f"trace-bench fsck {layout.path} --repair" if layout.mirror.is_file() else ""
+        hint = f"trace-bench fsck {quoted(layout.path)} --repair" if layout.mirror.is_file() else ""
         raise RunDirError(f"`{layout.path}` is not a run directory: it has no `meta/manifest.json`", hint=hint) from err
     except OSError as err:
         raise RunDirError(f"`{layout.manifest}` cannot be read: {err}") from err

@@ -7,7 +7,7 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_runs.storage.layout import RunLayout
 
 ENOUGH_FILES = 1024
@@ -33,7 +33,7 @@ def disk_errors_explained(layout: RunLayout) -> Iterator[None]:
         if isinstance(err, BrokenPipeError):
             raise _ended(layout) from err
         where = err.filename or layout.path
-        look = _LOOK.get(err.errno or 0, f"df -h {layout.path}")
+        look = _LOOK.get(err.errno or 0, f"df -h {quoted(layout.path)}")
         if not (layout.manifest.exists() or layout.mirror.exists()):
             raise RunDirError(
                 f"The run did not begin, because `{where}` cannot be used: {err.strerror}. There is nothing to resume.",
@@ -41,7 +41,7 @@ def disk_errors_explained(layout: RunLayout) -> Iterator[None]:
             ) from err
         raise RunDirError(
             f"The run stopped, because `{where}` cannot be used: {err.strerror}. What is finished is kept.",
-            hint=f"{look}; trace-bench resume {layout.path}",
+            hint=f"{look}; trace-bench resume {quoted(layout.path)}",
         ) from err
 
 
@@ -53,5 +53,5 @@ def _ended(layout: RunLayout) -> RunDirError:
     look = f"ulimit -n {ENOUGH_FILES}" if is_low else "trace-bench doctor"
     return RunDirError(
         f"The run stopped, because one of its processes ended{why}. What is finished is kept.",
-        hint=f"{look}; trace-bench resume {layout.path}",
+        hint=f"{look}; trace-bench resume {quoted(layout.path)}",
     )

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.regular import FLAGS
 from tracebench_runs.storage.sharing import open_file
@@ -77,7 +77,7 @@ class RunLock:
         deadline = time.monotonic() + PATIENCE
         while not _try_lock(fd):
             pid = _holder(fd)
-            hint = f"trace-bench show {self._layout.path}"
+            hint = f"trace-bench show {quoted(self._layout.path)}"
             if pid is not None and _is_alive(pid):
                 raise RunDirError(f"run `{self._layout.run_id}` is in use by process {pid}", hint=hint)
             if time.monotonic() >= deadline:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tracebench_autoresearch.history.reading import Experiment, History
 from tracebench_autoresearch.sources.git import git, is_repository, text
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import UsageError, quoted
 
 _NAME, _EMAIL = "Trace-Bench", "trace-bench@localhost"
 _WHO = {
@@ -38,7 +38,7 @@ class Exporter:
             UsageError: when there is no repository.
         """
         if not is_repository(repo):
-            raise UsageError(f"`{repo}` is no git repository.", hint=f"git init {repo}")
+            raise UsageError(f"`{repo}` is no git repository.", hint=f"git init {quoted(repo)}")
         self._repo, self._base, self._files, self._initial = repo, base, files, initial
         self._known: dict[bytes, str] = {}
 
@@ -55,7 +55,8 @@ class Exporter:
             raise UsageError(f"`{branch}` is no name for a branch.") from err
         if text(self._repo, "for-each-ref", reference):
             raise UsageError(
-                f"`{self._repo}` has a branch `{branch}` already.", hint=f"git -C {self._repo} branch -D {branch}"
+                f"`{self._repo}` has a branch `{branch}` already.",
+                hint=f"git -C {quoted(self._repo)} branch -D {branch}",
             )
         first, *others = history.experiments
         commits = {first.candidate: self._base_commit(first)}

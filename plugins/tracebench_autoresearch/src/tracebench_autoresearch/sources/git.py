@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from tracebench_core.errors import MissingRequirementError, UsageError
+from tracebench_core.errors import MissingRequirementError, UsageError, quoted
 
 _SAFE = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "-c", "gc.auto=0",
@@ -68,5 +68,5 @@ def resolve(folder: Path, revision: str) -> str:
     try:
         return text(folder, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     except UsageError as err:
-        hint = f"git -C {folder} log --oneline"
+        hint = f"git -C {quoted(folder)} log --oneline"
         raise UsageError(f"`{folder}` has no revision `{revision}`.", hint=hint) from err

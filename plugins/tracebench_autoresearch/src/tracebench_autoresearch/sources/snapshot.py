@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tracebench_autoresearch.sources.git import git, is_repository, resolve
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import UsageError, quoted
 
 MOST_FILES = 8000
 MOST_BYTES = 64 << 20
@@ -77,7 +77,7 @@ def take_snapshot(folder: Path, revision: str | None, *, guarded: tuple[str, ...
         UsageError: when there is nothing to read, it is too large, has submodules, or is in a state that nobody can name.
     """
     if not folder.is_dir():
-        raise UsageError(f"The repository `{folder}` does not exist.", hint=f"ls {folder.parent}")
+        raise UsageError(f"The repository `{folder}` does not exist.", hint=f"ls {quoted(folder.parent)}")
     if not is_repository(folder):
         if revision is not None:
             raise UsageError(f"`{folder}` is no git repository, so it has no revision `{revision}`.")
@@ -94,7 +94,7 @@ def _demand_clean(folder: Path, guarded: tuple[str, ...]) -> None:
     if dirty := [path for path in changed if matches(path, guarded)]:
         raise UsageError(
             f"`{folder}` has uncommitted changes in `{dirty[0]}`, which is edited: commit them, or name a `revision`.",
-            hint=f"git -C {folder} status",
+            hint=f"git -C {quoted(folder)} status",
         )
     if changed:
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.contracts import EnvironmentContext
-from tracebench_core.errors import MissingRequirementError
+from tracebench_core.errors import MissingRequirementError, quoted
 
 INSTALL = "install Lean with elan (https://lean-lang.org/install) so that `lean` is on PATH, or set LEAN_PROJECT"
 
@@ -46,7 +46,9 @@ class LeanEnvironment:
             check=False,
         ).stdout.strip()
         if not libraries:
-            raise MissingRequirementError(f"`lake env` fails in `{project}`", hint=f"cd {project} && lake build")
+            raise MissingRequirementError(
+                f"`lake env` fails in `{project}`", hint=f"cd {quoted(project)} && lake build"
+            )
         lean = _real(lake, "env", "lean", cwd=project) or shutil.which("lean")
         if lean is None:
             raise MissingRequirementError(f"the Lake project at `{project}` has no `lean`", hint=INSTALL)

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from tracebench_core.errors import RunDirError, TraceBenchError
+from tracebench_core.errors import RunDirError, TraceBenchError, quoted
 from tracebench_viewer import parts, steering, views
 from tracebench_viewer.look import NOTHING, duration, mark, number
 
@@ -20,7 +20,9 @@ def draw() -> None:
     if run is None:
         return
     if run["problem"]:
-        parts.trouble(RunDirError(run["problem"], hint=f"trace-bench fsck {parts.settings().runs / run['name']}"))
+        parts.trouble(
+            RunDirError(run["problem"], hint=f"trace-bench fsck {quoted(parts.settings().runs / run['name'])}")
+        )
         return
     try:
         opened = parts.reader().run(run["name"])

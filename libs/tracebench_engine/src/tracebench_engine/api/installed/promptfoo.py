@@ -60,14 +60,20 @@ def _model(provider: Any, loc: Loc, told: Told) -> list[dict[str, Any]]:
     mode, _, name = rest.partition(":")
     model = {"model": f"{kind}/{name if mode in MODES and name else rest}"}
     settings = provider.get("config") if isinstance(provider, dict) else None
-    lost = []
+    lost, secret = [], []
     for field, value in settings.items() if isinstance(settings, dict) else ():
-        if field in OF_MODELS and not [*secrets_in({OF_MODELS[field]: value})]:
+        if [*secrets_in({OF_MODELS.get(field, field): value})]:
+            secret.append(f"`{field}`")
+        elif field in OF_MODELS:
             model[OF_MODELS[field]] = value
         else:
             lost.append(f"`{field}`")
-    gone = f" Without counterpart, and left out: {', '.join(lost)}." if lost else ""
-    told[loc] = (f"is the model `{model['model']}` of `llm_variants` now.{gone}", False)
+    words = f"is the model `{model['model']}` of `llm_variants` now."
+    words += f" Without counterpart, and left out: {', '.join(lost)}." if lost else ""
+    if secret:
+        held = f"{', '.join(secret)} {'holds what looks' if len(secret) == 1 else 'hold what look'} like a secret"
+        words += f" {held}: left out; export it as a variable, and name that one by `api_key_env`."
+    told[loc] = (words, bool(secret))
     return [model]
 
 

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from tracebench_core.errors import UsageError, typed
+from tracebench_core.errors import UsageError, quoted, typed
 from tracebench_engine.api.console import output
 
 NAME = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
@@ -67,7 +67,7 @@ def _command(kind: PackageKind) -> Callable[..., None]:
         output.line(str(folder))
         output.note(
             typed(
-                f"Next:  cd {folder} && pip install -e '.[test]' && pytest && trace-bench plugins check {_plugin(name)}"
+                f"Next:  cd {quoted(folder)} && pip install -e '.[test]' && pytest && trace-bench plugins check {_plugin(name)}"
             )
         )
 
@@ -177,4 +177,4 @@ def _write(file: Path, text: str) -> None:
     except FileExistsError as err:
         raise UsageError(f"`{file}` exists.", hint=shlex.join(["mv", str(file), f"{file}.old"])) from err
     except OSError as err:
-        raise UsageError(f"`{file}` cannot be written: {err.strerror}.", hint=f"ls -ld {file.parent}") from err
+        raise UsageError(f"`{file}` cannot be written: {err.strerror}.", hint=f"ls -ld {quoted(file.parent)}") from err

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tracebench_core.errors import quoted
 from tracebench_engine.api.console import output
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
         return
     found = compare_runs([run], find=find_aggregate)
     for sentence in verdict_lines(found, run):
-        output.prose(sentence.replace("`--at", f"`trace-bench compare {run.layout.path} --at"))
+        output.prose(sentence.replace("`--at", f"`trace-bench compare {quoted(run.layout.path)} --at"))
     summary_table(found, columns=columns)
     if sys.stdout.isatty():
         _curves([run], found)

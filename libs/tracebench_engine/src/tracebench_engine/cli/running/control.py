@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tracebench_core.errors import quoted
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import find_job, find_run
 from tracebench_engine.api.console.options import AsJson, RunsDir
@@ -85,9 +86,9 @@ def watch(name: RunName, *, runs_dir: RunsDir = None, as_json: AsJson = False) -
     try:
         follow_run(run.layout, build(sys.stdout if as_json else sys.stderr))
     except KeyboardInterrupt:
-        output.note(f"The run goes on. Look again:  trace-bench watch {run.layout.path}")
+        output.note(f"The run goes on. Look again:  trace-bench watch {quoted(run.layout.path)}")
         raise typer.Exit(INTERRUPTED) from None
-    output.note(f"Look:  trace-bench show {run.layout.path}")
+    output.note(f"Look:  trace-bench show {quoted(run.layout.path)}")
 
 
 def pause(name: RunName, *, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
@@ -96,7 +97,7 @@ def pause(name: RunName, *, runs_dir: RunsDir = None, as_json: AsJson = False) -
     if not as_json:
         state = "paused" if answer["changed"] else "paused already"
         output.line(f"{answer['run_id']}: {state}; {len(answer['running'])} jobs go on to their end")
-        output.note(f"Go on:  trace-bench unpause {answer['run_dir']}")
+        output.note(f"Go on:  trace-bench unpause {quoted(answer['run_dir'])}")
 
 
 def unpause(name: RunName, *, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
@@ -129,10 +130,10 @@ def cancel(
         what = "is cancelled" if ended == "cancelled" else f"ended as `{ended}` before it could be cancelled"
         output.line(f"{answer['run_id']}: job {job_id} {what if ended else 'was asked to end, and has not ended yet'}")
         if not ended:
-            output.note(f"Look:  trace-bench watch {answer['run_dir']}")
+            output.note(f"Look:  trace-bench watch {quoted(answer['run_dir'])}")
     else:
         output.line(f"{answer['run_id']}: cancelled; {len(answer['running'])} jobs are being ended")
-        output.note(f"Continue it later:  trace-bench resume {answer['run_dir']}")
+        output.note(f"Continue it later:  trace-bench resume {quoted(answer['run_dir'])}")
 
 
 def logs(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from tracebench_core.errors import RunDirError
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_engine.api.console import output
 
 if TYPE_CHECKING:
@@ -76,5 +76,5 @@ def _tell(entry: RunEntry, log: Path, *, as_json: bool) -> None:
     output.line(f"Run dir: {entry.run_dir}")
     output.line(f"Process: {entry.pid}")
     output.line(f"Log: {log}")
-    output.note(f"Watch:   trace-bench watch {entry.run_dir}")
-    output.note(f"Cancel:  trace-bench cancel {entry.run_dir} --reason …")
+    output.note(f"Watch:   trace-bench watch {quoted(entry.run_dir)}")
+    output.note(f"Cancel:  trace-bench cancel {quoted(entry.run_dir)} --reason …")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tracebench_core.errors import quoted
 from tracebench_engine.api.console import output
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _verdict(run_dir: Path) -> None:
     told = verdict_at_end(run_dir)
     if len(told.entrants) != 1 or told.without_scores:
         for sentence in filter(None, (told.sentence, *told.remarks, told.next_step)):
-            output.prose(sentence.replace("`--at", f"`trace-bench compare {run_dir} --at"))
+            output.prose(sentence.replace("`--at", f"`trace-bench compare {quoted(run_dir)} --at"))
 
 
 def _enough(summary: RunSummary, axis: str) -> str:

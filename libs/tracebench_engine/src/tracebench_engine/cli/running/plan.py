@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tracebench_core.errors import quoted
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson, Overrides, Root, RunsDir
 from tracebench_engine.cli.running.reading import read_config
@@ -54,7 +55,7 @@ def plan(
         output.line(output.safe(_design_words(design)))
     for warning in warnings:
         output.note(f"warning: {output.safe(warning)}")
-    output.note(f"Next:  trace-bench run --config {config}")
+    output.note(f"Next:  trace-bench run --config {quoted(config)}")
 
 
 def _print_jobs(forecast: Forecast) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from tracebench_core.contracts import NotMeasured
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import TraceBenchError, quoted
 from tracebench_core.specs import ExecutorSetting
 from tracebench_core.specs.parts import Scope
 from tracebench_engine.measure.context import Lease
@@ -90,7 +90,7 @@ class EnvironmentProcess:
                 self._kill()
                 raise TraceBenchError(
                     "The process that holds the environments does not start.",
-                    hint=f"cat {self._setting.run_dir}/environments.log",
+                    hint=f"cat {quoted(self._setting.run_dir)}/environments.log",
                 )
 
     def is_alive(self) -> bool:

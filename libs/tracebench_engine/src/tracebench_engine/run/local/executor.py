@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import TraceBenchError, quoted
 from tracebench_core.specs import ExecutorSetting, JobOrder
 from tracebench_engine.job.execution import unwritable
 from tracebench_engine.measure.wire import Wire
@@ -74,7 +74,8 @@ class LocalExecutor:
                     restarts += 1
                     if restarts > MOST_RESTARTS:
                         raise TraceBenchError(
-                            "The process that holds the jobs keeps ending.", hint=f"cat {setting.run_dir}/template.log"
+                            "The process that holds the jobs keeps ending.",
+                            hint=f"cat {quoted(setting.run_dir)}/template.log",
                         )
                     log.warning("the job template ended, and its %d jobs with it", len(active))
                     self._close()
