@@ -27,7 +27,8 @@ def laid_out(cells: Sequence[Sequence[str]], *, width: int, least: Sequence[str]
     """Lay a table out, headers first, in `width` characters.
 
     Columns that do not fit are left out: those that say the same in every row, then those of `least`, then from the right, but of these
-    never the first two. What is still too wide goes on below, from a word on; only a word that is wider than its column is broken.
+    never the first two. What is still too wide goes on below, from a word on, and where even its words are too wide for their columns, the
+    first column gets lines of its own; only a word that is wider than the whole table is broken.
     """
     columns = [list(column) for column in zip(*cells, strict=True)]
     left_out = []
@@ -39,7 +40,11 @@ def laid_out(cells: Sequence[Sequence[str]], *, width: int, least: Sequence[str]
         name = order.pop(0)
         left_out.append(name)
         columns = [column for column in columns if column[0] != name]
-    widths = _narrowed([max(map(cells_of, column)) for column in columns], width)
+    told = [name for name in cells[0] if name in left_out]
+    floors = [max(cells_of(word) for text in column for word in text.split(" ")) for column in columns]
+    if len(columns) > 1 and sum(floors) + len(GAP) * (len(columns) - 1) > width:
+        return Layout(_below(columns, width), told, {name: same[name] for name in told if name in same})
+    widths = _narrowed([max(map(cells_of, column)) for column in columns], floors, width)
     numbers = [_is_number(column) for column in columns]
     lines = []
     for row in zip(*columns, strict=True):
@@ -48,7 +53,6 @@ def laid_out(cells: Sequence[Sequence[str]], *, width: int, least: Sequence[str]
             shown = [part[i] if i < len(part) else "" for part in parts]
             padded = (_padded(*cell) for cell in zip(shown, widths, numbers, strict=True))
             lines.append(GAP.join(padded).rstrip())
-    told = [name for name in cells[0] if name in left_out]
     return Layout(lines, told, {name: same[name] for name in told if name in same})
 
 
@@ -89,12 +93,22 @@ def _width(columns: Collection[Sequence[str]]) -> int:
     return sum(max(map(cells_of, column)) for column in columns) + len(GAP) * (len(columns) - 1)
 
 
-def _narrowed(widths: list[int], limit: int) -> list[int]:
-    """Return widths that fit together: the widest gives a character at a time."""
+def _narrowed(widths: list[int], floors: Sequence[int], limit: int) -> list[int]:
+    """Return widths that fit together: the widest gives a character at a time, none less than its longest word."""
     room = limit - len(GAP) * (len(widths) - 1)
-    while sum(widths) > room and max(widths) > NARROWEST:
-        widths[widths.index(max(widths))] -= 1
+    while sum(widths) > room and (free := [i for i, wide in enumerate(widths) if wide > floors[i]]):
+        widths[max(free, key=lambda i: widths[i])] -= 1
     return widths
+
+
+def _below(columns: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return each row as its first cell and, below it and further in, the others."""
+    lines = []
+    for first, *others in zip(*columns, strict=True):
+        lines += wrapped(first, width)
+        rest = wrapped(GAP.join(filter(None, others)), max(1, width - 2 * len(GAP)))
+        lines += [f"{2 * GAP}{line}" for line in rest if line]
+    return lines
 
 
 def _is_number(column: Iterable[str]) -> bool:

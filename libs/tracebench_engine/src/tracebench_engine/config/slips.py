@@ -31,6 +31,8 @@ _SLIPS = (
     (_BARE, "no colon after the field", r"\1: \2"),
 )
 """No pattern matches a comment."""
+DEEPEST = 100
+"""Brackets in each other that are followed: YAML's own scanner looks at all of them for every one."""
 REACH = 3
 """Lines in which a slip is looked for: the one that YAML complains of and those before it; further up is text of its own."""
 
@@ -75,6 +77,8 @@ def _open_bracket(text: str) -> tuple[str, int] | None:
             if isinstance(token, yaml.FlowSequenceStartToken | yaml.FlowMappingStartToken):
                 sign = "[" if isinstance(token, yaml.FlowSequenceStartToken) else "{"
                 waiting.append((sign, token.start_mark.line + 1))
+                if len(waiting) > DEEPEST:
+                    return None
             elif isinstance(token, yaml.FlowSequenceEndToken | yaml.FlowMappingEndToken):
                 waiting.pop()
     except (yaml.YAMLError, ValueError, IndexError):
