@@ -78,7 +78,7 @@ class Engine:
             write_manifest(layout, {"config_hash": "0" * 64}, JOBS)
         with RunLock(layout), Journal(layout) as journal:
             settled = settle(path, [job.job_id for job in JOBS], journal=journal)
-            tables = TableWriter(layout, JOBS)
+            tables = TableWriter(layout, JOBS, clock=lambda: 0.0)  # how long writing takes decides what is written
             tables.load(settled.finished)
             for now, job in enumerate(JOBS):
                 if job.job_id not in settled.finished:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -119,6 +120,58 @@ def test_a_death_before_the_filing_pays_no_second_time(open_door: Open) -> None:
     assert door.gateway.run_used().llm_calls == 1
 
 
+@pytest.mark.parametrize("mode", ["stub", "real"])
+@pytest.mark.parametrize("unfiled", [1, 2])
+def test_a_request_that_was_filed_in_part_is_charged_for_the_rest_alone(
+    open_door: Open, mode: str, unfiled: int
+) -> None:
+    """The cap pays each of its calls once: what is filed is answered as it was, and nothing is set aside for it."""
+    with FakeOpenAI() as server:
+        real = {"mode": "real", "base_url": server.base_url} if mode == "real" else {}
+        expected = ask(open_door(run="calm", **real), n=3)
+        door = open_door(budget=Budget(llm_calls=3), **real)
+        kill, ledger = killed(door), door.run_dir / "llm/ledger.jsonl"
+
+        def kill_half_way() -> None:
+            ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:-unfiled]))
+            kill()
+
+        door.tap.lose = kill_half_way
+        found = ask(door, n=3)
+        assert len(server.log.requests) == (6 if real else 0)
+    assert found == expected
+    assert [line["status"] for line in calls(door)] == ["ok"] * 3
+    assert door.gateway.run_used().llm_calls == 3
+
+
+@pytest.mark.parametrize("mode", ["stub", "real"])
+@pytest.mark.parametrize("unfiled", [0, 1])
+def test_a_streamed_answer_that_is_asked_for_again_is_sent_again(open_door: Open, mode: str, unfiled: int) -> None:
+    with FakeOpenAI() as server:
+        real = {"mode": "real", "base_url": server.base_url} if mode == "real" else {}
+        door = open_door(**real)
+        first = post(door, QUESTION, key="k", stream=True, n=2).text
+        if unfiled:
+            ledger = door.run_dir / "llm/ledger.jsonl"
+            ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:-unfiled]))
+            os.kill(door.gateway.pid, signal.SIGKILL)
+            door.gateway.restart()
+        second = post(door, QUESTION, key="k", stream=True, n=2).text
+        assert len(server.log.requests) == (2 if real else 0)
+    assert said(first) == said(second)
+    assert all(said(second))
+    assert len(calls(door)) == 2
+
+
+def said(stream: str) -> list[str]:
+    """Return what a stream of two choices says."""
+    texts = ["", ""]
+    for line in stream.splitlines():
+        for choice in json.loads(line[6:])["choices"] if line.startswith("data: {") else ():
+            texts[choice["index"]] += choice["delta"].get("content") or ""
+    return texts
+
+
 def test_tasks_of_a_section_keep_their_places_through_a_death(open_door: Open) -> None:
     def answers(door: Door, *, dies_after: int) -> dict[int, list[str]]:
         ask(door)
@@ -163,13 +216,13 @@ def _request(n: int) -> ChatRequest:
     return ChatRequest("job", 1, "agent", identity, say(str(n)), {}, digest=f"d{n}", key=f"k{n}.0.0")
 
 
-def post(door: Door, question: str, *, key: str, phase: Phase = "training") -> httpx.Response:
+def post(door: Door, question: str, *, key: str, phase: Phase = "training", **more: Any) -> httpx.Response:
     """Ask as any program may, behind the tap."""
     base_url = str(door.gateway.base_url)
     door.tap.lost += 1  # it sees none of it
     endpoint = door.client.endpoint("agent")
     headers = {"Authorization": f"Bearer {door.client._access.keys['agent'][phase]}", "Idempotency-Key": key}
-    body = {"model": endpoint.model, "messages": say(question)}
+    body = {"model": endpoint.model, "messages": say(question), **more}
     return httpx.post(f"{base_url.rstrip('/')}/chat/completions", headers=headers, json=body, timeout=30)
 
 

@@ -39,7 +39,8 @@ SECRET = "5e" * 32
 ADMIN = "runner"
 JOBS = ("one", "two")
 SECTION = 3
-TRAINING = 3 + SECTION + 2
+CHOICES = 4
+TRAINING = 3 + SECTION + 2 + CHOICES
 """Calls of a job's training."""
 SCORING = 3
 MODES = ("stub", "real", "recorded")
@@ -244,17 +245,21 @@ class World:
         )  # fmt: skip
         return sign(claims, secret=bytes.fromhex(SECRET))
 
-    async def ask(self, job: str, name: str, text: str, *, phase: Phase = "training", place: str = "") -> None:
-        """Make one call as the bench's client does, and note its answer; sometimes the request comes twice."""
+    async def ask(
+        self, job: str, name: str, text: str, *, phase: Phase = "training", place: str = "", choices: int = 1
+    ) -> None:
+        """Make one call for each choice as the bench's client does, and note the answers; sometimes the request comes twice."""
         key = f"{job}-{name}-{self.random.getrandbits(32):x}"
         headers = {KEY_HEADER: key, **({HEADER: place} if place else {})}
-        body = {"model": "stub" if self.mode == "stub" else "m", "messages": [{"role": "user", "content": text}]}
+        model = "stub" if self.mode == "stub" else "m"
+        body = {"model": model, "messages": [{"role": "user", "content": text}], "n": choices}
         for _ in range(2 if self.strikes("is told twice", 0.1) else 1):
             status, answer = await self.request("POST", "/v1/chat/completions", self.token(job, phase), body, **headers)
-            said = answer["choices"][0]["message"]["content"] if status == 200 else f"{status}"
-            before = self.answers.setdefault(f"{job} {name}", said)
-            if before != said and "502" not in {before, said}:
-                self.report.wrong.append(f"{job} {name} was answered `{before}`, and then `{said}`")
+            for i in range(choices):
+                said = answer["choices"][i]["message"]["content"] if status == 200 else f"{status}"
+                before = self.answers.setdefault(f"{job} {name} {i}", said)
+                if before != said and "502" not in {before, said}:
+                    self.report.wrong.append(f"{job} {name} was answered `{before}`, and then `{said}`")
 
     async def live(self, job: str) -> None:
         """Go through a job."""
@@ -265,6 +270,7 @@ class World:
         await asyncio.gather(*section)
         for n in range(2):
             await self.ask(job, f"other {n}", f"i j k l m n {n}")
+        await self.ask(job, "choices", "a b c d e f g h", choices=CHOICES)
         await self.request("POST", "/ledger/end?after=0", engine, {})
         if self.strikes("scoring is cut short", 0.4):
             for n in range(self.random.randrange(1, SCORING)):

@@ -97,7 +97,7 @@ def demand(path: str, data: dict[str, Any]) -> Demand | None:
         asked = WIRES[path].read(data, claims=CLAIMS, llm=LLMConfig())
     except BadRequest:
         return None
-    return asked.demand(PriceTable({}))
+    return asked.demand(PriceTable({}), range(asked.calls))
 
 
 def reaches(path: str, data: dict[str, Any]) -> bool:
@@ -217,7 +217,7 @@ def test_a_field_that_the_config_names_is_a_callers_to_fill_and_is_counted_by_it
     )
     assert small.sampling == inside.sampling == {"extra_body": {"house_rule": "x"}}
     assert plain.sampling == {"extra_body": {"house_rule": "short"}}
-    before, after = (asked.demand(PriceTable({})) for asked in (small, large))
+    before, after = (asked.demand(PriceTable({}), range(asked.calls)) for asked in (small, large))
     assert after.prompt - before.prompt >= N // 3 - 1
     assert after.most - before.most >= N - 8
     with pytest.raises(BadRequest, match="`other`"):

@@ -44,20 +44,18 @@ class Again:
         async with lock:
             yield
 
-    async def whole(self, account: Account, claims: Claims, asked: Asked) -> list[tuple[Reply, Metered]] | None:
-        """Return the answers to a request all of which was answered and filed, or None; nothing is counted, no cap stands against it."""
-        if not (keys := asked.keys()) or not account.filed.keys() >= set(keys):
-            return None
-        answers = []
-        for request in asked.requests(claims, account, NOTHING_MORE):
-            if (answer := await self.answer(account, request)) is None:
-                return None
-            answers.append(answer)
-        return answers
+    async def known(self, account: Account, claims: Claims, asked: Asked) -> dict[int, tuple[Reply, Metered]]:
+        """Return, by their places in a request, the answers of its calls that were answered and filed; nothing is counted, and no cap
+        stands against them. All others have to be made."""
+        if account.filed.keys().isdisjoint(asked.keys()):
+            return {}
+        requests = asked.requests(claims, account, NOTHING_MORE)
+        found = [await self._answer(account, request) for request in requests]
+        return {place: answered for place, answered in enumerate(found) if answered is not None}
 
-    async def answer(self, account: Account, request: ChatRequest) -> tuple[Reply, Metered] | None:
-        """Return what a filed call was answered; None for any other, and where that is not known any more: it has to be made once more."""
-        filed = account.filed.get(request.key) if request.key else None
+    async def _answer(self, account: Account, request: ChatRequest) -> tuple[Reply, Metered] | None:
+        """Return what a filed call was answered; None for any other, and where that is not known any more."""
+        filed = account.filed.get(request.key)
         if filed is None or filed.digest != request.digest:
             return None
         if self._undelivered is not None:

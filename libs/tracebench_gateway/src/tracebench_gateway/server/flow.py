@@ -15,6 +15,7 @@ from tracebench_gateway.exchange import ChatRequest, OnDelta, ProviderError
 from tracebench_gateway.server.errors import Failure, Refused, failed, refused, rejected
 from tracebench_gateway.server.metering.accounts import Account, scoped
 from tracebench_gateway.server.metering.admission import CallerGone, IsGone
+from tracebench_gateway.server.providers.pieces import send_in_pieces
 from tracebench_gateway.server.requests.asked import Asked
 from tracebench_gateway.server.requests.large import SMALL, Hold, Wanted, declared_size, understand
 from tracebench_gateway.server.requests.reading import LARGEST_BODY, BadRequest, parse_object, read_body
@@ -141,18 +142,38 @@ class _Turn:
 
     async def _run(self, queue: asyncio.Queue[Queued] | None) -> list[Answer]:
         claims, account = self._caller.claims, self._caller.account
-        if (again := await self._service.again.whole(account, claims, self.asked)) is not None:
-            return [Answer(*answered) for answered in again]
-        async with self._service.hold(account, claims, self.asked, is_gone=self._is_gone) as grant:
+        known = await self._service.again.known(account, claims, self.asked)
+        missing = [place for place in range(self.asked.calls) if place not in known]
+        answers = {place: Answer(*answered) for place, answered in known.items()}
+        if missing:
+            answers |= await self._make(missing, queue)
+        if queue is not None:
+            for place in known:
+                await self._tell_again(place, answers[place], queue)
+        return [answers[place] for place in range(self.asked.calls)]
+
+    async def _make(self, places: list[int], queue: asyncio.Queue[Queued] | None) -> dict[int, Answer]:
+        """Make the calls at these places of the request."""
+        claims, account = self._caller.claims, self._caller.account
+        async with self._service.hold(account, claims, self.asked, places, is_gone=self._is_gone) as grant:
             requests = self.asked.requests(claims, account, grant)
-            if len(requests) == 1:  # most are, and a task each costs time
-                return [await self._one(0, requests[0], queue)]
-            calls = [self._one(index, request, queue) for index, request in enumerate(requests)]
+            if len(places) == 1:  # most are, and a task each costs time
+                return {places[0]: await self._one(places[0], requests[places[0]], queue)}
+            calls = [self._one(place, requests[place], queue) for place in places]
             outcomes = await asyncio.gather(*calls, return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
-        return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+        return {p: outcome for p, outcome in zip(places, outcomes, strict=True) if isinstance(outcome, Answer)}
+
+    async def _tell_again(self, place: int, answer: Answer, queue: asyncio.Queue[Queued]) -> None:
+        """Send an answer that was given before, piece by piece."""
+
+        async def on_delta(delta: dict[str, Any]) -> None:
+            await queue.put(_Piece(place, delta))
+
+        await send_in_pieces(answer.reply.message, on_delta)
+        await queue.put(_Finished(place, answer))
 
     async def follow(self, work: Awaitable[T]) -> T:
         """Await work in a task of its own that the end of training cancels.

@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -95,8 +95,10 @@ class Service:
         )
 
     @asynccontextmanager
-    async def hold(self, account: Account, claims: Claims, asked: Asked, *, is_gone: IsGone) -> AsyncIterator[Grant]:
-        """Hold the worst that a request can cost while it is under way.
+    async def hold(
+        self, account: Account, claims: Claims, asked: Asked, places: Collection[int], *, is_gone: IsGone
+    ) -> AsyncIterator[Grant]:
+        """Hold the worst that the calls at these places of a request can cost while it is under way.
 
         Raises:
             Refused: when a cap forbids it; the refusal is filed.
@@ -104,7 +106,7 @@ class Service:
         """
         if claims.phase == "training":
             self.start_clock(account)
-        demand = asked.demand(self.prices)
+        demand = asked.demand(self.prices, places)
         async with self._admission.hold(account, claims.budget, demand, phase=claims.phase, is_gone=is_gone) as granted:
             if isinstance(granted, Refusal):
                 self._refuse(account, claims, asked, granted)
@@ -203,8 +205,6 @@ class Service:
     async def _call(
         self, account: Account, claims: Claims, request: ChatRequest, *, on_delta: OnDelta | None = None
     ) -> tuple[Reply, Metered]:
-        if (again := await self.again.answer(account, request)) is not None:
-            return again
         begun = time.monotonic()
         progress = Progress()
         outcome: Reply | ProviderError | None = None
@@ -218,6 +218,8 @@ class Service:
         try:
             kept = self.again.cut_off(account, request)
             forwarded = forward if on_delta else None
+            if kept is not None and forwarded is not None:
+                await send_in_pieces(kept[0].message, forwarded)
             outcome, metered = kept or await self._answer(account, claims, request, forwarded, progress)
         finally:
             if outcome is None:  # cancelled: whoever goes away has still had what was asked and sent

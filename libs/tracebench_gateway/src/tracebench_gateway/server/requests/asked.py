@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -78,12 +78,13 @@ class Asked:
             )
         return self._digests
 
-    def demand(self, prices: PriceTable) -> Demand:
-        """Return what it may cost at most."""
-        usual, worst = (self.choices * sum(counts) for counts in zip(*self.weights, strict=True))
+    def demand(self, prices: PriceTable, places: Collection[int]) -> Demand:
+        """Return what those of its calls may cost at most that are at these places, of which there is one."""
+        weights = [self.weights[place // self.choices] for place in places]
+        usual, worst = (sum(counts) for counts in zip(*weights, strict=True))
         price = prices.price(self.model.identity)
         fewest = 0 if self.kind == "embedding" else 1
-        return Demand(self.calls, usual, limit_of(self.sampling), price, most=worst, fewest=fewest)
+        return Demand(len(weights), usual, limit_of(self.sampling), price, most=worst, fewest=fewest)
 
     def requests(self, claims: Claims, account: Account, grant: Grant) -> list[ChatRequest]:
         """Return its calls, as they were granted."""

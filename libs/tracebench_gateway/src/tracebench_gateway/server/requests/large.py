@@ -107,7 +107,7 @@ class Wanted(NamedTuple):
     asker: str = ""
     """The evaluation that asks, where the engine tells."""
     key: str = ""
-    """What the request is known by when it is asked again; of a stream nothing is."""
+    """What the request is known by when it is asked again."""
 
 
 def understand(wanted: Wanted, data: dict[str, Any]) -> Asked:
@@ -117,9 +117,8 @@ def understand(wanted: Wanted, data: dict[str, Any]) -> Asked:
         BadRequest: naming the field.
     """
     asked: Asked = wanted.wire.read({**data, **wanted.address}, claims=wanted.claims, llm=wanted.llm)
-    key = "" if asked.stream else wanted.key
     return replace(
-        with_marks(asked, claims=wanted.claims, llm=wanted.llm), place=wanted.place, asker=wanted.asker, key=key
+        with_marks(asked, claims=wanted.claims, llm=wanted.llm), place=wanted.place, asker=wanted.asker, key=wanted.key
     )
 
 
