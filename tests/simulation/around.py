@@ -9,6 +9,7 @@ from typing import Any
 from tests.simulation.outside import Outside
 
 from tracebench_core.specs import ExecutorSetting, JobOrder, JobResult, JobSpec
+from tracebench_core.specs.order import Sealed
 from tracebench_engine.matrix.plan import Plan
 from tracebench_runs.storage.layout import RunLayout
 
@@ -38,6 +39,7 @@ class Surrounded:
     def __init__(self, plan: Plan, layout: RunLayout, outside: Outside) -> None:
         self._plan, self._layout, self._outside = plan, layout, outside
         self.is_paused = False
+        self._own_secret = f"{outside.random.getrandbits(64):x}"
         config = plan.config
         self.setting = ExecutorSetting(run_dir=str(layout.path), workers=config.max_workers, environ={})
 
@@ -50,15 +52,23 @@ class Surrounded:
     def order(
         self, job: JobSpec, trained: Any = None, *, relatives: tuple[str, ...] = (), secret: str = ""
     ) -> JobOrder:
-        """See `Surroundings`; what a scoring keeps for the next one is not simulated."""
+        """See `Surroundings`: where jobs stand on a server, what a scoring keeps is for this runner alone."""
+        own = f"{secret} {self._own_secret if self._outside.has_servers else ''}"
         order = JobOrder(
-            job=job, run_dir=str(self._layout.path), scoring_timeout=self._plan.config.scoring_timeout, grace=GRACE
+            job=job,
+            run_dir=str(self._layout.path),
+            scoring_timeout=self._plan.config.scoring_timeout,
+            grace=GRACE,
+            sealed=Sealed(record=own),
         )
         return order if trained is None else order.for_scoring(ended=trained.ended, is_anew=True)
 
     def is_spoiled(self, job: JobSpec) -> bool:
-        """Say whether a server died under the job."""
-        return self._outside.strikes("server dies", 0.04)
+        """Say whether a server died under the job, whatever that made of its measurements."""
+        died = self._outside.take_death(job.job_id) or self._outside.strikes("server dies", 0.04)
+        if died:
+            self._outside.jobs.forget_kept(job.job_id)
+        return died
 
     def attempt(self, job: JobSpec) -> str:
         """See `Surroundings`."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tracebench_core import averages
+from tracebench_engine.measure.scored_before import ScoredBefore
 from tracebench_engine.run import runner, underway
 from tracebench_engine.run.local import executor, process
 from tracebench_engine.run.trainings import Trainings
@@ -71,6 +73,21 @@ def told_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(process._Line, "hear", hear)
 
 
+def measured_once(patch: pytest.MonkeyPatch) -> None:
+    """A scoring measures again what the one before it, which was cut short, had kept."""
+    patch.setattr(ScoredBefore, "find", lambda self, key: None)
+
+
+def deaths_are_no_measurements(patch: pytest.MonkeyPatch) -> None:
+    """What a job measured while a server died under it is kept for its next scoring."""
+    patch.setattr(runner, "files", SimpleNamespace(remove=lambda path: None))
+
+
+def measurements_are_signed(patch: pytest.MonkeyPatch) -> None:
+    """What a process that trains leaves as measurements of its scoring is believed."""
+    patch.setattr(ScoredBefore, "_mac", lambda self, key, told: "")
+
+
 def numbers_of_their_own(patch: pytest.MonkeyPatch) -> None:
     """Each template counts its starts from one, so that two of them give a job the same number."""
 
@@ -92,6 +109,9 @@ MENDS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "deadlines": deadlines,
     "journal gone": journal_gone,
     "told once": told_once,
+    "measured once": measured_once,
+    "deaths are no measurements": deaths_are_no_measurements,
+    "measurements are signed": measurements_are_signed,
 }
 SIGNS = {
     "any value": "OverflowError",
@@ -99,5 +119,8 @@ SIGNS = {
     "deadlines": "never ends",
     "journal gone": "forged score",
     "told once": "KeyError",
+    "measured once": "again, which was kept",
+    "deaths are no measurements": "-7.0",
+    "measurements are signed": "99.0",
 }
 """What is told of the first schedule that misses each."""

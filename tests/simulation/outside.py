@@ -78,7 +78,12 @@ class Half:
     has_messages: bool = False
     told: list[dict[str, Any]] = field(default_factory=list)
     children: list[Child] = field(default_factory=list)
+    started: set[str] = field(default_factory=set)
+    """Jobs of which it was given an order."""
     stopping: bool = False
+    is_lost: bool = False
+    pair: tuple[Half, ...] = ()
+    """It and its twin."""
 
     # the runner's end, as `Wire`
 
@@ -103,6 +108,7 @@ class Half:
             order = JobOrder.model_validate_json(message["start"])
             child = Child(order, message["number"], world.fate_of(order))
             self.children.append(child)
+            self.started.add(order.job.job_id)
             limit = message["timeout"]
             if child.fate in {"hangs", "refuses"}:
                 world.clock.at(limit, lambda: self._ask(child, "timeout"))
@@ -148,14 +154,23 @@ class Half:
         if self.stopping and not self.children and not self.held:
             self.world.clock.at(0.01, self.die)
 
-    def die(self) -> None:
+    def die(self, *, how: str = "dies") -> None:
         """End, and every job below with it."""
         if not self.closed:
             self.closed = True
             for child in self.children:
                 child.ended = True
-                self.world.jobs.perform(child.order, "dies")
+                self.world.jobs.perform(child.order, how)
             self.children.clear()
+        if any(half.is_lost for half in self.pair):
+            for job_id in {job_id for half in self.pair for job_id in half.started}:
+                self.world.take_death(job_id)
+                self.world.jobs.forget_kept(job_id)
+
+    def vanish(self) -> None:
+        """Die under the runner: the jobs of both halves are run again, and what they kept is not believed."""
+        self.is_lost = True
+        self.die()
 
 
 @dataclass(eq=False)
@@ -190,6 +205,9 @@ class Outside:
         """How many more there are to be."""
         self.met: list[str] = []
         """Faults that there were."""
+        self.has_servers = random.random() < 0.5
+        """Whether jobs stand on what may die under them, and take what comes of that for measurements."""
+        self._died_under: set[str] = set()
         self.between: Callable[[], None] = lambda: None
         """Called while the runner waits."""
         self._pids = count(100)
@@ -205,12 +223,21 @@ class Outside:
 
     def fate_of(self, order: JobOrder) -> str:
         """Say how a job's process will end."""
-        fates = ("dies", "dies", "hangs", "refuses", "garbage", "huge", "full", "raises", "empty")
+        fates: tuple[str, ...] = ("dies", "dies", "hangs", "refuses", "garbage", "huge", "full", "raises", "empty")
+        fates += ("forges",) if order.phase == "train" else ("dies", "server dies") if self.has_servers else ("dies",)
         if not self.strikes("", 0.25):
             return "done"
         fate = self.random.choice(fates)
         self.met[-1] = f"{order.phase} {fate}"
+        if fate == "server dies":
+            self._died_under.add(order.job.job_id)
         return fate
+
+    def take_death(self, job_id: str) -> bool:
+        """Say whether a server died under a job, and forget it."""
+        died = job_id in self._died_under
+        self._died_under.discard(job_id)
+        return died
 
     def as_told(self, end: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the end of a job as it is told: once as a rule."""
@@ -231,13 +258,14 @@ class Outside:
     def launch(self, entry: str, setting: ExecutorSetting) -> tuple[Any, Any, Any]:
         """Start a template and its twin."""
         first, second = Half(self, next(self._pids)), Half(self, next(self._pids))
+        first.pair = second.pair = (first, second)
         self._halves |= {first.pid: first, second.pid: second}
         if self.strikes("template held at start", 0.03):
             first.held = second.held = True
         for half in (first, second):
             self.clock.at(0.2, lambda half=half: half.tell({"ready": half.pid}))
             if self.strikes("template dies", 0.08):
-                self.clock.at(self.random.uniform(0.0, 8.0), half.die)
+                self.clock.at(self.random.uniform(0.0, 8.0), half.vanish)
             if self.strikes("template held", 0.08):
                 self.clock.at(self.random.uniform(0.0, 8.0), lambda half=half: setattr(half, "held", True))
         launched = Launched((first, second))
@@ -256,14 +284,17 @@ class Outside:
     def kill_tree(self, pid: int) -> None:
         """Kill a process and what is below it."""
         half = self._halves[pid]
-        half.die()
+        half.vanish()
         other = self._halves.get(pid + 1)
         if half.held and other is not None and other.held:
-            other.die()  # they had not parted yet
+            other.vanish()  # they had not parted yet
 
     def end_all(self) -> None:
-        """The runner is gone: so is everything below it."""
+        """The runner is gone: so is everything below it, and the servers perhaps before the jobs that stand on them."""
         for half in self._halves.values():
-            half.die()
+            half.die(how="server dies" if self.has_servers and self.random.random() < 0.5 else "dies")
         self._halves.clear()
+        self._died_under.clear()
+        if self.has_servers:
+            self.jobs.forget_all_kept()
         self.clock.clear()

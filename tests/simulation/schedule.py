@@ -170,6 +170,8 @@ class Schedule:
         self.disk.close_all()
         if self.disk.lost_power:
             self._after_power_cut()
+        self.report.wrong += outside.jobs.wrong
+        outside.jobs.wrong.clear()
         if not self.report.wrong:
             now = end_records(self.layout.path) if self.layout.path.is_dir() else {}
             self.report.wrong += [f"{what}: {words}" for words in laws.what_was_ok_stays(self._declared, now)]
@@ -201,6 +203,7 @@ class Schedule:
 
     def _after_power_cut(self) -> None:
         refuses = self.disk.refuses
+        self.outside.jobs.forget_all_kept()
         self.disk.cut_power(names_survive=self._life.fault == "data lost")
         self._new_disk(self.disk.boots + 1)
         self.disk.refuses = refuses
@@ -313,6 +316,7 @@ class Schedule:
             case 3:
                 journal.write_bytes(b"".join(lines[: self.random.randrange(1, 4)]))
         self.was_damaged = True
+        self.outside.jobs.forget_all_kept()
         self._declared.clear()
         for log in self.root.glob("run/jobs/*/events.jsonl"):
             log.write_bytes(log.read_bytes().replace(b'"score":2.0', b'"score":' + laws.FORGED))

@@ -9,16 +9,15 @@ from __future__ import annotations
 import hmac
 import json
 import logging
-import os
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs import Candidate, Example, ExampleResult, JobOrder, TaskSpec
+from tracebench_runs.storage.files import AppendLog
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.regular import open_regular
-from tracebench_runs.storage.sharing import open_file
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +28,7 @@ class ScoredBefore:
     def __init__(self, path: Path, secret: str) -> None:
         self._path = path
         self._secret = secret.encode()
-        self._fd = -1
+        self._log: AppendLog | None = None
         self._known = dict(self._read())
 
     def find(self, key: str) -> ExampleResult | None:
@@ -44,9 +43,9 @@ class ScoredBefore:
         try:
             told = result.model_dump(mode="json")
             line = json.dumps([key, told, self._mac(key, told)], allow_nan=False)
-            if self._fd < 0:
-                self._fd = open_file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-            os.write(self._fd, b"\n" + line.encode() + b"\n")  # behind a line that a crash tore, too
+            if self._log is None:
+                self._log = AppendLog(self._path)
+            self._log.append(line.encode())
         except (OSError, ValueError) as err:
             log.debug("a measurement is not kept: %s", err)
 
