@@ -26,6 +26,8 @@ FOLDERS = {
     "XDG_STATE_HOME": ".local/state",
 }
 RUNTIME = "XDG_RUNTIME_DIR"
+CHANGED = 10
+"""What a session ends with that passed and changed something of the user's; none of pytest's codes, as no test is to be run again."""
 Seen = dict[Path, tuple[int, int]]
 _before = pytest.StashKey[tuple[list[Path], Seen]]()
 
@@ -80,7 +82,7 @@ def changed(config: pytest.Config) -> list[str]:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail where the user's home was changed, and nobody else can have done that."""
     if "TRACEBENCH_ALONE" in os.environ and session.exitstatus == pytest.ExitCode.OK and changed(session.config):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        session.exitstatus = CHANGED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

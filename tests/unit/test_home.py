@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.home import GIVEN
+from tests.home import CHANGED, GIVEN
 from tests.whole import HEAVY
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +29,9 @@ CHANGES = "USERS.joinpath('.cache/trace-bench/kept').write_text('more')"
 @pytest.mark.parametrize(
     ("planted", "alone", "code", "told"),
     [
-        (WRITES, True, 1, ".local/state/trace-bench/journals/planted"),
+        (WRITES, True, CHANGED, ".local/state/trace-bench/journals/planted"),
         ("pass", True, 0, ""),
-        pytest.param(CHANGES, True, 1, ".cache/trace-bench/kept", marks=HEAVY),
+        pytest.param(CHANGES, True, CHANGED, ".cache/trace-bench/kept", marks=HEAVY),
         pytest.param(WRITES, False, 0, ".local/state/trace-bench/journals/planted", marks=HEAVY),
     ],
 )
