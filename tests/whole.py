@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 HEAVY = pytest.mark.heavy("whole")
+SOAK = pytest.mark.heavy("soak")
+"""Of cells that cost minutes together: `.ci/soak` goes through them."""
 
 
 def one_in(number: int, values: Iterable[Any]) -> list[Any]:

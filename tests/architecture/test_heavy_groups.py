@@ -11,11 +11,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MARK = re.compile(r"mark\.heavy\(\"(\w+)\"")
 FILES = [*chain.from_iterable((ROOT / top).rglob("test_*.py") for top in ("tests", "plugins", "libs"))]
+SHARED = ROOT / "tests/whole.py"
 
 
 def _marked() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for file in FILES:
+    for file in (SHARED, *FILES):
         for group in MARK.findall(file.read_text()):
             found.setdefault(group, set()).add(file.relative_to(ROOT).as_posix())
     return found

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from benchmarks.broken_configs import ASKED, Told, cases, tell, works
-from tests.whole import HEAVY
+from tests.whole import HEAVY, SOAK
 
 from tracebench_engine.builtin.hosting import open_host
 
 ENOUGH = 150
+PARTS = 4
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +29,10 @@ def test_each_message_names_it(told: list[Told], what: str) -> None:
     assert [(each.case.name, each.message) for each in told if not getattr(each, what)] == []
 
 
-@HEAVY
-def test_every_hint_works_when_it_is_typed(told: list[Told], tmp_path: Path) -> None:
-    hints = {hint: each.case.text for each in told for hint in each.hints}
+@pytest.mark.parametrize("part", [pytest.param(part, marks=SOAK if part else HEAVY) for part in range(PARTS)])
+def test_every_hint_works_when_it_is_typed(told: list[Told], tmp_path: Path, part: int) -> None:
+    every = {hint: each.case.text for each in told for hint in each.hints}
+    hints = dict(sorted(every.items())[part::PARTS])
+    assert hints
 
     assert {hint: works(hint, tmp_path, text) for hint, text in hints.items()} == dict.fromkeys(hints, "")
