@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_core.errors import UsageError
 from tracebench_workers.frames import Ear, NotTheRunError, connect, send
@@ -153,6 +154,7 @@ def asked(world: World, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([COMMAND, *words], cwd=world.folder, capture_output=True, text=True, check=False, timeout=120)
 
 
+@HEAVY
 def test_it_is_told_where_jobs_run_and_where_they_would(world: World) -> None:
     planned = asked(world, "plan", "waits.yaml")
     assert "runs on:      workers that join at 127.0.0.1:0: trace-bench worker --ticket ticket" in planned.stdout
@@ -186,6 +188,7 @@ def working(world: World) -> list[str]:
     return [job for worker in states(world) for job in worker["jobs"]]
 
 
+@HEAVY
 def test_a_killed_worker_loses_its_job_to_another(world: World) -> None:
     run = world.start("run", "--config", "waits.yaml", "-o", "seeds=[1]")
     first = world.worker("one")
@@ -204,6 +207,7 @@ def test_a_killed_worker_loses_its_job_to_another(world: World) -> None:
     assert second.wait(60) == 0
 
 
+@HEAVY
 def test_a_worker_that_is_held_for_less_than_its_lease_changes_nothing(world: World) -> None:
     run = world.start("run", "--config", "waits.yaml", "-o", "plugins.options.workers.lease=120")
     worker = world.worker("one")
@@ -219,6 +223,7 @@ def test_a_worker_that_is_held_for_less_than_its_lease_changes_nothing(world: Wo
     assert world.statuses() == ["ok", "ok"]
 
 
+@HEAVY
 def test_a_worker_that_was_silent_for_too_long_ends_its_jobs_and_is_not_heard_again(world: World) -> None:
     run = world.start("run", "--config", "waits.yaml", "-o", "max_workers=1", "-o", "seeds=[1]")
     silent = world.worker("silent")
@@ -238,6 +243,7 @@ def test_a_worker_that_was_silent_for_too_long_ends_its_jobs_and_is_not_heard_ag
     assert told.count("[1/1] ok") == 1
 
 
+@HEAVY
 def test_a_killed_run_leaves_no_job_and_is_resumed_on_this_machine(world: World) -> None:
     run = world.start("run", "--config", "waits.yaml")
     workers = [world.worker("one"), world.worker("two")]
@@ -255,6 +261,7 @@ def test_a_killed_run_leaves_no_job_and_is_resumed_on_this_machine(world: World)
     assert world.statuses() == ["ok", "ok"]
 
 
+@HEAVY
 def test_a_killed_gateway_is_reached_again_at_the_same_port(world: World) -> None:
     run = world.start("run", "--config", "models.yaml", "-o", "run_id=there", "-o", "seeds=1..6", *SERVES)
     world.worker("one")
@@ -286,6 +293,7 @@ async def knock(ticket: Ticket, hello: dict[str, Any]) -> dict[str, Any] | None:
     return answer[0] if answer is not None else None
 
 
+@HEAVY
 def test_what_a_worker_needs_is_checked_when_it_joins(world: World) -> None:
     run = world.start("run", "--config", "waits.yaml", "-o", "seeds=[1]")
     ticket = world.ticket()
