@@ -13,7 +13,7 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -54,12 +54,13 @@ class Outcomes:
         """Return the last outcome of a mutant."""
         return self._known.get(_key(mutant))
 
-    def add(self, mutant: Mutant, tests: list[str], failed: str) -> None:
+    def add(self, mutant: Mutant, tests: list[str], failed: str) -> Outcome:
         """Keep an outcome."""
         outcome = Outcome(_key(mutant), tests, failed)
         self._known[outcome.key] = outcome
         with self._path.open("a") as sink:
             sink.write(json.dumps(asdict(outcome)) + "\n")
+        return outcome
 
 
 def _key(mutant: Mutant) -> str:
@@ -159,41 +160,63 @@ def _span(node: ast.stmt) -> range:
     return range(_first(node), (node.end_lineno or 0) + 1)
 
 
-def try_drawn(number: int, *, seed: int, folder: Path, until: float, record: bool) -> None:
+class Bench:
+    """Tries mutants in the copy and keeps what became of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.copy = Copy(folder / "copy")
+        self.copy.renew()
+        self.reach = Reach(self.copy, folder / "reach")
+        self._outcomes = Outcomes(folder / "outcomes.jsonl")
+        self._server = Server(self.copy, folder / "log")
+
+    def try_one(self, mutant: Mutant) -> Outcome:
+        """Return what becomes of a mutant; what was seen before counts until it is to be tried on other tests."""
+        tests = tests_for(mutant, (self.copy.folder / mutant.module).read_text(encoding="utf-8"), self.reach)
+        known = self._outcomes.find(mutant)
+        if known is not None and (known.failed or {test.name for test in tests} <= {*known.tests}):
+            return known
+        failed = ""
+        if tests:
+            with in_place(self.copy, mutant):
+                failed = self._server.first_failure(tests, mutant.module)
+            if failed and not self._passes(failed, tests, mutant):
+                failed = ""
+        return self._outcomes.add(mutant, [test.name for test in tests], failed)
+
+    def _passes(self, failed: str, tests: list[Test], mutant: Mutant) -> bool:
+        """Say whether a test passes without the mutant; one that has a record did."""
+        if failed in {test.name for test in tests} or "::" not in failed:
+            return True
+        return not self._server.first_failure([Test(failed, UNKNOWN)], mutant.module)
+
+    def close(self) -> None:
+        """End the process that runs tests."""
+        self._server.close()
+
+
+def try_drawn(
+    number: int, *, seed: int, folder: Path, until: float, record: bool, files: Sequence[str] = FILES
+) -> None:
     """Try so many mutants in the order of the draw; name those that survived, then tell the share."""
-    copy = Copy(folder / "copy")
-    copy.renew()
-    reach = Reach(copy, folder / "reach")
-    if record:
-        for piece in (piece for kind in FILES for piece in sorted(ROOT.glob(kind))):
-            for part in sorted({path.parent for path in piece.rglob("test_*.py")}):
-                if time.monotonic() < until:
-                    reach.record([str(path.relative_to(ROOT)) for path in sorted(part.glob("test_*.py"))])
-    modules = sorted(
-        str(path.relative_to(copy.folder)) for kind in SOURCES for path in copy.folder.glob(f"{kind}/**/*.py")
-    )
-    outcomes, server = Outcomes(folder / "outcomes.jsonl"), Server(copy, folder / "log")
-    tried, alive, unreached = 0, 0, 0
-    for mutant in islice(drawn(copy.folder, modules, seed=seed), number):
+    bench = Bench(folder)
+    homes = [home for kind in files for home in sorted(ROOT.glob(kind))]
+    for part in sorted({path.parent for home in homes for path in home.rglob("test_*.py")}) if record else ():
+        if time.monotonic() < until:
+            print(f"recording {part.relative_to(ROOT)}", flush=True)
+            bench.reach.record([str(path.relative_to(ROOT)) for path in sorted(part.glob("test_*.py"))])
+    place = bench.copy.folder
+    modules = sorted(str(path.relative_to(place)) for kind in SOURCES for path in place.glob(f"{kind}/**/*.py"))
+    found = list[Outcome]()
+    for mutant in islice(drawn(place, modules, seed=seed), number):
         if time.monotonic() >= until:
             break
-        tests = tests_for(mutant, (copy.folder / mutant.module).read_text(encoding="utf-8"), reach)
-        outcome = outcomes.find(mutant)
-        if outcome is None or (not outcome.failed and {test.name for test in tests} - {*outcome.tests}):
-            with in_place(copy, mutant):
-                outcomes.add(
-                    mutant, [test.name for test in tests], server.first_failure(tests, mutant.module) if tests else ""
-                )
-            outcome = outcomes.find(mutant)
-        assert outcome is not None
-        tried += 1
-        if not outcome.failed:
-            alive += 1
-            unreached += not tests
-            print(
-                f"{'survived' if tests else 'not reached'}: {mutant.module}:{mutant.line}\n{mutant.change}", flush=True
-            )
-    server.close()
-    share = (tried - alive) / max(1, tried)
+        found.append(bench.try_one(mutant))
+        if not found[-1].failed:
+            what = "survived" if found[-1].tests else "not reached"
+            print(f"{what}: {mutant.module}:{mutant.line}\n{mutant.change}", flush=True)
+    bench.close()
+    killed, unreached = sum(bool(o.failed) for o in found), sum(not o.tests for o in found)
     print("| seed | mutants | killed | survived | of these not reached | share killed |\n|---|---|---|---|---|---|")
-    print(f"| {seed} | {tried} | {tried - alive} | {alive} | {unreached} | {share:.0%} |")
+    share = killed / max(1, len(found))
+    print(f"| {seed} | {len(found)} | {killed} | {len(found) - killed} | {unreached} | {share:.0%} |")

@@ -101,11 +101,17 @@ class Reach:
                 [self._copy.python, *command, "-q", "-n", "0", f"--timeout={LIGHT}", "-p", "no:cacheprovider", *wanted],
                 cwd=self._copy.folder, env=environ, stdout=log, stderr=subprocess.STDOUT, check=False,
             )  # fmt: skip
+        if not (work / "seconds.json").exists():
+            print(f"not recorded:\n{(work / 'log').read_text()[-1000:]}", flush=True)
+            return
         measured = coverage.Coverage(config_file=str(config))
         measured.combine()
-        self._keep(wanted, json.loads((work / "seconds.json").read_text()), measured.get_data())
+        told: dict[str, float | None] = json.loads((work / "seconds.json").read_text())
+        ran = {test.partition("::")[0] for test in told}  # fewer than were asked for, where the session was ended
+        passed = {test: seconds for test, seconds in told.items() if seconds is not None}
+        self._keep([path for path in wanted if path in ran], passed, measured.get_data())
 
-    def _keep(self, wanted: Sequence[str], seconds: dict[str, float], data: coverage.CoverageData) -> None:
+    def _keep(self, ran: Sequence[str], seconds: dict[str, float], data: coverage.CoverageData) -> None:
         by_file: dict[str, dict[str, dict[str, list[str]]]] = defaultdict(lambda: defaultdict(dict))
         for measured in data.measured_files():
             module = str(Path(measured).relative_to(self._copy.folder))
@@ -119,7 +125,7 @@ class Reach:
                         found[test.partition("::")[0]].add(test)
                 for path, tests in found.items():
                     by_file[path][module][names[line - 1]] = sorted(tests, key=seconds.__getitem__)[:KEPT]
-        for path in wanted:
+        for path in ran:
             mine = {test: s for test, s in seconds.items() if test.partition("::")[0] == path}
             record = {"text": _digest(self._copy.folder / path), "seconds": mine, "lines": by_file[path]}
             self._file(path).write_text(json.dumps(record))
@@ -138,12 +144,9 @@ class Reach:
         return [Test(name, seconds) for name, seconds in sorted(found.items(), key=lambda item: item[1])]
 
     def has(self, path: str) -> bool:
-        """Return whether there is a record of a file of tests as it is now, with a test that passed."""
+        """Return whether there is a record of a file of tests as it is now."""
         file = self._file(path)
-        if not file.exists():
-            return False
-        record = json.loads(file.read_text())
-        return bool(record["seconds"]) and record["text"] == _digest(self._copy.folder / path)
+        return file.exists() and json.loads(file.read_text())["text"] == _digest(self._copy.folder / path)
 
     def _file(self, path: str) -> Path:
         return self._folder / (path.replace("/", "+") + ".json")

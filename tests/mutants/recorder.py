@@ -37,6 +37,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Write the seconds of tests that passed."""
-    passed = {test: round(seconds, 3) for test, seconds in _seconds.items() if test not in _failed}
-    Path(os.environ["RECORDED"]).write_text(json.dumps(passed))
+    """Write each test's seconds; nothing in their place for one that did not pass."""
+    told = {test: None if test in _failed else round(seconds, 3) for test, seconds in _seconds.items()}
+    Path(os.environ["RECORDED"]).write_text(json.dumps(told))

@@ -117,6 +117,9 @@ class _Change(Visitor):
 def _mutant(name: str, source: str, text: str) -> Mutant:
     diff = list(difflib.unified_diff(source.splitlines(), text.splitlines(), n=0, lineterm=""))[2:]
     line = int(diff[0].split()[1].lstrip("-").partition(",")[0])
+    line += next(
+        (n for n, d in enumerate(diff[1:]) if d[:1] == "-" and d[1:].strip()), 0
+    )  # a decorator takes blank lines along
     change = "\n".join(d[0] + " " + d[1:].strip() for d in diff if not d.startswith("@@"))
     return Mutant(name, text, line, change)
 
