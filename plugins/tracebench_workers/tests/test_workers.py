@@ -3,55 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import csv
-import json
 import os
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from plugins.tracebench_workers.tests.world import COMMAND, World, is_there
 from tests.whole import HEAVY
 
 from tracebench_core.errors import UsageError
 from tracebench_workers.frames import Ear, NotTheRunError, connect, send
 from tracebench_workers.ticket import Ticket, serving
 
-COMMAND = str(Path(sys.executable).with_name("trace-bench"))
-SLOW = """
-import os, time
-from pathlib import Path
-class Waits:
-    def __init__(self, settings): ...
-    def train(self, problem):
-        problem.evaluate(problem.initial)
-        here = Path(__file__).parent
-        (here / f"begun-{problem.seed}-{os.getpid()}").touch()
-        while not (here / "go").exists(): time.sleep(0.02)
-"""
-WAITS = """
-run_id: r
-tasks: [internal:numeric_param]
-trainers: ["./slow.py:Waits"]
-seeds: [1, 2]
-max_workers: 2
-executor: workers
-plugins: {options: {workers: {listen: "127.0.0.1:0", ticket: ticket, lease: 3}}}
-"""
-MODELS = """
-tasks: [internal:code_param, internal:numeric_param]
-trainers: [NoOp, BestOfN]
-seeds: [1, 2]
-mode: stub
-budget: {llm_calls: 4}
-max_workers: 2
-"""
 SERVES = (
     "-o",
     "executor=workers",
@@ -62,72 +31,11 @@ SERVES = (
 )
 
 
-class World:
-    """A folder, and the commands that are started in it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.started: list[subprocess.Popen[str]] = []
-        (folder / "slow.py").write_text(SLOW)
-        (folder / "waits.yaml").write_text(WAITS)
-        (folder / "models.yaml").write_text(MODELS)
-
-    def start(self, *words: str, **environ: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [COMMAND, *words],
-            cwd=self.folder,
-            env={**os.environ, **environ},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        self.started.append(process)
-        return process
-
-    def worker(self, name: str, **environ: str) -> subprocess.Popen[str]:
-        self.wait_for((self.folder / "ticket").exists)
-        return self.start("worker", "--ticket", "ticket", "--name", name, **environ)
-
-    def begun(self) -> dict[str, int]:
-        """Return the pids of jobs that have begun, the last of each seed."""
-        found = sorted(self.folder.glob("begun-*"), key=lambda path: path.stat().st_mtime_ns)
-        return {path.name.split("-")[1]: int(path.name.split("-")[2]) for path in found}
-
-    def wait_for(self, condition: Callable[[], Any]) -> Any:
-        until = time.monotonic() + 120
-        while not (found := condition()):
-            assert time.monotonic() < until, "it did not happen"
-            time.sleep(0.02)
-        return found
-
-    def ticket(self) -> Ticket:
-        self.wait_for((self.folder / "ticket").exists)
-        return Ticket.parse((self.folder / "ticket").read_text())
-
-    def leaderboard(self, run: str) -> list[dict[str, str]]:
-        with (self.folder / "runs" / run / "leaderboard.csv").open(newline="") as file:
-            return [{k: v for k, v in row.items() if "second" not in k} for row in csv.DictReader(file)]
-
-    def statuses(self) -> list[str]:
-        results = sorted((self.folder / "runs/r/jobs").glob("*/results.json"))
-        return [json.loads(path.read_text())["status"] for path in results]
-
-
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
-    for process in made.started:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-
-
-def is_there(pid: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
-    return False
+    made.close()
 
 
 def test_two_workers_by_hand_give_the_leaderboard_of_the_local_run(world: World) -> None:
@@ -150,42 +58,31 @@ def test_two_workers_by_hand_give_the_leaderboard_of_the_local_run(world: World)
     assert checked.returncode == 0, checked.stdout
 
 
-def asked(world: World, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([COMMAND, *words], cwd=world.folder, capture_output=True, text=True, check=False, timeout=120)
-
-
 @HEAVY
 def test_it_is_told_where_jobs_run_and_where_they_would(world: World) -> None:
-    planned = asked(world, "plan", "waits.yaml")
+    planned = world.asked("plan", "waits.yaml")
     assert "runs on:      workers that join at 127.0.0.1:0: trace-bench worker --ticket ticket" in planned.stdout
-    assert "executor workers" in asked(world, "validate", "--config", "waits.yaml").stdout
+    assert "executor workers" in world.asked("validate", "--config", "waits.yaml").stdout
     run = world.start("run", "--config", "waits.yaml")
     first = world.worker("one")
     world.wait_for(world.begun)
-    (job,) = world.wait_for(lambda: [*(world.folder / "runs/r/jobs").iterdir()] and working(world))
-    assert f"worker one on {socket.gethostname()}" in asked(world, "logs", job).stderr
-    table = asked(world, "ps").stdout
+    (job,) = world.wait_for(
+        lambda: (
+            [*(world.folder / "runs/r/jobs").iterdir()] and [job for worker in world.states() for job in worker["jobs"]]
+        )
+    )
+    assert f"worker one on {socket.gethostname()}" in world.asked("logs", job).stderr
+    table = world.asked("ps").stdout
     assert "one" in table
     assert job in table
     first.send_signal(signal.SIGSTOP)
-    world.wait_for(lambda: states(world)[0]["silent"] > 0)
+    world.wait_for(lambda: world.states()[0]["silent"] > 0)
     first.kill()
-    world.wait_for(lambda: not states(world))
+    world.wait_for(lambda: not world.states())
     (world.folder / "go").touch()
     world.worker("two")
     told, _ = run.communicate(timeout=300)
     assert run.returncode == 0, told
-
-
-def states(world: World) -> list[dict[str, Any]]:
-    runs = json.loads(asked(world, "ps", "--json").stdout)["runs"]
-    return [
-        worker for run in runs if run["run_dir"].startswith(str(world.folder.resolve())) for worker in run["workers"]
-    ]
-
-
-def working(world: World) -> list[str]:
-    return [job for worker in states(world) for job in worker["jobs"]]
 
 
 @HEAVY

@@ -1,0 +1,126 @@
+"""Runs whose jobs are on workers, as people type them: a folder, the commands that are started in it, and what they leave."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tracebench_workers.ticket import Ticket
+
+COMMAND = str(Path(sys.executable).with_name("trace-bench"))
+SLOW = """
+import os, time
+from pathlib import Path
+class Waits:
+    def __init__(self, settings): ...
+    def train(self, problem):
+        problem.evaluate(problem.initial)
+        here = Path(__file__).parent
+        (here / f"begun-{problem.seed}-{os.getpid()}").touch()
+        while not (here / "go").exists(): time.sleep(0.02)
+"""
+WAITS = """
+run_id: r
+tasks: [internal:numeric_param]
+trainers: ["./slow.py:Waits"]
+seeds: [1, 2]
+max_workers: 2
+executor: workers
+plugins: {options: {workers: {listen: "127.0.0.1:0", ticket: ticket, lease: 3}}}
+"""
+MODELS = """
+tasks: [internal:code_param, internal:numeric_param]
+trainers: [NoOp, BestOfN]
+seeds: [1, 2]
+mode: stub
+budget: {llm_calls: 4}
+max_workers: 2
+"""
+
+
+class World:
+    """A folder, and the commands that are started in it."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.environ = environ or {}
+        self.started: list[subprocess.Popen[str]] = []
+        (folder / "slow.py").write_text(SLOW)
+        (folder / "waits.yaml").write_text(WAITS)
+        (folder / "models.yaml").write_text(MODELS)
+
+    def start(self, *words: str, **environ: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [COMMAND, *words],
+            cwd=self.folder,
+            env={**os.environ, **self.environ, **environ},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.started.append(process)
+        return process
+
+    def worker(self, name: str, **environ: str) -> subprocess.Popen[str]:
+        self.wait_for((self.folder / "ticket").exists)
+        return self.start("worker", "--ticket", "ticket", "--name", name, **environ)
+
+    def begun(self) -> dict[str, int]:
+        """Return the pids of jobs that have begun, the last of each seed."""
+        found = sorted(self.folder.glob("begun-*"), key=lambda path: path.stat().st_mtime_ns)
+        return {path.name.split("-")[1]: int(path.name.split("-")[2]) for path in found}
+
+    def wait_for(self, condition: Callable[[], Any]) -> Any:
+        until = time.monotonic() + 240
+        while not (found := condition()):
+            assert time.monotonic() < until, "it did not happen"
+            time.sleep(0.02)
+        return found
+
+    def ticket(self) -> Ticket:
+        self.wait_for((self.folder / "ticket").exists)
+        return Ticket.parse((self.folder / "ticket").read_text())
+
+    def leaderboard(self, run: str) -> list[dict[str, str]]:
+        with (self.folder / "runs" / run / "leaderboard.csv").open(newline="") as file:
+            return [{k: v for k, v in row.items() if "second" not in k} for row in csv.DictReader(file)]
+
+    def statuses(self) -> list[str]:
+        results = sorted((self.folder / "runs/r/jobs").glob("*/results.json"))
+        return [json.loads(path.read_text())["status"] for path in results]
+
+    def asked(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        environ = {**os.environ, **self.environ}
+        return subprocess.run(
+            [COMMAND, *words], cwd=self.folder, env=environ, capture_output=True, text=True, check=False, timeout=300
+        )
+
+    def states(self) -> list[dict[str, Any]]:
+        """Return the workers that `ps` tells of."""
+        runs = json.loads(self.asked("ps", "--json").stdout)["runs"]
+        here = str(self.folder.resolve())
+        return [worker for run in runs if run["run_dir"].startswith(here) for worker in run["workers"]]
+
+    def close(self) -> None:
+        """Kill what was started."""
+        for process in self.started:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def is_there(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    return False
