@@ -10,7 +10,7 @@ from benchmarks.broken_configs import PLACES
 from tracebench_core.errors import ConfigError
 from tracebench_engine.config import document, load_config, parse_config
 from tracebench_engine.config.document import parse
-from tracebench_engine.config.meant import meant
+from tracebench_engine.config.meant import elsewhere, meant
 
 
 def complaint(tmp_path: Path, text: str, *overrides: str, name: str = "c.yaml") -> str:
@@ -190,6 +190,50 @@ def test_a_file_without_end_is_refused() -> None:
 def test_a_number_that_only_yaml_1_1_knows_is_told_and_not_guessed(number: str) -> None:
     with pytest.raises(ConfigError, match=f"text `{number}`"):
         parse_config(parse(f"max_workers: {number}", origin="FILE").data, origin="FILE")
+
+
+@pytest.mark.parametrize(
+    ("text", "works"),
+    [
+        ("evaluations: 50", "budget: {evaluations: 50}"),
+        ("usd: $5", "budget: {usd: 5}"),
+        ("max-cost: 2.5", "budget: {usd: 2.5}"),
+        ("iterations: 10k", "budget: {evaluations: 10000}"),
+        ("time_limit: 5m", "budget: {seconds: 300}"),
+        ("n_seeds: 5", "seeds: 1..5"),
+        ("workers: 4", "max_workers: 4"),
+        ("output_dir: out", "runs_dir: out"),
+        ("optimizer: OPRO", "trainers: [{id: …, optimizer: OPRO}]"),
+        ("algorithm: RandomSearch", "trainers: [RandomSearch]"),
+        ("benchmark: internal:code_param", "tasks: [internal:code_param]"),
+        ("tasks: {internal: code_param}", "tasks: [internal:code_param]"),
+        ("tasks: [internal: code_param]", "internal:code_param"),
+        ("trainers: [{RandomSearch: {num_steps: 3}}]", "{id: RandomSearch, num_steps: 3}"),
+        ("trainers: [{RandomSearch: }]", "{id: RandomSearch}"),
+    ],
+)
+def test_what_others_write_at_the_top_is_answered_with_the_line_that_works(
+    tmp_path: Path, text: str, works: str
+) -> None:
+    place = text.partition(":")[0]
+    try:
+        config = parse(f"{text}\n", origin="FILE").data
+        parse_config(config)
+        said = elsewhere(place, config[place])  # a trainer might know it: told when none does
+    except ConfigError:
+        said = complaint(tmp_path, text)
+    assert f"`{works}`" in said
+    field = works if ": " in works and not works.startswith("{") else f"{place}: [{works}]"
+    parse_config(parse(field, origin="FILE").data)
+
+
+def test_a_field_that_an_entry_has_is_no_name(tmp_path: Path) -> None:
+    text = "tasks: [{eval_kwargs: {a: 1}}]\ntrainers: [{optimizer_kwargs: {a: 1}}, {params: {num_steps: 3}}]"
+    assert complaint(tmp_path, text).splitlines() == [
+        "FILE, line 1: `tasks[0].id` is missing.",
+        "FILE, line 2: `trainers[0].id` is missing.",
+        "FILE, line 2: `trainers[1].id` is missing.",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,8 @@ def test_a_bare_setting_reaches_the_trainers_that_know_it_and_no_typo_vanishes(h
         planned(host, trainers=[{"id": "RandomSearch", "num_stps": 7}])
     with pytest.raises(ConfigError, match=r"nothing chosen knows it\. Did you mean `num_steps`"):
         planned(host, trainers=["NoOp", "RandomSearch"], num_stps=7)
+    with pytest.raises(ConfigError, match=r"nothing chosen knows it\. It is written `budget: {usd: 5}`"):
+        planned(host, trainers=["NoOp", "RandomSearch"], usd="$5")
 
 
 def test_swept_settings_make_every_combination(host: PluginHost) -> None:

@@ -16,7 +16,7 @@ from tracebench_core.specs import RunConfig
 from tracebench_engine.config import document
 from tracebench_engine.config.canonical import Canonical, spellings
 from tracebench_engine.config.document import Document
-from tracebench_engine.config.meant import Meant, meant
+from tracebench_engine.config.meant import Meant, elsewhere, entry, meant
 from tracebench_engine.config.overrides import Override, apply, parse_override
 from tracebench_engine.config.problems import Loc, Problem, describe, dotted, render, report
 from tracebench_engine.config.secrets import cut
@@ -66,7 +66,13 @@ def _build(source: Document, overrides: Sequence[str]) -> RunConfig:
     try:
         config = RunConfig.model_validate_json(json.dumps(changed.data), strict=True)
     except ValidationError as err:
-        problems += [_problem(dict(error), form, changes) for error in err.errors()]
+        told = [dict(error) for error in err.errors()]
+        named = {e["loc"][:2] for e in told if e["type"] == "missing" and entry(e["loc"], e.get("input")) is not None}
+        problems += [
+            _problem(error, form, changes)
+            for error in told
+            if error["type"] != "extra_forbidden" or error["loc"][:2] not in named
+        ]
     try:
         report(problems, source)
     except ConfigError as err:
@@ -133,6 +139,10 @@ def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Overri
     if isinstance(value, str) and (shown := cut(value)) != value:
         return replace(found, text=describe({**error, "input": shown}, spellings(loc[:-1])))
     guess = _guess(loc, error)
+    if error["type"] == "extra_forbidden" and len(loc) == 1:
+        return replace(found, text=describe(error, spellings(()), guess=elsewhere(str(loc[0]), value)))
+    if error["type"] == "missing" and (works := entry(loc, value)) is not None:
+        return replace(found, text=describe(error, (), guess=f" Write `{works}`."))
     if guess is None:
         return replace(found, text=describe(error, spellings(loc[:-1])))
     key = found.loc[-1]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 from tracebench_core.ids import nearest
 from tracebench_core.specs.budget import AXES, Budget
 from tracebench_engine.config.problems import Loc
-from tracebench_engine.config.shape import kind_at
+from tracebench_engine.config.shape import kind_at, names_at
 
 FEW = 30
 """A lone number up to this is taken for how many seeds, a larger one for a seed."""
@@ -37,6 +37,30 @@ _AXIS |= {"llm calls": "llm_calls", "token": "tokens", "requests": "llm_calls"}
 _SPAN = re.compile(r"(-?[0-9]{1,18})\s*(?:-|\u2013|:|\.{2,3}|to)\s*(-?[0-9]{1,18})")
 _RANGE = re.compile(r"range\(\s*(?:([0-9]{1,18})\s*,)?\s*([0-9]{1,18})\s*\)")
 _MANY = re.compile(r"x?\s*([0-9]{1,18})\s*(?:seeds?)?")
+_CAPS = dict.fromkeys(
+    ("evaluations", "max_evaluations", "max_evals", "evals", "iterations", "max_iterations", "n_iterations"),
+    "evaluations",
+)
+_CAPS |= dict.fromkeys(("epochs", "steps", "max_steps", "trials", "n_trials"), "evaluations")
+_CAPS |= dict.fromkeys(("usd", "cost", "max_cost", "max_usd", "dollars", "price"), "usd")
+_CAPS |= dict.fromkeys(("llm_calls", "max_calls", "max_llm_calls", "calls", "requests"), "llm_calls")
+_CAPS |= {
+    "tokens": "tokens",
+    "max_total_tokens": "tokens",
+    "token_budget": "tokens",
+    "seconds": "seconds",
+    "time_limit": "seconds",
+}
+"""What others call a cap at the top of a config, by the axis of the budget that it is here."""
+_MANY_SEEDS = frozenset({"repeats", "repeat", "n_seeds", "num_seeds", "repetitions", "n_runs", "num_runs"})
+_OF_TRAINERS = frozenset({"optimizer", "guide", "logger"})
+_OTHERS = dict.fromkeys(
+    ("parallel", "workers", "n_workers", "num_workers", "n_jobs", "jobs", "concurrency"), "max_workers"
+)
+_OTHERS |= dict.fromkeys(("output", "output_dir", "out_dir", "outdir", "results_dir", "log_dir"), "runs_dir")
+_OTHERS |= dict.fromkeys(("name", "run_name", "experiment", "experiment_name"), "run_id")
+_LISTS = dict.fromkeys(("algorithm", "algorithms", "method", "methods", "agent", "agents"), "trainers")
+_LISTS |= dict.fromkeys(("benchmark", "benchmarks", "dataset", "datasets", "problem", "problems"), "tasks")
 _NOT_TEXT = frozenset({"true", "yes", "on", "false", "no", "off", "null"})
 """Words that YAML reads as something else."""
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "1.0": True}
@@ -52,8 +76,45 @@ class Meant(NamedTuple):
 
 def meant(loc: Loc, value: Any) -> Meant | None:
     """Return what a value at `loc` was probably meant to be, None where nothing is likely or fits into a line."""
-    found = _meant(loc, value)
+    alone = entry(loc, value) if len(loc) == 1 else None
+    found = _meant(loc, value) if alone is None else Meant(f"[{alone}]")
     return found if found is not None and len(found.text) <= LONGEST else None
+
+
+def elsewhere(name: str, value: Any) -> str:
+    """Return in a sentence how a field is written that others have at the top, and that is another one here; empty when none is known."""
+    plain = name.strip().replace("-", "_").casefold()
+    if plain in _CAPS:
+        cap = _CAPS[plain]
+        amount = _number(value, cap) if isinstance(value, str) else value
+        text = f"budget: {{{cap}: {_figure(amount) if isinstance(amount, int | float) else '…'}}}"
+    elif plain in _MANY_SEEDS:
+        text = f"seeds: 1..{value}" if isinstance(value, int) and 1 < value <= MOST else "seeds: 1..5"
+    elif plain in _OF_TRAINERS and isinstance(value, str):
+        text = f"trainers: [{{id: …, {plain}: {_flow(value)}}}]"
+    elif plain in _OTHERS and isinstance(value, str | int) and len(str(value)) <= LONGEST:
+        text = f"{_OTHERS[plain]}: {_flow(value)}"
+    elif plain in _LISTS and isinstance(value, str | list) and (found := _meant((_LISTS[plain],), value)) is not None:
+        text = f"{_LISTS[plain]}: {found.text}"
+    else:
+        return ""
+    return f" It is written `{text}`." if len(text) <= LONGEST else ""
+
+
+def entry(loc: Loc, value: Any) -> str | None:
+    """Return an item of `tasks` or `trainers` as it works, where a name was written as a field: `internal: code_param`."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return None
+    ((name, held),) = value.items()
+    if name == "params_variants" and isinstance(held, list) and len(held) == 1:  # a bare setting, as it was taken for
+        return entry(loc, held[0])
+    if name in names_at((loc[0], 0)):
+        return None
+    if loc[:1] == ("tasks",) and isinstance(held, str):
+        return f"{name}:{held}"
+    if loc[:1] == ("trainers",) and isinstance(held, dict | None):
+        return _flow({"id": name, **(held or {})})
+    return None
 
 
 def _meant(loc: Loc, value: Any) -> Meant | None:

@@ -135,9 +135,9 @@ def describe(error: Mapping[str, Any], known: Iterable[str], *, guess: str = "")
         name = str(error["loc"][-1])
         strange = next((sign for sign in name if sign != " " and not sign.isprintable()), None)
         told = "" if strange is None else f" It holds U+{ord(strange):04X}, which only looks like a space."
-        words = f"is not a known field.{did_you_mean(name, known)}{told}"
+        words = f"is not a known field.{guess or did_you_mean(name, known)}{told}"
     elif kind == "missing":
-        words = "is missing."
+        words = f"is missing.{guess}"
     elif kind == "string_too_short":
         words = "must not be empty."
     elif kind == "literal_error":

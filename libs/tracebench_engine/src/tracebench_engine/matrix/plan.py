@@ -26,6 +26,7 @@ from tracebench_core.specs import (
     TrainerEntry,
     TrainerSpec,
 )
+from tracebench_engine.config.meant import elsewhere
 from tracebench_engine.matrix.mistakes import Mistakes
 from tracebench_engine.matrix.providers import refuse_unknown, settle_providers
 from tracebench_engine.matrix.salts import salt_name, settle_salts
@@ -283,7 +284,9 @@ def _note_unheard(
             with mistakes.at(name_of, name):
                 if name in every:
                     continue
-                known = did_you_mean(name, every)
+                known = (elsewhere(name, values[name]) if name_of == "trainer_kwargs" else "") or did_you_mean(
+                    name, every
+                )
                 if name in LLMConfig.model_fields:
                     known = f" Of models it is written `llm: {{{name}: …}}`."
                 raise ConfigError(f"`{name_of}.{name}`: nothing chosen knows it.{known}")
