@@ -13,8 +13,8 @@ IDENTITY = ("job_id", "mode")
 """Of a result, what a replay changes beside the times: a job's id contains its mode and its model."""
 OF_THE_INSTALLATION = ("judge", "calibration", "runtime")
 """Of a result, what another installation changes: who judges, where that was calibrated, what the job ran with."""
-OF_THE_MACHINE = ("isolation",)
-"""Of a result's versions, what the machine decides."""
+NOT_OF_THE_RESULT = ("isolation", "plugin")
+"""Of a result's versions, what the machine decides, and what is installed: a task says itself what of it makes scores another thing."""
 WHAT_IS_RUN = {
     "task_id",
     "trainer_id",
@@ -93,7 +93,7 @@ def without_identity(result: JobResult) -> dict[str, Any]:
     """Return a result as JSON data without its times, and without what another mode or another machine changes."""
     left_out = {*IDENTITY, *OF_THE_INSTALLATION}
     data = {name: value for name, value in without_times(result).items() if name not in left_out}
-    data["versions"] = {name: value for name, value in result.versions.items() if name not in OF_THE_MACHINE}
+    data["versions"] = {name: value for name, value in result.versions.items() if name not in NOT_OF_THE_RESULT}
     return data
 
 
