@@ -66,7 +66,7 @@ def _build(source: Document, overrides: Sequence[str]) -> RunConfig:
     try:
         config = RunConfig.model_validate_json(json.dumps(changed.data), strict=True)
     except ValidationError as err:
-        told = [dict(error) for error in err.errors()]
+        told: list[dict[str, Any]] = [dict(error) for error in err.errors()]
         named = {e["loc"][:2] for e in told if e["type"] == "missing" and entry(e["loc"], e.get("input")) is not None}
         problems += [
             _problem(error, form, changes)
