@@ -26,7 +26,7 @@ from typing import Any
 from tracebench_core.proposing.answer_format import shown_values
 from tracebench_engine import api
 from tracebench_engine.builtin.hosting import open_host
-from tracebench_engine.job.evaluation import open_workbench
+from tracebench_engine.job.workbench import open_workbench
 from tracebench_testing.fake_openai import FakeOpenAI
 from tracebench_veribench.coq.catalog import ENTRIES
 from tracebench_veribench.coq.problem import load_problem

@@ -22,7 +22,7 @@ from tracebench_engine.config import parse_config
 from tracebench_engine.door.held import APART, belongings
 from tracebench_engine.run import control_channel
 from tracebench_engine.run.control_channel import ControlServer
-from tracebench_sandbox.apart import ENCLOSED, LIMITS, NOT_STARTED
+from tracebench_sandbox.jail import ENCLOSED, LIMITS, NOT_STARTED
 from tracebench_sandbox.kernel import landlock, namespaces
 
 needs_namespaces = pytest.mark.skipif(not namespaces.available(), reason="this host allows no user namespaces")

@@ -11,7 +11,7 @@ import pytest
 
 from tracebench_engine.builtin.command import passed
 
-APART = [sys.executable, "-I", "-m", "tracebench_sandbox.apart"]
+APART = [sys.executable, "-I", "-m", "tracebench_sandbox.jail"]
 needs_namespaces = pytest.mark.skipif(
     b"sees the host" in subprocess.run([*APART, "true"], check=False, capture_output=True).stderr,
     reason="this host has no user namespaces, or masks its /proc",

@@ -25,7 +25,7 @@ from tracebench_engine.config import parse_config
 from tracebench_engine.matrix.plan import Plan, make_plan
 from tracebench_engine.run.rundir import open_run_dir
 from tracebench_engine.run.runner import Runner
-from tracebench_engine.run.surroundings import Surroundings
+from tracebench_engine.run.services import RunServices
 from tracebench_testing.fake_openai import FakeOpenAI
 
 pytestmark = [pytest.mark.heavy("chaos"), pytest.mark.timeout(1800)]
@@ -102,7 +102,7 @@ def run(server: str, lamp: str, base_url: str, folder: Path) -> dict[tuple[str, 
     reporter = api.load_ref(host.component("reporter", "plain").loader, owner="plain")(io.StringIO())
     with open_run_dir(part, host, root=None, environ=os.environ) as (layout, planned):
         runner = Runner(planned, host, layout, reporter=reporter, resume="none")
-        summary = runner.run(lambda: Surroundings(planned, host, layout, root=None, environ=os.environ))
+        summary = runner.run(lambda: RunServices(planned, host, layout, root=None, environ=os.environ))
     assert summary.stopped_by == ""
     results = api.load_run(summary.run_dir).results.values()
     found = {(r.task_id.removeprefix("chaos:"), r.trainer_id): r for r in results}

@@ -77,7 +77,7 @@ sys.meta_path.insert(0, Slow())
 
 @pytest.mark.parametrize(
     "module",
-    one_in(3, ["tracebench_engine.run.runner", "tracebench_engine.config", "tracebench_engine.run.surroundings"]),
+    one_in(3, ["tracebench_engine.run.runner", "tracebench_engine.config", "tracebench_engine.run.services"]),
 )
 def test_an_interrupt_before_the_first_job_says_so(tmp_path: Path, module: str) -> None:
     """A module that a run needs late is held up, as a slow disk would; then Ctrl-C, as a terminal sends it, to all of its processes."""
@@ -101,9 +101,9 @@ def test_an_interrupt_between_the_plan_and_the_first_job_names_the_command_that_
     (tmp_path / "c.yaml").write_text(f"run_id: r\n{SMALL}")
     code = (
         "import os, signal, sys\n"
-        "from tracebench_engine.run import surroundings\n"
+        "from tracebench_engine.run import services\n"
         "def held(self): os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(30)\n"
-        "surroundings.Surroundings.__enter__ = held\n"
+        "services.RunServices.__enter__ = held\n"
         "from tracebench_engine.cli.app import main\n"
         "main()\n"
     )

@@ -11,7 +11,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tracebench_engine.api.installed.kept import Kept, Readings, digest
+from tracebench_engine.api.installed.cache import DocumentCache, Readings, digest
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -161,7 +161,7 @@ def test_what_is_made_from_a_file_that_changes_now_is_not_kept(tmp_path: Path, m
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     source = tmp_path / "source.txt"
     source.write_text("a")
-    kept, readings = Kept("thing"), Readings()
+    kept, readings = DocumentCache("thing"), Readings()
     document = source.read_text()
 
     kept.write(document, readings)

@@ -17,7 +17,7 @@ from tracebench_engine.api import open_host
 from tracebench_engine.api.calibrating import chosen_tasks
 from tracebench_engine.api.calibration_tables import BROKEN, HEAD, NOT_MEASURED, RESULTS, WITHOUT
 from tracebench_engine.checks.calibration.cases import cases_of
-from tracebench_engine.measure.opening import open_task
+from tracebench_engine.measure.building import open_task
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("internal", "trace_examples", "example_plugin", "opto", "fields")

@@ -21,7 +21,7 @@ from tracebench_runs.journal import form as journal_form
 from tracebench_runs.journal.journal import Journal
 from tracebench_runs.journal.keys import key_file, key_folder
 from tracebench_runs.journal.trust import read_trust
-from tracebench_runs.results.vouched import vouched_result
+from tracebench_runs.results.trusted import trusted_result
 from tracebench_runs.storage.layout import RunLayout
 
 JOURNAL = "journal-main.jsonl"
@@ -195,7 +195,7 @@ def test_a_result_that_is_signed_anew_is_not_believed(run: Path) -> None:
     assert f"`job_finished` of `{job.name}`" in told(run)[0]
     assert results.relative_to(run).as_posix() in {f.path for f in check_run(run)}
     with pytest.raises(RunDirError, match=r"results\.json. is not the file that the journal"):
-        vouched_result(RunLayout(run).job(job.name), trust=read_trust(run))
+        trusted_result(RunLayout(run).job(job.name), trust=read_trust(run))
     with pytest.raises(RunDirError, match=f"line {place}.*{job.name}"):
         api.load_run(run)
     assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}

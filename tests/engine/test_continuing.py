@@ -21,7 +21,7 @@ from tracebench_runs.check.fsck import check_run
 from tracebench_runs.check.mirror import declare_meta
 from tracebench_runs.journal.journal import Journal
 from tracebench_runs.meta.manifest import iter_job_lines, read_head, write_manifest_lines
-from tracebench_runs.meta.salts import SHARED_FILE, shared_salts
+from tracebench_runs.meta.salt_files import SHARED_FILE, shared_salts
 from tracebench_runs.storage.layout import RunLayout
 
 

@@ -21,7 +21,7 @@ from tracebench_engine import api
 from tracebench_engine.checks.doctor import Diagnosis, diagnose
 from tracebench_engine.config import parse_config
 from tracebench_runs.check.fsck import check_run, repair_run
-from tracebench_runs.meta.salts import SHARED_FILE, secrets_of
+from tracebench_runs.meta.salt_files import SHARED_FILE, secrets_of
 from tracebench_runs.storage.layout import RunLayout
 
 VAULT = """

@@ -16,7 +16,7 @@ from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.specs import Budget
 from tracebench_gateway.access import LEDGER_HEADER
 from tracebench_gateway.client import GatewayClient
-from tracebench_gateway.told import Told
+from tracebench_gateway.job_calls import JobCalls
 
 THREADS, CALLS = 16, 160
 
@@ -187,7 +187,7 @@ def _standing(calls: int, after: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_answers_may_come_in_any_order(seed: int) -> None:
-    rng, told = random.Random(seed), Told(is_whole=True)
+    rng, told = random.Random(seed), JobCalls(is_whole=True)
     under_way: list[dict[str, Any]] = []
     filed = read = 0
     for _ in range(60):
@@ -208,7 +208,7 @@ def test_answers_may_come_in_any_order(seed: int) -> None:
 
 
 def test_a_gap_is_closed_by_whoever_asked_after_it() -> None:
-    told = Told(is_whole=False)
+    told = JobCalls(is_whole=False)
     asked = told.gaps
     told.hear(None)
     told.hear(_standing(1, 0), closed=asked)

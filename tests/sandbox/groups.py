@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from tracebench_engine.door.held import APART
-from tracebench_sandbox.apart import LIMITS
+from tracebench_sandbox.jail import LIMITS
 
 GROUPS = Path("/sys/fs/cgroup")
 USER = 1000

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tracebench_engine.door.held import APART
-from tracebench_sandbox.apart import NOT_STARTED, ONLY
+from tracebench_sandbox.jail import NOT_STARTED, ONLY
 from tracebench_sandbox.kernel import namespaces
 from tracebench_sandbox.kernel.closed import MOST_CONNECTIONS
 

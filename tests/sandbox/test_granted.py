@@ -8,7 +8,7 @@ import pytest
 
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import SandboxConfig
-from tracebench_engine.measure.sandboxed import job_sandbox
+from tracebench_engine.measure.sandbox import job_sandbox
 from tracebench_sandbox.granted import granted_folders
 
 

@@ -52,7 +52,7 @@ class Surrounded:
     def order(
         self, job: JobSpec, trained: Any = None, *, relatives: tuple[str, ...] = (), secret: str = ""
     ) -> JobOrder:
-        """See `Surroundings`: where jobs stand on a server, what a scoring keeps is for this runner alone."""
+        """See `RunServices`: where jobs stand on a server, what a scoring keeps is for this runner alone."""
         own = f"{secret} {self._own_secret if self._outside.has_servers else ''}"
         order = JobOrder(
             job=job,
@@ -71,26 +71,26 @@ class Surrounded:
         return died
 
     def attempt(self, job: JobSpec) -> str:
-        """See `Surroundings`."""
+        """See `RunServices`."""
         return ""
 
     def calls(self, job: JobSpec, *, after: int) -> list[Any]:
-        """See `Surroundings`."""
+        """See `RunServices`."""
         return []
 
     def release(self, job: JobSpec) -> None:
-        """See `Surroundings`."""
+        """See `RunServices`."""
 
     def used(self) -> dict[Any, Any]:
-        """See `Surroundings`."""
+        """See `RunServices`."""
         return {}
 
     def overshoot(self) -> dict[Any, Any]:
-        """See `Surroundings`."""
+        """See `RunServices`."""
         return {}
 
     def spent(self) -> None:
-        """See `Surroundings`."""
+        """See `RunServices`."""
 
 
 class Turns:

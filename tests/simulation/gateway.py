@@ -28,7 +28,7 @@ from tracebench_gateway.access import Phase
 from tracebench_gateway.exchange import ChatRequest, OnDelta, ProviderError, Reply, Tokens
 from tracebench_gateway.server import assembly
 from tracebench_gateway.server.app import Routes
-from tracebench_gateway.server.doorkeeper import Doorkeeper
+from tracebench_gateway.server.connections import ConnectionGuard
 from tracebench_gateway.server.metering.ledger import read_ledger
 from tracebench_gateway.server.service import Service
 from tracebench_gateway.server.settings import GatewaySettings
@@ -159,7 +159,7 @@ class World:
         )
         with patch.object(assembly, "RealProvider", lambda *_, **__: self.provider):
             self._service = assembly.build_service(settings)
-        self._app = Routes(self._service, Doorkeeper()).app()
+        self._app = Routes(self._service, ConnectionGuard()).app()
 
     async def bury(self) -> None:
         """End what was under way in a gateway that died, and start the next."""

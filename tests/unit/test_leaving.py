@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import atexit, sys, threading, time, weakref
-from tracebench_sandbox.leaving import code_of, leave
+from tracebench_sandbox.exit import code_of, leave
 class Kept: pass
 kept = Kept()
 weakref.finalize(kept, sys.stdout.write, "finalized\\n")

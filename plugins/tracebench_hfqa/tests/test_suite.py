@@ -110,7 +110,7 @@ def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.M
         "empty": ("", 0.0),
     }
     from tracebench_core.specs import SandboxConfig
-    from tracebench_engine.measure.sandboxed import job_sandbox
+    from tracebench_engine.measure.sandbox import job_sandbox
     from tracebench_hfqa.families import find_family
     from tracebench_hfqa.families.family import Fields
     from tracebench_hfqa.rows.folder import read_file
@@ -151,7 +151,7 @@ UNTRUE = "def found(s):\n    class True_:\n        def __eq__(self, other): retu
 
 def test_programs_pass_tests_of_every_form() -> None:
     from tracebench_core.specs import SandboxConfig
-    from tracebench_engine.measure.sandboxed import job_sandbox
+    from tracebench_engine.measure.sandbox import job_sandbox
     from tracebench_hfqa.families import find_family
     from tracebench_hfqa.families.family import Fields
     from tracebench_hfqa.running import run_tests

@@ -28,8 +28,8 @@ from tracebench_core.plugins.files import (
     import_file,
     is_file_plugin,
 )
+from tracebench_core.plugins.import_timeout import import_timeout
 from tracebench_core.plugins.installing import install_hint
-from tracebench_core.plugins.patience import patience
 from tracebench_core.plugins.tracing import trace_hooks
 from tracebench_core.registry import Registry
 from tracebench_core.specs import (
@@ -110,7 +110,7 @@ class PluginHost:
         if record.status != "found" or record.entry_point is None:
             return record
         try:
-            with redirect_stdout(sys.stderr), patience():  # stdout is data
+            with redirect_stdout(sys.stderr), import_timeout():  # stdout is data
                 module = record.entry_point.load()
                 self._reject_unknown_hooks(module)
                 self._pm.register(module, name=name)

@@ -19,7 +19,7 @@ from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
 from tracebench_core.specs.events import MetricLogged
 from tracebench_engine.builtin.reflective import build
 from tracebench_engine.builtin.tasks.simple import SimpleTask
-from tracebench_engine.job.despair import HOPELESS_CALLS
+from tracebench_engine.job.circuit_breaker import HOPELESS_CALLS
 from tracebench_testing import Toy, Trial, run_trial
 from tracebench_testing.teacher import Lesson
 

@@ -10,7 +10,7 @@ import pytest
 from tracebench_core.specs import Limits
 from tracebench_engine.measure import bounded as module
 from tracebench_engine.measure.bounded import Gate, OutOfTime, Overdue, bounded
-from tracebench_engine.measure.sandboxed import EvaluationSandbox
+from tracebench_engine.measure.sandbox import EvaluationSandbox
 from tracebench_sandbox import SandboxClient, open_sandbox
 
 CODE = "def f(x):\n    import time\n    time.sleep(x)\n    return x\n"

@@ -34,9 +34,9 @@ from tracebench_engine.checks.calibration.cases import candidate_of, cases_of
 from tracebench_engine.checks.calibration.machine import Machine, judge_of
 from tracebench_engine.checks.calibration.record import Entry, Standing, keep, standing
 from tracebench_engine.checks.calibration.verdicts import judge, seen_of
+from tracebench_engine.measure.building import open_task
 from tracebench_engine.measure.context import Shared
 from tracebench_engine.measure.models import NoModels
-from tracebench_engine.measure.opening import open_task
 from tracebench_engine.measure.service import EvaluationService
 
 NINE = {"x": 9.0}

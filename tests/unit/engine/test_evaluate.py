@@ -6,7 +6,7 @@ from typing import Any
 
 from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.specs import Feedback
-from tracebench_engine.measure.evaluate import WORDS, classify
+from tracebench_engine.measure.attempt import WORDS, classify
 
 
 def kept(text: str) -> Any:

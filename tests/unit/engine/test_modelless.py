@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracebench_core.specs import ErrorInfo, JobResult, JobStatus, Usage
-from tracebench_engine.run.modelless import HOPELESS_JOBS, Modelless
+from tracebench_engine.run.circuit_breaker import HOPELESS_JOBS, RunBreaker
 
 
 def result(status: JobStatus, *, error: str = "", calls: int = 0) -> JobResult:
@@ -25,12 +25,12 @@ UNANSWERED = result("failed", error="NoModelAnswered")
 
 
 def test_enough_jobs_without_an_answer_are_the_end() -> None:
-    found = Modelless()
+    found = RunBreaker()
     assert [found.adds_up(UNANSWERED) for _ in range(HOPELESS_JOBS)] == [False] * (HOPELESS_JOBS - 1) + [True]
 
 
 def test_jobs_that_ask_no_model_say_nothing_of_it() -> None:
-    found = Modelless()
+    found = RunBreaker()
     for _ in range(HOPELESS_JOBS - 1):
         found.adds_up(UNANSWERED)
     assert not found.adds_up(result("ok"))
@@ -39,6 +39,6 @@ def test_jobs_that_ask_no_model_say_nothing_of_it() -> None:
 
 
 def test_one_answer_in_a_run_is_hope() -> None:
-    found = Modelless()
+    found = RunBreaker()
     found.adds_up(result("ok", calls=1))
     assert not any(found.adds_up(UNANSWERED) for _ in range(2 * HOPELESS_JOBS))

@@ -7,7 +7,7 @@ import pytest
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import PluginsConfig
 from tracebench_engine.builtin.hosting import open_host
-from tracebench_engine.measure.opening import build_wrapped
+from tracebench_engine.measure.building import build_wrapped
 
 
 def test_a_wrapped_trainer_obeys_the_runs_exclusions() -> None:

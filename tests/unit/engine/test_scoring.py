@@ -13,8 +13,8 @@ from tracebench_core.specs import Candidate, Example, Feedback, Parameter, TaskS
 from tracebench_core.specs.events import Event, Flagged, Scored
 from tracebench_engine.builtin.tasks.simple import SimpleTask
 from tracebench_engine.job.scoring import Scorer
+from tracebench_engine.measure.answer_cache import CachedModels
 from tracebench_engine.measure.context import Shared
-from tracebench_engine.measure.heard import Heard
 from tracebench_engine.measure.models import NoModels
 from tracebench_engine.measure.recorder import Recorder
 from tracebench_engine.measure.repeats import Repeats
@@ -60,7 +60,7 @@ def scorer_of(
         return drawn
 
     task = SimpleTask([Parameter(name="x", initial="start")], "Up.", draw, lambda _e, o, _c: Feedback(score=o))
-    heard = Heard(NoModels())
+    heard = CachedModels(NoModels())
     shared = Shared(heard, None, workdir=Path("work"), artifacts=Path("artifacts"))  # type: ignore[arg-type]  # none asks
     spec = TaskSpec(name="t", loader="t:t", title="t", timed=timed)
     candidates = {name: Candidate(id=IDS[name], values={"x": name}) for name in names}

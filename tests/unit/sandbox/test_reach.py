@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracebench_core.forwarding import LIBRARIES
+from tracebench_sandbox.hidden_packages import hidden_packages
 from tracebench_sandbox.reach import carve
-from tracebench_sandbox.withheld import withheld_packages
 
 
 def make(root: Path, *names: str) -> None:
@@ -44,4 +44,4 @@ def test_only_distributions_with_our_entry_point_are_withheld(tmp_path: Path) ->
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
         (info / "entry_points.txt").write_text(f"[{group}]\nx = {name}_plugin.entry:hook\n")
         (info / "RECORD").write_text(f"{name}/__init__.py,,\n{name}_data.py,,\n{name}-1.dist-info/METADATA,,\n")
-    assert withheld_packages([str(tmp_path)]) == sorted(["suite", "suite_data", "suite_plugin", *LIBRARIES])
+    assert hidden_packages([str(tmp_path)]) == sorted(["suite", "suite_data", "suite_plugin", *LIBRARIES])

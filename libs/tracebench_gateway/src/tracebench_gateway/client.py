@@ -20,7 +20,7 @@ from tracebench_core.specs import Completion, Endpoint, Message, Role, Usage
 from tracebench_core.specs.events import LLMCall
 from tracebench_gateway import turns
 from tracebench_gateway.access import LEDGER_HEADER, JobAccess, Phase, Refusal
-from tracebench_gateway.told import Told
+from tracebench_gateway.job_calls import JobCalls
 
 GONE_SECONDS = 60.0
 """How long a gateway that was killed is waited for, until it is given up."""
@@ -42,7 +42,7 @@ class GatewayClient:
         self._address = (parts.hostname or "127.0.0.1", parts.port or 80)
         self._prefix = parts.path
         self._local = threading.local()
-        self._told = Told(is_whole=is_fresh)
+        self._told = JobCalls(is_whole=is_fresh)
         self._has_open_door = False
         self._forks = len(_forks)
         self._is_untouched = is_fresh

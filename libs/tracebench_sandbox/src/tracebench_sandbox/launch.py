@@ -16,8 +16,8 @@ from typing import IO, Literal
 
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_sandbox.folders import remove
+from tracebench_sandbox.hidden_packages import hidden_packages
 from tracebench_sandbox.reach import site_folders
-from tracebench_sandbox.withheld import withheld_packages
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ def start_server(
             "boxes": str(boxes.resolve()),
             "preload": list(preload),
             "path": path,
-            "withheld": withheld_packages([*path, *site_folders()]),
+            "withheld": hidden_packages([*path, *site_folders()]),
             "readable": [str(path) for path in readable],
         }
         process = subprocess.Popen(  # noqa: S603 - our own interpreter

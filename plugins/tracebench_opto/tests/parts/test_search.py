@@ -6,7 +6,7 @@ from tracebench_core.errors import ModelError
 from tracebench_core.proposing.schedule import IDLE_STEPS
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import ComparisonSet
-from tracebench_engine.job.despair import HOPELESS_CALLS
+from tracebench_engine.job.circuit_breaker import HOPELESS_CALLS
 from tracebench_opto.trainers import basic_search
 from tracebench_testing import Teacher, Trial, run_trial
 from tracebench_testing.answering import Answer

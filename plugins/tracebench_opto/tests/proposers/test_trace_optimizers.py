@@ -15,7 +15,7 @@ pytest.importorskip("opto", reason="opto is an extra of this plugin")
 
 from tracebench_core.errors import ModelError
 from tracebench_core.specs import Budget, Parameter
-from tracebench_engine.job.despair import HOPELESS_CALLS
+from tracebench_engine.job.circuit_breaker import HOPELESS_CALLS
 from tracebench_opto.proposers import builders
 from tracebench_opto.proposers.specs import RELEASED, optimizer_specs
 from tracebench_testing import Toy, run_trial

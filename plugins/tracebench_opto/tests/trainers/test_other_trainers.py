@@ -8,7 +8,7 @@ from tracebench_core.errors import UsageError
 from tracebench_core.specs import Budget, Example
 from tracebench_core.specs.events import Decision
 from tracebench_engine.builtin.hosting import open_host
-from tracebench_engine.measure.opening import build_wrapped
+from tracebench_engine.measure.building import build_wrapped
 from tracebench_opto.trainers import (
     aggregated_update,
     beam_search,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tracebench_core.lazy import imported_on_use
 
 if TYPE_CHECKING:
-    from tracebench_analysis.figures.opened import load_run as load_run
+    from tracebench_analysis.figures.analysed_run import load_run as load_run
     from tracebench_core.plugins import Catalog as Catalog, PluginHost as PluginHost, load_ref as load_ref
     from tracebench_core.plugins.interpreters import find_python as find_python
     from tracebench_core.specs import RunConfig as RunConfig

@@ -3,9 +3,9 @@
 from tracebench_analysis.comparison.comparison import compare_runs
 from tracebench_analysis.comparison.document import comparison_data
 from tracebench_analysis.estimates.amounts import AXES
+from tracebench_analysis.figures.analysed_run import AnalysedRun
+from tracebench_analysis.figures.analysed_run import load_run as open_run
 from tracebench_analysis.figures.charts import Charts, altair
-from tracebench_analysis.figures.opened import AnalysedRun
-from tracebench_analysis.figures.opened import load_run as open_run
 from tracebench_analysis.figures.plots import curve_rows
 from tracebench_analysis.figures.views import Shown, build_views
 from tracebench_analysis.report.figures import figures

@@ -8,7 +8,7 @@ from typing import Any
 
 from tracebench_core.specs import Feedback, Split
 from tracebench_engine.builtin.hosting import open_host
-from tracebench_engine.job.evaluation import Workbench, open_workbench
+from tracebench_engine.job.workbench import Workbench, open_workbench
 from tracebench_engine.measure.models import Models
 from tracebench_engine.measure.values import breach
 

@@ -19,7 +19,7 @@ from tracebench_engine.run.continuing import Extend, as_installed
 from tracebench_engine.run.control_resume import record_resume, refuse_unknown_error, with_run_budget
 from tracebench_engine.run.rundir import open_run_dir, reopen_run_dir, stored_plan
 from tracebench_engine.run.runner import Runner, RunSummary
-from tracebench_engine.run.surroundings import Surroundings
+from tracebench_engine.run.services import RunServices
 from tracebench_gateway.credentials import provider_environ
 from tracebench_runs.journal.trust import Trust
 from tracebench_runs.storage.disk import disk_errors_explained
@@ -137,7 +137,7 @@ def _run(
     runner = Runner(plan_, host, layout, reporter=reporter, resume=mode, error_type=error_type, known=known)
     try:
         return runner.run(
-            lambda: Surroundings(plan_, host, layout, root=root, environ=provider_environ(), reuse=mode != "none")
+            lambda: RunServices(plan_, host, layout, root=root, environ=provider_environ(), reuse=mode != "none")
         )
     except KeyboardInterrupt as err:
         begun = "No job had begun. " if next(layout.job_folders(), None) is None else ""

@@ -32,7 +32,7 @@ from tracebench_engine.matrix.providers import served, settle_providers
 from tracebench_gateway.credentials import KEY_VARIABLES
 from tracebench_gateway.models import every_model, key_variable, model_config, resolve_models
 from tracebench_gateway.variants import llm_configs
-from tracebench_runs.meta.salts import SHARED_FILE, read_salts, secrets_of
+from tracebench_runs.meta.salt_files import SHARED_FILE, read_salts, secrets_of
 from tracebench_runs.storage import sharing
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.regular import read_whole

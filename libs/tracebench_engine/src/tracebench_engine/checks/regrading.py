@@ -16,11 +16,11 @@ from tracebench_engine.checks.calibration.machine import judge_of
 from tracebench_engine.job.finish import JobSoFar, measure_job
 from tracebench_engine.job.job import JobContext
 from tracebench_engine.matrix.plan import Plan
+from tracebench_engine.measure.building import load_aggregate
 from tracebench_engine.measure.models import NoModels
-from tracebench_engine.measure.opening import load_aggregate
 from tracebench_engine.measure.recorded import Recorded
 from tracebench_engine.measure.recorder import Recorder
-from tracebench_engine.measure.sandboxed import job_sandbox
+from tracebench_engine.measure.sandbox import job_sandbox
 from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.storage.blobs import BlobStore
 from tracebench_runs.storage.layout import RunLayout

@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import CaseVerdict, PluginsConfig
-from tracebench_engine.job.evaluation import open_workbench
-from tracebench_engine.measure.opening import open_task
+from tracebench_engine.job.workbench import open_workbench
+from tracebench_engine.measure.building import open_task
 from tracebench_engine.measure.wire import Wire
 
 TRIAL_SECONDS = 120.0

@@ -13,7 +13,7 @@ from typer.core import TyperGroup, TyperOption
 
 from tracebench_core.errors import UNWRITABLE, TraceBenchError, UsageError
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.leaving import code_of, is_watched, leave
+from tracebench_engine.api.console.exit import code_of, is_watched, leave
 from tracebench_engine.api.keyless import begin
 from tracebench_engine.cli.announced import announce, announce_plugin
 from tracebench_engine.cli.parts import attack, calibrate, doctor, evaluate, init, listing, pythons, regrade

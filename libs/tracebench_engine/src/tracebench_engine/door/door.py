@@ -25,7 +25,7 @@ from typing import Any
 
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import BudgetExhausted, TraceBenchError
-from tracebench_engine.door.door_calls import DoorCalls
+from tracebench_engine.door.calls import DoorCalls
 from tracebench_sandbox import temporary
 
 PROTOCOL = 2

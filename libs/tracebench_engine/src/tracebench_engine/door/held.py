@@ -19,17 +19,17 @@ import tracebench_sandbox
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import ModelError, ProgramError
 from tracebench_core.specs import Cage
-from tracebench_sandbox.apart import ENCLOSED, LIMITS, ONLY, TELL
 from tracebench_sandbox.granted import granted_folders
+from tracebench_sandbox.jail import ENCLOSED, LIMITS, ONLY, TELL
 
 _HOMES = [
     *dict.fromkeys(str(Path(place).parent) for it in (tracebench_sandbox, tracebench_core) for place in it.__path__)
 ]
 APART = (
     *(sys.executable, "-I", "-S", "-c"),
-    f"import sys; sys.path[:0] = {_HOMES!r}; from tracebench_sandbox.apart import main; main()",
+    f"import sys; sys.path[:0] = {_HOMES!r}; from tracebench_sandbox.jail import main; main()",
 )
-"""The command that keeps other processes out of a program's sight (see `sandbox.apart`); without `site`, it starts at once."""
+"""The command that keeps other processes out of a program's sight (see `sandbox.jail`); without `site`, it starts at once."""
 
 Network = Literal["open", "gateway"]
 Files = Literal["folder", "host"]
@@ -208,7 +208,7 @@ def _root(
     placed: Sequence[tuple[Path, Path]] = (),
     hidden: Sequence[Path] = (),
 ) -> str:
-    """Return what `sandbox.apart` is told of a program's root."""
+    """Return what `sandbox.jail` is told of a program's root."""
     needs = [*belongings(Path(argv[0])), *shown]
     return json.dumps(
         {

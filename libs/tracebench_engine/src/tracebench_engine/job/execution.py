@@ -18,11 +18,11 @@ from tracebench_core.errors import UNWRITABLE
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import JobOrder, JobResult, JobSpec
 from tracebench_engine.job import kernel
-from tracebench_engine.job.doors import open_context
 from tracebench_engine.job.finish import JobSoFar, Reading, conclude_lost, score_job
 from tracebench_engine.job.job import JobStopped, train_job
+from tracebench_engine.job.opened_context import open_context
 from tracebench_engine.matrix.seeds import seed_process
-from tracebench_engine.measure.opening import load_aggregate
+from tracebench_engine.measure.building import load_aggregate
 from tracebench_runs.events.eventlog import stream_events
 from tracebench_runs.events.reduce import reduce_job
 from tracebench_runs.events.writer import EventWriter

@@ -31,9 +31,9 @@ from tracebench_core.specs.events import (
 )
 from tracebench_engine.job.job import JobContext, end_of_budget, open_job_task, open_service, record_error
 from tracebench_engine.job.scoring import Scorer
+from tracebench_engine.measure.answer_cache import CachedModels
+from tracebench_engine.measure.attempt import describe_error
 from tracebench_engine.measure.content import data_of
-from tracebench_engine.measure.evaluate import describe_error
-from tracebench_engine.measure.heard import Heard
 from tracebench_engine.measure.recorder import Recorder
 from tracebench_engine.measure.repeats import Repeats
 from tracebench_engine.measure.service import EvaluationService
@@ -161,7 +161,7 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
 def measure_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: BlobStore) -> None:
     """Choose the winner of what was found, and measure it on test; what is seen goes to the context's recorder."""
     opened = open_job_task(order, context.host, context.environments)
-    heard = Heard(context.models)
+    heard = CachedModels(context.models)
     context = replace(context, models=heard)
     try:
         context.recorder.data(data_of(opened))
@@ -189,7 +189,7 @@ def measure_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: B
         opened.close()
 
 
-def _repeats(order: JobOrder, spec: TaskSpec, service: EvaluationService, heard: Heard) -> Repeats | None:
+def _repeats(order: JobOrder, spec: TaskSpec, service: EvaluationService, heard: CachedModels) -> Repeats | None:
     """Return how the winner is measured again; what stands on an environment is not, which has a life of its own."""
     if spec.environments:
         return None

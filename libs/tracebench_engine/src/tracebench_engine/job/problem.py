@@ -26,11 +26,11 @@ from tracebench_core.specs import (
     Values,
 )
 from tracebench_engine.job.archive import Archive
-from tracebench_engine.job.despair import Despair
+from tracebench_engine.job.circuit_breaker import TrainingBreaker
 from tracebench_engine.job.mishaps import Mishaps
 from tracebench_engine.job.sections import Sections
 from tracebench_engine.job.setup import Setup
-from tracebench_engine.measure.tickets import PendingEvaluation
+from tracebench_engine.measure.pending import PendingEvaluation
 from tracebench_engine.measure.values import breach
 from tracebench_runs.events.ranking import Ranking, aggregate_score
 
@@ -70,7 +70,7 @@ class MeteredProblem:
         self._last = self._archive.best
         self._unseen = set(self._archive.begin_from(setup.start, self.check)) if setup.start is not None else set()
         self._taken = 0
-        self._despair = Despair()
+        self._breaker = TrainingBreaker()
         self._sections = Sections(setup.meter)
         self.unmeasured = 0
         """Evaluations that the infrastructure kept from being measured."""
@@ -210,11 +210,11 @@ class MeteredProblem:
         try:
             completions = self._setup.models.complete(messages, role=role, n=n, **sampling)
         except ModelError as err:
-            self._despair.failed(str(err), kind=err.kind)
+            self._breaker.failed(str(err), kind=err.kind)
             raise
         finally:
             self._recorder.calls(self._setup.models)
-        self._despair.answered()
+        self._breaker.answered()
         return completions
 
     def side_by_side(self, tasks: Sequence[Callable[[], T]], *, most: int = SIDE_BY_SIDE) -> list[T]:

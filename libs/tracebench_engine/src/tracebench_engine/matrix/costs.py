@@ -12,7 +12,7 @@ from tracebench_core.ids import canonical_json
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import CostEstimate, JobSpec, Range, TaskShape, TaskSizes, TaskSpec, TrainerSpec
 from tracebench_engine.matrix.plan import Plan
-from tracebench_engine.measure.opening import open_task, settings_model
+from tracebench_engine.measure.building import open_task, settings_model
 from tracebench_runs.events.ranking import FINALISTS
 
 

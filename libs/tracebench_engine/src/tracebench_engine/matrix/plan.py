@@ -29,9 +29,9 @@ from tracebench_core.specs import (
 from tracebench_engine.config.meant import elsewhere
 from tracebench_engine.matrix.mistakes import Mistakes
 from tracebench_engine.matrix.providers import refuse_unknown, settle_providers
-from tracebench_engine.matrix.salts import salt_name, settle_salts
+from tracebench_engine.matrix.salt_choice import salt_name, settle_salts
 from tracebench_engine.matrix.settings import known_names, resolve_options, resolve_settings
-from tracebench_engine.matrix.starts import read_start
+from tracebench_engine.matrix.warm_start import read_start
 from tracebench_gateway.models import resolve_models
 from tracebench_gateway.variants import identity_of, llm_configs
 from tracebench_runs.meta.planned import kinds_of

@@ -11,7 +11,7 @@ from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.ids import did_you_mean, nearest
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import LLMConfig, LLMVariant, ModelConfig, ModelIdentity, ProviderSpec, RunConfig
-from tracebench_engine.measure.demand import demand
+from tracebench_engine.measure.requirements import refuse_unmet
 from tracebench_gateway.models import FAMILIES, PREFIXES, every_model, resolve_models
 from tracebench_gateway.needs import OTHERWISE
 from tracebench_gateway.variants import llm_configs, name_of
@@ -111,7 +111,7 @@ def base_url(identity: ModelIdentity, spec: ProviderSpec, environments: str | No
     Raises:
         MissingRequirementError: when it cannot be served here.
     """
-    demand(spec.name, spec)
+    refuse_unmet(spec.name, spec)
     handle: Any = None
     if spec.environment is not None:
         from tracebench_engine.measure.environments.client import RemoteLease  # noqa: PLC0415 - few runs have one

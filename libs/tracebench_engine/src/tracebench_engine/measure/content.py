@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import Example, Split, SplitData
-from tracebench_engine.measure.opening import OpenTask
+from tracebench_engine.measure.building import OpenTask
 
 
 def data_of(opened: OpenTask) -> dict[Split, SplitData]:

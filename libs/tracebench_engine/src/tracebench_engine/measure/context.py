@@ -16,7 +16,7 @@ from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_core.specs import Completion, Endpoint, Message, Role
 from tracebench_engine.measure.bounded import Gate
 from tracebench_engine.measure.models import Models
-from tracebench_engine.measure.sandboxed import EvaluationSandbox
+from tracebench_engine.measure.sandbox import EvaluationSandbox
 from tracebench_gateway import turns
 from tracebench_gateway.access import Phase
 from tracebench_sandbox.client import SandboxClient

@@ -13,7 +13,7 @@ from tracebench_core.errors import PluginError
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import EnvironmentSpec
 from tracebench_engine.measure.context import Environments
-from tracebench_engine.measure.demand import demand
+from tracebench_engine.measure.requirements import refuse_unmet
 from tracebench_sandbox import temporary
 
 
@@ -39,7 +39,7 @@ def open_dataset(
     spec = host.component("environment", name)
     if not isinstance(spec, EnvironmentSpec) or spec.scope != "run":
         raise PluginError(f"The data set `{name}` is no environment of scope `run`.")
-    demand(name, spec)
+    refuse_unmet(name, spec)
     chosen = {key: options[key] for key in spec.options if key in options}
     if environments is not None:
         lease = environments.lease(name, chosen)

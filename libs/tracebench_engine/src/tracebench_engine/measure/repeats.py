@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tracebench_core.errors import BudgetExhausted
 from tracebench_core.specs import Candidate, Example, ExampleResult, Split
-from tracebench_engine.measure.heard import Heard
+from tracebench_engine.measure.answer_cache import CachedModels
 from tracebench_engine.measure.service import EvaluationService
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ class Repeats:
     """How the winner of one job is measured again."""
 
     service: EvaluationService
-    heard: Heard
+    heard: CachedModels
     timed: bool = False
     seconds: float | None = None
     """That scoring may take; None for no limit."""

@@ -28,7 +28,7 @@ from tracebench_runs.meta.environment import GitState, changed_since, read_git
 from tracebench_runs.meta.manifest import read_head, write_manifest
 from tracebench_runs.meta.meta import read_config, write_config, write_environment
 from tracebench_runs.meta.planned import kinds_of, read_jobs
-from tracebench_runs.meta.salts import close_secrets, read_salts, write_salts
+from tracebench_runs.meta.salt_files import close_secrets, read_salts, write_salts
 from tracebench_runs.prices import PriceTable
 from tracebench_runs.storage import sharing
 from tracebench_runs.storage.disk import disk_errors_explained

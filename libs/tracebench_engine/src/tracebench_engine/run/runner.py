@@ -21,14 +21,14 @@ from tracebench_engine.job.control_end import Cancelled, conclude_cancelled
 from tracebench_engine.job.finish import conclude_broken, conclude_lost
 from tracebench_engine.matrix.plan import Plan
 from tracebench_engine.matrix.reserve import Reserve
-from tracebench_engine.measure.reuse import relatives
+from tracebench_engine.measure.result_cache import relatives
+from tracebench_engine.run.circuit_breaker import RunBreaker
 from tracebench_engine.run.committer import Committer
 from tracebench_engine.run.control import RunControl
 from tracebench_engine.run.interrupts import terminated_is_interrupted
 from tracebench_engine.run.means import Means, cpu_seconds
-from tracebench_engine.run.modelless import Modelless
 from tracebench_engine.run.retries import Retries
-from tracebench_engine.run.surroundings import Surroundings
+from tracebench_engine.run.services import RunServices
 from tracebench_engine.run.trainings import Trainings
 from tracebench_engine.run.underway import Underway
 from tracebench_runs.check.recovery import settle
@@ -103,7 +103,7 @@ class Runner:
         self._known = known
         self._trained: Mapping[str, TrainedRecord] = {}
         self._statuses: dict[str, JobStatus] = {}
-        self._modelless = Modelless()
+        self._breaker = RunBreaker()
         self._control = RunControl(layout, ids_of(plan.jobs))
         self._stopped_by = ""
         self._overshoot: dict[Axis, float] | None = None
@@ -115,15 +115,15 @@ class Runner:
         self._telling = threading.Lock()
         self._started = self._means.clock()
 
-    def run(self, surroundings: Callable[[], Surroundings]) -> RunSummary:
-        """Run what is to be run; `surroundings` opens gateway and sandboxes only when there is something to run."""
+    def run(self, services: Callable[[], RunServices]) -> RunSummary:
+        """Run what is to be run; `services` opens gateway and sandboxes only when there is something to run."""
         tables = TableWriter(self._layout, self._plan.jobs, clock=self._means.clock)
         with disk_errors_explained(self._layout), Journal(self._layout) as journal:
             todo = self._todo(journal, tables)
             self._reporter.run_started(self._layout.path, len(self._plan.jobs))
             self._host.observe("tracebench_run_started", run_dir=self._layout.path)
             if todo:
-                self._run_jobs(todo, journal=journal, tables=tables, open_surroundings=surroundings)
+                self._run_jobs(todo, journal=journal, tables=tables, open_services=services)
             summary = self._summary()
             end = RunEnd(summary.exit_code, self._means.clock() - self._started, cpu_seconds(), self._overshoot)
             journal.run_ended(**asdict(end))
@@ -164,12 +164,12 @@ class Runner:
         *,
         journal: Journal,
         tables: TableWriter,
-        open_surroundings: Callable[[], Surroundings],
+        open_services: Callable[[], RunServices],
     ) -> None:
         by_id = {job.job_id: job for job in todo}
         with (
             terminated_is_interrupted(),
-            open_surroundings() as around,
+            open_services() as around,
             self._means.channel(self._layout, self._control, log.warning),
         ):
             executor = self._means.executor(self._host, self._plan.config.executor)
@@ -200,7 +200,7 @@ class Runner:
                     self._overshoot = around.overshoot()
 
     def _follow(
-        self, ends: Generator[JobEnd], *, around: Surroundings, committer: Committer, trainings: Trainings
+        self, ends: Generator[JobEnd], *, around: RunServices, committer: Committer, trainings: Trainings
     ) -> list[JobSpec]:
         """Hand over jobs as they end; return those that are to be run again, because what they stood on broke."""
         again = []
@@ -235,7 +235,7 @@ class Runner:
     def _orders(
         self,
         todo: list[JobSpec],
-        around: Surroundings,
+        around: RunServices,
         committer: Committer,
         *,
         journal: Journal,
@@ -285,7 +285,7 @@ class Runner:
         """Whether a plugin stands around the training of each job, and may have had its result at hand."""
         return self._host.has_observers("tracebench_run_job")
 
-    def _must_wait(self, job: JobSpec, around: Surroundings) -> bool:
+    def _must_wait(self, job: JobSpec, around: RunServices) -> bool:
         if self._control.stopped_by:
             return False
         is_held = self._reserve is not None and self._reserve.must_wait(job)
@@ -300,7 +300,7 @@ class Runner:
         ended: Sequence[JobEnd],
         *,
         by_id: Mapping[str, JobSpec],
-        around: Surroundings,
+        around: RunServices,
         journal: Journal,
         tables: TableWriter,
     ) -> None:
@@ -347,7 +347,7 @@ class Runner:
     def _is_stopping(self, result: JobResult) -> bool:
         return bool(self._stopped_by or self._control.stopped_by) or result.stop_reason.startswith("run budget")
 
-    def _stored_result(self, job: JobSpec, end: JobEnd, *, around: Surroundings) -> StoredResult | None:
+    def _stored_result(self, job: JobSpec, end: JobEnd, *, around: RunServices) -> StoredResult | None:
         """Return an ended job's result; None when it was stopped with the run, so that it is to be run again."""
         layout = self._layout.job(job.job_id)
         if end.exit == "cancelled":
@@ -368,7 +368,7 @@ class Runner:
             self._reporter.job_finished(job, result)
         if result.stop_reason.startswith("run budget"):
             self._stopped_by = self._stopped_by or result.stop_reason
-        if self._modelless.adds_up(result):
+        if self._breaker.adds_up(result):
             self._stopped_by = self._stopped_by or "no model answers"
         if result.status in {"failed", "unscored"} and self._plan.config.fail_fast:
             self._stopped_by = self._stopped_by or "fail_fast"

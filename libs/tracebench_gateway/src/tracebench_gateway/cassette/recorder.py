@@ -11,8 +11,8 @@ from typing import Any
 from tracebench_core.ids import canonical_json
 from tracebench_gateway.cassette.blobs import Blobs
 from tracebench_gateway.exchange import ChatRequest, Metered, ProviderError, Reply
+from tracebench_runs.storage.escape import escaped
 from tracebench_runs.storage.files import make_dir
-from tracebench_runs.storage.inert import inert
 from tracebench_runs.storage.sharing import open_file
 
 CALLS_FILE, BLOBS_FOLDER = "calls.jsonl", "blobs"
@@ -55,7 +55,7 @@ class Recorder:
         return line
 
     def _write(self, line: dict[str, object]) -> None:
-        os.write(self._fd, inert(json.dumps(line, separators=(",", ":"), ensure_ascii=False)).encode() + b"\n")
+        os.write(self._fd, escaped(json.dumps(line, separators=(",", ":"), ensure_ascii=False)).encode() + b"\n")
 
 
 def _cut_torn_line(fd: int) -> None:

@@ -21,7 +21,7 @@ import uvicorn
 from tracebench_gateway.models import PREFIXES, ROLES, role_config
 from tracebench_gateway.server.app import Routes
 from tracebench_gateway.server.assembly import build_service
-from tracebench_gateway.server.doorkeeper import KEEP_ALIVE_SECONDS, Doorkeeper, raise_descriptor_limit
+from tracebench_gateway.server.connections import KEEP_ALIVE_SECONDS, ConnectionGuard, raise_descriptor_limit
 from tracebench_gateway.server.privacy import forbid_inspection, redact_output
 from tracebench_gateway.server.settings import GatewaySettings
 
@@ -37,11 +37,11 @@ def main() -> None:
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's to handle; jobs still end their calls
     raise_descriptor_limit()
-    service, keeper = build_service(settings), Doorkeeper()
+    service, guard = build_service(settings), ConnectionGuard()
     config = uvicorn.Config(
-        Routes(service, keeper).app(),
+        Routes(service, guard).app(),
         loop="asyncio",
-        http=keeper.protocol(),
+        http=guard.protocol(),
         lifespan="off",
         log_level="warning",
         access_log=False,

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from tracebench_gateway.access import LEDGER_HEADER
 from tracebench_gateway.models import names_of
-from tracebench_gateway.server.doorkeeper import Doorkeeper
+from tracebench_gateway.server.connections import ConnectionGuard
 from tracebench_gateway.server.errors import Failure, rejected
 from tracebench_gateway.server.flow import Caller, converse, respond
 from tracebench_gateway.server.metering.meter import estimate_prompt
@@ -59,9 +59,9 @@ class _Engine(NamedTuple):
 class Routes:
     """Handlers, each behind the key of a job, of the engine or of the runner."""
 
-    def __init__(self, service: Service, keeper: Doorkeeper) -> None:
+    def __init__(self, service: Service, guard: ConnectionGuard) -> None:
         self._service = service
-        self._keeper = keeper
+        self._guard = guard
         self._secret = bytes.fromhex(service.settings.token_secret)
         self._admin = service.settings.admin_token
         self._known: dict[str, Claims] = {}
@@ -125,7 +125,7 @@ class Routes:
         async def guarded(request: Request) -> Response:
             if not hmac.compare_digest(_key(request).encode(), self._admin.encode()):
                 return respond(CHAT, rejected("this key is not the runner's", status=401, kind="invalid_api_key"))
-            self._keeper.vouch(request.scope)
+            self._guard.vouch(request.scope)
             return await handler(request)
 
         return guarded
@@ -141,7 +141,7 @@ class Routes:
             self._known.pop(token, None)
             return rejected(f"job `{claims.job_id}` has ended", status=401, kind="invalid_api_key")
         self._known[token] = claims
-        self._keeper.vouch(request.scope)
+        self._guard.vouch(request.scope)
         return Caller(claims, account)
 
     def _claims(self, token: str) -> Claims | None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tracebench_core.plugins import load_ref
 from tracebench_gateway.cassette.cache import CallCache
+from tracebench_gateway.cassette.finished_calls import FinishedCalls
 from tracebench_gateway.cassette.recorder import Recorder
-from tracebench_gateway.cassette.reuse import Finished
 from tracebench_gateway.cassette.scorings import Scorings
 from tracebench_gateway.cassette.undelivered import Undelivered
 from tracebench_gateway.exchange import Provider
@@ -35,7 +35,7 @@ def build_service(settings: GatewaySettings) -> Service:
         ledger=Ledger(folder / LEDGER_FILE),
         recorder=Recorder(folder) if is_recorded else None,
         cache=_cache(settings, folder),
-        finished=Finished(folder) if is_recorded and settings.reuse else None,
+        finished=FinishedCalls(folder) if is_recorded and settings.reuse else None,
         scorings=Scorings(folder) if settings.mode == "real" and settings.reuse and not is_recorded else None,
         undelivered=Undelivered(folder) if settings.mode == "real" else None,
     )

@@ -15,15 +15,15 @@ from tracebench_core.ids import content_hash
 from tracebench_core.specs import ModelIdentity
 from tracebench_gateway.access import Phase, Refusal
 from tracebench_gateway.cassette.cache import CallCache
+from tracebench_gateway.cassette.finished_calls import FinishedCalls
 from tracebench_gateway.cassette.recorder import Recorder, reply_content
-from tracebench_gateway.cassette.reuse import Finished
 from tracebench_gateway.cassette.scorings import Scorings
 from tracebench_gateway.cassette.undelivered import Undelivered
 from tracebench_gateway.credentials import redact
 from tracebench_gateway.exchange import ChatRequest, Metered, OnDelta, Provider, ProviderError, Reply, Tokens
-from tracebench_gateway.server.again import Again
 from tracebench_gateway.server.echo import WithoutEcho
 from tracebench_gateway.server.errors import Refused
+from tracebench_gateway.server.idempotency import IdempotentCalls
 from tracebench_gateway.server.metering.accounts import Account, Accounts, Filed, Grant, refusal_text
 from tracebench_gateway.server.metering.admission import Admission, IsGone
 from tracebench_gateway.server.metering.ledger import Ledger, marks_of
@@ -66,7 +66,7 @@ class Service:
         ledger: Ledger,
         recorder: Recorder | None,
         cache: CallCache | None,
-        finished: Finished | None = None,
+        finished: FinishedCalls | None = None,
         scorings: Scorings | None = None,
         undelivered: Undelivered | None = None,
     ) -> None:
@@ -85,7 +85,7 @@ class Service:
         self._secrets = tuple(settings.environ.values())
         self.room, self.reader = Room(), Reader(settings.environ)
         self._provider = WithoutEcho(provider, self._secrets)
-        self.again = Again(self._provider, undelivered, self.prices)
+        self.again = IdempotentCalls(self._provider, undelivered, self.prices)
         self._rng = random.Random(settings.seed)  # noqa: S311 - jitter
         real = settings.mode == "real"
         self._max_retries = settings.llm.max_retries if real else 0

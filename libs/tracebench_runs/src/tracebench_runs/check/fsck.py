@@ -14,9 +14,9 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobSpec
 from tracebench_runs.check import checks
-from tracebench_runs.check.aside import set_aside
 from tracebench_runs.check.checks import Finding
 from tracebench_runs.check.mirror import declare_meta, is_mirror_true, mirrored, restore, write_mirror
+from tracebench_runs.check.quarantine import quarantine
 from tracebench_runs.check.recovery import mend_states
 from tracebench_runs.journal import witness
 from tracebench_runs.journal.commit import commit
@@ -25,7 +25,7 @@ from tracebench_runs.journal.journal import EndRecord, Journal
 from tracebench_runs.journal.trust import Trust, read_trust
 from tracebench_runs.meta.manifest import read_head
 from tracebench_runs.meta.planned import read_jobs
-from tracebench_runs.meta.salts import close_secrets
+from tracebench_runs.meta.salt_files import close_secrets
 from tracebench_runs.results.results import write_result
 from tracebench_runs.results.tables import expected_tables
 from tracebench_runs.storage import files
@@ -70,7 +70,7 @@ def repair_run(run_dir: Path) -> list[Finding]:
     if irregular := list(checks.check_irregular(layout)):
         with RunLock(layout):
             for finding in irregular:
-                set_aside(layout, layout.path / finding.path)
+                quarantine(layout, layout.path / finding.path)
     trust = read_trust(layout)
     jobs = _planned(layout, trust)
     with RunLock(layout):
@@ -82,7 +82,7 @@ def repair_run(run_dir: Path) -> list[Finding]:
         with Journal(layout) as journal:
             commit(layout, list(_repaired(layout, jobs, trust=trust)), journal=journal)
             for entry in changed_keeps(layout, trust=trust):
-                set_aside(layout, layout.path / entry.path)
+                quarantine(layout, layout.path / entry.path)
             for path, content in expected_tables(layout, jobs, trust=trust).items():
                 files.write_whole(path, content)
             write_files_index(layout, trust=trust)
@@ -147,7 +147,7 @@ def _restore_meta(layout: RunLayout, trust: Trust) -> None:
     for path, file in layout.described().items():
         has_copy = mirrored(layout, path, trust=trust) is not None
         if has_copy and not (file.is_file() and trust.holds_meta(layout, path)):
-            set_aside(layout, file)
+            quarantine(layout, file)
             restore(layout, path, trust=trust)
     if all(trust.holds_meta(layout, path) for path in layout.described()) and not is_mirror_true(layout, trust=trust):
         write_mirror(layout)
@@ -175,13 +175,13 @@ def _repair_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> EndRecord |
         return None
     if end is None and checks.is_doubtful(layout, reduced, trust=trust):
         for path in (layout.results, layout.events):
-            set_aside(layout.run, path)
+            quarantine(layout.run, path)
         return None
     if end is None and not layout.results.exists() and not witness.vouches_for_events(layout, trust=trust):
         return None  # nothing vouches for the events: the job is run again
     mend_states(layout, reduced.log.events)
     if not reduced.demands_file(layout):
-        set_aside(layout.run, layout.results)
+        quarantine(layout.run, layout.results)
         write_result(layout, reduced.result)
     _set_meta_status(layout, reduced.result.status)
     digest = content_hash(read_whole(layout.results))
@@ -193,12 +193,12 @@ def _repair_committed(layout: JobLayout, job: JobSpec, *, end: EndRecord, trust:
     has_result = checks.holds_result(layout, end)
     if not checks.are_events_sound(layout, end, trust=trust):
         if has_result:
-            set_aside(layout.run, layout.events)
+            quarantine(layout.run, layout.events)
             _set_meta_status(layout, end.status)
         return
     reduced = checks.reduce_folder(layout, job)
     if not has_result and reduced.demands(end.digest):
-        set_aside(layout.run, layout.results)
+        quarantine(layout.run, layout.results)
         write_result(layout, reduced.result, digest=end.digest)
         has_result = True
     if has_result:

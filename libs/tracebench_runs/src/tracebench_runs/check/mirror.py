@@ -11,7 +11,7 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_runs.journal.journal import Journal
 from tracebench_runs.journal.trust import Trust
-from tracebench_runs.meta.salts import gives_away
+from tracebench_runs.meta.salt_files import gives_away
 from tracebench_runs.storage import files
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.regular import open_regular, read_whole

@@ -12,7 +12,7 @@ from tracebench_core.errors import UNWRITABLE, RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobStatus
 from tracebench_core.specs.events import CandidateSeen, Event, JobFinished
-from tracebench_runs.check.aside import set_aside
+from tracebench_runs.check.quarantine import quarantine
 from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.events.reduce import reduce_job
 from tracebench_runs.events.states import stale_states
@@ -146,7 +146,7 @@ def _is_restored(job: JobLayout, declared: EndRecord, *, trust: Trust, write: bo
     if sealed_bytes(result, declared.digest) is None:
         return False
     if write:
-        set_aside(job.run, job.results)
+        quarantine(job.run, job.results)
         write_result(job, result, digest=declared.digest)
     return True
 

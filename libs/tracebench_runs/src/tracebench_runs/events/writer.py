@@ -14,8 +14,8 @@ from pydantic_core import PydanticSerializationError, to_json
 from tracebench_core.specs.events import EVENTS_VERSION, CandidateSeen, Event
 from tracebench_runs.storage.blobs import BlobStore
 from tracebench_runs.storage.clock import timestamp_of
+from tracebench_runs.storage.escape import escaped
 from tracebench_runs.storage.files import AppendLog, last_lines
-from tracebench_runs.storage.inert import inert
 from tracebench_runs.storage.layout import JobLayout
 
 E = TypeVar("E", bound=Event)
@@ -100,10 +100,10 @@ def _head(stamp: Stamp) -> bytes:
 def _encode(event: E) -> tuple[bytes, E]:
     """Return what follows the stamp in an event's line, and the event as that reads back."""
     try:
-        return inert(event.model_dump_json(exclude=_STAMPED))[1:].encode(), event
+        return escaped(event.model_dump_json(exclude=_STAMPED))[1:].encode(), event
     except PydanticSerializationError:  # a lone surrogate, which no UTF-8 text can hold
         printable = type(event).model_validate(_printable(event.model_dump()))
-        return inert(printable.model_dump_json(exclude=_STAMPED))[1:].encode(), printable
+        return escaped(printable.model_dump_json(exclude=_STAMPED))[1:].encode(), printable
 
 
 def _printable(value: JsonValue) -> JsonValue:

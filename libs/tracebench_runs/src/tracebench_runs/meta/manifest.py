@@ -9,7 +9,7 @@ from typing import Any
 from tracebench_core.errors import RunDirError, quoted
 from tracebench_core.specs import JobSpec
 from tracebench_runs.storage import files
-from tracebench_runs.storage.inert import inert
+from tracebench_runs.storage.escape import escaped
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.regular import open_regular
 
@@ -26,7 +26,7 @@ def write_manifest(
     `head` is JSON data: `config_hash`, `created_at`, `versions` (core, plugins), `tasks` (versions and data hashes), `prices`,
     `features`, and whatever else holds for the whole run.
     """
-    write_manifest_lines(layout, head, (inert(job.model_dump_json()).encode() for job in jobs), durable=durable)
+    write_manifest_lines(layout, head, (escaped(job.model_dump_json()).encode() for job in jobs), durable=durable)
 
 
 def update_manifest(layout: RunLayout, changes: Mapping[str, Any]) -> None:
@@ -91,7 +91,7 @@ def iter_job_lines(layout: RunLayout) -> Iterator[bytes]:
 
 
 def _chunks(head: Mapping[str, Any], lines: Iterable[bytes]) -> Iterator[bytes]:
-    fields = ["{"] + [f"  {json.dumps(k)}: {inert(json.dumps(v, ensure_ascii=False))}," for k, v in head.items()]
+    fields = ["{"] + [f"  {json.dumps(k)}: {escaped(json.dumps(v, ensure_ascii=False))}," for k, v in head.items()]
     buffer = [("\n".join(fields) + "\n").encode(), _OPEN]
     separator = b"    "
     for line in lines:

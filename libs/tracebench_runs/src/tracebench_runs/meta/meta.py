@@ -13,9 +13,9 @@ from pydantic_core import PydanticSerializationError, to_json
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobSpec, RunConfig
 from tracebench_runs.meta.environment import GitState, read_environment
-from tracebench_runs.meta.salts import gives_away
+from tracebench_runs.meta.salt_files import gives_away
 from tracebench_runs.storage import files
-from tracebench_runs.storage.inert import inert
+from tracebench_runs.storage.escape import escaped
 from tracebench_runs.storage.layout import JobLayout, RunLayout
 from tracebench_runs.storage.regular import read_whole
 
@@ -78,4 +78,4 @@ def _json(content: dict[str, Any]) -> bytes:
         text = to_json(content, indent=2).decode()  # many times as fast as the standard library's indented text
     except PydanticSerializationError:  # a lone surrogate, which no UTF-8 text can hold
         text = json.dumps(content, indent=2)
-    return inert(text).encode() + b"\n"
+    return escaped(text).encode() + b"\n"

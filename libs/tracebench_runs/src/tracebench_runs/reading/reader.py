@@ -20,7 +20,7 @@ from tracebench_runs.meta.manifest import read_head
 from tracebench_runs.meta.planned import read_jobs
 from tracebench_runs.reading.frames import Library, make_frame
 from tracebench_runs.reading.tabular import SPECS, Source, TableName
-from tracebench_runs.results.vouched import vouched_result
+from tracebench_runs.results.trusted import trusted_result
 from tracebench_runs.storage.blobs import BlobStore
 from tracebench_runs.storage.layout import RunLayout
 
@@ -51,7 +51,7 @@ class Run:
             RunDirError: when a result is not what the journal vouches for.
         """
         return {
-            job.job_id: vouched_result(self.layout.job(job.job_id), trust=self.trust) or not_run(job)
+            job.job_id: trusted_result(self.layout.job(job.job_id), trust=self.trust) or not_run(job)
             for job in self.planned
         }
 

@@ -11,7 +11,7 @@ from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobResult
 from tracebench_core.specs.job import ADDED_TO_RESULTS
 from tracebench_runs.storage import files
-from tracebench_runs.storage.inert import inert
+from tracebench_runs.storage.escape import escaped
 from tracebench_runs.storage.layout import JobLayout
 from tracebench_runs.storage.regular import read_whole
 
@@ -69,4 +69,4 @@ def read_result(layout: JobLayout) -> StoredResult:
 
 
 def _text(result: JobResult, *, without: set[str]) -> bytes:
-    return inert(result.model_dump_json(indent=2, exclude=without)).encode() + b"\n"
+    return escaped(result.model_dump_json(indent=2, exclude=without)).encode() + b"\n"

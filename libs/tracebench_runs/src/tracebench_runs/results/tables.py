@@ -15,13 +15,13 @@ from tracebench_runs.events.reduce import not_run
 from tracebench_runs.events.spent import LedgerReader, spent_of
 from tracebench_runs.journal.trust import Trust
 from tracebench_runs.meta.planned import chosen_of, ids_of, series_of
-from tracebench_runs.meta.salts import read_salts
+from tracebench_runs.meta.salt_files import read_salts
 from tracebench_runs.results.leaderboard import COLUMNS as LEADERBOARD_COLUMNS
 from tracebench_runs.results.leaderboard import standings
 from tracebench_runs.results.results import read_result
 from tracebench_runs.results.rows import COLUMNS, GroupKey, Row, group_of, make_row
 from tracebench_runs.results.summary import RunEnd, summary_bytes
-from tracebench_runs.results.vouched import vouched_result
+from tracebench_runs.results.trusted import trusted_result
 from tracebench_runs.storage import files
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.regular import read_whole
@@ -138,7 +138,7 @@ class TableWriter:
     def _result(self, job: JobSpec) -> JobResult | None:
         layout = self._layout.job(job.job_id)
         if self._trust is not None:
-            return vouched_result(layout, trust=self._trust)
+            return trusted_result(layout, trust=self._trust)
         try:
             return read_result(layout).result
         except RunDirError:

@@ -19,8 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tracebench_sandbox.exit import code_of, leave
 from tracebench_sandbox.forkserver.title import set_title
-from tracebench_sandbox.leaving import code_of, leave
 
 MOST_DESCRIPTORS = 32
 STANDARD = (0, 1, 2)

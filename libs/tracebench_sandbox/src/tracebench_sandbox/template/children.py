@@ -12,7 +12,7 @@ import sys
 from tracebench_sandbox import descriptors
 from tracebench_sandbox.codec import Decoder, Encoder
 from tracebench_sandbox.frames import read_frame
-from tracebench_sandbox.kernel.cell import Cell
+from tracebench_sandbox.kernel.candidate_root import CandidateRoot
 from tracebench_sandbox.template import commands
 from tracebench_sandbox.template.boxes import Box
 from tracebench_sandbox.template.candidate import Runner
@@ -30,12 +30,14 @@ class Children:
     Descriptor 0 of the template is `/dev/null`, and so is a candidate's.
     """
 
-    def __init__(self, lockdown: Lockdown, *, apart: bool, cell: Cell | None = None, alone: bool = False) -> None:
-        """`apart`: commands can have namespaces of their own. `cell`: all have them, for want of Landlock or seccomp. `alone`: this
+    def __init__(
+        self, lockdown: Lockdown, *, apart: bool, root: CandidateRoot | None = None, alone: bool = False
+    ) -> None:
+        """`apart`: commands can have namespaces of their own. `root`: all have them, for want of Landlock or seccomp. `alone`: this
         process has one thread, so that a fork leaves no lock taken and nothing has to be settled after it.
         """
         self._lockdown = lockdown
-        self._cell = cell
+        self._root = root
         self._apart = apart
         self._alone = alone
         self._fork = _bare_fork if alone else os.fork
@@ -45,7 +47,7 @@ class Children:
     @property
     def nested(self) -> bool:
         """Say whether a candidate runs in a process below the one that is forked."""
-        return self._cell is not None
+        return self._root is not None
 
     def warm_up(self) -> None:
         """Run a candidate of our own here: what Python and the loader settle on first use, no child has to settle in pages of its own."""
@@ -74,8 +76,8 @@ class Children:
         """Lock this fresh child down and run the candidate. Little is done here: each page that it writes to must be copied."""
         die_with(self._me)
         os.setsid()
-        if self._cell is not None:
-            self._cell.enter(box.path)
+        if self._root is not None:
+            self._root.enter(box.path)
         self._lockdown.limit(request, family=False)
         self._lockdown.enter(box.confinement)
         self._run_candidate(channel, output, *shared)
@@ -140,7 +142,7 @@ class Children:
         os.dup2(channel, 2)
         os.close(output)
         os.close(channel)
-        commands.run(order, box=box.path, lockdown=self._lockdown, request=request, apart=self._apart, cell=self._cell)
+        commands.run(order, box=box.path, lockdown=self._lockdown, request=request, apart=self._apart, root=self._root)
 
 
 _libc_fork = ctypes.PyDLL(None, use_errno=True).fork

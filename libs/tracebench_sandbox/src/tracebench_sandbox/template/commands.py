@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_sandbox.kernel import namespaces
-from tracebench_sandbox.kernel.cell import BOX, Cell
+from tracebench_sandbox.kernel.candidate_root import BOX, CandidateRoot
 from tracebench_sandbox.kernel.syscalls import prctl
 from tracebench_sandbox.template.lockdown import Lockdown, Request
 
@@ -18,7 +18,7 @@ NOT_STARTED = 127
 
 
 def run(
-    order: dict[str, Any], *, box: Path, lockdown: Lockdown, request: Request, apart: bool, cell: Cell | None
+    order: dict[str, Any], *, box: Path, lockdown: Lockdown, request: Request, apart: bool, root: CandidateRoot | None
 ) -> None:
     """Replace the calling process by a supervisor of the command in `order`; never returns.
 
@@ -37,8 +37,8 @@ def run(
     stdin = os.memfd_create("stdin", os.MFD_CLOEXEC)
     os.pwrite(stdin, order["stdin"].encode(), 0)
     os.dup2(stdin, 0)
-    if cell is not None:
-        cell.enter_family(box)
+    if root is not None:
+        root.enter_family(box)
         box = BOX
     elif apart:
         namespaces.enter(box)

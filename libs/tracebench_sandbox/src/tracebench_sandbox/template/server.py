@@ -27,15 +27,15 @@ from tracebench_sandbox import descriptors
 from tracebench_sandbox.folders import remove
 from tracebench_sandbox.frames import NOT_STARTED
 from tracebench_sandbox.kernel import namespaces
-from tracebench_sandbox.kernel.cell import Cell
+from tracebench_sandbox.kernel.candidate_root import CandidateRoot
 from tracebench_sandbox.kernel.syscalls import prctl
 from tracebench_sandbox.reach import Reach
 from tracebench_sandbox.template import strangers
-from tracebench_sandbox.template.ahead import Ahead
 from tracebench_sandbox.template.boxes import Box, Boxes
 from tracebench_sandbox.template.children import Children
 from tracebench_sandbox.template.inspection import Inspection, Suspect
 from tracebench_sandbox.template.lockdown import DEVICES, Lockdown, Request
+from tracebench_sandbox.template.prefork import Prefork
 
 _SET_CHILD_SUBREAPER = 36
 _MESSAGE = 4096
@@ -77,7 +77,7 @@ class Server:
     """Takes requests, watches their children and buries them."""
 
     def __init__(
-        self, listener: socket.socket, children: Children, *, boxes: Boxes, ahead: Ahead, sweeping: bool
+        self, listener: socket.socket, children: Children, *, boxes: Boxes, ahead: Prefork, sweeping: bool
     ) -> None:
         self._listener = listener
         self._forks = children
@@ -325,12 +325,12 @@ def main(order: dict[str, Any]) -> None:
     listener.settimeout(0)
     threads = len(list(Path("/proc/self/task").iterdir()))
     apart = namespaces.available()
-    cell = _open_cell(order, lockdown) if apart and threads == 1 and not lockdown.strong else None
-    children = Children(lockdown, apart=apart, cell=cell, alone=threads == 1)
+    root = _open_root(order, lockdown) if apart and threads == 1 and not lockdown.strong else None
+    children = Children(lockdown, apart=apart, root=root, alone=threads == 1)
     boxes = Boxes(Path(order["boxes"]), lockdown=lockdown)
-    ahead = Ahead(children, boxes, lockdown)
+    ahead = Prefork(children, boxes, lockdown)
     server = Server(listener, children, boxes=boxes, ahead=ahead, sweeping=not lockdown.seccomp)
-    level = "strong" if lockdown.strong else "namespaces" if cell is not None else "process"
+    level = "strong" if lockdown.strong else "namespaces" if root is not None else "process"
     _tell({"error": "", "level": level, "threads": threads})
     reach.forget()
     root = Path(order["boxes"])
@@ -340,16 +340,16 @@ def main(order: dict[str, Any]) -> None:
     gc.collect()
     gc.freeze()
     server.serve(ends)
-    if cell is not None:
-        cell.close()
+    if root is not None:
+        root.close()
     _clear(root)
     os._exit(0)
 
 
-def _open_cell(order: dict[str, Any], lockdown: Lockdown) -> Cell:
+def _open_root(order: dict[str, Any], lockdown: Lockdown) -> CandidateRoot:
     place = Path(tempfile.mkdtemp(prefix="roots-", dir=Path(order["boxes"]).parent))
     devices = [Path(device) for device in DEVICES]
-    return Cell(
+    return CandidateRoot(
         place,
         alone=[*lockdown.paths, *lockdown.links, *devices],
         family=[*lockdown.family_paths, *lockdown.links, *devices],

@@ -20,7 +20,7 @@ from tracebench_core.errors import (
 from tracebench_core.plugins import Kind, load_ref
 from tracebench_core.specs import Budget, Component, EnvironmentSpec, Example, Values
 from tracebench_engine.api.evaluating import open_workbench
-from tracebench_engine.api.kit.parts import build_optimizer, demand, open_task, resolve_settings
+from tracebench_engine.api.kit.parts import build_optimizer, open_task, refuse_unmet, resolve_settings
 from tracebench_testing.answering import Answer
 from tracebench_testing.checks.findings import Finding, Skipped
 from tracebench_testing.checks.plugin import PluginUnderTest
@@ -218,7 +218,7 @@ def _ready(plugin: PluginUnderTest, kind: Kind, code: str) -> Iterator[tuple[str
     """Yield each part of a kind with its spec, or with why it cannot be tried here."""
     for name, spec in plugin.parts(kind).items():
         try:
-            demand(name, spec)
+            refuse_unmet(name, spec)
             load_ref(spec.loader, owner=name)
         except TraceBenchError as err:
             yield name, Skipped(code, str(err), f"{kind} {name}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from tracebench_engine.api.installed.kept import Kept, Readings
+from tracebench_engine.api.installed.cache import DocumentCache, Readings
 
 if TYPE_CHECKING:
     from tracebench_core.plugins.catalog import Catalog, Kind
@@ -24,7 +24,7 @@ def read_catalogue(root: Path | None = None) -> dict[str, Any]:
 
     A plugin that fails to load is told of each time, so nothing is kept then; nor is what depends on a folder of the user's.
     """
-    kept = Kept("catalogue")
+    kept = DocumentCache("catalogue")
     if root is None and (found := kept.read()) is not None:
         listed: dict[str, Any] = found
         return listed

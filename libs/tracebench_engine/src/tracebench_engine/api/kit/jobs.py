@@ -9,7 +9,7 @@ from tracebench_engine.job.scoring import Scorer
 from tracebench_engine.job.setup import Setup
 from tracebench_engine.measure.context import Shared
 from tracebench_engine.measure.recorder import Recorder
-from tracebench_engine.measure.sandboxed import job_sandbox
+from tracebench_engine.measure.sandbox import job_sandbox
 from tracebench_engine.measure.service import EvaluationService
 from tracebench_runs.events.history import Standings
 from tracebench_runs.events.ranking import FINALISTS

@@ -20,7 +20,7 @@ from tracebench_engine.api.running import run
 from tracebench_engine.config import parse_config
 from tracebench_engine.door.control_registry import entry_path
 from tracebench_runs.journal.keys import draw_key, key_file
-from tracebench_runs.meta.salts import SHARED_FILE, shared_salts
+from tracebench_runs.meta.salt_files import SHARED_FILE, shared_salts
 from tracebench_runs.reading.reader import load_run
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_sandbox import open_sandbox

@@ -10,7 +10,7 @@ from tracebench_core.errors import PluginError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import Calibration, Values
-from tracebench_engine.measure.opening import OpenTask
+from tracebench_engine.measure.building import OpenTask
 
 
 def cases_of(host: PluginHost, task_id: str, opened: OpenTask) -> tuple[Calibration, ...]:

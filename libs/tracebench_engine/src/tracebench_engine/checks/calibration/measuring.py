@@ -14,7 +14,7 @@ from tracebench_core.specs import Calibration, CalibrationKind, CaseVerdict, Fee
 from tracebench_engine.checks.calibration.cases import candidate_of, cases_of
 from tracebench_engine.checks.calibration.replies import Replies
 from tracebench_engine.checks.calibration.verdicts import Seen, judge, seen_of
-from tracebench_engine.job.evaluation import Workbench, open_workbench
+from tracebench_engine.job.workbench import Workbench, open_workbench
 from tracebench_engine.measure.models import Models
 
 Told = Callable[[str], None]

@@ -10,8 +10,8 @@ import typer
 
 from tracebench_core.errors import OutputError
 from tracebench_engine.api.console import output
+from tracebench_engine.api.console.browser import open_page
 from tracebench_engine.api.console.locate import DEFAULT_RUNS_DIR
-from tracebench_engine.api.console.opening import open_page
 from tracebench_engine.api.console.options import AsJson, MaxWorkers, RunsDir
 from tracebench_engine.cli.running.ending import next_command, tell_end
 from tracebench_engine.cli.running.replay import DIFFERENT, repeat, tell_differences

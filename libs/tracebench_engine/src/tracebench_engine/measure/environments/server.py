@@ -24,7 +24,7 @@ from tracebench_core.ids import canonical_json
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import EnvironmentSpec
 from tracebench_engine.measure.datasets import OpeningContext
-from tracebench_engine.measure.demand import demand
+from tracebench_engine.measure.requirements import refuse_unmet
 from tracebench_engine.measure.wire import Wire
 from tracebench_sandbox import temporary
 
@@ -108,7 +108,7 @@ class EnvironmentServer:
         spec = self._host.component("environment", name)
         if not isinstance(spec, EnvironmentSpec):
             raise TypeError(f"`{name}` is no environment")
-        demand(name, spec)
+        refuse_unmet(name, spec)
         return spec
 
     def _lease(self, spec: EnvironmentSpec, request: Mapping[str, Any]) -> tuple[Opened, bool]:

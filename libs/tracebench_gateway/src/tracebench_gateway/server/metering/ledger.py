@@ -12,8 +12,8 @@ from typing import Any
 from tracebench_gateway.exchange import ChatRequest, Metered, ProviderError, Reply
 from tracebench_gateway.server.metering.accounts import Accounts, Filed
 from tracebench_gateway.turns import Place
+from tracebench_runs.storage.escape import escaped
 from tracebench_runs.storage.files import make_dir
-from tracebench_runs.storage.inert import inert
 from tracebench_runs.storage.sharing import open_file
 
 LEDGER_VERSION = 1
@@ -36,7 +36,7 @@ class Ledger:
         """Write one line; it survives the death of this process."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = {"v": LEDGER_VERSION, "kind": kind, "t": now, "job_id": job_id, "attempt": attempt, **fields}
-        os.write(self._fd, inert(json.dumps(line, separators=(",", ":"), ensure_ascii=False)).encode() + b"\n")
+        os.write(self._fd, escaped(json.dumps(line, separators=(",", ":"), ensure_ascii=False)).encode() + b"\n")
 
     def restore(self, accounts: Accounts) -> None:
         """Bring accounts to where the ledger left them. Lines torn by a crash are skipped."""

@@ -16,7 +16,7 @@ from tracebench_gateway import turns
 from tracebench_gateway.access import Phase, Refusal
 
 
-class Heard:
+class CachedModels:
     """Passes every call on; while it is `repeating`, an evaluation's calls are answered as they were, in their order.
 
     A call that was not made before is passed on: whoever asks something else each time is itself random.

@@ -9,7 +9,7 @@ HOPELESS_JOBS = 5
 """So many first jobs without an answer end a run: the others would fail in the same way."""
 
 
-class Modelless:
+class RunBreaker:
     """Takes the results of one run's jobs as they come."""
 
     def __init__(self) -> None:

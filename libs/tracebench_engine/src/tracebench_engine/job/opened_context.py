@@ -16,7 +16,7 @@ from tracebench_engine.job.job import JobContext
 from tracebench_engine.measure.context import NoEnvironments
 from tracebench_engine.measure.models import Models, NoModels
 from tracebench_engine.measure.recorder import Recorder
-from tracebench_engine.measure.sandboxed import job_sandbox
+from tracebench_engine.measure.sandbox import job_sandbox
 from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.storage.layout import JobLayout
 

@@ -36,9 +36,9 @@ from tracebench_engine.checks.placing import most
 from tracebench_engine.job.meter import SharedCounter
 from tracebench_engine.matrix.plan import Plan
 from tracebench_engine.matrix.providers import addressed, base_url, served
-from tracebench_engine.run.keeper import Keeper, KeptEnvironments, KeptSandbox
 from tracebench_engine.run.open_files import demand_open_files
-from tracebench_engine.run.outage import OutageWatch
+from tracebench_engine.run.pause import OutagePause
+from tracebench_engine.run.supervisor import SupervisedEnvironments, SupervisedSandbox, Supervisor
 from tracebench_gateway.credentials import without_secrets
 from tracebench_gateway.models import every_model
 from tracebench_gateway.variants import llm_configs
@@ -60,7 +60,7 @@ _Held = tuple[tuple[str, ...], tuple[str, ...]]
 """What tells sandbox servers apart: the modules that are loaded, and the folders that may be read."""
 
 
-class Surroundings:
+class RunServices:
     """Opened around the jobs of one runner process; closing it leaves no process behind."""
 
     def __init__(
@@ -83,18 +83,18 @@ class Surroundings:
         self._environ = without_secrets(environ, *llm_configs(plan.config).values()) | {HOME: str(Path.cwd())}
         self._stack = ExitStack()
         self._gateway: GatewayHandle | None = None
-        self._sandboxes: dict[_Held, KeptSandbox] = {}
-        self._environments: KeptEnvironments | None = None
-        self._keeper = Keeper(())
+        self._sandboxes: dict[_Held, SupervisedSandbox] = {}
+        self._environments: SupervisedEnvironments | None = None
+        self._supervisor = Supervisor(())
         self._deaths_at_start: dict[str, tuple[int, int]] = {}
         self._limits = SharedLimits()
         self._served = self._find_served()
         self._urls: dict[ModelIdentity, str] = {}
-        self._outages: OutageWatch | None = None
+        self._outages: OutagePause | None = None
         self._recorded: RecordedJobs | None = None
         self._instruments = Instruments(plan, host, root=root)
 
-    def __enter__(self) -> Surroundings:
+    def __enter__(self) -> RunServices:
         demand_open_files(self._layout)
         self._instruments.settle()
         temporary.sweep(_remove)
@@ -105,8 +105,8 @@ class Surroundings:
             self._serve_models()
             self._open_sandboxes(private)
             self._open_gateway()
-            self._keeper = Keeper([*self._sandboxes.values(), *filter(None, [self._gateway])])
-            self._stack.callback(self._keeper.close)
+            self._supervisor = Supervisor([*self._sandboxes.values(), *filter(None, [self._gateway])])
+            self._stack.callback(self._supervisor.close)
             self._watch_for_outages()
         except BaseException:
             self._stack.close()
@@ -220,7 +220,7 @@ class Surroundings:
     def is_spoiled(self, job: JobSpec) -> bool:
         """Tell whether the job's sandbox server, or what holds its environments, died meanwhile: it may pass for a measurement."""
         if self._server_of(job) is not None:
-            self._keeper.look()
+            self._supervisor.look()
         return self._deaths(job) != self._deaths_at_start[job.job_id]
 
     def _deaths(self, job: JobSpec, *, dying: bool = True) -> tuple[int, int]:
@@ -275,10 +275,10 @@ class Surroundings:
         try:
             return gateway.run_used(), gateway.run_refusal()
         except ConnectionError:  # it was killed while it was asked
-            self._keeper.look()
+            self._supervisor.look()
             return gateway.run_used(), gateway.run_refusal()
 
-    def _server_of(self, job: JobSpec) -> KeptSandbox | None:
+    def _server_of(self, job: JobSpec) -> SupervisedSandbox | None:
         return self._sandboxes.get(_held(self._plan.tasks[job.task_id]))
 
     def _used_components(self) -> list[tuple[str, Component]]:
@@ -322,7 +322,7 @@ class Surroundings:
         for i, (modules, readable) in enumerate(sorted(needed)):
             folder = private / f"sandbox-{i}"
             folder.mkdir(mode=0o700)
-            server = KeptSandbox(modules, self._plan.config.sandbox, folder=folder, readable=readable)
+            server = SupervisedSandbox(modules, self._plan.config.sandbox, folder=folder, readable=readable)
             self._stack.callback(server.close)
             self._sandboxes[modules, readable] = server
 
@@ -330,13 +330,13 @@ class Surroundings:
         of_tasks = any(spec.environments or spec.dataset for spec in self._plan.tasks.values())
         if not of_tasks and not any(spec.environment for spec in self._served.values()):
             return
-        self._environments = KeptEnvironments(self.setting, renewed=self._serve_models)
+        self._environments = SupervisedEnvironments(self.setting, renewed=self._serve_models)
         self._stack.callback(self._environments.close)
 
     def _watch_for_outages(self) -> None:
         limit = self._plan.config.llm.outage_limit
         if self._gateway is not None and self._plan.config.mode == "real" and limit:
-            self._outages = OutageWatch(self._gateway.away, limit=limit)
+            self._outages = OutagePause(self._gateway.away, limit=limit)
             self._stack.callback(self._outages.close)
 
     def _find_served(self) -> dict[ModelIdentity, ProviderSpec]:

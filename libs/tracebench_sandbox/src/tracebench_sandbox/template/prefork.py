@@ -30,7 +30,7 @@ class Waiting(NamedTuple):
     link: socket.socket
 
 
-class Ahead:
+class Prefork:
     """Keeps a process ready for each caller that is busy."""
 
     def __init__(self, children: Children, boxes: Boxes, lockdown: Lockdown) -> None:

@@ -13,7 +13,7 @@ from tracebench_sandbox.reach import is_site
 _GROUP = "tracebench"
 
 
-def withheld_packages(path: Sequence[str]) -> list[str]:
+def hidden_packages(path: Sequence[str]) -> list[str]:
     """Return the top-level names of our libraries and of every distribution on `path` that has an entry point of ours."""
     sites = [entry for entry in path if is_site(Path(entry))]
     found = {*LIBRARIES}

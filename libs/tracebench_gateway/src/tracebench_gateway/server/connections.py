@@ -19,7 +19,7 @@ KEEP_ALIVE_SECONDS = 75
 """How long a connection with a key may stay idle."""
 
 
-class Doorkeeper:
+class ConnectionGuard:
     """Knows which connections have not shown a key yet."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Doorkeeper:
 
     def protocol(self) -> type[HttpToolsProtocol]:
         """Return uvicorn's protocol under this doorkeeper's eyes."""
-        return type("Watched", (_Watched,), {"keeper": self})
+        return type("Watched", (_Watched,), {"guard": self})
 
     def come(self, connection: HttpToolsProtocol) -> None:
         """Watch a new connection; with too many strangers at the door, the one who has stood there longest goes."""
@@ -55,18 +55,18 @@ class Doorkeeper:
 
 
 class _Watched(HttpToolsProtocol):
-    keeper: Doorkeeper
+    guard: ConnectionGuard
     _head = 0
     """Bytes of a head that is not whole yet."""
     _is_in_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base class does
         super().connection_made(transport)
-        self.keeper.come(self)
+        self.guard.come(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self.keeper.leave(self.client)
+        self.guard.leave(self.client)
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False

@@ -57,7 +57,7 @@ class Readings:
         return all(int(state.partition(" ")[0] or 0) < self._since for state in states)
 
 
-class Kept:
+class DocumentCache:
     """One document in the user's cache, a file for each interpreter. What cannot be read, or not be written, is not kept."""
 
     def __init__(self, name: str) -> None:

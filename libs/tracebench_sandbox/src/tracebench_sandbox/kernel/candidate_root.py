@@ -21,7 +21,7 @@ _SET_PDEATHSIG = 1
 _DETACH = 2
 
 
-class Cell:
+class CandidateRoot:
     """The two roots of one template."""
 
     def __init__(self, place: Path, *, alone: Iterable[Path], family: Iterable[Path], locked: bool) -> None:

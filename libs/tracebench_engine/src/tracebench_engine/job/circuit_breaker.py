@@ -13,7 +13,7 @@ HOPELESS = frozenset({"auth", "request", "replay_miss"})
 """Kinds of failure that the next call would meet again, as long as none was answered."""
 
 
-class Despair:
+class TrainingBreaker:
     """Ends a training none of whose model calls is answered: whatever a trainer swallows, more of them cost time only."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from tracebench_core.plugins import unmet_requirement
 from tracebench_core.specs import Component, TaskSpec
 
 
-def demand(id_: str, spec: TaskSpec | Component, settings: Mapping[str, Any] | None = None) -> None:
+def refuse_unmet(id_: str, spec: TaskSpec | Component, settings: Mapping[str, Any] | None = None) -> None:
     """Raise when what a spec describes cannot run on this machine."""
     if spec.broken:
         hint = "trace-bench list-trainers --all" if isinstance(spec, Component) else "trace-bench list-tasks --json"

@@ -1,4 +1,4 @@
-"""`python -m tracebench_sandbox.apart [OPTION]… COMMAND…`: a trusted-in-part program out of sight of the host's processes.
+"""`python -m tracebench_sandbox.jail [OPTION]… COMMAND…`: a trusted-in-part program out of sight of the host's processes.
 
 It loses the view of every process but its own: `/proc` shows those that it starts. It has no capability, so that it cannot take the new
 `/proc` off, and whatever it started ends with it. It keeps the host's network, unless it may reach one address only, and the host's files,

@@ -9,7 +9,7 @@ from tracebench_runs.storage import files
 from tracebench_runs.storage.layout import RunLayout
 
 
-def set_aside(layout: RunLayout, path: Path) -> None:
+def quarantine(layout: RunLayout, path: Path) -> None:
     """Move a damaged file to `lost+found/<its path>.<n>`; one that is gone is fine."""
     if not os.path.lexists(path):
         return

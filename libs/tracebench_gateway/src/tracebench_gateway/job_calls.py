@@ -21,7 +21,7 @@ def _renew_lock() -> None:
 os.register_at_fork(after_in_child=_renew_lock)
 
 
-class Told:
+class JobCalls:
     """Takes what answers tell, in whatever order they come. Threads may share it, and a forked child may go on with it.
 
     A gap is a call whose answer was lost, or told nothing: then there may be records that no answer has told of.

@@ -22,10 +22,10 @@ from tracebench_core.specs import (
     TaskSpec,
     Values,
 )
+from tracebench_engine.measure.building import OpenTask, load_aggregate, open_task
 from tracebench_engine.measure.context import Environments, NoEnvironments, Shared
 from tracebench_engine.measure.models import Models, NoModels
-from tracebench_engine.measure.opening import OpenTask, load_aggregate, open_task
-from tracebench_engine.measure.sandboxed import job_sandbox
+from tracebench_engine.measure.sandbox import job_sandbox
 from tracebench_engine.measure.service import EvaluationService
 from tracebench_runs.events.ranking import Aggregate, aggregate_score
 from tracebench_sandbox import temporary

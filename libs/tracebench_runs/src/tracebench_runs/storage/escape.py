@@ -8,7 +8,7 @@ _ACTS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """What a JSON encoder passes through: it escapes the control characters below the space itself."""
 
 
-def inert(text: str) -> str:
+def escaped(text: str) -> str:
     """Return JSON text with such characters, which can only stand in its strings, as `\\uXXXX`; it reads back as the same values."""
     if text.isascii() and "\x7f" not in text:
         return text

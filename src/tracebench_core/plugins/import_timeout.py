@@ -18,7 +18,7 @@ SECONDS = 60.0
 
 
 @contextmanager
-def patience() -> Iterator[None]:
+def import_timeout() -> Iterator[None]:
     """Raise PluginError in the body once it has taken too long; does nothing outside of the main thread, where no signal arrives."""
     seconds = _seconds()
     if threading.current_thread() is not threading.main_thread() or seconds <= 0:

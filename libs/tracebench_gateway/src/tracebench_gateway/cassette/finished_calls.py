@@ -18,7 +18,7 @@ from tracebench_gateway.exchange import ChatRequest, Reply
 log = logging.getLogger(__name__)
 
 
-class Finished:
+class FinishedCalls:
     """The answered calls of a recording that goes on, as it was when this gateway started; failures are asked again."""
 
     def __init__(self, folder: Path) -> None:

@@ -23,7 +23,7 @@ NOTHING_MORE = Grant(Need(0, 0, Decimal(0)), None)
 """What is set aside for what was paid for."""
 
 
-class Again:
+class IdempotentCalls:
     """Finds the answer of a filed call: as it was kept of a real model, and by asking once more where that is free and says the same."""
 
     def __init__(self, provider: Provider, undelivered: Undelivered | None, prices: PriceTable) -> None:

@@ -27,7 +27,7 @@ class Helper(Protocol):
     def restart(self) -> None: ...
 
 
-class KeptSandbox:
+class SupervisedSandbox:
     """A sandbox server that may be started again at the same address."""
 
     def __init__(
@@ -66,14 +66,14 @@ class KeptSandbox:
         )
 
 
-class Keeper:
+class Supervisor:
     """Looks after helpers from a thread of its own."""
 
     def __init__(self, helpers: Sequence[Helper]) -> None:
         self._helpers = helpers
         self._looking = threading.Lock()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="keeper", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
         if helpers:
             self._thread.start()
 
@@ -85,7 +85,7 @@ class Keeper:
                     if not helper.is_alive():
                         log.warning("%s ended on its own and is started again", type(helper).__name__)
                         helper.restart()
-                except Exception as err:  # noqa: BLE001 - a keeper that dies keeps nothing: it looks again in a moment
+                except Exception as err:  # noqa: BLE001 - a supervisor that dies supervises nothing: it looks again in a moment
                     log.warning("%s does not start: %s: %s", type(helper).__name__, type(err).__name__, err)
 
     def close(self) -> None:
@@ -99,8 +99,8 @@ class Keeper:
             self.look()
 
 
-class KeptEnvironments:
-    """The process that holds a run's environments, with a keeper of its own: nothing else waits for what a new one imports."""
+class SupervisedEnvironments:
+    """The process that holds a run's environments, with a supervisor of its own: nothing else waits for what a new one imports."""
 
     def __init__(self, setting: ExecutorSetting, *, renewed: Callable[[], None]) -> None:
         """`renewed` is called where there is a new one."""
@@ -109,7 +109,7 @@ class KeptEnvironments:
         self._process = EnvironmentProcess(setting)
         self._renewed = renewed
         self.address = self._process.address
-        self._keeper = Keeper([self])
+        self._supervisor = Supervisor([self])
 
     @property
     def deaths(self) -> int:
@@ -133,5 +133,5 @@ class KeptEnvironments:
     def close(self) -> None:
         """Start none any more, and close every environment."""
         self._process.keep_no_more()
-        self._keeper.close()
+        self._supervisor.close()
         self._process.close()

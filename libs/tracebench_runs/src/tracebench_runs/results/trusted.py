@@ -9,7 +9,7 @@ from tracebench_runs.results.results import read_result
 from tracebench_runs.storage.layout import JobLayout
 
 
-def vouched_result(layout: JobLayout, *, trust: Trust) -> JobResult | None:
+def trusted_result(layout: JobLayout, *, trust: Trust) -> JobResult | None:
     """Return a job's result, None where there is none that can be read; of a run under way, what the journal says now decides.
 
     Raises:

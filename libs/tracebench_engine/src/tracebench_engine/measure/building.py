@@ -15,7 +15,7 @@ from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import Component, Example, Parameter, Split, TaskSpec
 from tracebench_engine.measure.context import Environments
 from tracebench_engine.measure.datasets import open_dataset
-from tracebench_engine.measure.demand import demand
+from tracebench_engine.measure.requirements import refuse_unmet
 from tracebench_runs.events.ranking import Aggregate, mean
 
 ALL_SPLITS: frozenset[Split] = frozenset(get_args(Split))
@@ -86,7 +86,7 @@ def open_task(
         UsageError: when it has nothing to train.
     """
     spec = host.task(task_id)
-    demand(task_id, spec)
+    refuse_unmet(task_id, spec)
     options = load_ref(spec.options, owner=task_id)(**eval_kwargs).model_dump() if spec.options else dict(eval_kwargs)
     load = load_ref(spec.loader, owner=task_id)
     if _takes(load, "splits"):
@@ -142,7 +142,7 @@ def load_aggregate(host: PluginHost, spec: TaskSpec) -> Aggregate:
 def build_trainer(host: PluginHost, trainer_id: str, settings: Mapping[str, Any]) -> Trainer:
     """Build a trainer from its resolved settings."""
     spec = host.component("trainer", trainer_id)
-    demand(trainer_id, spec, settings)
+    refuse_unmet(trainer_id, spec, settings)
     build = load_ref(spec.loader, owner=trainer_id)
     trainer: Trainer = build(settings_model(spec, settings) if spec.settings else dict(settings))
     return trainer
@@ -157,7 +157,7 @@ def build_wrapped(host: PluginHost, name: str, settings: Mapping[str, Any]) -> T
 def build_optimizer(host: PluginHost, problem: Problem, *, name: str, kwargs: Mapping[str, Any]) -> Optimizer:
     """Build a proposer for a problem."""
     spec = host.component("optimizer", name)
-    demand(name, spec)
+    refuse_unmet(name, spec)
     built: Optimizer = load_ref(spec.loader, owner=name)(problem, **kwargs)
     return built
 

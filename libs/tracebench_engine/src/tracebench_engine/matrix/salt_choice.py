@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracebench_core.specs import PUBLIC, RunConfig, Salts
-from tracebench_runs.meta.salts import read_salts, shared_salts
+from tracebench_runs.meta.salt_files import read_salts, shared_salts
 from tracebench_runs.storage.layout import RunLayout
 
 NEW = "NEW"

@@ -12,7 +12,7 @@ INTERVAL = 0.5
 """Seconds between two looks."""
 
 
-class OutageWatch:
+class OutagePause:
     """Asks for the models that are away from a thread of its own. `is_away` is true from the first look that finds one."""
 
     def __init__(self, ask: Callable[[], Mapping[str, float]], *, limit: float) -> None:
