@@ -333,7 +333,7 @@ def main(order: dict[str, Any]) -> None:
     level = "strong" if lockdown.strong else "namespaces" if root is not None else "process"
     _tell({"error": "", "level": level, "threads": threads})
     reach.forget()
-    root = Path(order["boxes"])
+    folder = Path(order["boxes"])
     order.clear()
     del sys.argv[1:]
     children.warm_up()
@@ -342,7 +342,7 @@ def main(order: dict[str, Any]) -> None:
     server.serve(ends)
     if root is not None:
         root.close()
-    _clear(root)
+    _clear(folder)
     os._exit(0)
 
 
