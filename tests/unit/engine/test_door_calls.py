@@ -11,7 +11,7 @@ import pytest
 from tracebench_core.contracts import Problem
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import Decision, MetricLogged, StepFinished, StepStarted
-from tracebench_engine.door.door_calls import LONGEST_NAME, LONGEST_WORDS, DoorCalls
+from tracebench_engine.door.calls import LONGEST_NAME, LONGEST_WORDS, DoorCalls
 from tracebench_testing import run_trial
 from tracebench_testing.toys import Toy, build_dials, build_number
 from tracebench_testing.trials import Trial
