@@ -53,9 +53,9 @@ from tracebench_engine.measure.building import (
     open_task,
 )
 from tracebench_engine.measure.context import Environments, NoEnvironments, Shared
+from tracebench_engine.measure.measurement_cache import open_measurement_cache
 from tracebench_engine.measure.models import Models
 from tracebench_engine.measure.recorder import Recorder
-from tracebench_engine.measure.result_cache import open_result_cache
 from tracebench_engine.measure.scored_before import open_scored_before
 from tracebench_engine.measure.service import EvaluationService
 from tracebench_gateway.access import Refusal, Scope
@@ -253,7 +253,7 @@ def open_service(
         before=meter.check_time if meter is not None else None,
         check=meter.check if meter is not None else None,
         on_control=control,
-        reuse=open_result_cache(order) if opened.spec.deterministic and meter is not None else None,
+        reuse=open_measurement_cache(order) if opened.spec.deterministic and meter is not None else None,
         before_this=open_scored_before(order, opened.spec) if meter is None else None,
     )
 

@@ -23,7 +23,7 @@ from tracebench_core.specs import Candidate, Example, ExampleResult, Feedback, S
 from tracebench_engine.measure.attempt import Failure, attempt, classify, in_time, overdue, possible, score
 from tracebench_engine.measure.bounded import Gate, Overdue, bounded
 from tracebench_engine.measure.context import EvaluationContext, Shared, evaluation_name
-from tracebench_engine.measure.result_cache import ResultCache
+from tracebench_engine.measure.measurement_cache import MeasurementCache
 from tracebench_engine.measure.scored_before import ScoredBefore, key_of
 from tracebench_engine.measure.values import breach
 from tracebench_gateway.access import Phase
@@ -73,7 +73,7 @@ class EvaluationService:
         before: Callable[[], None] | None = None,
         check: Callable[[], None] | None = None,
         on_control: Callable[[Candidate, ExampleResult], None] | None = None,
-        reuse: ResultCache | None = None,
+        reuse: MeasurementCache | None = None,
         before_this: ScoredBefore | None = None,
     ) -> None:
         """`reuse` holds what earlier attempts have measured of a deterministic task; without it none of them is looked at.

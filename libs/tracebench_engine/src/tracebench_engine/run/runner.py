@@ -21,7 +21,7 @@ from tracebench_engine.job.control_end import Cancelled, conclude_cancelled
 from tracebench_engine.job.finish import conclude_broken, conclude_lost
 from tracebench_engine.matrix.plan import Plan
 from tracebench_engine.matrix.reserve import Reserve
-from tracebench_engine.measure.result_cache import relatives
+from tracebench_engine.measure.measurement_cache import relatives
 from tracebench_engine.run.circuit_breaker import RunBreaker
 from tracebench_engine.run.committer import Committer
 from tracebench_engine.run.control import RunControl

@@ -19,7 +19,7 @@ from tracebench_runs.meta.planned import series_of
 from tracebench_runs.storage.layout import RunLayout
 
 
-class ResultCache:
+class MeasurementCache:
     """What earlier attempts have measured of one task."""
 
     def __init__(self, identity: Any, earlier: Measured) -> None:
@@ -63,11 +63,11 @@ class ResultCache:
         return self._examples[example.id]
 
 
-def open_result_cache(order: JobOrder) -> ResultCache:
+def open_measurement_cache(order: JobOrder) -> MeasurementCache:
     """Return what earlier attempts at a job, and the relatives that its order names, have measured."""
     job, layout = order.job, RunLayout(Path(order.run_dir))
     attempts = [*layout.job(job.job_id).earlier_attempts(), *map(layout.job, order.relatives)]
-    return ResultCache([*_measured(job), job.plugin_version, order.isolation], Measured(attempts))
+    return MeasurementCache([*_measured(job), job.plugin_version, order.isolation], Measured(attempts))
 
 
 def relatives(
