@@ -33,6 +33,8 @@ from tracebench_runs.storage.seal import seal_of
 
 SEQUENCES = int(os.environ.get("TRACEBENCH_STATES", "12"))
 FORGED = b"99.0"
+SINCE_INDEX = 3
+"""Lines at most that a closed journal has behind those that the index of files knows."""
 
 
 class Store(RuleBasedStateMachine):
@@ -58,6 +60,12 @@ class Store(RuleBasedStateMachine):
         self.known_head: tuple[int, str] | None = None
         """A line that somebody noted when the run was closed, and its number."""
         self.copies: list[bytes] = []
+        self.homes = 0
+        """How often the run was moved to another machine."""
+        self.is_away = False
+        """Nobody closed it where it lies now."""
+        self.has_index = True
+        """Since it was closed, nobody touched the index of files."""
 
     @initialize()
     def begin(self) -> None:
@@ -141,6 +149,27 @@ class Store(RuleBasedStateMachine):
         elif self.lacks is None:
             self._write(old, since=0)
 
+    @precondition(lambda self: self.layout.files_index.exists())
+    @rule(how=st.sampled_from(["gone", "empty", "nonsense"]))
+    def lose_index(self, how: str) -> None:
+        """The index of files is deleted, emptied, or something else."""
+        self.has_index = False
+        self.layout.files_index.write_bytes(bytes(range(200)) if how == "nonsense" else b"")
+        if how == "gone":
+            self.layout.files_index.unlink()
+
+    @rule(which=st.integers(0, len(JOBS) - 1))
+    def lose_result(self, which: int) -> None:
+        """The result of a job is deleted."""
+        self.layout.job(JOBS[which].job_id).results.unlink(missing_ok=True)
+
+    @rule()
+    def move(self) -> None:
+        """The run goes to another machine, which has no key of it and never saw it."""
+        self.homes += 1
+        self.is_away = True
+        os.environ["XDG_STATE_HOME"] = str(self.root / f"state{self.homes}")
+
     @rule(which=st.integers(0, len(JOBS) - 1), what=st.sampled_from(["events.jsonl", "results.json"]))
     def forge(self, which: int, what: str) -> None:
         """Somebody gives a job another score, in its log or in its result."""
@@ -214,6 +243,8 @@ class Store(RuleBasedStateMachine):
         """A loss of lines that were there when the run was last closed is named, whatever else was repaired."""
         if self.lacks is None or self.known_head is None or self.lacks > self.known_head[0]:
             return
+        if self.is_away and (not self.has_index or self.lacks > self.known_head[0] - SINCE_INDEX):
+            return  # nobody knows of them here
         told = [finding for finding in check_run(self.layout.path) if finding.path == self._journal.name]
         assert any(finding.mended_by == "accept" for finding in told), "a loss of the journal is not named"
 
@@ -256,6 +287,7 @@ class Store(RuleBasedStateMachine):
             chain = chain_of(self.layout.path)
             assert chain is not None
             self.known_head = len(self._lines()) - 1, chain.head
+            self.is_away, self.has_index = False, True
 
 
 def verdict_of_journal(run: Path, head: str) -> str:

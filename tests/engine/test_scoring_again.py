@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -203,3 +204,21 @@ def test_measurements_that_were_not_kept_by_a_scoring_are_not_taken(tmp_path: Pa
         (tmp_path / "scoring.jsonl").write_text(forged)
         assert ScoredBefore(tmp_path / "scoring.jsonl", "secret").find("key") is None
         assert ScoredBefore(tmp_path / "scoring.jsonl", "secret").find("other") is None
+
+
+@pytest.mark.parametrize("what", ["fifo", "link", "folder"])
+def test_what_a_training_leaves_in_the_place_of_measurements_holds_no_scoring_up(tmp_path: Path, what: str) -> None:
+    path, other = tmp_path / "scoring.jsonl", tmp_path / "journal"
+    other.write_text("")
+    if what == "fifo":
+        os.mkfifo(path)
+    elif what == "link":
+        path.symlink_to(other)
+    else:
+        path.mkdir()
+    scored = ScoredBefore(path, "secret")
+    feedback = Feedback(score=1.0, text="so it is " * 1_000)
+    for n in range(20):  # more than a pipe holds
+        scored.keep(f"key {n}", ExampleResult(example="t", split="test", feedback=feedback, seconds=0.5))
+    assert other.read_text() == ""
+    assert (ScoredBefore(path, "secret").find("key 19") is None) == (what == "folder")

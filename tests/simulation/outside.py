@@ -88,7 +88,9 @@ class Half:
     # the runner's end, as `Wire`
 
     def send(self, message: dict[str, Any]) -> None:
-        """Take a message from the runner."""
+        """Take a message from the runner; who is held takes none, and is given up with the jobs that it was given."""
+        if "start" in message:
+            self.started.add(message["job"])
         if not (self.closed or self.held):
             self._obey(message)
 
@@ -98,7 +100,10 @@ class Half:
         return told
 
     def close(self) -> None:
-        """Close the runner's end."""
+        """Close the runner's end; who is held is given up, and its twin with it."""
+        if self.held:
+            self.is_lost = True
+            self._forget_kept()
 
     # the template
 
@@ -108,7 +113,6 @@ class Half:
             order = JobOrder.model_validate_json(message["start"])
             child = Child(order, message["number"], world.fate_of(order))
             self.children.append(child)
-            self.started.add(order.job.job_id)
             limit = message["timeout"]
             if child.fate in {"hangs", "refuses"}:
                 world.clock.at(limit, lambda: self._ask(child, "timeout"))
@@ -162,6 +166,10 @@ class Half:
                 child.ended = True
                 self.world.jobs.perform(child.order, how)
             self.children.clear()
+        self._forget_kept()
+
+    def _forget_kept(self) -> None:
+        """Expect nothing of what the jobs of a lost pair kept."""
         if any(half.is_lost for half in self.pair):
             for job_id in {job_id for half in self.pair for job_id in half.started}:
                 self.world.take_death(job_id)

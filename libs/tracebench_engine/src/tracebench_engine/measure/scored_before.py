@@ -9,15 +9,16 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs import Candidate, Example, ExampleResult, JobOrder, TaskSpec
-from tracebench_runs.storage.files import AppendLog
+from tracebench_runs.storage import files
 from tracebench_runs.storage.layout import RunLayout
-from tracebench_runs.storage.regular import open_regular
+from tracebench_runs.storage.regular import IrregularFileError, open_regular
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ class ScoredBefore:
     def __init__(self, path: Path, secret: str) -> None:
         self._path = path
         self._secret = secret.encode()
-        self._log: AppendLog | None = None
+        self._log: files.AppendLog | None = None
         self._known = dict(self._read())
 
     def find(self, key: str) -> ExampleResult | None:
@@ -44,7 +45,7 @@ class ScoredBefore:
             told = result.model_dump(mode="json")
             line = json.dumps([key, told, self._mac(key, told)], allow_nan=False)
             if self._log is None:
-                self._log = AppendLog(self._path)
+                self._log = files.AppendLog(self._path)
             self._log.append(line.encode())
         except (OSError, ValueError) as err:
             log.debug("a measurement is not kept: %s", err)
@@ -60,6 +61,9 @@ class ScoredBefore:
                             found.append((str(key), ExampleResult.model_validate(told)))
                     except (ValueError, TypeError, ValidationError):
                         continue
+        except IrregularFileError:  # a process that trained has left it there
+            with suppress(OSError):
+                files.remove(self._path)
         except OSError:
             return []
         return found
