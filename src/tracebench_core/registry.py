@@ -116,6 +116,7 @@ class TaskFields(PartFields, total=False):
     timed: bool
     traced: bool
     trainable: bool
+    unconfined: bool
     uses_model: bool
     version: TaskVersion
     worst_score: float | None
