@@ -11,7 +11,8 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.specs.events import LLMCall
 from tracebench_engine.api import load_run
 from tracebench_viewer.calltexts import message_text, read_texts
-from tracebench_viewer.jobview import JobView, lineage, worst_examples
+from tracebench_viewer.jobview import JobView, worst_examples
+from tracebench_viewer.lineage import lineage
 from tracebench_viewer.reading import Reader
 
 

@@ -75,7 +75,40 @@ def test_a_run_shows_its_jobs_and_its_config(runs_dir: Path, monkeypatch: pytest
     assert [job["best"] for job in jobs if job["best"] == job["best"]] == [
         r.score_val_best for r in results.values() if r.status == "ok"
     ]
+    app.session_state["tab"] = "Config"
+    app.run()
     assert "run_id: first" in texts(app)
+
+
+@pytest.mark.parametrize("page", ["run", "job", "compare"])
+def test_an_unknown_run_is_told_with_a_list_and_nothing_to_steer(
+    page: str, runs_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"runs": "nope"} if page == "compare" else {"run": "nope"}
+    app = opened(runs_dir, page, monkeypatch=monkeypatch, **asked)
+    assert "There is no run nope" in texts(app).replace("`", "")
+    assert list(app.dataframe[0].value["run"]) == ["first"]
+    assert not app.button
+    assert not app.selectbox
+    assert dict(app.query_params) in (asked, {name: [value] for name, value in asked.items()})
+
+
+def test_an_unknown_job_candidate_or_tab_is_told(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened(runs_dir, "job", monkeypatch=monkeypatch, run="first", job="nope")
+    assert "Run first has no job nope" in texts(app).replace("`", "")
+    assert set(app.dataframe[0].value["job_id"]) == {*load_run(runs_dir / "first").results}
+    job = next(job for job in load_run(runs_dir / "first").results.values() if job.status == "ok")
+    app = opened(runs_dir, "job", monkeypatch=monkeypatch, run="first", job=job.job_id, candidate="nope", tab="what")
+    said = texts(app).replace("`", "")
+    assert "There is no candidate nope in this job" in said
+    assert "There is no tab what here" in said
+
+
+def test_a_job_that_failed_begins_with_its_error(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = next(job for job in load_run(runs_dir / "first").results.values() if job.status == "failed")
+    app = opened(runs_dir, "job", monkeypatch=monkeypatch, run="first", job=job.job_id)
+    kinds = [type(element).__name__ for element in app.main]
+    assert kinds.index("Error") < kinds.index("Metric")
 
 
 def test_a_job_shows_candidates_calls_and_its_best(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,3 +100,25 @@ def test_numbers_have_the_digits_that_a_reader_needs(value: float | None, text: 
 )
 def test_durations_have_two_units(seconds: float | None, text: str) -> None:
     assert look.duration(seconds) == text
+
+
+def cut(text: str, spans: tuple[tuple[int, int], ...]) -> list[str]:
+    return [text[start:end] for start, end in spans]
+
+
+def test_the_words_that_changed_are_marked() -> None:
+    (row,) = side_by_side("rounds, reach = 128, 0.5, 3", "rounds, reach = 128, 0.496666, 3")
+    assert cut(row.left, row.left_words) == ["0.5"]
+    assert cut(row.right, row.right_words) == ["0.496666"]
+
+
+def test_lines_without_much_in_common_and_long_ones_are_marked_whole() -> None:
+    (other,) = side_by_side("alpha beta gamma", "x = [1, 2, 3]")
+    assert (other.kind, other.left_words, other.right_words) == ("changed", (), ())
+    (long,) = side_by_side("a " * 600, "b " * 600)
+    assert (long.left_words, long.right_words) == ((), ())
+
+
+def test_words_are_counted_in_characters_as_people_do() -> None:
+    (row,) = side_by_side("say 🎴 and 🎲 to all of it", "say 🎴 and 🎯 to all of it")
+    assert (cut(row.left, row.left_words), cut(row.right, row.right_words)) == (["🎲"], ["🎯"])

@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 import pytest
 
 BROWSER = shutil.which("chromium")
-MISSING = next((name for name in ("streamlit", "playwright") if find_spec(name) is None), None)
+MISSING = next((name for name in ("streamlit", "playwright", "axe_playwright_python") if find_spec(name) is None), None)
 IN_A_BROWSER = [
     pytest.mark.heavy("browser"),
     pytest.mark.skipif(BROWSER is None, reason="There is no Chromium: apt-get install chromium"),
-    pytest.mark.skipif(MISSING is not None, reason=f"`{MISSING}` is not installed: pip install {MISSING}"),
+    pytest.mark.skipif(MISSING is not None, reason=f"`{MISSING}` is not installed"),
     pytest.mark.filterwarnings("ignore"),
 ]
 """Marks of the tests that need one."""
@@ -178,6 +178,19 @@ def visiting(
     assert visitor.strayed == []
     assert visitor.dialogues == []
     context.close()
+
+
+GRAVE = {"serious", "critical"}
+
+
+def axe(page: Any) -> list[str]:
+    """Return what axe-core finds on a page that is serious or critical: its rule, and the first element that breaks it."""
+    import axe_playwright_python
+
+    script = next(Path(axe_playwright_python.__file__).parent.rglob("axe.min.js"))
+    page.evaluate(script.read_text())
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    return [f"{rule['id']}: {rule['nodes'][0]['html'][:200]}" for rule in found if rule["impact"] in GRAVE]
 
 
 def command(*words: str, env: Mapping[str, str] | None = None) -> str:

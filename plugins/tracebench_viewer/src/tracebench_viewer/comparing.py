@@ -32,7 +32,7 @@ def compared(
     key = key_of([run.run_id for run in runs], stamps=stamps, baseline=baseline, axis=axis)
     kept = index.kept(key)
     if kept is None:
-        kept = _compute(runs, baseline=baseline, axis=axis)
+        kept = compute(runs, baseline=baseline, axis=axis)
         index.keep(key, kept)
     return dict(kept)
 
@@ -43,7 +43,12 @@ def key_of(run_ids: Sequence[str], *, stamps: Iterable[str], baseline: str | Non
     return content_hash(canonical_json(what))
 
 
-def _compute(runs: Sequence[Run], *, baseline: str | None, axis: Axis) -> dict[str, Any]:
+def compute(runs: Sequence[Run], *, baseline: str | None, axis: Axis) -> dict[str, Any]:
+    """Return a comparison as `compared` does, made anew.
+
+    Raises:
+        UsageError: when the runs may not be pooled or hold nothing to compare.
+    """
     comparison = compare_runs(runs, baseline=baseline, axis=axis)
     drawn = figures(runs, comparison)
     return {

@@ -27,7 +27,7 @@ from tracebench_core.errors import TraceBenchError
 from tracebench_core.ids import content_hash
 from tracebench_engine.api.records import RunLayout, iter_job_lines, open_regular, read_head, read_whole
 
-VERSION = 1
+VERSION = 2
 SHOWN_TEXT = 400
 """Characters of an error or a reason that the index keeps."""
 JOB_COLUMNS = {
@@ -114,6 +114,11 @@ class Index:
                 "delete from documents where key not in (select key from documents order by at desc limit 200)"
             )
 
+    def note_verdict(self, name: str, stamp: str, sentence: str) -> None:
+        """Keep what the comparison of a run says, for as long as the run is as `stamp` says."""
+        with self._lock, self._db:
+            self._db.execute("insert or replace into verdicts values (?, ?, ?)", (name, stamp, sentence))
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
@@ -123,7 +128,7 @@ class Index:
         layout = RunLayout(self._runs_dir / name)
         self._forget(name)
         try:
-            run, jobs = _read(layout)
+            run, jobs = read_rows(layout)
         except (TraceBenchError, OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as err:
             run, jobs = {"problem": f"{err}"[:SHOWN_TEXT] or type(err).__name__}, []
         row = {**dict.fromkeys(RUN_COLUMNS), "run_id": name, **run, "name": name, "stamp": stamp}
@@ -165,12 +170,13 @@ def _prepared(db: sqlite3.Connection) -> sqlite3.Connection:
     db.execute("pragma synchronous = off")  # what is lost is read again
     if db.execute("pragma user_version").fetchone()[0] != VERSION:
         with db:
-            for table in ("runs", "jobs", "documents"):
+            for table in ("runs", "jobs", "documents", "verdicts"):
                 db.execute(f"drop table if exists {table}")
             db.execute(f"create table runs ({', '.join(RUN_COLUMNS)}, primary key (name))")
             db.execute(f"create table jobs (name, {', '.join(JOB_COLUMNS)}, primary key (name, job_id))")
             db.execute("create index jobs_by_status on jobs (status)")
             db.execute("create table documents (key primary key, at real, body)")
+            db.execute("create table verdicts (name primary key, stamp, sentence)")
             db.execute(f"pragma user_version = {VERSION}")
     return db
 
@@ -194,7 +200,12 @@ def _state(path: str) -> str:
     return f"{state.st_mtime_ns}:{state.st_size}:{state.st_ino}"
 
 
-def _read(layout: RunLayout) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def read_rows(layout: RunLayout) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return a run and its jobs in plan order as the index keeps them.
+
+    Raises:
+        TraceBenchError, OSError, ValueError, KeyError, TypeError, AttributeError: when the folder is damaged or is no run.
+    """
     head = read_head(layout)
     planned = [json.loads(line) for line in iter_job_lines(layout)]
     ended = {job["job_id"]: job for job in _results(layout.results_csv)}

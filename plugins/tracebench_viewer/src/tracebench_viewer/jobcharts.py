@@ -15,7 +15,10 @@ Spec = dict[str, Any]
 
 SHOWN = 60
 """Candidates, and examples, that a matrix shows at a time."""
-SHAPES = {"best": "diamond", "accepted": "circle", "indecisive": "square", "rejected": "cross", "no verdict": "circle"}
+SHAPES = {
+    "best": "diamond", "led": "triangle-up", "accepted": "circle", "indecisive": "square", "rejected": "cross", "no verdict": "circle",
+    "others": "square",
+}  # fmt: skip
 PICKED = "picked"
 UNITS = {
     "evaluations": "evaluations",
@@ -55,8 +58,16 @@ def lineage_chart(nodes: Sequence[Row], edges: Sequence[Row]) -> Spec:
     }
     mark = {"type": "rule", "color": GREY, "opacity": 0.5, "strokeWidth": 1}
     lines = {"data": _data(edges), "mark": mark, "encoding": {**place, "x2": {"field": "x2"}, "y2": {"field": "y2"}}}
+    several = [{**node, "told": f"+{node['count']}"} for node in nodes if node["count"] > 1]
+    named = {"type": "text", "dx": 9, "align": "left", "baseline": "middle", "color": GREY}
+    counts = {
+        "data": _data(several),
+        "mark": named,
+        "encoding": {**place, "text": {"field": "told", "type": "nominal"}},
+    }
     width = max((node["y"] for node in nodes), default=0) + 1
-    return {"height": AROUND + min(480, 26 * width), "params": [_clicks()], "layer": [lines, _dots(nodes, place)]}
+    layers = [lines, _dots(nodes, place), *([counts] if several else [])]
+    return {"height": AROUND + min(480, 26 * width), "params": [_clicks()], "layer": layers}
 
 
 def matrix_chart(cells: Sequence[Row], examples: Sequence[str]) -> Spec:

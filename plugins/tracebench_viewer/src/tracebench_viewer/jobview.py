@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,7 +35,7 @@ class Seen:
     order: int
     score: float | None = None
     verdict: str = "no verdict"
-    """`best` (it led at some time), `accepted`, `rejected`, `indecisive`, or `no verdict`: its trainer gave none."""
+    """`best` (at the end, or by now), `led` (at some time), else its trainer's: `accepted`, `rejected`, `indecisive`, or `no verdict`."""
     reason: str = ""
     at: dict[str, float | None] = field(default_factory=dict)
     """What the job had used of each axis when it was last measured."""
@@ -205,7 +205,11 @@ class _Filling:
                 seen.verdict, seen.reason = decision.verdict, decision.reason
         for best in self._view.bests:
             if (seen := self._view.candidates.get(best.candidate)) is not None:
-                seen.verdict = "best"
+                seen.verdict = "led"
+        best_of = self._view.result.best_candidate if self._view.result is not None else None
+        last = self._view.bests[-1].candidate if self._view.bests else None
+        if (seen := self._view.candidates.get(best_of or last or "")) is not None:
+            seen.verdict = "best"
 
 
 def _relate(candidates: dict[str, Seen]) -> None:
@@ -214,27 +218,6 @@ def _relate(candidates: dict[str, Seen]) -> None:
         scores = [parent.score for parent in parents if parent.score is not None]
         seen.delta = seen.score - max(scores) if scores and seen.score is not None else None
         seen.generation = max((parent.generation + 1 for parent in parents), default=0)
-
-
-def lineage(candidates: dict[str, Seen]) -> tuple[list[Row], list[Row]]:
-    """Return the tree of candidates as nodes (`x` the generation, `y` the place in it) and edges (from `x`, `y` to `x2`, `y2`)."""
-    taken: Counter[int] = Counter()
-    places: dict[str, tuple[int, int]] = {}
-    for name, seen in candidates.items():
-        places[name] = (seen.generation, taken[seen.generation])
-        taken[seen.generation] += 1
-    nodes = [
-        {"candidate": name, "x": x, "y": y, "#": candidates[name].order, "score": candidates[name].score,
-         "delta": candidates[name].delta, "verdict": candidates[name].verdict, "origin": candidates[name].event.origin}
-        for name, (x, y) in places.items()
-    ]  # fmt: skip
-    edges: list[Row] = []
-    for name, (x, y) in places.items():
-        for parent in candidates[name].event.parents:
-            if parent in places:
-                above = places[parent]
-                edges.append({"x": above[0], "y": above[1], "x2": x, "y2": y})
-    return nodes, edges
 
 
 def worst_examples(matrix: Sequence[Row]) -> list[str]:

@@ -14,13 +14,21 @@ THEME: dict[str, Any] = {
     "theme.light.primaryColor": BLUE,
     "theme.light.backgroundColor": "#FFFFFF",
     "theme.light.secondaryBackgroundColor": "#F3F6F9",
-    "theme.light.textColor": "#1D2530",
-    "theme.dark.primaryColor": "#3A8CC8",
+    "theme.light.textColor": "#0B1017",
+    "theme.dark.primaryColor": "#5AA9DE",
+    "theme.dark.codeTextColor": "#8FD3B5",
     "theme.dark.backgroundColor": "#12171E",
     "theme.dark.secondaryBackgroundColor": "#1C232D",
     "theme.dark.textColor": "#E4E9F0",
 }
-STYLE = "<style>.stMainBlockContainer{padding-top:2.6rem;padding-bottom:3rem}</style>"
+STYLE = """<style>
+.stMainBlockContainer{padding-top:2.6rem;padding-bottom:3rem}
+[data-testid=stMultiSelect] :has(>span[title]){background:#00598C!important}
+[data-testid=stMultiSelect] span[title]{color:#fff!important}
+[data-testid=stBaseButton-primary]{background:#00598C!important;color:#fff!important}
+@media(max-width:640px){.stMainBlockContainer{padding-left:1rem;padding-right:1rem}}
+</style>"""
+"""What stands on the colour of the theme is told from it in light and in dark; a narrow screen loses nothing to its margins."""
 STATUS_MARKS = {
     "running": "▶ running",
     "paused": "⏸ paused",
@@ -36,7 +44,10 @@ STATUS_MARKS = {
     "not_run": "· not run",
 }
 """A mark and a word each: colour alone tells nobody anything."""
-VERDICT_COLORS = {"best": GREEN, "accepted": BLUE, "indecisive": ORANGE, "rejected": VERMILLION, "no verdict": GREY}
+VERDICT_COLORS = {
+    "best": GREEN, "led": "#56B4E9", "accepted": BLUE, "indecisive": ORANGE, "rejected": VERMILLION, "no verdict": GREY,
+    "others": GREY,
+}  # fmt: skip
 
 
 def mark(status: str) -> str:

@@ -12,21 +12,15 @@ from tracebench_viewer.look import STYLE
 
 ICON = Path(__file__).with_name("icon.svg")
 st.set_page_config(page_title="Trace-Bench", page_icon=str(ICON), layout="wide", initial_sidebar_state=220)
-_PAGES = {
-    "Browse": [
-        st.Page("screens/runs.py", title="Runs", icon=":material/list:", default=True),
-        st.Page("screens/run.py", title="Run", icon=":material/play_circle:"),
-        st.Page("screens/job.py", title="Job", icon=":material/account_tree:"),
-    ],
-    "Analyse": [
-        st.Page("screens/compare.py", title="Compare", icon=":material/leaderboard:"),
-        st.Page("screens/failures.py", title="Failures", icon=":material/error:"),
-    ],
-    "Do": [
-        st.Page("screens/launch.py", title="Launch", icon=":material/rocket_launch:"),
-        st.Page("screens/installed.py", title="Tasks and trainers", icon=":material/inventory_2:"),
-    ],
-}
+_PAGES = [
+    st.Page("screens/runs.py", title="Runs", icon=":material/list:", default=True),
+    st.Page("screens/run.py", title="Run", icon=":material/play_circle:"),
+    st.Page("screens/job.py", title="Job", icon=":material/account_tree:"),
+    st.Page("screens/compare.py", title="Compare", icon=":material/leaderboard:"),
+    st.Page("screens/failures.py", title="Failures", icon=":material/error:"),
+    st.Page("screens/launch.py", title="Launch", icon=":material/rocket_launch:"),
+    st.Page("screens/installed.py", title="Tasks and trainers", icon=":material/inventory_2:"),
+]
 page = st.navigation(_PAGES)
 st.html(STYLE)
 with st.sidebar:

@@ -17,42 +17,18 @@ from tracebench_viewer.look import NOTHING
 from tracebench_viewer.reading import Reader
 from tracebench_viewer.settings import ViewerSettings, read_settings
 from tracebench_viewer.shelf import Shelf
+from tracebench_viewer.shown import beginning, visible, words
 
 PAGES = {name: f"screens/{name}.py" for name in ("runs", "run", "job", "compare", "failures", "installed", "launch")}
-LONGEST_TEXT, MOST_LINES = 20_000, 1_000
-"""Characters and lines of one text that a page shows; the rest is a download."""
-LONGEST_WORDS = 1_000
-"""Characters of a text that stands in a sentence, a cell or a chart."""
 TALLEST, MOST_ROWS = 620, 16
 """Pixels of a long list, and the rows that they hold."""
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _LINK = re.compile(r"\b(?:https?|ftp|mailto|xmpp):|\bwww(?=\.)|\w(?=@)", re.IGNORECASE)
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
-_DIFF_CSS = """
-.diff{font:12.5px/1.45 ui-monospace,'DejaVu Sans Mono',monospace;border:1px solid var(--st-border-color);
-  border-radius:6px;overflow:auto;max-height:560px}
-.line{display:grid;grid-template-columns:3.2em minmax(0,1fr) 3.2em minmax(0,1fr)}
-.n{color:var(--st-text-color);opacity:.5;text-align:right;padding:0 .6em;user-select:none}
-.t{white-space:pre-wrap;overflow-wrap:anywhere;padding:0 .5em;border-left:3px solid transparent;min-height:1.45em}
-.changed .l,.removed .l{background:rgba(213,94,0,.17);border-left-color:#D55E00}
-.changed .r,.added .r{background:rgba(0,158,115,.17);border-left-color:#009E73}
-.skipped .t{opacity:.6;font-style:italic}
-@media(max-width:560px){.line{grid-template-columns:2.4em minmax(0,1fr)}.skipped .r,.same .r,.same .n+.r{display:none}}
-"""
-_DIFF_JS = """
-export default function(component) {
-  const {parentElement, data} = component;
-  const root = parentElement.querySelector('.diff');
-  root.replaceChildren();
-  const cell = (cls, text) => { const e = document.createElement('div'); e.className = cls; e.textContent = text; return e; };
-  for (const [kind, ln, left, rn, right] of data.rows) {
-    const line = document.createElement('div');
-    line.className = 'line ' + kind;
-    line.append(cell('n', ln ?? ''), cell('t l', left), cell('n', rn ?? ''), cell('t r', right));
-    root.append(line);
-  }
-}
+ASSETS = Path(__file__).parent / "assets"
+"""What the pages here and those that are published share."""
+_DRAW_DIFF = """
+export default ({parentElement, data}) => drawDiff(parentElement.querySelector('.diff'), data.rows);
 """
 
 
@@ -89,16 +65,6 @@ def plain(text: object) -> str:
     return _PUNCTUATION.sub(r"\\\1", _LINK.sub("\\g<0>\N{WORD JOINER}", words(str(text)))).replace("\n", " ")
 
 
-def words(text: str) -> str:
-    """Return text as it stands in a sentence, a cell or a chart: visible, and cut where it is long."""
-    return visible(text if len(text) <= LONGEST_WORDS else f"{text[:LONGEST_WORDS]}…")
-
-
-def visible(text: str) -> str:
-    """Return text without what drives terminals or turns the direction of writing."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
 def heading(title: str, note: str = "") -> None:
     """Open a page."""
     st.title(title, anchor=False)
@@ -129,7 +95,7 @@ def nothing(told: str, command: str = "") -> None:
 
 def long_text(text: str, *, name: str, key: str, height: int | None = None) -> None:
     """Show text as text; a long one is cut, and whole as a download."""
-    shown = visible("\n".join(text[:LONGEST_TEXT].split("\n", MOST_LINES)[:MOST_LINES]))
+    shown = beginning(text)
     st.code(shown or " ", language=None, wrap_lines=True, height=height or "content")
     if len(shown) < len(text):
         st.caption(f"The first {len(shown):,} of {len(text):,} characters.")
@@ -175,8 +141,12 @@ def tall(rows: int) -> int | str:
 
 def side_by_side(rows: Sequence[Side], *, key: str) -> None:
     """Show two texts side by side."""
+    drawn = (ASSETS / "diff.js").read_text() + _DRAW_DIFF
     st.components.v2.component(
-        "trace_bench_diff", html='<div class="diff" role="table"></div>', css=_DIFF_CSS, js=_DIFF_JS
+        "trace_bench_diff",
+        html='<div class="diff" role="group" tabindex="0" aria-label="What changed, before and after side by side"></div>',
+        css=(ASSETS / "diff.css").read_text(),
+        js=drawn,
     )(data={"rows": [list(row) for row in rows]}, key=key)
 
 
@@ -245,9 +215,8 @@ def chosen_run(*, what: str) -> dict[str, Any] | None:
     names = [run["name"] for run in runs]
     wanted = asked("run")
     if wanted and wanted not in names:
-        trouble(
-            RunDirError(f"There is no run `{wanted}` in `{settings().runs_dir}`.", hint="trace-bench ui --runs-dir DIR")
-        )
+        no_such_run(wanted, runs)
+        return None
     position = names.index(wanted) if wanted in names else 0
     name = st.selectbox(what, names, index=position, key=f"run-of-{what}-{wanted}")
     if name != wanted:
@@ -255,6 +224,44 @@ def chosen_run(*, what: str) -> dict[str, Any] | None:
         for stale in ("job", "candidate"):
             st.query_params.pop(stale, None)
     return runs[names.index(name)]
+
+
+def no_such_run(wanted: str, runs: Sequence[Mapping[str, Any]], *, page: str = "run") -> None:
+    """Say that the address names a run that is not here, and list those that are: never show another one in its place."""
+    hint = "trace-bench ui --runs-dir DIR"
+    trouble(RunDirError(f"There is no run `{wanted}` in `{settings().runs_dir}`.", hint=hint))
+    st.caption("Runs that are here:")
+    rows = [
+        {"run": run["name"], "started": (run["created_at"] or "")[:16].replace("T", " "), "jobs": run["jobs"]}
+        for run in runs
+    ]
+    opened, _ = table(rows, key="runs-that-are-here", opens=True, alt="Runs that are here", height=tall(len(rows)))
+    if opened is not None:
+        name = runs[opened]["name"]
+        go(page, **{"runs" if page == "compare" else "run": name})
+
+
+def no_such_job(run_name: str, wanted: str, jobs: Sequence[Mapping[str, Any]]) -> None:
+    """Say that the address names a job that its run does not have, and list those that it has."""
+    trouble(RunDirError(f"Run `{run_name}` has no job `{wanted}`."))
+    st.caption("Its jobs:")
+    rows = [{name: job[name] for name in ("job_id", "task", "trainer", "seed", "status")} for job in jobs]
+    opened, _ = table(rows, key="jobs-that-are-here", opens=True, alt="Jobs of the run", height=tall(len(rows)))
+    if opened is not None:
+        go("job", run=run_name, job=jobs[opened]["job_id"])
+
+
+def tabs(titles: Sequence[str], names: Sequence[str], *, key: str) -> Sequence[Any]:
+    """Draw tabs, of which only the open one is drawn; the address names it. A name that no tab has is told."""
+    wanted = asked("tab")
+    if wanted and wanted not in names:
+        st.warning(plain(f"There is no tab `{wanted}` here; there are {', '.join(names)}."), icon=":material/tab:")
+    default = titles[names.index(wanted)] if wanted in names else titles[0]
+    drawn: Sequence[Any] = st.tabs([*titles], default=default, on_change="rerun", key=key)
+    opened = next((name for name, tab in zip(names, drawn, strict=True) if tab.open), names[0])
+    if opened != (wanted or names[0]):
+        st.query_params["tab"] = opened
+    return drawn
 
 
 def _made_visible(value: Any) -> Any:

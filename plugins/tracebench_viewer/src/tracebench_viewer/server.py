@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 from starlette.middleware import Middleware
 
+from tracebench_viewer.front import Front
 from tracebench_viewer.gatekeeper import PARAMETER, Gatekeeper
 from tracebench_viewer.look import THEME
 from tracebench_viewer.settings import ViewerSettings, hand_over
@@ -59,6 +60,6 @@ def serve(
     gate = Middleware(Gatekeeper, host=host, token=token)
     sys.argv = [str(SCRIPT)]
     with redirect_stdout(sys.stderr):  # Streamlit greets; what is on stdout is ours
-        st.App(SCRIPT, middleware=[gate], lifespan=ready).run(
+        st.App(SCRIPT, middleware=[gate, Middleware(Front)], lifespan=ready).run(
             config={**OPTIONS, **THEME, "server.address": host, "server.port": port}
         )

@@ -12,7 +12,9 @@ from typing import Any
 
 from tracebench_core.errors import RunDirError
 from tracebench_engine.api.records import LiveRun, RunLayout, live_runs
+from tracebench_viewer.following import Followed
 from tracebench_viewer.index import Index, Refreshed, index_file
+from tracebench_viewer.verdicts import Verdicts
 
 PATIENCE = 1.0
 """Seconds between two looks at the folder, at the least, and seconds that one may take."""
@@ -46,6 +48,8 @@ class Shelf:
     def __init__(self, runs_dir: Path) -> None:
         self.runs_dir = runs_dir
         self.index = Index(runs_dir, file=index_file(runs_dir))
+        self.verdicts = Verdicts(runs_dir, self.index)
+        self.followed = Followed()
         self.last = Refreshed((), (), 0)
         self._lock = threading.Lock()
         self._looked = float("-inf")

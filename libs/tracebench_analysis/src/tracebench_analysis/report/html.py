@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from tracebench_analysis.comparison.document import METHOD, comparison_data
@@ -24,21 +25,13 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-sr
 MAIN = re.compile(r"<main>.*?</main>", re.DOTALL)
 DATA = re.compile(r'<script type="application/json" id="comparison">(.*?)</script>', re.DOTALL)
 CHARTS = re.compile(r'<script type="application/json" id="charts">(.*?)</script>', re.DOTALL)
-STYLE = """
-body{font:15px/1.5 system-ui,'DejaVu Sans',sans-serif;margin:0 auto;max-width:1100px;padding:1.5em;color:#222;background:#fff}
-h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}.note{color:#555;font-size:.9em}
-.verdict{font-size:1.2em;border-left:4px solid #0072B2;padding:.4em 1em;background:#f3f7fa}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.87em}
-th,td{padding:.25em .7em;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}
-th:first-child,td:first-child{text-align:left}.vega-bind{font-size:.9em}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(640px,1fr));gap:1.5em}
-figure{margin:0}figure img{max-width:100%}figcaption{font-size:.9em;color:#555}
-"""
-DRAW = """
-const specs=JSON.parse(document.getElementById('charts').textContent);
-for(const [id,spec] of Object.entries(specs))
-  vegaEmbed('#'+id,spec,{actions:{export:true,source:false,compiled:false,editor:false},renderer:'svg'});
-"""
+_HERE = Path(__file__).parent
+PAGE_STYLE = (_HERE / "page.css").read_text()
+"""Of every page that a run is told on: colours in light and in dark, and what fits a narrow screen."""
+CHARTS_STYLE = (_HERE / "report.css").read_text()
+CHARTS_SCRIPT = (_HERE / "charts.js").read_text()
+"""Draws Vega-Lite as wide as its place and in the page's colours: `drawChart(element, spec)`. It wants `chart_library`."""
+DRAW = (_HERE / "report.js").read_text()
 
 
 def render_html(
@@ -60,12 +53,12 @@ def render_html(
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(POLICY)}">'
-        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{PAGE_STYLE}{CHARTS_STYLE}</style></head><body>\n'
         f"{render_main(runs, comparison)}\n<h2>Charts</h2>\n"
         f'<div class="charts">{shown}</div>\n{viewed}\n'
         f'<script type="application/json" id="comparison">{embedded(report_data(comparison, options=options))}</script>\n'
         f'<script type="application/json" id="charts">{embedded(charts | more)}</script>\n'
-        f"<script>{_vega()}</script>\n<script>{DRAW}</script>\n</body></html>\n"
+        f"<script>{chart_library()}</script>\n<script>{CHARTS_SCRIPT}{DRAW}</script>\n</body></html>\n"
     )
 
 
@@ -124,7 +117,12 @@ def embedded(data: Any) -> str:
     return canonical_json(data).decode().replace("<", "\\u003c")
 
 
-def _vega() -> str:
+def chart_library() -> str:
+    """Return the script that draws Vega-Lite, to stand inside a page.
+
+    Raises:
+        MissingRequirementError: when it is not installed.
+    """
     try:
         bundle: str = import_module("vl_convert").javascript_bundle()
     except ImportError as err:

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import html
 from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
 from typing import NamedTuple
 
 from tracebench_analysis.comparison.sentences import next_step, verdict_sentence
@@ -16,34 +17,17 @@ from tracebench_analysis.comparison.verdicts import Comparison
 from tracebench_analysis.figures.plots import curve_rows
 from tracebench_analysis.figures.views import best_jobs
 from tracebench_analysis.report.changed import marked
-from tracebench_analysis.report.html import embedded, table
+from tracebench_analysis.report.html import PAGE_STYLE, embedded, table
 from tracebench_analysis.report.lines import lines_svg
 from tracebench_analysis.report.path import Path, path_of
 from tracebench_analysis.report.sections import number, sections
-from tracebench_analysis.report.story_script import SCRIPT
 from tracebench_analysis.report.viewed import data_uri
 from tracebench_runs.reading.reader import Run
 
-STYLE = """
-:root{color-scheme:light dark;--ink:#222;--paper:#fff;--soft:#57606a;--rule:#d0d7de;
---tint:#f3f7fa;--mark:#0072B2;--del:#ffd7d5;--ins:#ccf2d4}
-@media (prefers-color-scheme:dark){:root{--ink:#e6e6e6;--paper:#16191d;--soft:#a3adb8;--rule:#3a424c;--tint:#1f262e;--mark:#56B4E9;
---del:#6b2226;--ins:#1b5230}}
-body{font:16px/1.5 system-ui,'DejaVu Sans',sans-serif;margin:0 auto;max-width:1080px;padding:1.2em;color:var(--ink);background:var(--paper)}
-h1{font-size:1.5em;margin-bottom:.2em}h2{font-size:1.15em;margin-top:2em}.note{color:var(--soft);font-size:.9em}
-.verdict{font-size:1.2em;border-left:4px solid var(--mark);padding:.5em 1em;background:var(--tint)}
-svg{max-width:100%;height:auto;font:12px system-ui,'DejaVu Sans',sans-serif;fill:var(--ink)}
-.axes line{stroke:var(--rule)}.axes text{fill:var(--soft)}
-.beside{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:1em}.beside>*{min-width:0}
-.picture{background:#fff;border-radius:6px;min-height:60px}.picture svg,.picture img{display:block;width:100%;height:auto}
-pre{font:12.5px/1.45 ui-monospace,'DejaVu Sans Mono',monospace;background:var(--tint);padding:.8em;margin:0;overflow:auto;max-height:30em;
-white-space:pre-wrap;overflow-wrap:anywhere}
-del{background:var(--del);text-decoration:none}ins{background:var(--ins);text-decoration:none}
-.slide{display:flex;gap:.8em;align-items:center}.slide input{flex:1;min-width:6em}button{font:inherit;padding:.2em .9em}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.87em}
-th,td{padding:.25em .7em;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}
-th:first-child,td:first-child{text-align:left}code{background:var(--tint);padding:.1em .3em}
-"""
+_HERE = FilePath(__file__).parent
+STYLE = PAGE_STYLE + (_HERE / "story.css").read_text()
+SCRIPT = (_HERE / "story.js").read_text()
+"""Moves the slider's candidates, and draws what lies between two pictures of the same shapes."""
 
 
 class About(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
@@ -11,7 +12,13 @@ from tracebench_analysis.comparison.verdicts import Comparison
 from tracebench_analysis.report.sections import Section, sections
 from tracebench_runs.reading.reader import Run
 
-_FORBIDDEN_IN_XML = {code: "\N{REPLACEMENT CHARACTER}" for code in range(32) if code not in {9, 10, 13}}
+_UNSEEN = dict.fromkeys(
+    (*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFFFE, 0xFFFF),
+    "\N{REPLACEMENT CHARACTER}",
+)  # fmt: skip
+"""What drives terminals, turns the direction of writing, or may not stand in XML."""
+_MARKS = re.compile(r"([\\`*\[\]!|#~&]|(?<![^\W_])_|_(?![^\W_]))")
+_LINK = re.compile(r"\b(?:https?|ftp|mailto|xmpp):|\bwww(?=\.)|\w(?=@)|@(?=\w)", re.IGNORECASE)
 
 
 def render_markdown(runs: Sequence[Run], comparison: Comparison) -> str:
@@ -49,15 +56,17 @@ def render_junit(comparison: Comparison) -> str:
 
 
 def _table(section: Section) -> str:
-    lines = [f"## {_cell(section.title)}"] + ([section.note] if section.note else [])
+    lines = [f"## {_cell(section.title)}"] + ([_cell(section.note)] if section.note else [])
     table = ["| " + " | ".join(map(_cell, section.headers)) + " |", "|" + " --- |" * len(section.headers)]
     table += ["| " + " | ".join(map(_cell, row)) + " |" for row in section.rows]
     return "\n\n".join([*lines, "\n".join(table)])
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    """Return text that Markdown shows as it is, on one line: no markup, no picture or link, no address that a forge makes one."""
+    shown = _LINK.sub("\\g<0>\N{WORD JOINER}", " ".join(text.translate(_UNSEEN).split()))
+    return _MARKS.sub(r"\\\1", shown).replace("<", "&lt;")
 
 
 def _xml(text: str) -> str:
-    return text.translate(_FORBIDDEN_IN_XML)
+    return text.translate(_UNSEEN).encode("utf-8", "replace").decode()

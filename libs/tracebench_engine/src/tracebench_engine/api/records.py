@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         DEMONSTRATOR as DEMONSTRATOR,
         is_demonstration as is_demonstration,
     )
+    from tracebench_engine.builtin.progress import JobProgress as JobProgress
     from tracebench_engine.run.control_find import LiveRun as LiveRun, live_runs as live_runs, tell as tell
     from tracebench_gateway.cassette.blobs import Blobs as Blobs
     from tracebench_runs.check.verifying import (

@@ -27,7 +27,8 @@ class JobProgress:
         """What an evaluation under way says that it does, or what the engine does after training; empty while nothing is said."""
         self.points: list[tuple[float, float]] = []
         """Where the best changed: the share of the budget that was used by then, as `share` tells it, and its score."""
-        self.used = {"evaluations": 0.0, "llm_calls": 0.0, "tokens": 0.0, "usd": 0.0}
+        self.used: dict[str, float | None] = {"evaluations": 0.0, "llm_calls": 0.0, "tokens": 0.0, "usd": 0.0}
+        """Of each axis; None where the price of a call is not known."""
         self._events = events
         self._offset = 0
         self._began = time.monotonic()
@@ -51,9 +52,18 @@ class JobProgress:
             if any(kind in line for kind in TOLD):
                 self._take(line)
 
+    @property
+    def read_until(self) -> int:
+        """Bytes of the log that were read."""
+        return self._offset
+
     def share(self) -> float | None:
         """Return how much of the budget is used, from 0 to 1, on the axis that is furthest; None without a cap."""
-        return self._share({**self.used, "seconds": self.elapsed})
+        return self.share_at(self.elapsed)
+
+    def share_at(self, seconds: float) -> float | None:
+        """Return the same for a job that was started so many `seconds` ago."""
+        return self._share({**self.used, "seconds": seconds})
 
     def left(self) -> float | None:
         """Return the seconds that training goes on at this pace to reach its cap; None while nothing tells."""
@@ -69,8 +79,8 @@ class JobProgress:
     def amounts(self) -> str:
         """Return the budget in numbers: `16 of 40 evaluations`."""
         caps = {axis: cap for axis, cap in self.job.budget.caps().items() if axis in self.used}
-        words = [f"{self.used[axis]:.4g} of {cap:.4g} {axis.replace('_', ' ')}" for axis, cap in caps.items()]
-        return ", ".join(words or [f"{self.used['evaluations']:.0f} evaluations"])
+        words = [f"{_amount(self.used[axis])} of {cap:.4g} {axis.replace('_', ' ')}" for axis, cap in caps.items()]
+        return ", ".join(words or [f"{_amount(self.used['evaluations'])} evaluations"])
 
     def _take(self, line: bytes) -> None:
         try:
@@ -86,14 +96,19 @@ class JobProgress:
         elif kind == "evaluation" and event.get("by") == "trainer":
             self.doing = ""
         if kind == "evaluation" and event.get("by") == "trainer" and not event.get("reused"):
-            self.used["evaluations"] += 1
+            self._add("evaluations", 1)
         elif kind == "llm_call" and event.get("phase") == "training" and event.get("status") == "ok":
-            self.used["llm_calls"] += 1
-            self.used["tokens"] += event.get("prompt_tokens", 0) + event.get("completion_tokens", 0)
-            self.used["usd"] = money.total([self.used["usd"], event.get("usd") or 0.0])
+            self._add("llm_calls", 1)
+            self._add("tokens", event.get("prompt_tokens", 0) + event.get("completion_tokens", 0))
+            spent, usd = self.used["usd"], event.get("usd")
+            free = bool(event.get("cached"))
+            self.used["usd"] = spent if free else None if spent is None or usd is None else money.total([spent, usd])
         elif kind == "best" and isinstance(event.get("score"), int | float):
             self.best = float(event["score"])
             self._point(event, self.best)
+
+    def _add(self, axis: str, amount: float) -> None:
+        self.used[axis] = (self.used[axis] or 0) + amount
 
     def _point(self, event: Mapping[str, Any], best: float) -> None:
         share = self._share(event.get("used") or {})
@@ -111,6 +126,10 @@ class JobProgress:
             if cap and isinstance(used.get(axis), int | float)
         ]
         return min(max(shares), 1.0) if shares else None
+
+
+def _amount(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.4g}"
 
 
 def clock(seconds: float | None) -> str:

@@ -23,16 +23,21 @@ def draw() -> None:
     parts.heading("Compare", "Jobs are paired by task and seed, and cut at the smallest common budget.")
     shelf = parts.shelf()
     shelf.look()
-    names = [run["name"] for run in shelf.runs() if not run["problem"]]
+    runs = [run for run in shelf.runs() if not run["problem"]]
+    names = [run["name"] for run in runs]
     if not names:
         parts.nothing("There is no run to compare yet.", "trace-bench run --config configs/packing.yaml")
         return
-    wanted = [name for name in parts.asked("runs").split(",") if name in names]
-    chosen = st.multiselect("Runs", names, default=wanted or names[:1], key=f"runs-{','.join(wanted)}")
+    asked = [name for name in (parts.asked("runs") or parts.asked("run")).split(",") if name]
+    if unknown := [name for name in asked if name not in names]:
+        parts.no_such_run(unknown[0], runs, page="compare")
+        return
+    chosen = st.multiselect("Runs", names, default=asked or names[:1], key=f"runs-{','.join(asked)}")
     if not chosen:
         parts.nothing("Choose one run or more.")
         return
     st.query_params["runs"] = ",".join(chosen)
+    st.query_params.pop("run", None)
     _comparison(chosen)
 
 

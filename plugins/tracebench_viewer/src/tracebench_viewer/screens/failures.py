@@ -8,6 +8,7 @@ import streamlit as st
 
 from tracebench_viewer import parts
 from tracebench_viewer.look import mark
+from tracebench_viewer.shown import visible
 
 
 def draw() -> None:
@@ -40,7 +41,7 @@ def draw() -> None:
             for run in group["runs"]
         ]
         st.caption("Run all of them again:")
-        st.code(parts.visible("\n".join(lines)), language=None, wrap_lines=True)
+        st.code(visible("\n".join(lines)), language=None, wrap_lines=True)
     if st.button("Open one of them", icon=":material/account_tree:"):
         parts.go("job", run=group["name"], job=group["job_id"])
 

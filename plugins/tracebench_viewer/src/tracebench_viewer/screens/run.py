@@ -7,10 +7,12 @@ from typing import Any
 import streamlit as st
 
 from tracebench_core.errors import RunDirError, TraceBenchError, quoted
-from tracebench_viewer import parts, steering, views
+from tracebench_viewer import jobfacts, parts, steering, views
 from tracebench_viewer.look import NOTHING, duration, mark, number
 
-EVERY = 2
+EACH_SECOND = 1
+SHOWN = 20
+"""Jobs under way that are shown."""
 
 
 def draw() -> None:
@@ -30,15 +32,28 @@ def draw() -> None:
         parts.trouble(err)
         return
     is_live = parts.shelf().live(run["name"]) is not None
-    st.fragment(_progress, run_every=EVERY if is_live else None)(run["name"], was_live=is_live)
-    jobs, config, history = st.tabs(["Jobs", "Config", "History"])
-    with jobs:
-        _jobs(run)
-    with config:
-        _config(run)
-    with history:
-        _history(run)
+    if not is_live:
+        _verdict(run)
+    st.fragment(_progress, run_every=EACH_SECOND if is_live else None)(run["name"], was_live=is_live)
+    draws = {"Jobs": _jobs, "Config": _config, "History": _history}
+    for tab, draw_tab in zip(
+        parts.tabs([*draws], ("jobs", "config", "history"), key="tab"), draws.values(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                draw_tab(run)
     views.draw(opened, None)
+
+
+def _verdict(run: dict[str, Any]) -> None:
+    """Draw what the run's comparison says: with its jobs that failed, where some did, and with more on its own page."""
+    st.fragment(_sentence, run_every=None if run["name"] in parts.shelf().verdicts.of([run]) else EACH_SECOND)(run)
+
+
+def _sentence(run: dict[str, Any]) -> None:
+    told = parts.shelf().verdicts.of([run]).get(run["name"])
+    if told is not None:
+        st.info(parts.plain(told), icon=":material/gavel:")
 
 
 def _progress(name: str, *, was_live: bool) -> None:
@@ -62,6 +77,7 @@ def _progress(name: str, *, was_live: bool) -> None:
     if run["jobs"]:
         st.progress(min(1.0, run["done"] / run["jobs"]))
     if run["running"]:
+        _under_way(run)
         idle = "" if run["idle"] is None else f"; nothing was written for {duration(run['idle'])}"
         st.caption(f"{len(run['running'])} {'job is' if len(run['running']) == 1 else 'jobs are'} under way{idle}.")
     if run["state"] == "stopped":
@@ -73,6 +89,28 @@ def _progress(name: str, *, was_live: bool) -> None:
     if run["budget"]:
         st.caption("Caps of a job: " + ", ".join(f"{value:g} {axis}" for axis, value in run["budget"].items()))
     steering.draw(run)  # here, so that what can be done follows what the run does
+
+
+def _under_way(run: dict[str, Any]) -> None:
+    """Draw how far each job under way is now."""
+    opened = parts.reader().run(run["name"])
+    jobs = [opened.job(job_id) for job_id in run["running"][:SHOWN]]
+    paces = parts.shelf().followed.paces(opened.layout, jobs)
+    chosen, _ = parts.table(
+        [jobfacts.pace_row(pace) for pace in paces],
+        key="under-way",
+        opens=True,
+        alt="Jobs under way",
+        columns={
+            "job": st.column_config.TextColumn(pinned=True),
+            "best": st.column_config.NumberColumn(format="%.5g"),
+            "budget": st.column_config.ProgressColumn(format="percent", min_value=0.0, max_value=1.0),
+            "USD": st.column_config.NumberColumn(format="$%.4f", help="Empty where a price is not known."),
+        },
+        height="content",
+    )
+    if chosen is not None:
+        parts.go("job", run=run["name"], job=jobs[chosen].job_id)
 
 
 def _jobs(run: dict[str, Any]) -> None:

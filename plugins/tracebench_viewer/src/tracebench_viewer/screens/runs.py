@@ -27,7 +27,12 @@ def draw() -> None:
         )
         return
     wanted = _filter(runs)
-    live = any(run["running"] or run["state"] in {"running", "paused"} for run in runs) or bool(shelf.last.left)
+    shelf.verdicts.of(runs)
+    live = (
+        any(run["running"] or run["state"] in {"running", "paused"} for run in runs)
+        or bool(shelf.last.left)
+        or shelf.verdicts.are_pending()
+    )
     st.fragment(_list, run_every=EVERY if live else None)(wanted)
 
 
@@ -53,8 +58,9 @@ def _list(wanted: Filter) -> None:
     if not runs:
         parts.nothing("No run is what the filters ask for.")
         return
+    verdicts = shelf.verdicts.of(runs)
     opened, picked = parts.table(
-        [_row(run) for run in runs],
+        [_row(run, verdicts.get(run["name"], "")) for run in runs],
         key="runs",
         columns=_columns(),
         opens=True,
@@ -75,7 +81,7 @@ def _list(wanted: Filter) -> None:
             parts.table([{"run": run["name"], "why": run["problem"]} for run in broken], alt="Runs that cannot be read")
 
 
-def _row(run: dict[str, Any]) -> dict[str, Any]:
+def _row(run: dict[str, Any], verdict: str) -> dict[str, Any]:
     counts = run["counts"]
     failed = sum(counts.get(status, 0) for status in ("failed", "timeout"))
     return {
@@ -84,14 +90,16 @@ def _row(run: dict[str, Any]) -> dict[str, Any]:
         "done": run["done"] / run["jobs"] if run["jobs"] else None,
         "jobs": run["jobs"],
         "failed": failed if run["jobs"] else None,
-        "idle": duration(run["idle"]) if run["idle"] is not None else "",
+        "started (UTC)": (run["created_at"] or "")[:16].replace("T", " "),
+        "took": duration(run["wall_seconds"]) if run["wall_seconds"] is not None else "",
+        "verdict": verdict,
+        "USD": run["usd"],
         "tasks": _names(run["tasks"]),
         "trainers": _names(run["trainers"]),
         "model": _names(run["models"]),
         "evaluations": run["evaluations"],
         "tokens": run["tokens"],
-        "USD": run["usd"],
-        "started": (run["created_at"] or "")[:16].replace("T", " "),
+        "idle": duration(run["idle"]) if run["idle"] is not None else "",
         "protection": run["protection"] or "",
         "tags": _names(run["tags"]),
     }
@@ -103,7 +111,8 @@ def _columns() -> dict[str, Any]:
         "run": config.TextColumn(pinned=True, width="medium"),
         "done": config.ProgressColumn(format="percent", min_value=0.0, max_value=1.0, width="small"),
         "tasks": config.TextColumn(width="medium"),
-        "trainers": config.TextColumn(width="small"),
+        "trainers": config.TextColumn(width="medium"),
+        "verdict": config.TextColumn(width="large", help="What `trace-bench compare` says of the run alone."),
         "idle": config.TextColumn(help="For how long no job under way has written anything."),
         "evaluations": config.NumberColumn(format="localized"),
         "tokens": config.NumberColumn(format="localized"),

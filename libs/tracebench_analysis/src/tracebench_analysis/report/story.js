@@ -1,6 +1,3 @@
-"""The script of the page of a run: it moves the slider's candidates, and draws what lies between two pictures of the same shapes."""
-
-SCRIPT = """
 'use strict';
 const data=document.getElementById('steps');
 if(data){
@@ -40,4 +37,10 @@ if(data){
  });
  draw();
 }
-"""
+function reachable(){
+ for(const box of document.querySelectorAll('.wide')){
+  if(box.scrollWidth<=box.clientWidth){ box.removeAttribute('tabindex'); continue; }
+  box.tabIndex=0; box.setAttribute('role','group'); box.setAttribute('aria-label','Table, wider than the page: scroll sideways');
+ }
+}
+addEventListener('resize',reachable); reachable();
