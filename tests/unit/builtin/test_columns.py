@@ -27,9 +27,10 @@ def test_what_is_the_same_in_every_row_goes_first_and_is_told_and_the_first_two_
     found = laid_out(table, width=30, least=["calls"])
     assert (found.left_out, found.same) == (["mode"], {"mode": "stub"})
     assert laid_out(table, width=25, least=["calls"]).left_out == ["calls", "mode"]
-    narrow = laid_out(table, width=4)
+    narrow = laid_out(table, width=14)
     assert narrow.left_out == ["calls", "note", "mode"]
-    assert narrow.lines[0].split() == ["traine", "score"]
+    assert narrow.lines == ["trainer", "    score", "Climber", "    0.5", "Annealer", "    12.25"]
+    assert laid_out(table, width=16).lines[1] == "Climber     0.5"
 
 
 def test_of_one_row_no_column_says_the_same() -> None:
