@@ -1,0 +1,75 @@
+"""A road between workers and their run that can be cut, after so many bytes or at once, or swallow all that is sent for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+
+
+class Proxy:
+    """Carries connections from one port of the loopback to another, in a thread of its own."""
+
+    def __init__(self, to: int) -> None:
+        self._to = to
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._left: int | None = None
+        self._is_open = asyncio.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self.port: int = asyncio.run_coroutine_threadsafe(self._serve(), self._loop).result(30)
+
+    def cut(self, after: int = 0) -> None:
+        """End every connection, once so many bytes more have passed."""
+        self._loop.call_soon_threadsafe(self._cut, after)
+
+    def swallow(self, seconds: float) -> None:
+        """Carry nothing for so long, with no connection ended."""
+
+        def now() -> None:
+            self._is_open.clear()
+            self._loop.call_later(seconds, self._is_open.set)
+
+        self._loop.call_soon_threadsafe(now)
+
+    def close(self) -> None:
+        """Carry nothing any more."""
+        self._loop.call_soon_threadsafe(self._cut, 0)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(30)
+
+    def _cut(self, after: int) -> None:
+        if after:
+            self._left = after
+            return
+        self._left = None
+        for writer in [*self._writers]:
+            writer.transport.abort()
+
+    async def _serve(self) -> int:
+        self._is_open.set()
+        server = await asyncio.start_server(self._lead, "127.0.0.1", 0)
+        return int(server.sockets[0].getsockname()[1])
+
+    async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            there = await asyncio.open_connection("127.0.0.1", self._to)
+        except OSError:
+            writer.transport.abort()
+            return
+        self._writers |= {writer, there[1]}
+        await asyncio.gather(self._carry(reader, there[1]), self._carry(there[0], writer))
+        self._writers -= {writer, there[1]}
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(1 << 12):
+                await self._is_open.wait()
+                if self._left is not None:
+                    data, self._left = data[: self._left], self._left - len(data)
+                writer.write(data)
+                await writer.drain()
+                if self._left is not None and self._left <= 0:
+                    self._cut(0)
+        writer.transport.abort()
