@@ -18,6 +18,7 @@ from tests.whole import HEAVY, one_in
 from tracebench_core.specs import ModelConfig, RunConfig
 from tracebench_engine.api import plan
 from tracebench_engine.cli.app import app
+from tracebench_engine.cli.results import compare, show, standings
 from tracebench_engine.config import config_schema, load_config, parse_config
 from tracebench_engine.config.document import parse
 from tracebench_engine.config.schema import MODELS, verdict_schema
@@ -56,6 +57,22 @@ def commands(page: Path) -> list[str]:
 def test_the_site_leads_to_every_page() -> None:
     listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
     assert {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")} == listed
+
+
+@pytest.mark.parametrize(
+    ("page", "columns"),
+    [
+        ("tutorial/first-run.md", (*standings.COLUMNS, *show.COLUMNS)),
+        ("tutorial/first-comparison.md", (*compare.PAIRS, *compare.TASKS)),
+    ],
+)
+def test_the_columns_of_a_table_are_explained_where_they_first_appear(page: str, columns: tuple[str, ...]) -> None:
+    pages = ["tutorial/first-run.md", page]  # the second tutorial says that the first table is that of the first
+    told = "\n".join(
+        row for each in pages for row in (ROOT / "docs" / each).read_text().splitlines() if row.startswith("|")
+    )
+    last = (ROOT / "docs" / page).read_text()
+    assert [name for name in dict.fromkeys(columns) if f"`{name}`" not in told and f"`{name}`" not in last] == []
 
 
 @HEAVY
