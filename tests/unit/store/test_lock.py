@@ -1,3 +1,5 @@
+import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -79,3 +81,15 @@ def test_a_folder_that_cannot_be_written_is_refused_with_words(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunDirError, match="cannot be created"):
         RunLayout(tmp_path / "file" / "run").create()
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks_is_told_as_such(tmp_path, monkeypatch, code):
+    def flock(fd, how):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(RunDirError, match="cannot lock files") as refused:
+        RunLock(tmp_path).acquire()
+    assert "--runs-dir" in refused.value.hint
+    assert lock.holder_of(RunLayout(tmp_path)) is None
