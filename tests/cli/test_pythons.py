@@ -15,8 +15,7 @@ from tracebench_core.errors import MissingRequirementError, PluginError, UsageEr
 from tracebench_core.plugins import PluginHost, unmet_requirement
 from tracebench_core.plugins.interpreters import find_python
 from tracebench_core.specs import PythonSpec, Requirement
-from tracebench_engine.checks.installed_pythons import installed_python
-from tracebench_engine.checks.pythons import create_python, list_pythons, remove_python
+from tracebench_engine.checks.pythons import create_python, installed_python, list_pythons, remove_python
 
 
 class Offers:

@@ -190,10 +190,6 @@ class GatewayHandle:
         """Return what the whole run used on the axes that the gateway sees, earlier tries of its jobs included."""
         return BudgetState(**self._ask("GET", "/admin/run")["used"])
 
-    def run_overshoot(self) -> dict[str, float]:
-        """Return how far the run is past its caps, by axis; only calls under way can do that."""
-        return dict(self._ask("GET", "/admin/run")["overshoot"])
-
     def run_refusal(self) -> Axis | None:
         """Return the run's cap that first turned a call away; None while none did."""
         axis: Axis | None = self._ask("GET", "/admin/run")["refusal"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import random
 import signal
 import sys
 from contextlib import suppress
@@ -15,19 +16,29 @@ from pathlib import Path
 from types import FrameType
 
 from tracebench_core.errors import UNWRITABLE
+from tracebench_core.ids import derive_seed
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import JobOrder, JobResult, JobSpec
 from tracebench_engine.job import kernel
 from tracebench_engine.job.finish import JobSoFar, Reading, conclude_lost, score_job
 from tracebench_engine.job.job import JobStopped, train_job
 from tracebench_engine.job.opened_context import open_context
-from tracebench_engine.matrix.seeds import seed_process
 from tracebench_engine.measure.building import load_aggregate
 from tracebench_runs.events.eventlog import stream_events
 from tracebench_runs.events.reduce import reduce_job
 from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.storage import sharing
 from tracebench_runs.storage.layout import JobLayout, RunLayout
+
+NUMPY_SEED_LIMIT = 2**32
+
+
+def seed_process(seed: int) -> None:
+    """Seed the global generators of this process: `random`, and numpy's where it is imported already."""
+    random.seed(derive_seed(seed, "process"))
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed(derive_seed(seed, "numpy") % NUMPY_SEED_LIMIT)
+
 
 STOPPED = 10
 DISK_REFUSED = 11

@@ -2,17 +2,54 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tracebench_core.contracts import StubFormat
 from tracebench_core.ids import derive_seed
+from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.specs import Message, Role
 from tracebench_gateway.exchange import ChatRequest
 from tracebench_gateway.stub.answers import Ladder, next_rung
-from tracebench_gateway.stub.formats import current_values, fenced_code
-from tracebench_gateway.stub.mutate import mutate
+from tracebench_gateway.stub.mutate import looks_like_code, mutate
+
+REASONING = "Seed-determined mutation by the stub model."
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The current values that a prompt shows, and how an answer with new ones is written."""
+
+    values: dict[str, Any]
+    render: Callable[[Mapping[str, Any]], str]
+    hints: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def current_values(prompt: str) -> Draft | None:
+    """Our own format: a JSON section, answered by a JSON object with `values`."""
+    values = shown_values(prompt)
+    if values is None:
+        return None
+    return Draft(values, lambda new: json.dumps({"reasoning": REASONING, "values": dict(new)}, ensure_ascii=False))
+
+
+def fenced_code(prompt: str) -> Draft | None:
+    """A fenced block of code that is to come back improved."""
+    blocks = re.findall(r"```[ \t]*(\w*)[ \t]*\n(.*?)```", prompt, flags=re.DOTALL)
+    blocks = [(language, code) for language, code in blocks if looks_like_code(code)]
+    if not blocks:
+        return None
+    language, code = blocks[-1]
+
+    def render(new: Mapping[str, Any]) -> str:
+        return f"```{language or 'python'}\n{str(new.get('code', code)).rstrip()}\n```"
+
+    return Draft({"code": code}, render, {"code": {"kind": "code"}})
+
 
 StubMode = Literal["mutate", "empty", "answers"]
 WORDS_IN_AN_ANSWER = 12
