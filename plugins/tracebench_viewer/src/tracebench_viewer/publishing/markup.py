@@ -20,6 +20,7 @@ MENU = (("index.html", "Runs"), ("compare.html", "Compare"), ("failures.html", "
 LONG = 60
 """Characters of a cell, from which on it is broken into lines."""
 NUMERIC = ' class="num"'
+UNNAMED = "(no name)"
 
 
 class Cell(NamedTuple):
@@ -128,5 +129,5 @@ def _cell(cell: Cell | str | float | None) -> str:
     is_number = not isinstance(cell, str | Cell)
     kind = NUMERIC if is_number else ' class="long"' if len(made.text) > LONG else ""
     key = f' data-value="{html.escape(made.key)}"' if made.key or is_number or made.text == NOTHING else ""
-    words = text(made.text)
+    words = text(made.text if made.text.strip() or not made.link else UNNAMED)
     return f"<td{kind}{key}>" + (f'<a href="{html.escape(made.link)}">{words}</a>' if made.link else words) + "</td>"
