@@ -109,7 +109,10 @@ def _show(root: Path, path: Path) -> None:
 
 
 def _link(root: Path, path: Path, real: Path) -> None:
+    """Make a link at a path in a root; none where a link made before leads there already, which from here leads out of the root."""
     target = root / path.relative_to("/")
+    if not path.exists() or any(above.is_symlink() for above in target.parents[: len(path.parts) - 2]):
+        return
     with suppress(OSError):  # a link below a folder that is shown is there already
         target.parent.mkdir(parents=True, exist_ok=True)
         target.symlink_to(real)
