@@ -10,7 +10,7 @@ from tracebench_sandbox.kernel.candidate_root import _root
 
 def test_what_is_given_through_a_link_changes_nothing_where_the_link_leads() -> None:
     """As with an interpreter in a home that is a link: places beside its packages are given that need not be there."""
-    with TemporaryDirectory(dir="/var/tmp") as scratch:  # noqa: S108 - /tmp is the box in such a root
+    with TemporaryDirectory(dir="/var/tmp") as scratch:
         place = Path(scratch)
         real, home = place / "real", place / "home"
         (real / "lib").mkdir(parents=True)
