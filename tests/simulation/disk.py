@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.crash.disk import Crash, CrashingFileSystem
+from tests.crash.disk import Crash, CrashingFileSystem, FileNode
 
 DEATHS = ("before", "after", "torn")
 POWER_CUTS = ("data lost", "names lost")
@@ -40,6 +40,8 @@ class SimulatedDisk(CrashingFileSystem):
         self.life = Life()
         self.refuses = ""
         self.lost_power = False
+        self.removed: Callable[[Path], None] = lambda path: None
+        """Told of each file that is removed."""
 
     @contextmanager
     def lived(self, life: Life) -> Iterator[Life]:
@@ -49,6 +51,19 @@ class SimulatedDisk(CrashingFileSystem):
             yield life
         finally:
             self.life = before
+
+    def flushed(self, path: Path) -> bytes:
+        """Return what of a file no power cut takes; nothing of one that is not there, or not known to lie there."""
+        try:
+            node = self._node(path)
+        except KeyError:
+            return b""
+        return node.synced if isinstance(node, FileNode) else b""
+
+    def unlink(self, path: Path) -> None:
+        self._refuse(path, only="read-only")
+        super().unlink(path)
+        self.removed(path)
 
     def open(self, path: Path, flags: int, *, private: bool = False) -> int:
         if flags & os.O_CREAT and not path.exists():
@@ -62,10 +77,6 @@ class SimulatedDisk(CrashingFileSystem):
     def replace(self, source: Path, target: Path) -> None:
         self._refuse(target, only="read-only")
         super().replace(source, target)
-
-    def unlink(self, path: Path) -> None:
-        self._refuse(path, only="read-only")
-        super().unlink(path)
 
     def write(self, fd: int, data: bytes) -> int:
         self._refuse(None)

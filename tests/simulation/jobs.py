@@ -168,12 +168,22 @@ class Jobs:
 
     def __init__(self, recordings: Recordings, disk: SimulatedDisk, random: Random) -> None:
         self._recordings = recordings
-        self.disk = disk
+        self.use(disk)
         self._random = random
         self._kept: dict[str, Counter[bytes]] = defaultdict(Counter)
         """By job, how often its scoring keeps what: nobody is to measure that again."""
         self.wrong: list[str] = []
         """What was measured again."""
+
+    def use(self, disk: SimulatedDisk) -> None:
+        """Go on with a disk."""
+        self.disk = disk
+        disk.removed = self._is_removed
+
+    def _is_removed(self, path: Path) -> None:
+        """Expect nothing that a job kept whose result lies there: it was concluded, if its runner did not die before it said so."""
+        if path.name == "scoring.jsonl" and path.with_name("results.json").exists():
+            self.forget_kept(path.parent.name)
 
     def forget_kept(self, job_id: str) -> None:
         """Expect nothing of what the scoring of a job had kept."""

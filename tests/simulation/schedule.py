@@ -175,9 +175,16 @@ class Schedule:
         if not self.report.wrong:
             now = end_records(self.layout.path) if self.layout.path.is_dir() else {}
             self.report.wrong += [f"{what}: {words}" for words in laws.what_was_ok_stays(self._declared, now)]
-            self._declared = now
+            self._declared = now if not self._life.dead else self._flushed(now)
         if summary is not None and not self.report.wrong:
             self.report.wrong += laws.all_agree(self.layout, summary)
+
+    def _flushed(self, ends: dict[str, EndRecord]) -> dict[str, EndRecord]:
+        """Return the ends that were declared before, or that no power cut can undo: who died may have died before its flush."""
+        flushed = self.disk.flushed(self.layout.journal("main"))
+        return {
+            job: end for job, end in ends.items() if self._declared.get(job) == end or end.digest.encode() in flushed
+        }
 
     def _live(self, what: str, work: Callable[[], RunSummary]) -> RunSummary | None:
         try:
@@ -210,7 +217,7 @@ class Schedule:
 
     def _new_disk(self, boots: int) -> None:
         self.disk = SimulatedDisk(self.root, boots=boots)
-        self.outside.jobs.disk = self.disk
+        self.outside.jobs.use(self.disk)
 
     def _make_room(self) -> None:
         self.disk.refuses = ""
