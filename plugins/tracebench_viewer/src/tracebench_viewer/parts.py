@@ -256,7 +256,10 @@ def tabs(titles: Sequence[str], names: Sequence[str], *, key: str) -> Sequence[A
     wanted = asked("tab")
     if wanted and wanted not in names:
         st.warning(plain(f"There is no tab `{wanted}` here; there are {', '.join(names)}."), icon=":material/tab:")
-    default = titles[names.index(wanted)] if wanted in names else titles[0]
+    first = st.session_state.setdefault(f"{key}-first", wanted if wanted in names else names[0])
+    default = titles[
+        names.index(first)
+    ]  # the same for as long as the page stands: with another one the tabs would begin anew
     drawn: Sequence[Any] = st.tabs([*titles], default=default, on_change="rerun", key=key)
     opened = next((name for name, tab in zip(names, drawn, strict=True) if tab.open), names[0])
     if opened != (wanted or names[0]):
