@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import socket
 from collections.abc import Callable, Mapping
@@ -58,7 +59,7 @@ def test_nothing_is_said_of_a_trainer_whose_model_never_answered(cli: Cli, tmp_p
     as_data = json.loads(cli("show", "one", "--json", env=CORE_ONLY).stdout)["verdict"]
     data = json.loads(cli("compare", "one", "--json", env=CORE_ONLY).stdout)
     assert cli("report", "one", "-o", "r.md", env=CORE_ONLY).returncode == 0
-    report = (tmp_path / "r.md").read_text()
+    report = re.sub(r"\\(\W)", r"\1", (tmp_path / "r.md").read_text())  # signs of Markdown are escaped there
 
     assert run.returncode == 1
     for said in (

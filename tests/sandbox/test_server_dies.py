@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,14 +16,14 @@ from tracebench_core.errors import SandboxUnavailableError
 from tracebench_core.specs import Limits
 from tracebench_engine.measure.bounded import Gate
 from tracebench_engine.measure.sandbox import MOST_DEATHS, EvaluationSandbox
-from tracebench_sandbox import LocalSandbox, open_sandbox
+from tracebench_sandbox import LocalSandbox, connect, open_sandbox
 
 READ = "def f(path):\n    with open(path) as pipe:\n        return pipe.read()\n"
 LONG = Limits(seconds=120)
 
 
-def meanwhile(work: Callable[[], object], then: Callable[[], object]) -> list[object]:
-    """Return what `work` returned or raised, in a thread, while `then` is done in this one."""
+def meanwhile(work: Callable[[], object], then: Callable[[list[object]], object]) -> list[object]:
+    """Return what `work` returned or raised, in a thread, while `then` is done in this one; it is given what was found so far."""
     found: list[object] = []
 
     def run() -> None:
@@ -32,7 +34,7 @@ def meanwhile(work: Callable[[], object], then: Callable[[], object]) -> list[ob
 
     thread = threading.Thread(target=run)
     thread.start()
-    then()
+    then(found)
     thread.join(100)
     return found
 
@@ -43,9 +45,17 @@ def pipe(tmp_path: Path) -> Path:
     return tmp_path / "pipe"
 
 
-def kill_reader(pipe: Path, sandbox: LocalSandbox) -> None:
-    """Kill the server once a candidate waits at the pipe, and come back when that candidate is gone."""
-    end = os.open(pipe, os.O_WRONLY)  # opens when somebody reads
+def kill_reader(pipe: Path, sandbox: LocalSandbox, found: list[object]) -> None:
+    """Kill the server once a candidate waits at the pipe, and come back when that candidate is gone; or when something is found."""
+    while True:
+        try:
+            end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            break
+        except OSError:  # nobody reads
+            if found:
+                return
+            time.sleep(0.01)
+    os.set_blocking(end, True)
     os.kill(sandbox.template_pid, signal.SIGKILL)
     try:
         while True:
@@ -55,8 +65,8 @@ def kill_reader(pipe: Path, sandbox: LocalSandbox) -> None:
 
 
 def test_a_request_is_asked_again_of_a_new_server(pipe: Path) -> None:
-    def then() -> None:
-        kill_reader(pipe, sandbox)
+    def then(found: list[object]) -> None:
+        kill_reader(pipe, sandbox, found)
         pipe.write_text("said")
 
     with open_sandbox(readable=[pipe.parent]) as sandbox:
@@ -68,9 +78,9 @@ def test_a_request_is_asked_again_of_a_new_server(pipe: Path) -> None:
 
 
 def test_a_request_that_ends_each_server_is_given_up(pipe: Path) -> None:
-    def then() -> None:
-        for _ in range(MOST_DEATHS):
-            kill_reader(pipe, sandbox)
+    def then(found: list[object]) -> None:
+        while not found:  # a server that dies while it is asked counts as well, and has no reader
+            kill_reader(pipe, sandbox, found)
 
     with open_sandbox(readable=[pipe.parent]) as sandbox:
         asked = EvaluationSandbox(sandbox, Gate())
@@ -80,10 +90,34 @@ def test_a_request_that_ends_each_server_is_given_up(pipe: Path) -> None:
     assert f"{MOST_DEATHS} times" in str(err)
 
 
+def test_a_session_that_was_not_begun_is_asked_for_again_with_what_it_has() -> None:
+    """A template without a descriptor to spare starts nothing; what the request carries must still be open when it is asked again."""
+    with open_sandbox(require="process") as own:
+        address, pid = own.open(), own.template_pid
+        few = (
+            max(int(fd.name) for fd in Path(f"/proc/{pid}/fd").iterdir()) + 5
+        )  # for what a request carries, and no child
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (few, before[1]))
+        threading.Timer(0.3, lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, before)).start()
+        with EvaluationSandbox(connect(address), Gate()).session("def f(x):\n    return x + 1\n", "f") as session:
+            outcome = session.call(1)
+
+    assert outcome.value == 2
+
+
+def test_a_template_that_cannot_be_reached_is_started_anew() -> None:
+    with open_sandbox(require="process") as sandbox:
+        Path(sandbox.open()).unlink()
+        outcome = EvaluationSandbox(sandbox, Gate()).call("def f(x):\n    return x + 1\n", "f", 1)
+
+    assert outcome.value == 2
+
+
 def test_a_session_is_not_begun_anew(pipe: Path) -> None:
     with open_sandbox(readable=[pipe.parent]) as sandbox:
         session = EvaluationSandbox(sandbox, Gate()).session(READ, "f", limits=LONG)
-        (err,) = meanwhile(lambda: session.call(str(pipe)), lambda: kill_reader(pipe, sandbox))
+        (err,) = meanwhile(lambda: session.call(str(pipe)), lambda found: kill_reader(pipe, sandbox, found))
 
     assert isinstance(err, SandboxUnavailableError)
     assert "under a session" in str(err)

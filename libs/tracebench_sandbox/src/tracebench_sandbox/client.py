@@ -102,7 +102,7 @@ class LocalSandbox(SandboxClient):
         *,
         preload: Sequence[str],
         require: Require,
-        readable: Callable[[], Sequence[Path]],
+        readable: Callable[[], Sequence[Path]] | Sequence[Path] = (),
         limits: Limits = DEFAULT,
     ) -> None:
         super().__init__("", limits=limits)
@@ -136,14 +136,14 @@ class LocalSandbox(SandboxClient):
     def open(self) -> str:
         """See `SandboxClient`."""
         with self._lock:
-            if self._server is None or not self._server.alive:
+            if self._server is None or not (self._server.alive and Path(self._server.address).exists()):
                 self._stop()
                 self._folder = temporary.make_folder("sandbox")
                 self._server = start_server(
                     preload=self._preload,
                     require=self._require,
                     directory=self._folder,
-                    readable=self._readable(),
+                    readable=self._readable() if callable(self._readable) else self._readable,
                 )
             return self._server.address
 

@@ -137,7 +137,10 @@ class LocalSession:
         try:
             loaded = self._answer(exchange, exchange.started, alive=exchange.took)
         except BaseException:
-            self._release()
+            exchange.close()
+            self._exchange = (
+                None  # it may be asked for once more, with the same page and memory: `close` lets go of them
+            )
             raise
         if loaded.status != "ok":
             self._finish(loaded)

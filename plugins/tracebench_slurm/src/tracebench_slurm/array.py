@@ -69,12 +69,15 @@ class Array:
         except QueueError as err:
             log.warning("%s", err)
             return ()
-        if held := [each.name for each in found if each.is_held]:
-            cancel(held)
         left = [each for each in found if not each.is_held]
         self._tell_of([each.reason for each in left if each.state == "PENDING"])
-        if len(left) < self._wanted:
-            self._replace(self._wanted - len(left))
+        try:
+            if held := [each.name for each in found if each.is_held]:
+                cancel(held)
+            if len(left) < self._wanted:
+                self._replace(self._wanted - len(left))
+        except QueueError as err:
+            log.warning("%s", err)
         return ()
 
     def is_well(self) -> None:
@@ -83,21 +86,18 @@ class Array:
 
     def close(self) -> None:
         """See `Placement`."""
-        cancel(self._jobs, "--state=PENDING")
-        if not self._is_empty(LEAVING):
-            cancel(self._jobs)
-            if not self._is_empty(CANCELLING):
-                log.warning("Slurm still ends workers of this run: squeue --jobs=%s", ",".join(self._jobs))
+        if not self._is_empty(LEAVING, "--state=PENDING") and not self._is_empty(CANCELLING):
+            log.warning("Slurm still ends workers of this run: squeue --jobs=%s", ",".join(self._jobs))
 
     def _replace(self, number: int) -> None:
-        self._again += 1
-        if self._again > MOST_AGAIN:
+        if self._again >= MOST_AGAIN:
             raise TraceBenchError(
                 f"Workers in Slurm keep ending; what they print is in `{self._log}`.",
                 hint=f"ls -t {shlex.quote(str(Path(self._log).parent))}",
             )
         log.warning("%d workers are gone from Slurm's queue and are submitted anew", number)
         self._jobs.append(self._submitted(number))
+        self._again += 1
 
     def _tell_of(self, reasons: list[str]) -> None:
         waits = ", ".join(sorted({*reasons} - {"None", ""}))
@@ -105,22 +105,28 @@ class Array:
             log.warning("%d workers wait in Slurm's queue: %s", len(reasons), waits)
         self._waits = waits
 
-    def _is_empty(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
+    def _is_empty(self, seconds: float, *options: str) -> bool:
+        """Cancel until nothing is left, for so long: a controller that does not answer now may do so later."""
+        until = again = time.monotonic()
+        until += seconds
         while time.monotonic() < until:
             try:
+                if time.monotonic() >= again:
+                    again = time.monotonic() + LOOK
+                    cancel(self._jobs, *options)
                 if not elements(self._jobs):
                     return True
-            except QueueError:
-                pass
+            except TraceBenchError as err:
+                log.debug("%s", err)
             time.sleep(0.5)
         return False
 
     @property
     def _log(self) -> str:
-        return self._options.log or f"{self._setting.run_dir}/slurm-%A_%a.log"
+        return self._options.log or f"{self._setting.run_dir.replace('%', '%%')}/slurm-%A_%a.log"
 
     def _submitted(self, number: int) -> str:
         name = Path(self._setting.run_dir).name
         options = [f"--array=0-{number - 1}", "--requeue", f"--job-name=trace-bench-{name}", "--open-mode=append"]
-        return submit(self._script, [*options, f"--output={self._log}", *self._options.asked(self._setting.resources)])
+        asked = [*options, f"--output={self._log}", *self._options.asked(self._setting.resources)]
+        return submit(self._script, asked, environ=self._setting.environ or None)  # without keys: Slurm writes it down

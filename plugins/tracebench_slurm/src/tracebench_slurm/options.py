@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -19,6 +20,7 @@ HINT = "sinfo --Node --long"
 class Options(Serving):
     """`plugins.options.slurm` of a config."""
 
+    plugin: ClassVar[str] = "slurm"
     listen: str = Field(default="0.0.0.0:0", pattern=Serving.model_fields["listen"].metadata[0].pattern)
     """Address and port at which workers may join; nodes must reach it."""
     workers: int = Field(default=0, ge=0, le=1000)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tracebench_core.errors import TraceBenchError
 
 PATIENCE = 60.0
 """Seconds that one of Slurm's commands may take."""
+ELSEWHERE = "start it on a login node of the cluster; or here: trace-bench run … -o executor=local, trace-bench resume RUN --executor local"
 OVER = frozenset(
     {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED"}
 )
@@ -44,14 +45,16 @@ def rehearse(asked: Sequence[str]) -> None:
         raise TraceBenchError(f"Slurm would not take such a worker: {_words(told)}.", hint="sinfo --Node --long")
 
 
-def submit(script: str, options: Sequence[str]) -> str:
-    """Submit a script and return the job's number.
+def submit(script: str, options: Sequence[str], *, environ: Mapping[str, str] | None = None) -> str:
+    """Submit a script and return the job's number. Slurm keeps `environ`, and hands it to the workers.
 
     Raises:
         TraceBenchError: when Slurm refuses it, in its own words.
     """
-    told = _told(["sbatch", "--parsable", *options], script=script)
+    told = _told(["sbatch", "--parsable", *options], script=script, environ=environ)
     if told.returncode:
+        if "controller" in told.stderr or "timed out" in told.stderr:
+            raise QueueError(f"Slurm did not take the workers: {_words(told)}.", hint="scontrol ping")
         raise TraceBenchError(f"Slurm did not take the workers: {_words(told)}.", hint="sinfo --Node --long")
     return told.stdout.strip().partition(";")[0]
 
@@ -81,13 +84,25 @@ def _words(told: subprocess.CompletedProcess[str]) -> str:
     return "; ".join(dict.fromkeys(lines)).rstrip(".") or f"exit code {told.returncode}"
 
 
-def _told(command: list[str], *, script: str = "") -> subprocess.CompletedProcess[str]:
+def _told(
+    command: list[str], *, script: str = "", environ: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(command, input=script, capture_output=True, text=True, check=False, timeout=PATIENCE)  # noqa: S603
+        return subprocess.run(  # noqa: S603
+            command,
+            input=script,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=PATIENCE,
+            env=environ,
+        )
     except FileNotFoundError as err:
         raise TraceBenchError(
-            f"There is no `{command[0]}` here: the run has to be started where Slurm's commands are.",
-            hint="start it on a login node of the cluster, or -o executor=local",
+            f"There is no `{command[0]}` here: the run has to be started where Slurm's commands are.", hint=ELSEWHERE
         ) from err
+    except (OSError, ValueError) as err:
+        raise TraceBenchError(f"`{command[0]}` cannot be run here: {err}.", hint=ELSEWHERE) from err
     except subprocess.TimeoutExpired as err:
         raise QueueError(f"`{command[0]}` gave no answer for {PATIENCE:g} s.", hint="scontrol ping") from err

@@ -285,7 +285,7 @@ class WorkersExecutor:
         self._let_go = weakref.finalize(self, stack.close)
         try:
             if options.ticket or options.listen:
-                _tell_where(hub.ticket, _kept(hub.ticket, options.ticket, stack))
+                _tell_where(hub.ticket, _kept(hub.ticket, options, stack))
             self._placed = self.place(hub.ticket, setting, options)
             if self._placed is not None:
                 stack.callback(self._placed.close)
@@ -298,15 +298,17 @@ class WorkersExecutor:
         return hub
 
 
-def _kept(ticket: Ticket, wanted: str, stack: ExitStack) -> Path:
+def _kept(ticket: Ticket, options: Serving, stack: ExitStack) -> Path:
     """Put a ticket where it is wanted, or else into a folder that is removed with the run's workers."""
-    path = Path(wanted or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trace-bench-")), "ticket"))
+    path = Path(
+        options.ticket or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trace-bench-")), "ticket")
+    )
     try:
         _keep(path, str(ticket))
     except OSError as err:
         raise UsageError(
             f"The ticket cannot be kept in `{path}`: {err.strerror or err}.",
-            hint="-o plugins.options.workers.ticket=ticket",
+            hint=f"-o plugins.options.{options.plugin}.ticket=ticket",
         ) from err
     return path
 

@@ -99,8 +99,8 @@ class Hub:
         except OSError as err:
             self._stop()
             raise UsageError(
-                f"`plugins.options.workers.listen`: `{options.listen}` cannot be listened at: {err.strerror or err}.",
-                hint="-o plugins.options.workers.listen=127.0.0.1:0",
+                f"`plugins.options.{options.plugin}.listen`: `{options.listen}` cannot be listened at: {err.strerror or err}.",
+                hint=f"-o plugins.options.{options.plugin}.listen=0.0.0.0:0",
             ) from err
         bound = self._server.sockets[0].getsockname()[1]
         seen, _, seen_port = options.reach.rpartition(":")

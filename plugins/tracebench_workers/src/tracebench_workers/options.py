@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,6 +15,8 @@ class Serving(BaseModel):
     """How any run serves workers, whoever starts them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    plugin: ClassVar[str] = "workers"
+    """Whose options they are: `plugins.options.<plugin>`."""
 
     listen: str = Field(
         default="", pattern=r"^$|^[^\s/]+:0*([0-5]?\d{1,4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$"

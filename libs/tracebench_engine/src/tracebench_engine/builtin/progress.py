@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,8 @@ class JobProgress:
         self._offset += len(whole)
         for line in whole.splitlines():
             if any(kind in line for kind in TOLD):
-                self._take(line)
+                with suppress(ValueError, TypeError, AttributeError):  # a line that is no event: `fsck` tells of it
+                    self._take(json.loads(line))
 
     @property
     def read_until(self) -> int:
@@ -82,11 +84,7 @@ class JobProgress:
         words = [f"{_amount(self.used[axis])} of {cap:.4g} {axis.replace('_', ' ')}" for axis, cap in caps.items()]
         return ", ".join(words or [f"{_amount(self.used['evaluations'])} evaluations"])
 
-    def _take(self, line: bytes) -> None:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            return
+    def _take(self, event: Mapping[str, Any]) -> None:
         kind = event.get("kind")
         if kind == "activity":
             done, total = event.get("done"), event.get("total")

@@ -86,19 +86,33 @@ def elsewhere(name: str, value: Any) -> str:
     plain = name.strip().replace("-", "_").casefold()
     if plain in _CAPS:
         cap = _CAPS[plain]
-        amount = _number(value, cap) if isinstance(value, str) else value
-        text = f"budget: {{{cap}: {_figure(amount) if isinstance(amount, int | float) else '…'}}}"
+        text = f"budget: {{{cap}: {_amount_of(value, cap)}}}"
     elif plain in _MANY_SEEDS:
         text = f"seeds: 1..{value}" if isinstance(value, int) and 1 < value <= MOST else "seeds: 1..5"
     elif plain in _OF_TRAINERS and isinstance(value, str):
         text = f"trainers: [{{id: …, {plain}: {_flow(value)}}}]"
     elif plain in _OTHERS and isinstance(value, str | int) and len(str(value)) <= LONGEST:
-        text = f"{_OTHERS[plain]}: {_flow(value)}"
+        text = f"{_OTHERS[plain]}: {_other(_OTHERS[plain], value)}"
     elif plain in _LISTS and isinstance(value, str | list) and (found := _meant((_LISTS[plain],), value)) is not None:
         text = f"{_LISTS[plain]}: {found.text}"
     else:
         return ""
     return f" It is written `{text}`." if len(text) <= LONGEST else ""
+
+
+def _amount_of(value: Any, cap: str) -> str:
+    """Return an amount as a cap takes it; an ellipsis where it takes none such."""
+    amount = _number(value, cap) if isinstance(value, str) else value
+    if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < MOST:
+        return "…"
+    return _figure(amount) if cap in {"usd", "seconds"} or amount == amount // 1 else "…"
+
+
+def _other(field: str, value: str | int) -> str:
+    if field == "max_workers":
+        number = _number(value, field) if isinstance(value, str) else None if isinstance(value, bool) else value
+        return "…" if number is None or number < 1 or number != number // 1 else _figure(number)
+    return "…" if field == "run_id" and not re.fullmatch(r"[\w.-]+", str(value)) else _flow(str(value))
 
 
 def entry(loc: Loc, value: Any) -> str | None:
@@ -108,7 +122,7 @@ def entry(loc: Loc, value: Any) -> str | None:
     ((name, held),) = value.items()
     if name == "params_variants" and isinstance(held, list) and len(held) == 1:  # a bare setting, as it was taken for
         return entry(loc, held[0])
-    if name in names_at((loc[0], 0)):
+    if name in names_at((loc[0], 0)) or (isinstance(held, dict) and "id" in held):
         return None
     if loc[:1] == ("tasks",) and isinstance(held, str):
         return f"{name}:{held}"

@@ -26,7 +26,7 @@ class ConnectionGuard:
         self._strangers: dict[Any, tuple[HttpToolsProtocol, asyncio.TimerHandle]] = {}
 
     def protocol(self) -> type[HttpToolsProtocol]:
-        """Return uvicorn's protocol under this doorkeeper's eyes."""
+        """Return uvicorn's protocol under this guard's eyes."""
         return type("Watched", (_Watched,), {"guard": self})
 
     def come(self, connection: HttpToolsProtocol) -> None:

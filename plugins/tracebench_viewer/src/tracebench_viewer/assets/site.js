@@ -93,7 +93,7 @@ async function jobPage(data) {
   if (choice) {
     choice.append(...data.candidates.rows.map(row => new Option(`${row[0]}: ${row[2]}, score ${row[1] ?? '-'}`, row[0])));
     const show = () => {
-      const wanted = state().get('candidate'), known = wanted !== null && wanted in data.texts;
+      const wanted = state().get('candidate'), known = wanted !== null && Object.hasOwn(data.texts, wanted);
       at('told').textContent = wanted !== null && !known ? `There is no candidate ${wanted} in this job; shown is its best.` : '';
       const name = known ? wanted : data.best;
       choice.value = name;

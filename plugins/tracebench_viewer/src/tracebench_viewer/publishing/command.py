@@ -28,7 +28,7 @@ def publish(
     """Write runs as a static site: open index.html from disk, or put the folder on any server."""
     folders = [find_run(name, runs_dir=runs_dir) for name in dict.fromkeys(names)]
     _demand_names(folders)
-    _demand_folder(out, [folder.resolve().name for folder in folders], names)
+    _demand_folder(out, folders)
 
     from tracebench_engine.api.analysis import open_run  # noqa: PLC0415 - numpy, which `--help` needs not
     from tracebench_viewer.publishing.site import write_site  # noqa: PLC0415 - as above
@@ -64,7 +64,7 @@ def _demand_names(folders: list[Path]) -> None:
             )
 
 
-def _demand_folder(out: Path, named: list[str], names: list[str]) -> None:
+def _demand_folder(out: Path, folders: list[Path]) -> None:
     """Refuse a folder that holds something else, or a site with runs that this one would lose: links to them would die.
 
     Raises:
@@ -72,15 +72,21 @@ def _demand_folder(out: Path, named: list[str], names: list[str]) -> None:
     """
     from tracebench_viewer.publishing.site import MARK  # noqa: PLC0415 - as above
 
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    other = shlex.join(["trace-bench", "publish", *names, "-o", f"{out}-2"])
+    named = [folder.resolve().name for folder in folders]
+    other = shlex.join(["trace-bench", "publish", *map(str, folders), "-o", f"{out}-2"])
     try:
-        held = json.loads((out / MARK).read_text())["runs"]
+        if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+            return
+    except OSError as err:
+        raise OutputError(f"`{out}` cannot be looked at: {err.strerror}.", hint=other) from err
+    try:
+        held = [str(name) for name in json.loads((out / MARK).read_text(encoding="utf-8"))["runs"]]
     except (OSError, ValueError, KeyError, TypeError) as err:
         raise RunDirError(f"`{out}` is there, and is no site that `publish` wrote.", hint=other) from err
     if lost := [name for name in held if name not in named]:
+        every = [*folders, *(folders[0].parent / name for name in lost)]
+        again = shlex.join(["trace-bench", "publish", *map(str, every), "-o", str(out)])
         raise RunDirError(
             f"The site in `{out}` holds `{lost[0]}`, which is not named: links to it would die.",
-            hint=f"name it, too: {shlex.join(['trace-bench', 'publish', *names, *lost, '-o', str(out)])}",
+            hint=f"name it, too: {again}",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -114,7 +115,7 @@ def charts(places: Mapping[str, str]) -> str:
 
 def address(*names: str) -> str:
     """Return a path in the site as it stands in a link."""
-    return "/".join(quote(name, safe="") for name in names)
+    return "/".join(quote(os.fsencode(name), safe="") for name in names)
 
 
 def number(value: float | None) -> Cell:

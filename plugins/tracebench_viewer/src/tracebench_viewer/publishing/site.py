@@ -63,8 +63,12 @@ def write_site(runs: Mapping[str, AnalysedRun], out: Path) -> int:
     library = chart_library()
     every = [_read(name, run) for name, run in runs.items()]
     files = _Files(out)
+    if not (out / MARK).exists():
+        files.write(
+            json.dumps({"schema_version": 1, "runs": []}) + "\n", MARK
+        )  # so that it can be written again should this end early
     for name in ("diff.js", "diff.css", "site.js", "site.css"):
-        files.write((ASSETS / name).read_text(), "assets", name)
+        files.write((ASSETS / name).read_text(encoding="utf-8"), "assets", name)
     for name, content in {
         "page.css": PAGE_STYLE,
         "charts.css": CHARTS_STYLE,
