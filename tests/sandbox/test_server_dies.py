@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
 from tracebench_core.errors import SandboxUnavailableError
 from tracebench_core.specs import Limits
-from tracebench_engine.measure.bounded import Gate
+from tracebench_engine.measure.bounded import Gate, OutOfTime
 from tracebench_engine.measure.sandbox import MOST_DEATHS, EvaluationSandbox
 from tracebench_sandbox import LocalSandbox, connect, open_sandbox
+from tracebench_sandbox.session import LocalSession
 
 READ = "def f(path):\n    with open(path) as pipe:\n        return pipe.read()\n"
 LONG = Limits(seconds=120)
@@ -112,6 +115,27 @@ def test_a_template_that_cannot_be_reached_is_started_anew() -> None:
         outcome = EvaluationSandbox(sandbox, Gate()).call("def f(x):\n    return x + 1\n", "f", 1)
 
     assert outcome.value == 2
+
+
+def test_nothing_of_a_session_stays_open_whose_evaluation_ends_while_it_is_made() -> None:
+    gate = Gate()
+
+    def end_it(frame: FrameType, event: str, _: object) -> None:
+        if event == "return" and frame.f_code is LocalSession.__init__.__code__:
+            gate.close(threading.get_ident())
+
+    with open_sandbox(require="process") as sandbox:
+        sandbox.open()
+        before = {fd.name for fd in Path("/proc/self/fd").iterdir()}
+        sys.setprofile(end_it)
+        try:
+            with pytest.raises(OutOfTime):
+                EvaluationSandbox(sandbox, gate).session("def f():\n    return 1\n", "f", limits=Limits(shared_mb=1))
+        finally:
+            sys.setprofile(None)
+        after = {fd.name for fd in Path("/proc/self/fd").iterdir()}
+
+    assert after <= before
 
 
 def test_a_session_is_not_begun_anew(pipe: Path) -> None:

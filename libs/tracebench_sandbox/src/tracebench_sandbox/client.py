@@ -6,7 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -60,13 +60,14 @@ class SandboxClient:
 
     def session(self, code: str, entry: str, *, limits: Limits | None = None, prelude: str = "") -> Session:
         """See `contracts.Sandbox`."""
-        session = LocalSession(code, entry, limits=limits or self.limits, prelude=prelude)
-        try:
-            self.send(session.request)
-        except BaseException:
-            session.close()
-            raise
-        return self._begun(session)
+        with self._undisturbed():
+            session = LocalSession(code, entry, limits=limits or self.limits, prelude=prelude)
+            try:
+                self.send(session.request)
+            except BaseException:
+                session.close()
+                raise
+            return self._begun(session)
 
     def command(
         self,
@@ -78,6 +79,10 @@ class SandboxClient:
     ) -> Outcome:
         """See `contracts.Sandbox`. Standard output and error each keep their last `output_bytes`."""
         return self.send(_command(argv, files or {}, stdin, limits or self.limits))
+
+    def _undisturbed(self) -> AbstractContextManager[object]:
+        """Hold off what may end this thread, where something may: until then nobody could close what is made."""
+        return nullcontext()
 
     def _begun(self, session: LocalSession) -> Session:
         return session

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from tracebench_core.contracts import Session
@@ -78,6 +79,9 @@ class EvaluationSandbox(SandboxClient):
                     return answer
                 deaths, deadline = deaths + 1, time.monotonic() + GONE_SECONDS
             raise SandboxUnavailableError(f"The sandbox's server ended {MOST_DEATHS} times under one request.")
+
+    def _undisturbed(self) -> AbstractContextManager[object]:
+        return self._gate.held()
 
     def _begun(self, session: LocalSession) -> Session:
         return EvaluationSession(session, self._gate)
