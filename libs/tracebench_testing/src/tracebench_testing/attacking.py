@@ -11,8 +11,7 @@ from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_engine.api.calibrating import calibrate, chosen_tasks
 from tracebench_engine.api.kit.cases import cases_of
 from tracebench_engine.api.kit.parts import open_task
-from tracebench_testing.checks.calibration_checks import FORGERIES, NO_CODE, TIMED_SLACK, believed
-from tracebench_testing.checks.plugin import ask_process
+from tracebench_testing.checks.calibration_checks import FORGERIES, NO_CODE, TIMED_SLACK, believed, try_set
 
 WITHOUT = "it has no case of kind `forged` of its own: what only its author can know was not tried. Add one to its `calibrations()`"
 SET_SECONDS = 900.0
@@ -84,7 +83,7 @@ def attack_sets(host: PluginHost) -> tuple[list[str], list[str]]:
 def _tried(task_id: str, name: str, best: float | None, *, is_timed: bool) -> Attacked:
     """Try one set in a process of its own; of a task whose score is a time, sets of others count by what is gained beside the score."""
     withstood, fell, why, begun = 0, [], [], ""
-    for line in ask_process(["forge", task_id, "{}", name], seconds=SET_SECONDS):
+    for line in try_set(task_id, {}, name, seconds=SET_SECONDS):
         begun = line.get("begins", begun)
         scores = [] if is_timed and name != FORGERIES else line.get("scores", [])
         if "skipped" in line:

@@ -88,7 +88,8 @@ def elsewhere(name: str, value: Any) -> str:
         cap = _CAPS[plain]
         text = f"budget: {{{cap}: {_amount_of(value, cap)}}}"
     elif plain in _MANY_SEEDS:
-        text = f"seeds: 1..{value}" if isinstance(value, int) and 1 < value <= MOST else "seeds: 1..5"
+        count = _amount_of(value, "evaluations")
+        text = f"seeds: 1..{5 if count in {'0', '…'} else count}"
     elif plain in _OF_TRAINERS and isinstance(value, str):
         text = f"trainers: [{{id: …, {plain}: {_flow(value)}}}]"
     elif plain in _OTHERS and isinstance(value, str | int) and len(str(value)) <= LONGEST:
