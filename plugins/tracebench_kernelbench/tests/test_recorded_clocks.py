@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from tracebench_core.contracts import NotMeasured
+from tracebench_core.specs import Limits
 from tracebench_kernelbench.driving import Record
 from tracebench_kernelbench.judging import _good
+from tracebench_kernelbench.modules.backends import NUMBA
 from tracebench_kernelbench.modules.memory import (
     ARENA,
     INPUTS,
@@ -22,7 +25,7 @@ from tracebench_kernelbench.modules.memory import (
     say,
     told,
 )
-from tracebench_kernelbench.modules.stepping import timing_of
+from tracebench_kernelbench.modules.stepping import judge_python, timing_of
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
 from tracebench_kernelbench.timing import LEAST_NOISE, Timing, compare, compare_afresh
@@ -249,3 +252,17 @@ def test_rounds_are_divided_among_sessions_by_twos() -> None:
 
     assert effort.divided(1) == effort
     assert effort.divided(7) == effort.model_copy(update={"least": 4, "most": 10, "budget_ms": 42})
+
+
+def test_a_reference_has_time_for_the_calls_of_all_sessions() -> None:
+    given = list[float]()
+
+    def opened(sandbox: Any, limits: Limits) -> Any:
+        given.append(limits.seconds)
+        raise NotMeasured("enough")
+
+    exercise: Any = SimpleNamespace(backend=NUMBA, shared_mb=1, open_reference=opened)
+    effort = Effort(warm=50, least=14, most=14, call_seconds=2.0, compile_seconds=30.0)
+    with pytest.raises(NotMeasured, match="enough"):
+        judge_python(exercise, "", cast("Any", None), effort)
+    assert given == [30.0 + 2.0 * 7 * (50 + 2)]

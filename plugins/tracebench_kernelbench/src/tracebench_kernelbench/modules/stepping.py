@@ -62,7 +62,8 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
         NotMeasured: when the reference fails or is too quick to be timed, when its output does not depend on its inputs, or where no
             process's time can be told.
     """
-    rounds = effort.warm + effort.most
+    part = effort.divided(exercise.backend.sessions)
+    rounds = _rounds(exercise, part)
     with _on_one_core() as core:
         limits = Limits(
             seconds=effort.compile_seconds + effort.call_seconds * rounds,
@@ -70,14 +71,15 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
             shared_mb=exercise.shared_mb,
             core=core,
         )
-        with exercise.open_reference(sandbox, limits) as desk, exercise.open_reference(sandbox, limits) as reference:
+        whole = effort.compile_seconds + effort.call_seconds * rounds * exercise.backend.sessions
+        lasting = limits.model_copy(update={"seconds": whole})  # the reference lives through all sessions
+        with exercise.open_reference(sandbox, lasting) as desk, exercise.open_reference(sandbox, lasting) as reference:
             wide = _probe(exercise, desk, reference)
             tolerance, _ = _strictness(exercise, desk, reference, wide=wide)
             built = exercise.build(sandbox, source, effort.compile_seconds)
             if built.words:
                 return _bad(f"It does not build.\n{built.words}", Outcome(status="error"))
             spent, idle = list[list[tuple[float, float]]](), list[float]()
-            part = effort.divided(exercise.backend.sessions)
             for picks in _picks(effort.trials, part, exercise.backend.sessions):
                 candidate, loaded = exercise.open_candidate(sandbox, source, built, desk, limits)
                 with candidate:
@@ -144,7 +146,7 @@ def _by_turns(
     """Return the seconds of reference and candidate, or what is wrong with the candidate; `idle` gets those of calls without work."""
     spent = list[tuple[float, float]]()
     timed = exercise.backend.timed
-    for turn in range(effort.warm + (effort.most if timed else effort.trials)):
+    for turn in range(_rounds(exercise, effort)):
         seed = secrets.randbits(63)
         inputs = exercise.draw(seed, sessions.desk, wide=sessions.wide)
         order = (sessions.reference, sessions.candidate)[:: 1 if turn % 2 == 0 else -1]
@@ -164,6 +166,11 @@ def _by_turns(
             if len(spent) >= effort.least and 1000 * sum(map(sum, spent)) > effort.budget_ms:
                 break
     return spent
+
+
+def _rounds(exercise: Exercise, effort: Effort) -> int:
+    """Return how many rounds one session has at most."""
+    return effort.warm + (effort.most if exercise.backend.timed else effort.trials)
 
 
 def _worked(exercise: Exercise, session: Session, inputs: Sequence[Any], turn: int) -> tuple[Outcome, Arrays | str]:
