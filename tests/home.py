@@ -42,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(
         "UV_CACHE_DIR", str(_usual("XDG_CACHE_HOME", real) / "uv")
     )  # what was downloaded once serves tests, too
+    os.environ.setdefault("UV_PYTHON_INSTALL_DIR", str(_usual("XDG_DATA_HOME", real) / "uv/python"))
     os.environ.setdefault("PYENV_ROOT", str(real / ".pyenv"))
     home = tempfile.mkdtemp(prefix="tb-")  # the names of sockets below it must stay short
     config.add_cleanup(partial(shutil.rmtree, home, ignore_errors=True))
@@ -57,8 +58,13 @@ def _usual(name: str, home: Path) -> Path:
 
 def ours() -> list[Path]:
     """Return the folders of the user's that Trace-Bench may write to, where `HOME` is set and where it is not."""
-    homes = {Path.home(), Path(pwd.getpwuid(os.getuid()).pw_dir)}
-    return [_usual(name, home) / "trace-bench" for home in homes for name in FOLDERS]
+    homes = {Path.home()}
+    with suppress(KeyError):  # the user of a container may have no entry
+        homes.add(Path(pwd.getpwuid(os.getuid()).pw_dir))
+    places = {
+        place for home in homes for name, folder in FOLDERS.items() for place in (_usual(name, home), home / folder)
+    }
+    return sorted(place / "trace-bench" for place in places)
 
 
 def seen(folders: Iterable[Path]) -> Seen:
