@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tracebench_hfqa.families.alignment import best_alignment
@@ -17,7 +17,6 @@ def tables(draw: st.DrawFn) -> list[list[float]]:
     return [[draw(st.integers(0, 20)) / 20 for _ in range(width)] for _ in range(height)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(tables())
 def test_no_permutation_is_better(table: list[list[float]]) -> None:
     height, width = len(table), len(table[0])

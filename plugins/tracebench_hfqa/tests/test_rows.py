@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tracebench_core.errors import ConfigError
@@ -183,7 +183,6 @@ def test_parquet_rows_equal_json_rows(tmp_path: Path) -> None:
     assert {s: r["count"] for s, r in rows[0].items()} == {s: r["count"] for s, r in rows[1].items()}
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 500), st.lists(st.integers(0, 300), min_size=1, max_size=3))
 def test_shares_never_exceed_what_is_there(available: int, wanted: list[int]) -> None:
     parts = shares(available, wanted)

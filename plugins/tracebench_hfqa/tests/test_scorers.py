@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.whole import cells, one_in
 
@@ -187,7 +187,6 @@ def find_case(name: str, gold: Any) -> tuple[Family, Case]:
 
 
 @pytest.mark.parametrize("name", READ)
-@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_gold_replies_score_one_and_nothing_scores_zero(name: str, data: st.DataObject) -> None:
     family, case = find_case(name, data.draw(GOLDS[name]))
@@ -196,7 +195,6 @@ def test_gold_replies_score_one_and_nothing_scores_zero(name: str, data: st.Data
 
 
 @pytest.mark.parametrize("name", READ)
-@settings(max_examples=40, deadline=None)
 @given(reply=st.text(max_size=300), data=st.data())
 def test_any_reply_gets_a_score_between_zero_and_one(name: str, reply: str, data: st.DataObject) -> None:
     family, case = find_case(name, data.draw(GOLDS[name]))

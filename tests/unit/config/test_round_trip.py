@@ -62,7 +62,7 @@ configs = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(raw=configs)
 def test_dump_and_load_are_inverse(raw: dict[str, Any], tmp_path: Path) -> None:
     config = parse_config(raw)
@@ -72,7 +72,6 @@ def test_dump_and_load_are_inverse(raw: dict[str, Any], tmp_path: Path) -> None:
     assert load_config(path) == config
 
 
-@settings(max_examples=60, deadline=None)
 @given(raw=configs)
 def test_the_canonical_form_is_a_fixed_point(raw: dict[str, Any]) -> None:
     once = Canonical(raw).data

@@ -6,7 +6,7 @@ import contextlib
 import difflib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tracebench_core.proposing.conversion import RefusedValue
@@ -25,7 +25,6 @@ def text_of(lines: list[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-@settings(max_examples=40)
 @given(old=LINES, new=LINES, context=st.integers(0, 4))
 def test_a_diff_of_two_texts_leads_from_one_to_the_other(old: list[str], new: list[str], context: int) -> None:
     if old == new:
@@ -37,7 +36,6 @@ def test_a_diff_of_two_texts_leads_from_one_to_the_other(old: list[str], new: li
         assert apply_patch(text_of(old).replace("\n", "\r\n"), diff) == text_of(new).replace("\n", "\r\n")
 
 
-@settings(max_examples=40)
 @given(
     parts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=8), min_size=1, max_size=6)
 )
@@ -48,7 +46,6 @@ def test_a_block_replaces_its_one_place_and_nothing_else(parts: list[str]) -> No
         assert apply_patch(base, block(line, "new")) == text_of([*marked[:i], "new", *marked[i + 1 :]])
 
 
-@settings(max_examples=40)
 @given(
     base=st.text(max_size=40), patch=st.text(st.sampled_from(f"@-+ \n\r\\1,{SEARCH}{DIVIDER}{REPLACE}"), max_size=80)
 )

@@ -205,7 +205,7 @@ values = st.recursive(
 
 
 @given(data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_returned_the_simulation_refuses_it_or_builds_a_valid_solution(
     task: CodeTask, data: st.DataObject
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tracebench_core.contracts import EvaluationFailed
@@ -200,7 +200,6 @@ def test_bounds_hold_on_small_instances() -> None:
 
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=7))
-@settings(max_examples=60, deadline=None)
 def test_the_bin_bound_never_exceeds_the_optimum(items: list[int]) -> None:
     def best(rest: tuple[int, ...], free: tuple[int, ...]) -> int:
         if not rest:
