@@ -6,20 +6,13 @@ A job that reduces its events as it writes them costs as much for its last evalu
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+from descendants import watch
+
 COMMAND = Path(sys.executable).with_name("trace-bench")
-WATCH = """
-import json, resource, subprocess, sys
-done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([done.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
-"""
-"""Runs the command and tells its exit code, the processor seconds of all its processes, and the most MB that one of them held."""
 
 
 def measure(evaluations: int, folder: Path) -> tuple[float, float, float]:
@@ -34,21 +27,14 @@ def measure(evaluations: int, folder: Path) -> tuple[float, float, float]:
     }
     file = folder / f"{evaluations}.json"
     file.write_text(json.dumps(config))
-    started = time.perf_counter()
-    told = subprocess.run(
-        [sys.executable, "-c", WATCH, str(COMMAND), "run", "--config", str(file)],
-        check=True,
-        text=True,
-        stdout=subprocess.PIPE,
-    )
-    code, cpu, memory = json.loads(told.stdout)
-    if code:
-        raise SystemExit(f"the run of {evaluations:,} evaluations ended with {code}")
+    used = watch(str(COMMAND), "run", "--config", str(file))
+    if used.code:
+        raise SystemExit(f"the run of {evaluations:,} evaluations ended with {used.code}")
     (result,) = folder.glob(f"{evaluations}/*/jobs/*/results.json")
     made = json.loads(result.read_text())["used"]["evaluations"]
     if made < evaluations:
         raise SystemExit(f"the job made {made:,} of {evaluations:,} evaluations")
-    return time.perf_counter() - started, cpu, memory
+    return used.wall, used.cpu, used.megabytes
 
 
 def main() -> None:

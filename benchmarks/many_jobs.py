@@ -16,20 +16,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+
+from descendants import watch
 
 from tracebench_core.ids import content_hash
 from tracebench_runs.journal.journal import EndRecord, Journal
 from tracebench_runs.storage.seal import Seal
 
 COMMAND = str(Path(sys.executable).with_name("trace-bench"))
-WATCH = """
-import json, resource, subprocess, sys, time
-started = time.time()
-done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([done.returncode, started, time.time() - started, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
-"""
 
 
 def begin(folder: Path, jobs: int) -> Path:
@@ -86,12 +80,6 @@ def _renamed(name: str, data: bytes, model: str, job: str, seed: int) -> bytes:
     return json.dumps({**json.loads(data), "seed": seed}, indent=2).encode() + b"\n"
 
 
-def watch(*argv: str) -> list[Any]:
-    """Run a command; return its exit code, when it began, wall seconds, processor seconds and MB."""
-    told = subprocess.run([sys.executable, "-c", WATCH, COMMAND, *argv], check=True, capture_output=True, text=True)
-    return list(json.loads(told.stdout))
-
-
 def decided(run_dir: Path, job: str) -> float:
     """Return when a job was started for the first time, on the clock of `time.time`."""
     for line in (run_dir / "journal-main.jsonl").read_text().splitlines():
@@ -114,12 +102,12 @@ def main() -> None:
             if (home / "results.json").exists():
                 content_hash((home / "results.json").read_bytes())
         baseline = time.perf_counter() - started
-        code, began, wall, cpu, memory = watch("resume", str(run_dir))
+        code, began, wall, cpu, memory = watch(COMMAND, "resume", str(run_dir))
         decision = decided(run_dir, last) - began
         print(f"{jobs:,} jobs; baseline, manifest and results read and hashed: {baseline:.2f} s")
         print(f"resume (exit {code}): decided after {decision:.2f} s = {decision / baseline:.2f}x of the baseline;")
         print(f"  whole {wall:.1f} s, {cpu:.1f} s of CPU, {memory:.0f} MB")
-        code, began, wall, cpu, memory = watch("show", str(run_dir))
+        code, began, wall, cpu, memory = watch(COMMAND, "show", str(run_dir))
         print(f"show (exit {code}): {wall:.2f} s = {wall / baseline:.2f}x, {cpu:.2f} s of CPU, {memory:.0f} MB")
 
 

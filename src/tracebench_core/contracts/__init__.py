@@ -1,7 +1,7 @@
 """The contracts between the engine and everything that plugs into it: small protocols, no code."""
 
 from tracebench_core.contracts.environment import Environment, EnvironmentContext
-from tracebench_core.contracts.executor import Executor, JobEnd, JobLogger, Placed, Reporter
+from tracebench_core.contracts.executor import CountsProcessors, Executor, JobEnd, JobLogger, Placed, Reporter
 from tracebench_core.contracts.sandbox import Sandbox, Session
 from tracebench_core.contracts.stub import Propose, StubFormat
 from tracebench_core.contracts.task import Context, EvaluationFailed, Guide, NotMeasured, Task
@@ -22,6 +22,7 @@ __all__ = [
     "BudgetView",
     "Confinement",
     "Context",
+    "CountsProcessors",
     "Environment",
     "EnvironmentContext",
     "EvaluationFailed",

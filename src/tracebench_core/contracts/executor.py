@@ -80,6 +80,15 @@ class Executor(Protocol):
 
 
 @runtime_checkable
+class CountsProcessors(Protocol):
+    """What an executor may offer beside: the processors' time of what it ran in no descendant of the runner's process."""
+
+    def cpu_seconds(self) -> float:
+        """Return the seconds of processors, of processes that have ended; asked once the run is over."""
+        ...
+
+
+@runtime_checkable
 class Placed(Protocol):
     """What an executor may offer beside: where its jobs are. `ps`, `watch`, `logs` and the viewer show it."""
 

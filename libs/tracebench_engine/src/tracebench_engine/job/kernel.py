@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import time
 from contextlib import suppress
@@ -125,6 +126,11 @@ def kill_group(pid: int, sig: int = signal.SIGKILL) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def cpu_seconds() -> float:
+    """Return the seconds of processors that this process and those of its descendants that were waited for took."""
+    return sum(sum(resource.getrusage(whose)[:2]) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def reap(pid: int) -> int | None:

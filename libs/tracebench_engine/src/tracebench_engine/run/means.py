@@ -5,15 +5,14 @@ A run has those of this machine. A simulation gives others, and thereby decides 
 
 from __future__ import annotations
 
-import os
-import resource
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from tracebench_core.contracts import Executor, JobEnd
+from tracebench_core.contracts import CountsProcessors, Executor, JobEnd
 from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_engine.job import kernel
 from tracebench_engine.run.committer import Committer
 from tracebench_engine.run.control import RunControl, open_channel
 from tracebench_runs.storage.layout import RunLayout
@@ -39,7 +38,7 @@ class Means:
     channel: OpenChannel = open_channel
 
 
-def cpu_seconds() -> float:
-    """Return the seconds of processor that this process and those of its children that have ended took."""
-    mine, children = os.times(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return mine.user + mine.system + children.ru_utime + children.ru_stime
+def cpu_seconds(executor: object = None) -> float:
+    """Return the seconds of processors that this process, its descendants that have ended, and an executor's other processes took."""
+    elsewhere = executor.cpu_seconds() if isinstance(executor, CountsProcessors) else 0.0
+    return kernel.cpu_seconds() + elsewhere

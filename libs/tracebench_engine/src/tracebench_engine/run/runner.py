@@ -113,7 +113,7 @@ class Runner:
         self._reserve: Reserve | None = None
         self._relatives: Mapping[str, tuple[str, ...]] = {}
         self._telling = threading.Lock()
-        self._started = self._means.clock()
+        self._started, self._used = self._means.clock(), cpu_seconds()
 
     def run(self, services: Callable[[], RunServices]) -> RunSummary:
         """Run what is to be run; `services` opens gateway and sandboxes only when there is something to run."""
@@ -125,7 +125,8 @@ class Runner:
             if todo:
                 self._run_jobs(todo, journal=journal, tables=tables, open_services=services)
             summary = self._summary()
-            end = RunEnd(summary.exit_code, self._means.clock() - self._started, cpu_seconds(), self._overshoot)
+            took, cpu = self._means.clock() - self._started, cpu_seconds(self._control.executor) - self._used
+            end = RunEnd(summary.exit_code, took, cpu, self._overshoot)
             journal.run_ended(**asdict(end))
             tables.finish(end)
             del tables
@@ -273,11 +274,8 @@ class Runner:
             yield order
         if held_back:
             axis = next(iter(held_back.values()))
-            log.warning(
-                "%d jobs are not started: what is left of the run's budget (%s) does not pay for one",
-                len(held_back),
-                axis,
-            )
+            left = f"what is left of the run's budget ({axis})"
+            log.warning("%d jobs are not started: %s does not pay for one", len(held_back), left)
             self._stopped_by = self._stopped_by or f"run budget:{axis}"
 
     @property

@@ -46,6 +46,7 @@ class LocalExecutor:
         self._template: TemplateProcess | None = None
         self._cancelled: set[str] = set()
         self._numbers = count(1)
+        self._twins_seconds = 0.0
 
     def run(self, orders: Iterator[JobOrder | None], *, setting: ExecutorSetting) -> Generator[LocalEnd]:
         """Run orders as workers are free; yield each job's end once nothing of it is running any more."""
@@ -113,6 +114,10 @@ class LocalExecutor:
         if self._template is not None:
             self._template.cancel(job_id)
 
+    def cpu_seconds(self) -> float:
+        """See `CountsProcessors`: of the processes that score, which are nobody's children."""
+        return self._twins_seconds
+
     def _opened(self, setting: ExecutorSetting) -> TemplateProcess:
         if self._template is None:
             self._template = TemplateProcess(self._entry, setting, outside=self._outside, numbers=self._numbers)
@@ -127,6 +132,7 @@ class LocalExecutor:
     def _close(self) -> None:
         if self._template is not None:
             self._template.close()
+            self._twins_seconds += self._template.twins_seconds
             self._template = None
 
 

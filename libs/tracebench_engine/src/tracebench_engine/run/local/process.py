@@ -44,6 +44,11 @@ class TemplateProcess:
         self._training.wire.send({"setting": setting.model_dump(mode="json")})
 
     @property
+    def twins_seconds(self) -> float:
+        """What the twin, nobody's child, and all below it took of processors; 0 before its end, or where it could not tell."""
+        return self._scoring.used
+
+    @property
     def is_gone(self) -> bool:
         """Whether the template or its twin has ended without being asked to, or is taken for lost."""
         return any(line.wire.closed for line in self._lines)
@@ -134,6 +139,8 @@ class _Line:
         self._pid: int | None = None
         """None before its first word."""
         self._asked = 0.0
+        self.used = 0.0
+        """Seconds of processors, told as the last word."""
 
     def hear(self) -> list[dict[str, Any]]:
         """Return the ends of jobs that are told, each once and of jobs alone that were started here; remember that there was a word."""
@@ -143,6 +150,8 @@ class _Line:
         ends = []
         for message in messages:
             self._pid = message.get("ready", self._pid)
+            if isinstance(message.get("used"), float):
+                self.used = message["used"]
             if "end" not in message:
                 continue
             number = message.get("number")

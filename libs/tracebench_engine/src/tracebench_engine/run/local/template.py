@@ -90,6 +90,7 @@ class Template:
             self._wait()
             self._enforce_deadlines()
         kernel.kill_children()
+        self._wire.send({"used": kernel.cpu_seconds()})
 
     def _wait(self) -> None:
         poller = select.poll()
