@@ -19,7 +19,9 @@ def test_what_a_task_says_is_what_is_shipped() -> None:
     assert {name for name, text in said.items() if text.endswith(NO_SCALE)} == said.keys() - PROVEN
 
 
-@pytest.mark.parametrize(("name", "is_scaled"), [("set_covering", True), ("crew_scheduling", False)])
+@pytest.mark.parametrize(
+    ("name", "is_scaled"), [("set_covering", True), ("crew_scheduling", True), ("container_loading", False)]
+)
 def test_feedback_tells_a_scale_only_where_an_optimum_is_proven(name: str, is_scaled: bool) -> None:
     [feedback, *_] = evaluate_task(
         f"llm4ad:optimization/co_bench/{name}_co_bench", eval_kwargs={"n_train": 1, "n_validation": 0, "n_test": 0}

@@ -229,8 +229,15 @@ PROVEN = frozenset(
         "assignment_problem",
         "bp_1d",
         "capacitated_warehouse_location",
+        "common_due_date_scheduling",
+        "constrained_guillotine_cutting",
+        "corporate_structuring",
+        "crew_scheduling",
+        "equitable_partitioning_problem",
+        "flow_shop_scheduling",
         "generalised_assignment_problem",
         "graph_colouring",
+        "hybrid_reentrant_shop_scheduling",
         "job_shop_scheduling",
         "maximal_independent_set",
         "multi_demand_multidimensional_knapsack_problem",
@@ -243,6 +250,7 @@ PROVEN = frozenset(
         "set_partitioning",
         "travelling_salesman_problem",
         "uncapacitated_warehouse_location",
+        "unconstrained_guillotine_cutting",
     }
 )
 """Whose generated cases ship with a proven optimum, so that a scale from 0 to 1 can be told of them (`certificates.json`)."""
