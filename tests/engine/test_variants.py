@@ -92,3 +92,26 @@ def test_a_replay_answers_each_job_as_the_job_that_it_repeats_was_answered(tmp_p
     again = replay_of(path, runs_dir=str(tmp_path / "again"))
     replayed = api.run(again.config, limit=again.jobs, stream=io.StringIO()).run_dir
     assert [*differences(load_run(path), load_run(replayed))] == []
+
+
+def test_variants_of_a_trainer_are_called_by_their_labels_and_keep_their_jobs(tmp_path: Path) -> None:
+    def labelled(*labels: str) -> dict[str, Any]:
+        trainers = [
+            {"id": "RandomSearch", "label": label, "params": {"num_steps": n + 1}} for n, label in enumerate(labels)
+        ]
+        return {"tasks": ["internal:numeric_param"], "trainers": [*trainers, "NoOp"], "mode": "stub"}
+
+    summary = api.run(
+        parse_config({**labelled("quick", "slow"), "runs_dir": str(tmp_path)}), stream=(told := io.StringIO())
+    )
+
+    assert "internal:numeric_param x quick seed=" in told.getvalue()
+    for name in ("leaderboard", "results"):
+        rows = [*csv.DictReader((summary.run_dir / f"{name}.csv").read_text().splitlines())]
+        assert {(row["trainer_id"], row["label"]) for row in rows} == {
+            ("RandomSearch", "quick"), ("RandomSearch", "slow"), ("NoOp", ""),
+        }  # fmt: skip
+    found = load_run(summary.run_dir)
+    assert sorted(compare_runs([found]).outcomes.entrants) == ["NoOp", "quick", "slow"]
+    renamed = api.run(parse_config({**labelled("a", "b"), "runs_dir": str(tmp_path / "again")}), stream=io.StringIO())
+    assert {*load_run(renamed.run_dir).results} == {*found.results}

@@ -45,11 +45,13 @@ class JobSpec(Spec):
     """task x trainer x params x seed, fully resolved: all that a job process needs to know."""
 
     job_id: str
-    """12 hex digits of the SHA-256 of what follows, without logger, timeout and the plugin's version."""
+    """12 hex digits of the SHA-256 of what follows, without label, logger, timeout and the plugin's version."""
     task_id: str
     task_version: TaskVersion
     plugin_version: str
     trainer_id: str
+    label: str = ""
+    """What the config calls the trainer; empty where it gives no other name than its id."""
     params: dict[str, Any]
     """As written in the config."""
     settings: dict[str, Any]
@@ -78,6 +80,11 @@ class JobSpec(Spec):
     def suite(self) -> str:
         """The prefix of the task id."""
         return suite_of(self.task_id)
+
+    @property
+    def called(self) -> str:
+        """What people read: the trainer's label, or its id."""
+        return self.label or self.trainer_id
 
 
 class StepResult(Spec):

@@ -95,6 +95,9 @@ class TrainerEntry(Spec):
     """One trainer with its parameter variants."""
 
     id: str = Field(min_length=1)
+    label: str = Field(default="", max_length=60)
+    """What tables and pictures call it in place of its id; where one label stands for several variants, what differs is added. No part
+    of a job's identity."""
     params_variants: tuple[dict[str, Any], ...] = ({},)
     """Settings of the trainer; each variant is a column of the matrix."""
     sweep: dict[str, Swept] = {}
@@ -112,6 +115,13 @@ class TrainerEntry(Spec):
     """A sink of each job's events; `none` for none."""
     logger_kwargs: dict[str, Any] = {}
     """Settings of the logger."""
+
+    @field_validator("label")
+    @classmethod
+    def _one_line(cls, label: str) -> str:
+        if label != label.strip() or not label.isprintable():
+            raise ValueError("a label is one line of printable characters, without blanks around it")
+        return label
 
     @field_validator("params_variants")
     @classmethod

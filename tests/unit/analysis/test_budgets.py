@@ -54,7 +54,7 @@ def test_neither_failed_jobs_nor_the_trainer_that_changes_nothing_set_a_common_u
 
 @pytest.mark.parametrize(("most", "told"), [(11, None), (12, ("A", "B", 1.2)), (0, None), (None, None)])
 def test_uses_are_told_apart_from_a_tenth_on(most: float | None, told: Any) -> None:
-    amounts = {"A": 10.0, "B": most, UNCHANGING: 1.0}
+    amounts = {"A": 10.0, "B": most}
     uses = {
         name: Use(evaluations=amount, llm_calls=None, tokens=None, usd=None, seconds=None)
         for name, amount in amounts.items()

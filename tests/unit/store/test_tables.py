@@ -47,7 +47,8 @@ def test_the_columns_are_those_of_the_format_in_their_order():
         "llm_base_url, task_version, plugin_version, isolation, error_type, feedback, started_at, ended_at, tb_logdir, "
         "estimated_tokens, llm_variant, spent_calls, spent_tokens, spent_usd, spent_estimated_tokens, used_llm_calls, "
         "evaluations_ok, evaluations_invalid, evaluations_timeout, evaluations_error, evaluations_not_measured, "
-        "score_test_lowest, score_test_highest, self_reported, judge_version, judge_digest, calibration, python"
+        "score_test_lowest, score_test_highest, self_reported, judge_version, judge_digest, calibration, python, "
+        "label"
     )
 
 
@@ -130,6 +131,7 @@ def test_a_row_says_what_the_job_was_and_how_it_ended(run):
         "judge_digest": "",
         "calibration": "",
         "python": "",
+        "label": "",
     }
 
 

@@ -27,7 +27,7 @@ from tracebench_core.errors import TraceBenchError
 from tracebench_core.ids import content_hash
 from tracebench_engine.api.records import RunLayout, iter_job_lines, open_regular, read_head, read_whole
 
-VERSION = 2
+VERSION = 3
 SHOWN_TEXT = 400
 """Characters of an error or a reason that the index keeps."""
 JOB_COLUMNS = {
@@ -219,7 +219,7 @@ def read_rows(layout: RunLayout) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         "mode": first.get("mode"),
         "tags": _tags(layout.config_snapshot),
         "tasks": sorted({job["task_id"] for job in planned}),
-        "trainers": sorted({job["trainer_id"] for job in planned}),
+        "trainers": sorted({_called(job) for job in planned}),
         "models": sorted({m["model"] for job in planned for m in job.get("models", {}).values()}),
         "protection": ", ".join(sorted({job["isolation"] for job in jobs if job["isolation"]})),
         "jobs": len(planned),
@@ -239,12 +239,18 @@ def _results(path: Path) -> Iterator[dict[str, Any]]:
     csv.field_size_limit(sys.maxsize)
     with suppress(OSError), TextIOWrapper(open_regular(path), "utf-8", "replace", newline="") as lines:
         for row in csv.DictReader(lines):
-            yield {name: _value(name, row.get(source)) for name, source in JOB_COLUMNS.items()}
+            told = {name: _value(name, row.get(source)) for name, source in JOB_COLUMNS.items()}
+            yield told | {"trainer": row.get("label") or told["trainer"]}
+
+
+def _called(job: Mapping[str, Any]) -> str:
+    """Return what people read of a planned job's trainer: see `JobSpec.called`."""
+    return str(job.get("label") or job["trainer_id"])
 
 
 def _not_run(job: Mapping[str, Any]) -> dict[str, Any]:
     model = next((m["model"] for m in job.get("models", {}).values()), None)
-    known = {"task": job["task_id"], "trainer": job["trainer_id"], "params": json.dumps(job["params"]), "model": model}
+    known = {"task": job["task_id"], "trainer": _called(job), "params": json.dumps(job["params"]), "model": model}
     given = {name: job[name] for name in ("job_id", "seed", "mode")}
     return {**dict.fromkeys(JOB_COLUMNS), **known, **given, "status": "not_run"}
 

@@ -55,7 +55,7 @@ def pace_row(pace: Pace) -> dict[str, object]:
     return {
         "job": job.job_id, "best": pace.best, "evaluations": _whole(pace.evaluations), "budget": pace.share, "USD": pace.usd,
         "tokens": _whole(pace.tokens), "left": duration(pace.left), "since": duration(pace.seconds), "task": job.task_id,
-        "trainer": job.trainer_id, "seed": job.seed, "doing": pace.doing,
+        "trainer": job.called, "seed": job.seed, "doing": pace.doing,
     }  # fmt: skip
 
 

@@ -78,10 +78,8 @@ def total_proposals(outcomes: Sequence[Outcome]) -> ProposalCounts:
 
 
 def unequal_uses(uses: Mapping[str, Use], axis: Axis) -> tuple[str, str, float] | None:
-    """Return who used least and most of an axis, and the ratio, when it is told apart; the trainer that changes nothing aside."""
-    known = {
-        name: amount for name, use in uses.items() if name != UNCHANGING and (amount := getattr(use, axis)) is not None
-    }
+    """Return who used least and most of an axis, and the ratio, when it is told apart."""
+    known = {name: amount for name, use in uses.items() if (amount := getattr(use, axis)) is not None}
     if not known or not all(known.values()):
         return None
     least, most = min(known, key=known.__getitem__), max(known, key=known.__getitem__)

@@ -29,7 +29,7 @@ from tracebench_analysis.comparison.verdicts import (
 from tracebench_analysis.statistics.bootstrap import bootstrap_t_interval, iqm_interval
 from tracebench_analysis.statistics.contrasts import contrast
 from tracebench_analysis.statistics.differences import Difference, Scores
-from tracebench_analysis.statistics.floor import noise_floor, resolution_of
+from tracebench_analysis.statistics.floor import REFERENCES, UNCHANGING, noise_floor, resolution_of
 from tracebench_analysis.statistics.multiplicity import RankComparison, compare_ranks, holm
 from tracebench_analysis.statistics.sequential import FIRST_LOOK, Looks, decide, plan_looks
 from tracebench_core.errors import UsageError, quoted
@@ -103,7 +103,10 @@ def compare_runs(
         pairs=tuple(pairs),
         ranks=ranks,
         ranked=tuple(whole),
-        floor=noise_floor({name: normalised[name] for name in entrants}),
+        floor=noise_floor(
+            {name: normalised[name] for name in entrants},
+            references=[n for n in entrants if n in REFERENCES or outcomes.keys[n].trainer_id == UNCHANGING],
+        ),
         changes=tuple(_changes(chosen, outcomes)) if baseline is not None else (),
         margin=margin,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tracebench_core.specs import JobSpec
@@ -42,22 +43,26 @@ def models_of(job: JobSpec) -> str:
     return different.pop() if len(different) == 1 else ", ".join(f"{role}: {name}" for role, name in names.items())
 
 
-def name_entrants(keys: Iterable[EntrantKey]) -> dict[EntrantKey, str]:
-    """Return the shortest names that tell entrants apart: the trainer, and of the rest only what differs."""
+def name_entrants(
+    keys: Iterable[EntrantKey], labels: Mapping[EntrantKey, str] = MappingProxyType({})
+) -> dict[EntrantKey, str]:
+    """Return the shortest names that tell entrants apart: the trainer's label or its id, and of the rest only what differs."""
     every = list(dict.fromkeys(keys))
-    by_trainer: dict[str, list[EntrantKey]] = defaultdict(list)
+    called = {key: labels.get(key) or key.trainer_id for key in every}
+    by_name: dict[str, list[EntrantKey]] = defaultdict(list)
     for key in every:
-        by_trainer[key.trainer_id].append(key)
+        by_name[called[key]].append(key)
     several_models = len({key.model for key in every}) > 1
     several_runs = len({key.run for key in every}) > 1
     names = {}
     for key in every:
-        group = by_trainer[key.trainer_id]
-        parts = [_settings(key.params, [k.params for k in group], but="optimizer_kwargs")]
+        group = by_name[called[key]]
+        parts = [key.trainer_id] if len({k.trainer_id for k in group}) > 1 else []
+        parts += [_settings(key.params, [k.params for k in group], but="optimizer_kwargs")]
         parts += [_proposer(key.optimizer, [k.optimizer for k in group])]
         parts += [key.model] if several_models else []
         inside = "; ".join(part for part in parts if part)
-        names[key] = f"{key.trainer_id}{f' ({inside})' if inside else ''}{f' @ {key.run}' if several_runs else ''}"
+        names[key] = f"{called[key]}{f' ({inside})' if inside else ''}{f' @ {key.run}' if several_runs else ''}"
     return names
 
 

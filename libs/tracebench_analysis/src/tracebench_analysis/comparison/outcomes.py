@@ -146,6 +146,7 @@ def read_outcomes(
     jobs: dict[tuple[TaskKey, EntrantKey, int], _Job] = {}
     targets, bounds = _targets(runs), _bounds(runs)
     judges = Judges(runs) if caps is None else None
+    labels: dict[EntrantKey, str] = {}
     repeated = 0
     for run in runs:
         for spec in run.planned:
@@ -161,10 +162,11 @@ def read_outcomes(
                 _cut(run, result, caps, find),
             )
             place = (job.task, job.entrant, spec.seed)
+            labels[job.entrant] = spec.label or labels.get(job.entrant, "")
             repeated += place in jobs
             if place not in jobs or result.status != "not_run":
                 jobs[place] = job
-    entrants = name_entrants(job.entrant for job in jobs.values())
+    entrants = name_entrants((job.entrant for job in jobs.values()), labels)
     tasks = name_tasks(job.task for job in jobs.values())
     by_task: dict[TaskKey, list[_Job]] = defaultdict(list)
     for job in jobs.values():

@@ -12,6 +12,7 @@ from tracebench_analysis.comparison.outcomes import ENDED, Outcome, unscored
 from tracebench_analysis.comparison.settling import more_seeds, open_pair, settling
 from tracebench_analysis.comparison.verdicts import ALPHA, Comparison, PairVerdict
 from tracebench_analysis.statistics.differences import Scores
+from tracebench_analysis.statistics.floor import UNCHANGING
 from tracebench_analysis.statistics.intervals import LEAST, variance
 from tracebench_core.specs import Axis
 from tracebench_runs.reading.reader import Run
@@ -314,8 +315,10 @@ def _stuck_sentence(name: str, stuck: int, of: int) -> str:
 
 
 def unequal_use(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
-    """Return the warning that entrants used an axis unequally, or nothing."""
-    uses = {s.standing.entrant: s.use for s in comparison.summaries if s.standing.interval is not None}
+    """Return the warning that entrants used an axis unequally, the trainer that changes nothing aside, or nothing."""
+    keys = comparison.outcomes.keys
+    measured = [s for s in comparison.summaries if s.standing.interval is not None]
+    uses = {s.standing.entrant: s.use for s in measured if keys[s.standing.entrant].trainer_id != UNCHANGING}
     if (unequal := unequal_uses(uses, axis)) is None:
         return []
     least, most, ratio = unequal

@@ -99,7 +99,7 @@ def _slider(run: Run, path: Path) -> str:
     drawn = f'<img alt="" src="{data_uri(pictures[-1])}">' if pictures else ""
     frame = f'<div class="picture" id="picture">{drawn}</div>' if pictures else ""
     shown = "every candidate" if path.total == len(path.led) else f"{len(path.led)} of {path.total} candidates"
-    words = f"{job.task_id}, {job.trainer_id}, seed {job.seed}: {shown} that led for a while, and what changed from one to the next."
+    words = f"{job.task_id}, {job.called}, seed {job.seed}: {shown} that led for a while, and what changed from one to the next."
     return (
         f'<h2>How the best came about</h2><p class="note">{html.escape(words)}</p>'
         f'<p class="slide"><button type="button" id="play">Play</button><input type="range" id="at" min="0" max="{len(steps) - 1}" '

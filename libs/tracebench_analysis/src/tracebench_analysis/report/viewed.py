@@ -32,7 +32,7 @@ def drawn_views(catalog: Catalog, runs: Sequence[Run]) -> Iterator[Drawn]:
         for job_id in best_jobs(run)[:MOST_JOBS]:
             job = run.job(job_id)
             for shown in build_views(catalog, run, job_id, kinds=KINDS):
-                yield Drawn(f"{shown.title}: {job.task_id}, {job.trainer_id}, seed {job.seed}", shown)
+                yield Drawn(f"{shown.title}: {job.task_id}, {job.called}, seed {job.seed}", shown)
 
 
 def views_html(views: Sequence[Drawn]) -> tuple[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tracebench_analysis.statistics.contrasts import Contrast
@@ -45,8 +45,11 @@ class Resolution:
     """Seeds per task at which the difference that was seen would be found with that power; None above 100,000 or without one."""
 
 
-def noise_floor(entrants: Mapping[str, Scores]) -> NoiseFloor:
-    """Return the floor from every entrant's scores by task and seed. The splits are drawn from a fixed seed."""
+def noise_floor(entrants: Mapping[str, Scores], *, references: Collection[str] = REFERENCES) -> NoiseFloor:
+    """Return the floor from every entrant's scores by task and seed; `references`: who of them has an interval of its own.
+
+    The splits are drawn from a fixed seed.
+    """
     rng = random.Random(0)  # noqa: S311 - a resampling scheme
     varying = [scores for scores in entrants.values() if any(len({*s.values()}) > 1 for s in scores.values())]
     distances = [d for scores in varying or entrants.values() for d in _split_distances(scores, rng)]
@@ -55,7 +58,7 @@ def noise_floor(entrants: Mapping[str, Scores]) -> NoiseFloor:
     bands = {
         name: t_interval([[*seeds.values()] for seeds in scores.values()])
         for name, scores in entrants.items()
-        if name in REFERENCES and scores
+        if name in references and scores
     }
     return NoiseFloor(split, bands)
 

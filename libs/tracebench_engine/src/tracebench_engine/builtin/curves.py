@@ -48,14 +48,14 @@ class Curves:
 
     def end(self, job: JobProgress) -> None:
         """Take a job that ended: what it had is carried on to the end of the budget."""
-        self._ended[job.job.task_id, job.job.trainer_id].add(sampled(job.points, 1.0))
+        self._ended[job.job.task_id, job.job.called].add(sampled(job.points, 1.0))
 
     def means(self, running: Sequence[JobProgress]) -> dict[Key, list[float | None]]:
         """Return the mean best score at every position; a job under way counts as far as it has come."""
         found = {key: mean.copy() for key, mean in self._ended.items()}
         for job in running:
             values = sampled(job.points, job.share() or 0.0)
-            found.setdefault((job.job.task_id, job.job.trainer_id), _Mean()).add(values)
+            found.setdefault((job.job.task_id, job.job.called), _Mean()).add(values)
         means = {key: mean.means() for key, mean in found.items()}
         return {key: values for key, values in means.items() if any(value is not None for value in values)}
 

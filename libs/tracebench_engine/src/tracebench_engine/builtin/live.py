@@ -59,7 +59,7 @@ class LiveReporter:
         with self._turn:
             if self._layout is not None:
                 self._running[job.job_id] = JobProgress(job, self._layout.job(job.job_id).events)
-            self._rows.setdefault((job.task_id, job.trainer_id), {})
+            self._rows.setdefault((job.task_id, job.called), {})
 
     def job_finished(self, job: JobSpec, result: JobResult) -> None:
         """Count a job's end."""
@@ -71,7 +71,7 @@ class LiveReporter:
             followed.read()
             self._curves.end(followed)
         self._done += 1
-        key = (job.task_id, job.trainer_id)
+        key = (job.task_id, job.called)
         row = self._rows.setdefault(key, {})
         row[result.status] = row.get(result.status, 0) + 1
         if result.score_val_best is not None:
@@ -123,7 +123,7 @@ class LiveReporter:
         """Return a line for every running job, and what each says that it does."""
         rows = [
             (
-                job.job.trainer_id, job.job.task_id, str(job.job.seed), job.bar(), job.amounts(),
+                job.job.called, job.job.task_id, str(job.job.seed), job.bar(), job.amounts(),
                 shown(job.best), clock(job.elapsed), clock(job.left()),
             )
             for job in running

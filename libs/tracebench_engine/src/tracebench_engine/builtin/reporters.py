@@ -77,6 +77,7 @@ class JsonReporter:
                 "job": job.job_id,
                 "task": job.task_id,
                 "trainer": job.trainer_id,
+                "label": job.label,
                 "seed": job.seed,
             }
         )
@@ -98,7 +99,7 @@ class JsonReporter:
 
 def outcome(job: JobSpec, result: JobResult) -> str:
     """Return one line on how a job ended."""
-    name = f"{job.task_id} x {job.trainer_id} seed={job.seed}"
+    name = f"{job.task_id} x {job.called} seed={job.seed}"
     if result.status == "ok":
         found = f"{shown(result.score_val_initial)} → {shown(result.score_val_best)}"
         return f"ok {name}: {found} ({result.stop_reason}, {result.time_seconds:.1f} s){_remarks(result)}"

@@ -68,7 +68,7 @@ def validate_config(
         "OK", "matrix", f"{len(plan.jobs)} {'job' if len(plan.jobs) == 1 else 'jobs'} expanded deterministically"
     )
     for job in plan.jobs:
-        yield Check("OK", f"job {job.job_id}", f"{job.task_id} x {job.trainer_id} (seed={job.seed})")
+        yield Check("OK", f"job {job.job_id}", f"{job.task_id} x {job.called} (seed={job.seed})")
 
 
 def _tried(chosen: Sequence[TaskChoice], trials: Trials | None, host: PluginHost) -> Iterator[Check]:

@@ -251,8 +251,9 @@ class Canonical:
             name = aliases.get(spelling, spelling)
             listed = spelling in ONE_OF_A_LIST and name != spelling
             if name in source and data[name] != ([value] if listed else value):
+                other = "" if spelling != "name" else " What tables are to call it is its `label`."
                 self.problems.append(
-                    Problem((*loc, key), f"and `{dotted((*loc, source[name]))}` say different things.")
+                    Problem((*loc, key), f"and `{dotted((*loc, source[name]))}` say different things.{other}")
                 )
                 continue
             data[name], source[name] = [value] if listed else value, key

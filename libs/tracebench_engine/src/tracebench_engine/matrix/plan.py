@@ -329,6 +329,7 @@ def _expand(
                     task_version=task.spec.version,
                     plugin_version=task.plugin_version,
                     params=trainer.params,
+                    label=trainer.entry.label,
                     logger=trainer.logger,
                     logger_kwargs=trainer.entry.logger_kwargs,
                     mode=config.mode,

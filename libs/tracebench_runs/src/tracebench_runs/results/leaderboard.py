@@ -28,7 +28,7 @@ COLUMNS = (
     "task_id", "task_version", "guide", "eval_kwargs", "rank", "trainer_id", "params", "optimizer", "score", "n",
     "mean", "ci95_low", "ci95_high", "jobs", "ok", "failed", "timeout", "other", "isolation", "llm_variant",
     *(f"used_{axis}" for axis in AXES), *(f"proposals_{name}" for name in PROPOSALS), *SPENT, "unscored",
-    *(f"evaluations_{status}" for status in EVALUATIONS),
+    *(f"evaluations_{status}" for status in EVALUATIONS), "label",
 )  # fmt: skip
 _MEASURED: frozenset[JobStatus] = frozenset({"ok", "timeout"})
 _COUNTED: tuple[JobStatus, ...] = ("ok", "failed", "timeout")

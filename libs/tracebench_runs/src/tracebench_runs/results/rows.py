@@ -34,6 +34,7 @@ COLUMNS = (
     "isolation", "error_type", "feedback", "started_at", "ended_at", "tb_logdir", "estimated_tokens", "llm_variant", *SPENT,
     "used_llm_calls", *(f"evaluations_{status}" for status in EVALUATIONS),
     "score_test_lowest", "score_test_highest", "self_reported", "judge_version", "judge_digest", "calibration", "python",
+    "label",
 )  # fmt: skip
 _BEFORE_SPENT = COLUMNS[: COLUMNS.index(SPENT[0])]
 _AFTER_SPENT = COLUMNS[len(_BEFORE_SPENT) + len(SPENT) :]
@@ -62,6 +63,7 @@ class GroupKey(NamedTuple):
     params: str
     optimizer: str
     llm_variant: str = ""
+    label: str = ""
 
 
 class RoleUsage(NamedTuple):
@@ -133,7 +135,12 @@ def group_of(job: JobSpec) -> GroupKey:
     version = f"{job.task_version.comparability}.{job.task_version.interface}"
     task = TaskKey(job.task_id, version, _label(job.guide, job.guide_kwargs), _compact(job.eval_kwargs))
     return GroupKey(
-        task, job.trainer_id, _compact(job.params), _label(job.optimizer, job.optimizer_kwargs), job.llm_variant
+        task,
+        job.trainer_id,
+        _compact(job.params),
+        _label(job.optimizer, job.optimizer_kwargs),
+        job.llm_variant,
+        job.label,
     )
 
 
@@ -197,6 +204,7 @@ def _cells(job: JobSpec, result: JobResult, *, run_id: str, group: GroupKey) -> 
         "judge_version": result.judge.version if result.judge else None,
         "judge_digest": result.judge.digest if result.judge else None,
         "python": result.runtime.python if result.runtime else None,
+        "label": job.label,
     }
 
 

@@ -35,7 +35,7 @@ def render_job(run_name: str, job: JobView, *, views: Sequence[Any] = ()) -> str
     spec, lines = job.spec, Lines()
     charts, places = _charts(job)
     drawn, more = views_html(views)
-    told = f"{spec.task_id}, {spec.trainer_id}, seed {spec.seed}, {_models(job)}"
+    told = f"{spec.task_id}, {spec.called}, seed {spec.seed}, {_models(job)}"
     parts = [
         f'<p class="note"><a href="../index.html">{markup.text(run_name)}</a>: {markup.text(told)}</p>',
         _error(job, run_name),

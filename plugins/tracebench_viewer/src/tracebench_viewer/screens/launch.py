@@ -142,7 +142,7 @@ def _plan(plan: dict[str, Any]) -> None:
     rows = [
         {
             "task": j["task_id"],
-            "trainer": j["trainer_id"],
+            "trainer": j["label"] or j["trainer_id"],
             "seed": j["seed"],
             **{a: (j[a] or {}).get("likely") for a in AXES},
         }

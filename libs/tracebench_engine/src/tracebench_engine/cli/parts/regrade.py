@@ -68,4 +68,4 @@ def _row(run: Run, found: Regrade) -> tuple[str, ...]:
         if found.scored
         else [output.number(scores[0]), "-", output.number(scores[2]), "-"]
     )
-    return (found.job_id, found.task_id, job.trainer_id, str(job.seed), *shown, told)
+    return (found.job_id, found.task_id, job.called, str(job.seed), *shown, told)

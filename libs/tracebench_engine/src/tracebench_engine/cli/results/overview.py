@@ -50,7 +50,14 @@ def show_overview(run: Run) -> None:
 def _row(line: dict[str, str]) -> tuple[str, ...]:
     interval = f"{_number(line['ci95_low'])} to {_number(line['ci95_high'])}" if line["ci95_low"] else "-"
     params = line["params"] if line["params"] != "{}" else "-"
-    what = (line["task_id"], line["rank"] or "-", line["trainer_id"], params, line["score"], line["n"])
+    what = (
+        line["task_id"],
+        line["rank"] or "-",
+        line.get("label") or line["trainer_id"],
+        params,
+        line["score"],
+        line["n"],
+    )
     axes = ("evaluations", "llm_calls", "tokens", "usd", "seconds")
     used = [_number(line[f"used_{axis}"]) for axis in axes]
     return (*what, _number(line["mean"]), interval, line["jobs"], line["failed"], line["timeout"], *used)

@@ -115,7 +115,7 @@ def _row(job: JobSpec, run: Run, found: RunRecap) -> tuple[str, ...]:
     return (
         job.job_id,
         job.task_id,
-        job.trainer_id,
+        job.called,
         str(job.seed),
         recap.status,
         recap.cut_by or "-",
@@ -135,7 +135,7 @@ def _board_row(standing: Standing) -> tuple[str, ...]:
     return (
         "-" if standing.rank is None else str(standing.rank),
         standing.group.task.task_id,
-        standing.group.trainer_id,
+        standing.group.label or standing.group.trainer_id,
         standing.group.params if standing.group.params != "{}" else "",
         standing.measure,
         str(len(standing.scores)),
@@ -152,7 +152,14 @@ def _known(score: float | None) -> str:
 def _job_json(job: JobSpec, recap: Recap) -> dict[str, Any]:
     fields = asdict(recap)
     fields["used"] = recap.used.model_dump()
-    return {"job_id": job.job_id, "task_id": job.task_id, "trainer_id": job.trainer_id, "seed": job.seed, **fields}
+    return {
+        "job_id": job.job_id,
+        "task_id": job.task_id,
+        "trainer_id": job.trainer_id,
+        "label": job.label,
+        "seed": job.seed,
+        **fields,
+    }
 
 
 def _standing_json(standing: Standing) -> dict[str, Any]:
@@ -162,6 +169,7 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
         "rank": standing.rank,
         **group.task._asdict(),
         "trainer_id": group.trainer_id,
+        "label": group.label,
         "params": group.params,
         "optimizer": group.optimizer,
         "measured_on": standing.measure,

@@ -119,7 +119,9 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
         return
     output.note(f"{run.run_id}: {', '.join(f'{n} {status}' for status, n in counts.items()) or 'no job'}")
     standings.leaderboard(run, columns=columns)
-    output.table(COLUMNS, [_row(result) for result in results], columns=columns, least=LEAST)
+    output.table(
+        COLUMNS, [_row(result, run.job(result.job_id).called) for result in results], columns=columns, least=LEAST
+    )
     if told := spent_text(run.spent()):
         output.prose(f"Spent: {told}")
     if told := left_out_text(run.left_out()):
@@ -133,9 +135,9 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
         output.note(f"Continue:  {output.command('resume', run.layout.path)}")
 
 
-def _row(result: JobResult) -> tuple[str, ...]:
+def _row(result: JobResult, called: str) -> tuple[str, ...]:
     used = result.used
-    what = (result.job_id, result.task_id, result.trainer_id, str(result.seed), result.status)
+    what = (result.job_id, result.task_id, called, str(result.seed), result.status)
     if result.status == "not_run":
         return (*what, *["-"] * (len(COLUMNS) - len(what)))
     scores = (result.score_val_initial, result.score_val_best, result.score_test)
@@ -199,6 +201,7 @@ def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
         "job": f"{result.job_id} of {run.run_id}",
         "task": result.task_id,
         "trainer": f"{result.trainer_id} {json.dumps(spec.params)}" if spec.params else result.trainer_id,
+        "label": spec.label,
         "seed": str(result.seed),
         "mode": result.mode,
         "status": f"{result.status} ({result.stop_reason})",

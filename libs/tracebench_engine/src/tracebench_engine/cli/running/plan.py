@@ -99,7 +99,7 @@ def _row(group: GroupKey, jobs: list[JobSpec], forecast: Forecast) -> tuple[str,
     amounts = total_estimate([e.amounts for e in estimates])
     return (
         group.task.task_id,
-        group.trainer_id,
+        group.label or group.trainer_id,
         group.params if group.params != "{}" else "",
         str(len(jobs)),
         *(_cell(amounts.on(axis.name)) for axis in AXES),
@@ -158,7 +158,7 @@ def _warnings(forecast: Forecast, designs: list[dict[str, Any]]) -> list[str]:
         estimate = forecast.run.jobs[jobs[0].job_id]
         if too_few_proposals(estimate):
             found.append(
-                f"the budget allows `{group.trainer_id}` on `{group.task.task_id}` about {estimate.proposals:.2g} of"
+                f"the budget allows `{group.label or group.trainer_id}` on `{group.task.task_id}` about {estimate.proposals:.2g} of"
                 f" {estimate.wanted:g} proposals; fewer than three tell nothing"
             )
     smallest = designs[0]["smallest_in_sd"]
@@ -179,6 +179,7 @@ def _print_json(forecast: Forecast, designs: list[dict[str, Any]], warnings: lis
                 "job_id": job.job_id,
                 "task_id": job.task_id,
                 "trainer_id": job.trainer_id,
+                "label": job.label,
                 "params": job.params,
                 "seed": job.seed,
                 **_job_json(run.jobs[job.job_id]),
