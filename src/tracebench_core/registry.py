@@ -127,6 +127,8 @@ class TrainerFields(PartFields, total=False):
 
     cost: Callable[[Any, TaskShape], CostEstimate]
     """Called with the settings."""
+    advice: Callable[[Any, TaskShape], list[str]]
+    """Likewise."""
     aliases: tuple[str, ...]
     broken: str
     default_optimizer: str | None

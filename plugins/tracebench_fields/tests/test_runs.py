@@ -15,6 +15,7 @@ from tracebench_engine import api
 from tracebench_engine.config import parse_config
 from tracebench_fields.drawing import Drawing, draw
 from tracebench_fields.releases import FOLDER
+from tracebench_fields.task import build, sizes_of
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -63,3 +64,21 @@ def test_the_command_commits_once_verifies_and_shows_the_best(tmp_path: Path, mo
     best = command("optimum", "valley", "--release", "autumn")
     assert json.loads(best.stdout) == draw(Drawing("valley", "autumn", 0, "medium", 0.25)).optimum
     assert "Did you mean `valley`?" in command("optimum", "vally").stderr
+
+
+@pytest.mark.parametrize("family", ["prompt", "numbers", "agents"])
+def test_a_plan_knows_how_large_a_field_is_without_opening_it(family: str, tmp_path: Path) -> None:
+    options = {"size": "small", "num_train": 7, "num_validate": 0, "num_test": 3}
+    config = parse_config(
+        {"tasks": [{"id": f"fields:{family}", "eval_kwargs": options}], "trainers": ["NoOp"], "runs_dir": str(tmp_path)}
+    )
+
+    forecast = api.estimate(config)
+
+    sizes = sizes_of(family, options)
+    opened = build(family, **options)
+    assert forecast.unknown == ()
+    assert (sizes.train, sizes.validation, sizes.test) == tuple(
+        len(opened.splits.get(split, ())) for split in ("train", "validation", "test")
+    )
+    assert sizes.parameters == len(opened.parameters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from tracebench_core.specs.base import Ref, Spec, Split
+from tracebench_core.specs.budget import Budget
 from tracebench_core.specs.task import Requirement, Resources
 
 
@@ -52,6 +53,9 @@ class TrainerSpec(Component):
     sees: tuple[Split, ...] = ("train", "validation")
     cost: Ref | None = None
     """`(settings, TaskShape) -> CostEstimate`: what one job is expected to use."""
+    advice: Ref | None = None
+    """`(settings, TaskShape) -> list[str]`: in sentences, what it could not do, or not tell apart, on a task so large at such a budget;
+    none where all is well. `plan` and `validate` show them."""
     traced_only: bool = False
     """The trainer needs a task's computation graph."""
     reads_budget: bool = False
@@ -103,11 +107,13 @@ class Exclusion(Spec):
 
 
 class TaskShape(Spec):
-    """The sizes that a trainer's cost depends on."""
+    """What a trainer's cost depends on."""
 
     parameters: int
     train: int
     validation: int
+    budget: Budget = Budget()
+    """Of the job; an estimate is cut by it anyway, and a trainer that reads it may have another cost."""
 
 
 class Range(Spec):

@@ -121,3 +121,59 @@ def test_a_task_or_a_cost_model_that_breaks_is_told_and_costs_its_own_jobs_alone
     assert "`broken:t` cannot be opened: no such file" in unknown
     assert "the cost model of `Odd` failed: no such file" in unknown
     assert "numeric_param" not in unknown
+
+
+ADVISING = """
+    from tracebench_core.hookspecs import hookimpl
+    from tracebench_core.specs import CostEstimate, Range, TaskSizes, TaskSpec, TrainerSpec
+
+    def estimate(settings, shape):
+        none = Range(low=0, likely=0, high=0)
+        return CostEstimate(evaluations=none, llm_calls=none, proposals=none)
+
+    def advise(settings, shape):
+        cap = shape.budget.evaluations
+        return [f"{cap} evaluations of {shape.train} examples"] if cap else []
+
+    def build(*given):
+        raise AssertionError("it was built")
+
+    @hookimpl
+    def tracebench_tasks():
+        sizes = {"one": 3, "two": 3, "three": 5}
+        return [
+            TaskSpec(name=name, title="t", loader="fake_advising:build", sizes=TaskSizes(train=size))
+            for name, size in sizes.items()
+        ]
+
+    @hookimpl
+    def tracebench_trainers():
+        wary = TrainerSpec(name="Wary", title="t", loader="fake_advising:build")
+        return [wary.model_copy(update={"cost": "fake_advising:estimate", "advice": "fake_advising:advise"})]
+"""
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        ({}, []),
+        (
+            {"evaluations": 7},
+            [
+                "`Wary` on `advising:one`, `advising:two`: 7 evaluations of 3 examples",
+                "`Wary` on `advising:three`: 7 evaluations of 5 examples",
+            ],
+        ),
+    ],
+)
+def test_what_a_trainer_advises_reads_the_budget_and_is_told_by_plan_and_validate(
+    install_plugin: Any, tmp_path: Any, budget: dict[str, int], told: list[str]
+) -> None:
+    install_plugin("advising", ADVISING)
+    tasks = ["advising:one", "advising:two", "advising:three"]
+    config = parse_config(
+        {"tasks": tasks, "trainers": ["Wary"], "budget": budget, "seeds": [1, 2], "runs_dir": str(tmp_path)}
+    )
+
+    assert list(api.estimate(config).advice) == told
+    assert [check.message for check in api.validate(config) if check.subject == "budget"] == told

@@ -133,7 +133,8 @@ def build(family: str, **options: Any) -> FieldTask:
     return FieldTask(family, FieldOptions(**options))
 
 
-def sizes_of(family: str, options: FieldOptions) -> TaskSizes:
-    """Return how large a field is; its parameters are as many whatever is drawn."""
+def sizes_of(family: str, given: Mapping[str, Any]) -> TaskSizes:
+    """Return how large a field of these options is; its parameters are as many whatever is drawn."""
+    options = FieldOptions(**given)
     count = len(FAMILIES[family].draw(random.Random(0), options.size, 0.0).parameters)  # noqa: S311 - counted, not kept
     return TaskSizes(parameters=count, train=options.num_train, validation=options.num_validate, test=options.num_test)

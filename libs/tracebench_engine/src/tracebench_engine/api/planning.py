@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracebench_analysis.estimates.estimate import Estimator, Known, RunEstimate, estimate_run
+from tracebench_analysis.estimates.estimate import Estimator, RunEstimate, estimate_run
 from tracebench_analysis.estimates.history import History, read_history
 from tracebench_core.plugins import PluginHost
-from tracebench_core.specs import Range, RunConfig
+from tracebench_core.specs import RunConfig
 from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.checks.affording import known_of
 from tracebench_engine.checks.placing import outlook
 from tracebench_engine.checks.trial import TRIAL_SECONDS, Check, Trials
 from tracebench_engine.checks.validation import refuse_wrong_names as _refuse
 from tracebench_engine.checks.validation import validate_config
-from tracebench_engine.matrix.costs import Declared, declared_costs, reasons
+from tracebench_engine.matrix.costs import advised, declared_costs, reasons
 from tracebench_engine.matrix.plan import Plan, make_plan
 from tracebench_engine.matrix.reserve import unshared_words
 from tracebench_runs.prices import PriceTable
@@ -45,6 +46,8 @@ class Forecast:
     """Where its jobs would run, as the executor says it; nothing of one that runs them here."""
     unshared: str | None = None
     """That a job may take all of the run's budget, and the line that gives each its part; None where no job may."""
+    advice: tuple[str, ...] = ()
+    """What trainers could not do, or not tell apart, at their jobs' budgets."""
 
 
 def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Forecast:
@@ -61,11 +64,12 @@ def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | 
     declared = declared_costs(planned, used)
     history = read_history(Path(config.runs_dir), planned.jobs)
     estimator = Estimator(history, PriceTable(config.llm.prices), eval_workers=config.eval_workers)
-    jobs = {job.job_id: estimator.job(job, _known(declared[job.job_id])) for job in planned.jobs}
+    jobs = {job.job_id: estimator.job(job, known_of(declared[job.job_id])) for job in planned.jobs}
     expected = estimate_run(jobs, run_budget=config.run_budget, workers=config.max_workers)
     unshared = unshared_words(config, len(planned.jobs))
     where = outlook(planned, used)
-    return Forecast(planned, expected, history, tuple(reasons(declared.values())), where, unshared)
+    unknown, advice = tuple(reasons(declared.values())), tuple(advised(planned, declared))
+    return Forecast(planned, expected, history, unknown, where, unshared, advice)
 
 
 def validate(
@@ -96,10 +100,3 @@ def refuse_wrong_names(config: RunConfig, *, root: Path | None = None) -> None:
         NothingSelectedError: when no task is selected.
     """
     _refuse(config, open_host(root=root, plugins=config.plugins), environ=os.environ)
-
-
-def _known(declared: Declared) -> Known:
-    size = declared.size
-    if size is None:
-        return Known(shape=None, scoring=Range(low=0, likely=0, high=0), uses_model=False, cost=declared.cost)
-    return Known(shape=size.shape, scoring=size.scoring, uses_model=size.uses_model, cost=declared.cost)

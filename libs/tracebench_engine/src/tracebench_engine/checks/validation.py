@@ -10,6 +10,7 @@ from typing import Literal
 from tracebench_core.errors import MissingRequirementError, TraceBenchError, typed
 from tracebench_core.plugins import Catalog, PluginHost, load_ref
 from tracebench_core.specs import RunConfig
+from tracebench_engine.checks.affording import Affording
 from tracebench_engine.checks.calibration.record import refusal_of, standing
 from tracebench_engine.checks.lacking import addresses, lacks
 from tracebench_engine.checks.misspelt import misspelt_fields
@@ -46,6 +47,8 @@ def validate_config(
         yield from _of_models(config, host, environ=environ, strict=trials is not None)
     if warning := unshared_words(config, len(plan.jobs)):
         yield Check("WARN", "run_budget", warning)
+    affording = Affording(plan, host)
+    yield from (Check("WARN", "budget", words) for words in affording.advice())
     yield from _placed(plan, host, strict=trials is not None)
     if not can_be_made(Path(config.runs_dir)):
         level: Literal["WARN", "FAIL"] = (
@@ -55,11 +58,13 @@ def validate_config(
     if trials is None:
         return
     yield from _lacks(plan, environ=environ)
+    buys = affording.proposals()
     for trainer_id, trainer in plan.trainers.items():
         if reason := host.catalog().availability(trainer):
             yield Check("SKIP", trainer_id, reason)
         else:
-            yield _resolves(host, "trainer", trainer_id)
+            check = _resolves(host, "trainer", trainer_id)
+            yield check._replace(message=buys.get(trainer_id, "")) if check.level == "OK" else check
     named = {("optimizer", j.optimizer) for j in plan.jobs} | {("guide", j.guide) for j in plan.jobs}
     named |= {("logger", j.logger) for j in plan.jobs}
     for kind, name in sorted((k, n) for k, n in named if n is not None):

@@ -15,6 +15,9 @@ from tracebench_engine.matrix.plan import Plan
 from tracebench_engine.measure.building import open_task, settings_model
 from tracebench_runs.events.ranking import FINALISTS
 
+SHOWN = 3
+"""Tasks that a sentence names."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskSize:
@@ -50,12 +53,14 @@ class Declared:
     size: TaskSize | None
     cost: CostEstimate | None
     unknown: str = ""
+    advice: tuple[str, ...] = ()
+    """What its trainer could not do, or not tell apart, at its budget."""
 
 
-def declared_costs(plan: Plan, host: PluginHost) -> dict[str, Declared]:
+def declared_costs(plan: Plan, host: PluginHost, *, opens: bool = True) -> dict[str, Declared]:
     """Return by job id what the job's task and trainer declare.
 
-    A task that does not declare its sizes is opened, once; a broken one costs only its own jobs.
+    A task that does not declare its sizes is opened, once, unless none may be; a broken one costs only its own jobs.
     """
     sizes: dict[bytes, TaskSize | str] = {}
     known: dict[bytes, Declared] = {}
@@ -63,10 +68,11 @@ def declared_costs(plan: Plan, host: PluginHost) -> dict[str, Declared]:
     for job in plan.jobs:
         task = canonical_json([job.task_id, job.eval_kwargs])
         if task not in sizes:
-            sizes[task] = _size(job, plan, host)
-        column = canonical_json([job.task_id, job.eval_kwargs, job.trainer_id, job.settings])
+            sizes[task] = _size(job, plan, host, opens=opens)
+        budget = job.budget.model_dump(mode="json")
+        column = canonical_json([job.task_id, job.eval_kwargs, job.trainer_id, job.settings, budget])
         if column not in known:
-            known[column] = _declared(plan.trainers[job.trainer_id], job.settings, sizes[task])
+            known[column] = _declared(plan.trainers[job.trainer_id], job, sizes[task])
         found[job.job_id] = known[column]
     return found
 
@@ -85,7 +91,7 @@ def declared_sizes(spec: TaskSpec, options: Mapping[str, Any]) -> TaskSizes | No
     return spec.sizes if dict(options) == defaults else None
 
 
-def _size(job: JobSpec, plan: Plan, host: PluginHost) -> TaskSize | str:
+def _size(job: JobSpec, plan: Plan, host: PluginHost, *, opens: bool) -> TaskSize | str:
     spec = plan.tasks[job.task_id]
     try:
         sizes = declared_sizes(spec, job.eval_kwargs)
@@ -96,6 +102,8 @@ def _size(job: JobSpec, plan: Plan, host: PluginHost) -> TaskSize | str:
             return (
                 f"`{job.task_id}` declares no sizes for these options, and no plan opens its data set `{spec.dataset}`"
             )
+        if not opens:
+            return f"`{job.task_id}` declares no sizes"
         opened = open_task(host, job.task_id, eval_kwargs=job.eval_kwargs)
     except (Exception, SystemExit) as err:  # noqa: BLE001 - a task's loader may raise anything; its jobs are of unknown cost
         return f"`{job.task_id}` cannot be opened: {err}"
@@ -109,14 +117,18 @@ def _size(job: JobSpec, plan: Plan, host: PluginHost) -> TaskSize | str:
     return TaskSize(shape, test=len(opened.test), uses_model=spec.asks_model(job.eval_kwargs))
 
 
-def _declared(spec: TrainerSpec, settings: Mapping[str, Any], size: TaskSize | str) -> Declared:
+def _declared(spec: TrainerSpec, job: JobSpec, size: TaskSize | str) -> Declared:
     if isinstance(size, str):
         return Declared(None, None, size)
     if spec.cost is None:
         return Declared(size, None, f"`{spec.name}` declares no cost")
     try:
+        settings = settings_model(spec, job.settings) if spec.settings else dict(job.settings)
         estimate: Callable[[Any, TaskShape], CostEstimate] = load_ref(spec.cost, owner=spec.name)
-        return Declared(size, estimate(settings_model(spec, settings) if spec.settings else dict(settings), size.shape))
+        advice = load_ref(spec.advice, owner=spec.name) if spec.advice is not None else None
+        shape = size.shape.model_copy(update={"budget": job.budget})
+        words = () if advice is None else tuple(advice(settings, shape))
+        return Declared(size, estimate(settings, shape), advice=words)
     except (Exception, SystemExit) as err:  # noqa: BLE001 - a plugin's cost model may raise anything; the run does not need it
         return Declared(size, None, f"the cost model of `{spec.name}` failed: {err}")
 
@@ -124,3 +136,18 @@ def _declared(spec: TrainerSpec, settings: Mapping[str, Any], size: TaskSize | s
 def reasons(declared: Iterable[Declared]) -> list[str]:
     """Return why costs are not known, each reason once."""
     return list(dict.fromkeys(d.unknown for d in declared if d.unknown))
+
+
+def advised(plan: Plan, declared: Mapping[str, Declared]) -> list[str]:
+    """Return what trainers say of their jobs, each sentence once for the tasks that it is true of."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for job in plan.jobs:
+        for words in declared[job.job_id].advice:
+            tasks = said.setdefault((job.trainer_id, words), [])
+            tasks += [job.task_id] if job.task_id not in tasks else []
+    return [f"`{trainer}` on {_named(tasks)}: {words}" for (trainer, words), tasks in said.items()]
+
+
+def _named(tasks: list[str]) -> str:
+    more = f" and {len(tasks) - SHOWN} more tasks" if len(tasks) > SHOWN else ""
+    return ", ".join(f"`{task}`" for task in tasks[:SHOWN]) + more

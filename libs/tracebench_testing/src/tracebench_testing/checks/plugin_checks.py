@@ -54,6 +54,7 @@ def check_refs_resolve(plugin: PluginUnderTest) -> Found:
         refs = [spec.loader, getattr(spec, "options", None), getattr(spec, "settings", None)]
         refs += [
             getattr(spec, "cost", None),
+            getattr(spec, "advice", None),
             getattr(spec, "sizes_of", None),
             getattr(spec, "answers", None),
             getattr(spec, "stands_on", None),

@@ -42,6 +42,7 @@ class Clauses:
         self.best = max(range(1 << count), key=worth.__getitem__)
         low, high = worth[self.start], worth[self.best]
         self._quality = [max(0.0, base + (1 - base) * (w - low) / (high - low)) for w in worth]
+        self._moves: dict[tuple[int, bool], list[int]] = {}
 
     def quality(self, held: int) -> float:
         """Return how good a choice of sentences is."""
@@ -74,6 +75,12 @@ class Clauses:
         return f"{verb}: “{self.sentences[first.bit_length() - 1]}”"
 
     def _moved(self, held: int, rng: random.Random, *, up: bool) -> int:
+        if (held, up) not in self._moves:
+            self._moves[held, up] = self._found(held, up=up)
+        return rng.choice(self._moves[held, up])
+
+    def _found(self, held: int, *, up: bool) -> list[int]:
+        """Return the choices that `_moved` chooses from; a hint asks for them with every example that fails."""
         bits = [1 << i for i in range(len(self.sentences))]
         here = self._quality[held]
         for flips in (bits, [a | b for a, b in itertools.combinations(bits, 2)]):
@@ -81,8 +88,8 @@ class Clauses:
                 held ^ f for f in flips if (self._quality[held ^ f] > here if up else self._quality[held ^ f] < here)
             ]
             if moved:
-                return rng.choice(moved)
-        return held
+                return moved
+        return [held]
 
 
 def _drawn(rng: random.Random, count: int, deception: float) -> Weights:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tracebench_core.specs import CostEstimate, Range, TaskShape
-from tracebench_opto.parts.search import UNCAPPED_STEPS, SearchSettings
+from tracebench_opto.parts.search import UNCAPPED_STEPS, SearchSettings, compared_examples
 
 
 def judged_examples(settings: SearchSettings, shape: TaskShape) -> int:
-    """Return on how many examples a candidate is compared, when no budget of evaluations cuts that."""
+    """Return on how many examples a candidate is compared."""
     available = shape.validation or shape.train
-    return min(settings.validation_size or available, available)
+    return min(compared_examples(settings, available, shape.budget), available)
 
 
 def feedback_examples(settings: SearchSettings, shape: TaskShape) -> int:

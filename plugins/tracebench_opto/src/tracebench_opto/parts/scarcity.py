@@ -6,6 +6,7 @@ import math
 from typing import Literal
 
 from tracebench_core.contracts import BudgetView
+from tracebench_core.specs import Budget
 
 Variant = Literal["budget", "paper"]
 """Whether a test has the size that the budget can afford, or that of the publication."""
@@ -39,3 +40,17 @@ def _proposals_left(budget: BudgetView) -> float | None:
         elif remaining is not None and axis == "llm_calls":
             left.append(remaining)
     return min(left, default=None)
+
+
+def tested_at_first(budget: Budget, variant: Variant, *, batch: int, most: int) -> int:
+    """Return on how many examples a first child is tested: its batch, and as many of `most` others as half of what it affords.
+
+    Where only tokens or USD pay for proposals nobody knows how many before the first, so that all others count.
+    """
+    if variant == "paper" or budget.seconds is not None:
+        return batch
+    if budget.llm_calls is None:
+        return batch + most if any(getattr(budget, axis) is not None for axis in PAID_BY) else batch
+    if budget.evaluations is None:
+        return batch + most
+    return batch + min(most, max(0, int(budget.evaluations / max(budget.llm_calls, 1) / 2) - batch))

@@ -15,7 +15,7 @@ from tracebench_core.contracts import SIDE_BY_SIDE, BatchOptimizer, Problem
 from tracebench_core.errors import ModelError
 from tracebench_core.proposing.sampling import Minibatches, draw_subset
 from tracebench_core.proposing.schedule import IDLE_STEPS, schedule
-from tracebench_core.specs import Evaluation, Example, Message, Spec, Values
+from tracebench_core.specs import Budget, Evaluation, Example, Message, Spec, Values
 from tracebench_opto.parts.archive import Archive, Entry
 from tracebench_opto.parts.objectives import ObjectiveConfig, resolve_goal
 from tracebench_opto.parts.scarcity import Variant, affordable
@@ -314,12 +314,15 @@ class Search:
 
     def _draw(self, pool: Sequence[Example], *, limit: int | None = None) -> tuple[Example, ...]:
         """Return the examples to compare on: as many as the settings say, or as the budget and the limit allow."""
-        size, cap = self.settings.validation_size, self.problem.budget.caps.evaluations
-        if size is None:
-            size = limit or len(pool)
-            if cap is not None:
-                size = min(size, max(cap // SELECTION_SHARE, self.settings.train_batch_size))
+        size = compared_examples(self.settings, limit or len(pool), self.problem.budget.caps)
         return draw_subset(pool, size, rng=self.problem.rng)
+
+
+def compared_examples(settings: SearchSettings, most: int, budget: Budget) -> int:
+    """Return on how many of `most` examples candidates are compared: as many as the settings say, or as the budget allows."""
+    if settings.validation_size is not None or budget.evaluations is None:
+        return settings.validation_size or most
+    return min(most, max(budget.evaluations // SELECTION_SHARE, settings.train_batch_size))
 
 
 def _ahead_of(child: Entry, parent: Entry) -> bool:

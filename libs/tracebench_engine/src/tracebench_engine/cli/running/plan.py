@@ -62,7 +62,7 @@ def _print_jobs(forecast: Forecast) -> None:
     from tracebench_core.specs import AXES
 
     groups = _groups(forecast)
-    columns = ("task", "trainer", "params", "jobs", *(axis.column for axis in AXES), "ends by")
+    columns = ("task", "trainer", "params", "jobs", *(axis.column for axis in AXES), "proposals", "ends by")
     output.table(
         columns, [_row(group, jobs, forecast) for group, jobs in groups.items()], least=("tokens", "params", "calls")
     )
@@ -103,6 +103,7 @@ def _row(group: GroupKey, jobs: list[JobSpec], forecast: Forecast) -> tuple[str,
         group.params if group.params != "{}" else "",
         str(len(jobs)),
         *(_cell(amounts.on(axis.name)) for axis in AXES),
+        _each(estimates[0].proposals),
         estimates[0].cut_by or "",
     )
 
@@ -112,6 +113,11 @@ def _cell(amount: Range | None) -> str:
         return "unknown"
     low, likely, high = (f"{value:.4g}" for value in (amount.low, amount.likely, amount.high))
     return likely if low == high else f"{low}/{likely}/{high}"
+
+
+def _each(proposals: float | None) -> str:
+    """Return how many proposals one job likely makes, whole."""
+    return "unknown" if proposals is None else f"{proposals:.0f}"
 
 
 def _range_words(amount: Range | None, *, unit: str = "") -> str:
@@ -161,6 +167,7 @@ def _warnings(forecast: Forecast, designs: list[dict[str, Any]]) -> list[str]:
                 f"the budget allows `{group.label or group.trainer_id}` on `{group.task.task_id}` about {estimate.proposals:.2g} of"
                 f" {estimate.wanted:g} proposals; fewer than three tell nothing"
             )
+    found += forecast.advice
     smallest = designs[0]["smallest_in_sd"]
     if smallest is None or smallest > LARGE:
         found.append(
