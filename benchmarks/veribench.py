@@ -32,7 +32,7 @@ from tracebench_veribench.coq.catalog import ENTRIES
 from tracebench_veribench.coq.problem import load_problem
 
 ADVICE = {
-    "State the theorems word for word.": {"arithmetic", "security"},
+    "State the theorems word for word.": {"arithmetic", "languages", "security"},
     "Prove properties of lists by induction.": {"lists", "search"},
     "State a lemma for each helper function first.": {"sorting", "trees"},
 }

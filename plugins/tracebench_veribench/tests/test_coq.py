@@ -4,17 +4,21 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from plugins.tracebench_veribench.tests.proving import Held, a_part, requires_coq
+from plugins.tracebench_veribench.tests.proving import Held, a_part, requires_coq, write_tool
 
 from tracebench_sandbox import LocalSandbox
 from tracebench_veribench.attacks.corpus import Attack, coq_attacks
 from tracebench_veribench.coq import verifying
-from tracebench_veribench.coq.audit import assumes_nothing
-from tracebench_veribench.coq.catalog import ENTRIES, TEST, TRAIN, VALIDATION
+from tracebench_veribench.coq.audit import assumes_nothing, confirms
+from tracebench_veribench.coq.calibrations import families
+from tracebench_veribench.coq.catalog import ENTRIES, TEST, TRAIN, VALIDATION, Entry
 from tracebench_veribench.coq.environment import CoqEnvironment
+from tracebench_veribench.coq.library import recheck, required
 from tracebench_veribench.coq.problem import load_problem
 from tracebench_veribench.coq.sentences import split
 from tracebench_veribench.coq.verifying import verify
@@ -173,6 +177,11 @@ def test_an_audit_clears_only_a_context_without_any_assumption() -> None:
     assert assumes_nothing(CLEAN.replace("* Axioms: <none>", sealed))
 
 
+@pytest.mark.parametrize(("said", "ok"), [(CLEAN, True), ("", False), ("Fatal Error: Candidate.vo", False)])
+def test_a_second_kernel_that_does_not_come_to_its_end_confirms_nothing(said: str, *, ok: bool) -> None:
+    assert confirms(said) is ok
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -202,7 +211,64 @@ def test_the_independent_checker_and_the_trace_of_each_proof_agree(sandbox: Loca
     )
 
     assert handle["coqchk"]
-    assert [v.recorded() for v in audited] == [v.recorded() for v in traced]
+    assert [v.shares["rechecked"] for v in audited] == [1.0, 1.0]
+    assert [{k: s for k, s in v.recorded().items() if k != "rechecked"} for v in audited] == [
+        v.recorded() for v in traced
+    ]
+
+
+def _second_kernel(folder: Path, coqchk: str, says: str) -> str:
+    """Write a second kernel that puts another file in the place of the answers, or refuses them all."""
+    return str(write_tool(folder, "other-coqchk", f'#!/bin/sh\n{says}\nexec {coqchk} "$@"\n'))
+
+
+@requires_coq
+@pytest.mark.parametrize(
+    ("says", "confirmed"),
+    [
+        ("true", 1.0),
+        ("echo 'Fatal Error: the type of Answered.m is wrong' >&2; exit 129", 0.0),
+        ("kill -9 $$", 0.0),
+        ("head -c 3000 Answered.vo >half; mv half Answered.vo", 0.0),
+        ("echo 'Definition sum := 0.' >Candidate.v; coqc -q -R . '' Candidate.v", 0.0),
+        ("echo 'CONTEXT SUMMARY'; exit 1", 0.0),
+    ],
+)
+def test_what_the_second_kernel_does_not_confirm_earns_nothing(
+    says: str, confirmed: float, sandbox: LocalSandbox
+) -> None:
+    handle = CoqEnvironment().open(None)  # type: ignore[arg-type]
+    tool = _second_kernel(sandbox.tools, handle["coqchk"], says)  # type: ignore[attr-defined]
+
+    verdict = verify(SUM, SUM.gold, Held(sandbox, {"coq": handle | {"coqchk": tool}}))
+
+    assert (verdict.shares["rechecked"], verdict.score) == (confirmed, confirmed), verdict
+    assert confirmed or verdict.feedback().text.startswith("Stage `rechecked`")
+
+
+def test_the_library_that_is_rechecked_is_what_the_proofs_load() -> None:
+    names = required()
+
+    assert {"Lia", "List", "Sorted", "Permutation", "ZArith"} <= set(names)
+    assert all(re.fullmatch(r"[A-Z][\w.]*", name) for name in names)
+
+
+@pytest.mark.heavy("coq_soak")
+@requires_coq
+def test_the_second_kernel_accepts_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    assert recheck() == 0
+    assert "accepts them and all that they load" in capsys.readouterr().out
+
+
+@requires_coq
+def test_credit_is_told_stage_by_stage(coq: Held) -> None:
+    verdict = verify(SUM, f"{HEAD}{FUNCTION}{NIL}", coq)
+
+    assert verdict.score == pytest.approx(1 / 3)
+    assert verdict.feedback().text.endswith(
+        "Credit by stage: gate 1, compiles 1, tests 1, statements 0.333, assumptions 1, rechecked 1; "
+        "their product is the score, 0.333."
+    )
 
 
 @requires_coq
@@ -296,9 +362,30 @@ def test_the_splits_hold_every_problem_once() -> None:
     names = [e.name for e in ENTRIES]
 
     assert sorted((*TRAIN, *VALIDATION, *TEST)) == sorted(names)
-    assert len(names) >= 16
+    assert Counter(e.grade for e in ENTRIES) == {1: 20, 2: 20, 3: 20}
     folder = Path(__file__).parents[1] / "src/tracebench_veribench/coq/problems"
-    assert sorted(p.stem for p in folder.glob("*.yaml")) == sorted(names)
+    assert sorted((p.parent.name, p.stem) for p in folder.glob("*/*.yaml")) == sorted(
+        (f"grade{e.grade}", e.name) for e in ENTRIES
+    )
     for entry in ENTRIES:
         problem = load_problem(entry.name)
-        assert (problem.title, problem.category) == (entry.title, entry.category)
+        assert (problem.title, problem.category, problem.grade) == (entry.title, entry.category, entry.grade)
+    for part, each in ((TRAIN, 8), (VALIDATION, 4), (TEST, 8)):
+        assert Counter(load_problem(name).grade for name in part) == {1: each, 2: each, 3: each}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_every_problem_has_its_cases(entry: Entry) -> None:
+    problem = load_problem(entry.name)
+
+    cases = list(families(f"file/{entry.name}", None))  # type: ignore[arg-type]
+
+    assert len(problem.theorems) > 1
+    kinds = Counter(case.kind for case in cases if "file" in (case.values or {}))
+    assert (kinds["gold"], kinds["order"]) == (1, 2)
+    assert kinds["forged"] == 5 + len(coq_attacks()) * (entry.name == "list_sum")
+    part = next(case for case in cases if case.name == "the last one open").values
+    assert part is not None
+    text = str(part["file"])
+    stated = [name for name in problem.theorems if re.search(rf"^(?:Theorem|Lemma) {name}\b", text, re.MULTILINE)]
+    assert len(stated) == len(problem.theorems) - 1

@@ -1,4 +1,4 @@
-"""`python -m tracebench_veribench fetch FOLDER`: write VeriBench's rows from the hub to a folder, once."""
+"""`python -m tracebench_veribench`: `fetch FOLDER` writes VeriBench's rows from the hub to a folder, `recheck` checks Coq's library."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ import sys
 from pathlib import Path
 
 from tracebench_core.errors import typed
+from tracebench_veribench.coq.library import recheck
 from tracebench_veribench.discovery.rows import DATASET
 
 
 def main() -> int:
     """Fetch the rows; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tracebench_veribench")
-    commands = parser.add_subparsers(required=True)
+    commands = parser.add_subparsers(required=True, dest="command")
+    commands.add_parser("recheck", help="check Coq's library with its second kernel, as far as the problems load it")
     fetch = commands.add_parser("fetch", help="write the rows of the data set to FOLDER/veribench.jsonl")
     fetch.add_argument("folder", type=Path)
     fetch.add_argument("--revision", default=None, help="a revision of the data set; its newest when not given")
     arguments = parser.parse_args()
+    if arguments.command == "recheck":
+        return recheck()
     return _fetch(arguments.folder, arguments.revision)
 
 

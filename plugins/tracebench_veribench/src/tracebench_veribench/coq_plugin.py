@@ -47,14 +47,14 @@ def tracebench_tasks() -> list[TaskSpec]:
 
 def _suite_spec() -> TaskSpec:
     sizes = TaskSizes(parameters=1, train=len(TRAIN), validation=len(VALIDATION), test=len(TEST))
-    return _spec(
-        "suite", "Write a prompt that makes a model prove programs", "suite", sizes, groups=("all",), uses_model=True
-    )
+    title = "Write a prompt that makes a model prove programs"
+    spec = _spec("suite", title, "suite", sizes, groups=("all",), uses_model=True)
+    return spec.model_copy(update={"version": TaskVersion(comparability=3)})
 
 
 def _prompt_spec(entry: Entry) -> TaskSpec:
     title = f"{entry.title}: a prompt that makes a model prove it"
-    groups = ("all", "prompt", entry.category)
+    groups = ("all", "prompt", entry.category, f"grade{entry.grade}")
     return _spec(
         entry.name, title, f"prompt_{entry.name}", TaskSizes(parameters=1, train=1), groups=groups, uses_model=True
     )
@@ -63,7 +63,7 @@ def _prompt_spec(entry: Entry) -> TaskSpec:
 def _file_spec(entry: Entry) -> TaskSpec:
     sizes = TaskSizes(parameters=1, train=1)
     title = f"{entry.title}: a file that proves it"
-    spec = _spec(f"file/{entry.name}", title, f"file_{entry.name}", sizes, groups=("file",))
+    spec = _spec(f"file/{entry.name}", title, f"file_{entry.name}", sizes, groups=("file", f"file/grade{entry.grade}"))
     return spec.model_copy(update={"answers": f"{_LOADING}:answers_{entry.name}"})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from tracebench_core.specs import Feedback, FeedbackStatus
 
-Stage = Literal["gate", "compiles", "tests", "statements", "assumptions"]
+Stage = Literal["gate", "compiles", "tests", "statements", "assumptions", "rechecked"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 _WORDS: Mapping[Stage, str] = {
     "gate": "The file uses what is not allowed",
@@ -19,6 +19,7 @@ _WORDS: Mapping[Stage, str] = {
     "tests": "Hidden tests fail",
     "statements": "Required theorems are missing, changed or not proven",
     "assumptions": "Proofs rest on unproven assumptions",
+    "rechecked": "A second kernel does not confirm what the first one accepted",
 }
 SHOWN = 5
 """Notes per stage that a feedback quotes."""
@@ -60,7 +61,19 @@ class Verdict:
         passed = f" ({share:.0%} passed)" if share else ""
         notes = list(self.notes.get(failed, ()))
         more = [f"… and {len(notes) - SHOWN} more."] if len(notes) > SHOWN else []
-        return "\n".join([f"Stage `{failed}`: {_WORDS[failed]}{passed}.", *notes[:SHOWN], *more])
+        return "\n".join([f"Stage `{failed}`: {_WORDS[failed]}{passed}.", *notes[:SHOWN], *more, self._credit()])
+
+    def _credit(self) -> str:
+        """Say what each stage gave, in order, and what that makes."""
+        told = [
+            f"{stage} {self.shares[stage]:.3g}" if stage in self.shares else f"{stage} not reached"
+            for stage in self._stages()
+        ]
+        return f"Credit by stage: {', '.join(told)}; their product is the score, {self.score:.3g}."
+
+    def _stages(self) -> Iterable[Stage]:
+        """Return the stages that count for this problem; all of them where the end was not reached."""
+        return [stage for stage in STAGES if stage in self.shares or not self.reached_end]
 
 
 def refused(notes: Sequence[str]) -> Verdict:

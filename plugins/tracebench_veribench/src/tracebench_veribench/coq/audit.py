@@ -1,7 +1,8 @@
-"""Reads the independent checker's summary of a compiled file: whether anything in its whole context is assumed rather than proven.
+"""Reads the summary of the second kernel, `coqchk`: whether it accepts what it was given, and whether anything is assumed.
 
-`coqchk -o -norec Candidate` checks the candidate's own definitions and proofs a second time, takes the library as it is installed, and
-lists every axiom and every switched-off check of all that is loaded. A context without any leaves no proof anything to rest on.
+It checks the given definitions, the candidate's file, and a file of every answer that the first kernel gave, term by term and by code of
+its own, takes the library as it is installed (`recheck` checks that, too), and lists every axiom and every switched-off check of all that
+is loaded. A context without any leaves no proof anything to rest on.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ _NONE = {
 }
 _SEALED = "Coq.ssr.ssrunder.Under_rel."
 """Names that a module of Coq's library defines and seals behind a signature: the summary counts what it cannot see through."""
+
+
+def confirms(summary: str) -> bool:
+    """Tell whether the second kernel came to its end: it says nothing of a context in which it refused a term."""
+    return _TITLE in summary
 
 
 def assumes_nothing(summary: str) -> bool:

@@ -1,10 +1,12 @@
-"""What must come out of known files: the proofs that ship, what proves nothing, and the corpus of attacks.
+"""What must come out of known files: the proofs that ship, a part of them, what proves nothing, and the corpus of attacks.
 
-The corpus is told from `file/list_sum`; every problem is tried with a file that assumes all and one that abbreviates all.
+Every problem is tried with its proof, with all of it but the last theorem, and with five files that look proven; the corpus is told from
+`file/list_sum`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tracebench_core.contracts import Task
@@ -43,9 +45,14 @@ def families(name: str, task: Task) -> Iterator[Calibration]:
 def _of_file(problem: CoqProblem) -> Iterator[Calibration]:
     yield Calibration(name="gold", kind="gold", values={"file": problem.gold}, expected=1.0, source=_SOURCE)
     nothing: Values = {"file": problem.skeleton()}
-    yield Calibration(name="nothing proven", kind="known", values=nothing, expected=0.0, source="by construction")
-    yield Calibration(name="proven", kind="order", values={"file": problem.gold}, other="nothing proven")
-    for name, text in (("all assumed", _assumed(problem)), ("all abbreviated", _abbreviated(problem))):
+    part: Values = {"file": _without_last(problem)}
+    share = 1 - 1 / len(problem.theorems)
+    by_hand = "by construction"
+    yield Calibration(name="nothing proven", kind="known", values=nothing, expected=0.0, source=by_hand)
+    yield Calibration(name="the last one open", kind="known", values=part, expected=share, rel_tol=1e-9, source=by_hand)
+    yield Calibration(name="proven in part", kind="order", values=part, other="nothing proven")
+    yield Calibration(name="proven", kind="order", values={"file": problem.gold}, other="the last one open")
+    for name, text in _forged(problem).items():
         yield Calibration(name=name, kind="forged", values={"file": text}, expected=0.0)
     if problem.name == ATTACKED:
         one_of_three: Values = {"file": coq_part("head") + coq_part("sum") + coq_part("nil")}
@@ -54,6 +61,36 @@ def _of_file(problem: CoqProblem) -> Iterator[Calibration]:
             yield Calibration(
                 name=attack.name, kind="forged", values={"file": attack.file}, expected=attack.worth, abs_tol=1e-3
             )
+
+
+def _without_last(problem: CoqProblem) -> str:
+    """Return the proof up to where the last of the required theorems begins."""
+    return problem.gold[: max(_place_of(name, problem.gold) for name in problem.theorems)]
+
+
+def _place_of(theorem: str, gold: str) -> int:
+    found = re.search(rf"^(?:Theorem|Lemma) {theorem}\b", gold, re.MULTILINE)
+    return found.start() if found else len(gold)
+
+
+def _forged(problem: CoqProblem) -> dict[str, str]:
+    """Return files that look proven, by how; all but the first two hold the right program."""
+    last = problem.gold.rindex("Qed.")
+    program = f"{_head(problem)}Module Own.\n{problem.gold}End Own.\n" + "".join(
+        f"Definition {name} := Own.{name}.\n" for name in problem.functions
+    )
+    weak = "".join(f"Theorem {name} : True.\nProof. exact I. Qed.\n" for name in problem.theorems)
+    premise = "".join(
+        f"Theorem {name} : False -> ({statement}).\nProof. intros []. Qed.\n"
+        for name, statement in problem.theorems.items()
+    )
+    return {
+        "all assumed": _assumed(problem),
+        "all abbreviated": _abbreviated(problem),
+        "all weakened to nothing": program + weak,
+        "a premise before all": program + premise,
+        "the last proof left open": f"{problem.gold[:last]}Admitted.{problem.gold[last + 4 :]}",
+    }
 
 
 def _assumed(problem: CoqProblem) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_core.specs import Limits
@@ -17,20 +17,37 @@ coqc=$1 coqtop=$2 coqchk=$3
 export OCAMLFIND_CONF="$PWD/findlib.conf" GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 if [ -f Given.v ]; then "$coqc" -q -R . "" Given.v </dev/null >&2 || exit 1; fi
 mkfifo questions
-"$coqtop" -q -quiet -R . "" <questions &
+"$coqtop" -q -quiet -R . "" <questions >answers &
 exec 3>questions
 cat Opening.v >&3
 "$coqc" -q -R . "" Candidate.v </dev/null >&2 3>&- || exit 91
-if [ -n "$coqchk" ]; then
-  OCAMLRUNPARAM=s=16M,o=2000 "$coqchk" -silent -o -norec Candidate -R . "" </dev/null >/dev/null 2>context 3>&- &
-fi
-cat >&3
+cat >asked
+cat asked >&3
 exec 3>&-
 wait
-[ -z "$coqchk" ] || cat context
+cat answers
+[ -n "$coqchk" ] || exit 0
+{
+  cat Opening.v
+  keep=yes
+  while IFS= read -r line; do
+    case $line in
+    "(*m"*" is defined*)")
+      mark=${line#"(*"}
+      if grep -qxF "${mark%"*)"}" answers; then keep=yes; else keep=; fi ;;
+    esac
+    [ -z "$keep" ] || printf '%s\n' "$line"
+  done <asked
+} >Answered.v
+"$coqc" -q -R . "" Answered.v </dev/null >/dev/null || exit 0
+for file in Given Candidate Answered; do [ ! -f $file.vo ] || set -- "$@" -norec $file; done
+shift 3
+OCAMLRUNPARAM=s=16M,o=2000 "$coqchk" -silent -o "$@" -R . "" </dev/null >context 2>&1 && cat context
+exit 0
 """
-"""The order of things inside the box. `coqtop` loads the library while the candidate compiles, and ends with the box when it does not; the
-context is audited while it answers. Questions travel on standard input: no file holds them while the candidate compiles."""
+"""The order of things inside the box. `coqtop` loads the library while the candidate compiles, and ends with the box when it does not.
+Questions travel on standard input: no file holds them while the candidate compiles. What was answered is put together as a file, compiled,
+and checked with the candidate's by the second kernel; its summary follows the answers where it accepts both."""
 _REFUSED = 91
 _PLACE = re.compile(r'File "\./Candidate\.v", line (\d+), characters (\d+)-\d+:\n((?:.|\n)*?)(?=\nFile "|\Z)')
 
@@ -43,11 +60,11 @@ class Coq:
     coqtop: str
     version: str
     coqchk: str = ""
-    """The independent checker that ships with Coq; without it every proof's assumptions are traced one by one."""
+    """The second kernel, which ships with Coq; without it nothing is `rechecked`, and every proof's assumptions are traced one by one."""
     findlib: str = ""
     """What `ocamlfind.conf` says: Coq finds its plugins by it, and a box sees nothing of `/etc`."""
-    seconds: float = 20.0
-    """For compiling, tests and statements together."""
+    seconds: float = 40.0
+    """For compiling, tests, statements and the second kernel together."""
     memory_mb: int = 2048
 
 
@@ -76,7 +93,10 @@ def check(coq: Coq, sandbox: Sandbox, problem: CoqProblem, text: str) -> Compile
     compiled = _ask(coq, sandbox, problem, text, audited=bool(coq.coqchk))
     if compiled.answers is None or compiled.answers.axioms is not None:
         return compiled
-    return _ask(coq, sandbox, problem, text, audited=False)
+    traced = _ask(coq, sandbox, problem, text, audited=False)
+    if traced.answers is None:
+        return traced
+    return Compiled((), replace(traced.answers, rechecked=compiled.answers.rechecked))
 
 
 def _ask(coq: Coq, sandbox: Sandbox, problem: CoqProblem, text: str, *, audited: bool) -> Compiled:

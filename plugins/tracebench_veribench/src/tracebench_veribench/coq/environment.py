@@ -15,7 +15,7 @@ from tracebench_core.errors import MissingRequirementError
 class CoqEnvironment:
     """Hands out where `coqc`, `coqtop` and `coqchk` are, and their version."""
 
-    def __init__(self, *, seconds: float = 20.0, memory_mb: int = 2048) -> None:
+    def __init__(self, *, seconds: float = 40.0, memory_mb: int = 2048) -> None:
         self._limits = {"seconds": seconds, "memory_mb": memory_mb}
 
     def open(self, context: EnvironmentContext) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -9,7 +10,10 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-Category = Literal["lists", "arithmetic", "sorting", "search", "trees", "security"]
+from tracebench_veribench.coq.catalog import ENTRIES, Grade
+
+Category = Literal["lists", "arithmetic", "sorting", "search", "trees", "languages", "security"]
+_GRADES: Mapping[str, Grade] = {entry.name: entry.grade for entry in ENTRIES}
 
 
 class CoqProblem(BaseModel):
@@ -20,6 +24,7 @@ class CoqProblem(BaseModel):
     name: str
     title: str
     category: Category
+    grade: Grade
     description: str
     program: str
     given: str = ""
@@ -62,7 +67,8 @@ def load_problem(name: str) -> CoqProblem:
     """Read a problem that ships with the package.
 
     Raises:
-        FileNotFoundError: when there is none of that name.
+        KeyError: when there is none of that name.
     """
-    text = files("tracebench_veribench.coq").joinpath("problems", f"{name}.yaml").read_text(encoding="utf-8")
-    return CoqProblem(name=name, **yaml.safe_load(text))
+    grade = _GRADES[name]
+    place = files("tracebench_veribench.coq").joinpath("problems", f"grade{grade}", f"{name}.yaml")
+    return CoqProblem(name=name, grade=grade, **yaml.safe_load(place.read_text(encoding="utf-8")))

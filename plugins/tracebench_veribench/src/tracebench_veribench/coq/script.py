@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracebench_veribench.coq.audit import assumes_nothing
+from tracebench_veribench.coq.audit import assumes_nothing, confirms
 from tracebench_veribench.coq.problem import CoqProblem
 
 _HEAD = """From Coq Require Import List Arith Bool Sorted Permutation.
@@ -45,6 +45,8 @@ class Answers:
     axioms: Mapping[str, tuple[str, ...] | None] | None
     """Per theorem what its proof assumes; None when the candidate does not prove that statement. None for all: something in the file's
     context is assumed, and an audit does not say by which proof."""
+    rechecked: bool | None = None
+    """Whether the second kernel confirms the file, and each answer that the first one gave; None where it was not asked."""
 
 
 def write_opening(problem: CoqProblem) -> str:
@@ -55,7 +57,8 @@ def write_opening(problem: CoqProblem) -> str:
 def write_questions(problem: CoqProblem, nonce: str, *, audited: bool) -> str:
     """Return the script for `coqtop`; an answer is a mark that holds the nonce, a constant whose type is what was asked.
 
-    Where the context is audited, a theorem's mark says that it is proven, else its assumptions follow.
+    Where the context is audited, a theorem's mark says that it is proven, else its assumptions follow. A line `(*m… is defined*)` stands
+    before all that belongs to a mark: what was answered so can be put together, as a file for the second kernel.
     """
     functions = "".join(f"Parameter {name} : {kind}.\n" for name, kind in problem.functions.items())
     binders = " ".join(f"({name} : {kind})" for name, kind in problem.functions.items())
@@ -64,17 +67,18 @@ def write_questions(problem: CoqProblem, nonce: str, *, audited: bool) -> str:
     for i, test in enumerate(problem.tests):
         asked.append(f"Definition t{nonce}_{i} {binders} : bool := {test}.\n")
         passed = f"t{nonce}_{i} {applied} = true"
-        put.append(f"Timeout {_SECONDS_PER_TEST} {_mark(nonce, f'test_{i}', passed, f'(eq_refl true <: {passed})')}")
+        mark = _mark(nonce, f"test_{i}", passed, f"(eq_refl true <: {passed})")
+        put.append(f"{_heading(nonce, f'test_{i}')}Timeout {_SECONDS_PER_TEST} {mark}")
     for i, (name, statement) in enumerate(problem.theorems.items()):
         claim = f"q{nonce}_{i}"
         asked.append(f"Definition {claim} {binders} : Prop := {statement}.\n")
         asked.append(
             _module_type(f"T{nonce}_{i}", f"{functions}Parameter {name} : {claim} {' '.join(problem.functions)}.\n")
         )
-        put.append(_held(f"C{nonce}_{i}", f"T{nonce}_{i}"))
+        put.append(_heading(nonce, name) + _held(f"C{nonce}_{i}", f"T{nonce}_{i}"))
         put.append(_mark(nonce, name, f"{claim} {applied}", f"C{nonce}_{i}.{name}"))
         put += [] if audited else [f"Print Assumptions m{nonce}_{name}.\n"]
-    return "".join([*asked, "Require Candidate.\n", *put, _mark(nonce, _END, "unit", "tt")])
+    return "".join([*asked, "Require Candidate.\n", *put, _heading(nonce, _END), _mark(nonce, _END, "unit", "tt")])
 
 
 def read_answers(output: str, problem: CoqProblem, nonce: str, *, audited: bool) -> Answers | None:
@@ -87,9 +91,8 @@ def read_answers(output: str, problem: CoqProblem, nonce: str, *, audited: bool)
     tests = tuple(f"test_{i}" in said for i in range(len(problem.tests)))
     if not audited:
         return Answers(tests, {name: _axioms(said.get(name, "")) for name in problem.theorems})
-    if not assumes_nothing(said[_END]):
-        return Answers(tests, None)
-    return Answers(tests, {name: () if name in said else None for name in problem.theorems})
+    rechecked, proven = confirms(said[_END]), {name: () if name in said else None for name in problem.theorems}
+    return Answers(tests, None if rechecked and not assumes_nothing(said[_END]) else proven, rechecked)
 
 
 def _module_type(name: str, fields: str) -> str:
@@ -99,6 +102,10 @@ def _module_type(name: str, fields: str) -> str:
 def _held(name: str, kind: str) -> str:
     """Hold the candidate against a module type under a name that nobody has, and go on aloud whatever it set."""
     return f"Fail Print Module {name}.\nModule {name} <: {kind} := Candidate.\nUnset Silent.\n"
+
+
+def _heading(nonce: str, name: str) -> str:
+    return f"(*m{nonce}_{name} is defined*)\n"
 
 
 def _mark(nonce: str, name: str, kind: str, term: str) -> str:

@@ -7,7 +7,7 @@ from tracebench_veribench.coq.checker import CheckTimeout, Compiled, Coq, check
 from tracebench_veribench.coq.gate import find_violations
 from tracebench_veribench.coq.problem import CoqProblem
 from tracebench_veribench.diagnostics import quoted
-from tracebench_veribench.stages import Verdict, does_not_compile, refused
+from tracebench_veribench.stages import Stage, Verdict, does_not_compile, refused
 
 
 def verify(problem: CoqProblem, text: str, context: Context, *, seconds: float | None = None) -> Verdict:
@@ -36,14 +36,17 @@ def _judge(problem: CoqProblem, text: str, compiled: Compiled) -> Verdict:
     proven = {name: axioms for name, axioms in answers.axioms.items() if axioms is not None}
     assumed = {name: axioms for name, axioms in proven.items() if axioms}
     failed = answers.tests.count(False)
+    shares: dict[Stage, float] = {
+        "gate": 1.0,
+        "compiles": 1.0,
+        "tests": 1 - failed / len(answers.tests),
+        "statements": len(proven) / len(problem.theorems),
+        "assumptions": 1 - len(assumed) / len(proven) if proven else 0.0,
+    }
+    if answers.rechecked is not None:
+        shares["rechecked"] = float(answers.rechecked)
     return Verdict(
-        {
-            "gate": 1.0,
-            "compiles": 1.0,
-            "tests": 1 - failed / len(answers.tests),
-            "statements": len(proven) / len(problem.theorems),
-            "assumptions": 1 - len(assumed) / len(proven) if proven else 0.0,
-        },
+        shares,
         {
             "tests": [
                 f"{failed} of {len(answers.tests)} hidden tests of the functions fail; compare with the Python program."
