@@ -49,7 +49,7 @@ def test_three_models_are_compared_in_words_and_as_data(cli: Cli, tmp_path: Path
         (["--lm-eval", "a.jsonl", "b.jsonl", "--baseline", "a"], "Logs are not compared with `--baseline`"),
         (["--lm-eval", "a.jsonl", "b.jsonl", "--metric", "f1"], "No single metric of all logs is called `f1`"),
         (["--lm-eval", "a.jsonl", "b.jsonl", "--cluster", "page"], "has no field `page`"),
-        (["run", "--metric", "f1"], "are of logs"),
+        (["run", "--cluster", "f"], "is of logs"),
     ],
 )
 def test_what_cannot_be_is_told_with_a_hint_and_exit_code_2(

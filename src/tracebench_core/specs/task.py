@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from tracebench_core.specs.base import Ref, Spec
+from tracebench_core.specs.base import Ref, Spec, Split
 from tracebench_core.specs.calibration import Bounds
 
 ParameterKind = Literal["text", "code", "number", "choice", "json", "files"]
@@ -156,6 +156,8 @@ class TaskSpec(Spec):
     """Sizes under the default options: planning need not open the task."""
     sizes_of: Ref | None = None
     """`(options) -> TaskSizes` for options that change sizes; it opens nothing."""
+    size_options: dict[Split, str] = {}
+    """By split, the option that says how many examples it has."""
     environments: tuple[str, ...] = ()
     """Names of the environments that the task's context may ask for."""
     dataset: str | None = None

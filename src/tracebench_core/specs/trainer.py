@@ -50,6 +50,9 @@ class TrainerSpec(Component):
     """False when no language model is called: the trainer runs in real mode without a key."""
     searches: bool = True
     """False for a baseline that looks for nothing better."""
+    given: bool = False
+    """Its candidate is given: its settings have a `split` (`Split | None`) and a `limit` (`int | None`), and of the last candidate that it
+    shows the engine measures the first `limit` examples of that split, each once, and nothing else: no initial candidate, no finalist."""
     sees: tuple[Split, ...] = ("train", "validation")
     cost: Ref | None = None
     """`(settings, TaskShape) -> CostEstimate`: what one job is expected to use."""

@@ -65,6 +65,7 @@ def _shared(name: str, entry: Entry, subtask: str | None) -> dict[str, Any]:
         "sandbox": (),
         "uses_model": True,
         "requires": () if sample or entry.shipped else _requires(told),
+        "size_options": {"train": "num_train", "validation": "num_validate", "test": "num_test"},
         "sizes_of": f"{LOADERS}:{attribute_of(name, 'sizes')}",
         "licence": "MIT" if sample else entry.licence,
         "citation": entry.citation,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import NormalDist
 from typing import Literal
 
 from tracebench_analysis.comparison.verdicts import ALPHA
@@ -14,10 +15,19 @@ from tracebench_analysis.logs.rows import Log, labelled
 from tracebench_analysis.statistics.clusters import clustered_error, mcnemar
 from tracebench_analysis.statistics.contrasts import Contrast, contrast_task
 from tracebench_analysis.statistics.floor import Resolution, resolution_of
-from tracebench_analysis.statistics.intervals import LEAST, Interval, mean_of_means, standard_error, variance
+from tracebench_analysis.statistics.intervals import (
+    CONFIDENCE,
+    LEAST,
+    Interval,
+    StandardError,
+    mean_of_means,
+    standard_error,
+    variance,
+)
 from tracebench_analysis.statistics.multiplicity import holm
 from tracebench_analysis.statistics.resolution import smallest_paired_difference
 from tracebench_core.errors import UsageError
+from tracebench_runs.results.student import quantile
 
 Test = Literal["McNemar, exact", "paired t"]
 FEW_CLUSTERS = 20
@@ -37,6 +47,8 @@ class Standing:
     """Standard error with the rows of a question, or of a cluster of them, taken together."""
     rows: int
     """That have a score."""
+    interval: Interval
+    """95 % of the mean: Wilson's where every question is an independent right or wrong, else Student's over clusters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +107,21 @@ class LogComparison:
     remarks: tuple[str, ...]
 
 
-def compare_logs(logs: Sequence[Log], *, metric: str | None = None, cluster: str | None = None) -> LogComparison:
+def compare_logs(
+    logs: Sequence[Log], *, metric: str | None = None, cluster: str | None = None, least: int = 2
+) -> LogComparison:
     """Compare logs of the same questions.
 
     Args:
-        logs: two or more, each of one model.
+        logs: `least` or more, each of one model.
         metric: name of what is compared; needed where all logs have several.
         cluster: the field that they were read with, to be told.
+        least: how many logs there must be; one alone has a standing and no pair.
 
     Raises:
-        UsageError: they are fewer than two, cannot be matched, or have no such metric.
+        UsageError: they are fewer than `least`, cannot be matched, or have no such metric.
     """
-    if len(logs) < 2:  # noqa: PLR2004 - one has nothing to be compared with
+    if len(logs) < least:
         raise UsageError(
             "A comparison takes two logs or more.", hint="trace-bench compare --inspect one.eval other.eval"
         )
@@ -120,7 +135,8 @@ def compare_logs(logs: Sequence[Log], *, metric: str | None = None, cluster: str
     standings = sorted(map(_standing, tables), key=lambda s: s.mean, reverse=not is_lower)
     tests = len(tables) * (len(tables) - 1) // 2
     pairs = [
-        _pair(one, other, alpha=ALPHA / tests, is_lower_better=is_lower) for one, other in combinations(standings, 2)
+        _pair(one, other, alpha=ALPHA / max(1, tests), is_lower_better=is_lower)
+        for one, other in combinations(standings, 2)
     ]
     adjusted = holm([pair.probability for pair in pairs])
     return LogComparison(
@@ -143,7 +159,26 @@ def _standing(table: Table) -> Standing:
         None if plain is None else plain.value,
         None if clustered is None else clustered.value,
         len(rows),
+        _interval(
+            [*means.values()],
+            clustered,
+            is_binary={*rows} <= {0.0, 1.0} and len(rows) == len({*table.clusters.values()}),
+        ),
     )
+
+
+def _interval(means: Sequence[float], error: StandardError | None, *, is_binary: bool) -> Interval:
+    """Return the interval of a mean over questions; one that nothing told apart has no width only where scores are no counts."""
+    n, mean = len(means), mean_of_means([[value] for value in means])
+    if is_binary:
+        z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+        middle, shrink = mean + z * z / (2 * n), 1 + z * z / n
+        half = z * math.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
+        return Interval(mean, max(0.0, (middle - half) / shrink), min(1.0, (middle + half) / shrink), n)
+    if error is None:
+        return Interval(mean, None, None, n)
+    half = quantile(0.5 + CONFIDENCE / 2, df=error.freedom) * error.value
+    return Interval(mean, mean - half, mean + half, n)
 
 
 def _pair(left: Standing, right: Standing, *, alpha: float, is_lower_better: bool) -> PairOfLogs:

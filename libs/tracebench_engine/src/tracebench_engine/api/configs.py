@@ -1,6 +1,6 @@
 """A run's config as a file: reading and writing it, saying where in it a mistake stands, its schema, and the words of its fields."""
 
-from tracebench_engine.config import FlawedConfigError, config_schema, dump_config, load_config, placing
+from tracebench_engine.config import FlawedConfigError, config_schema, dump_config, load_config, parse_config, placing
 from tracebench_engine.config.price_file import load_prices
 from tracebench_engine.config.schema import field_docs
 
@@ -11,5 +11,6 @@ __all__ = [
     "field_docs",
     "load_config",
     "load_prices",
+    "parse_config",
     "placing",
 ]

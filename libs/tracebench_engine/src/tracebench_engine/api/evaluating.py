@@ -6,13 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.specs import Feedback, Split
+from tracebench_core.plugins import PluginHost
+from tracebench_core.plugins.resolve import resolve_task_ids
+from tracebench_core.specs import Feedback, Split, TaskSpec
 from tracebench_engine.builtin.hosting import open_host
 from tracebench_engine.job.workbench import Workbench, open_workbench
 from tracebench_engine.measure.models import Models
 from tracebench_engine.measure.values import breach
 
-__all__ = ["Workbench", "breach", "evaluate_task", "open_workbench"]
+__all__ = ["Workbench", "breach", "evaluate_task", "find_task", "open_workbench"]
+
+
+def find_task(host: PluginHost, task_id: str) -> TaskSpec:
+    """Return the first task that an id means, without opening it."""
+    return host.task(resolve_task_ids(host, task_id)[0])
 
 
 def evaluate_task(

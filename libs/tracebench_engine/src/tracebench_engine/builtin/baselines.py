@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracebench_core.contracts import Problem
+from tracebench_core.errors import UsageError
 from tracebench_core.proposing.sampling import comparison_set, draw_subset
 from tracebench_core.proposing.schedule import schedule
 from tracebench_core.specs import Candidate, Evaluation, Example, Values
@@ -18,6 +19,7 @@ from tracebench_engine.builtin.settings import (
     RANDOM_STEPS,
     BestOfNSettings,
     FeedbackSettings,
+    GivenSettings,
     NoOpSettings,
     RandomSearchSettings,
     SequentialRefineSettings,
@@ -36,6 +38,20 @@ class NoOp:
         contest = comparison_set(problem, self.settings.validation_size)
         with problem.step():
             problem.evaluate(problem.initial, contest, origin="initial")
+
+
+class Given:
+    """Shows the candidate of its settings, which the engine then measures; it measures and searches nothing itself."""
+
+    def __init__(self, settings: GivenSettings) -> None:
+        self.settings = settings
+
+    def train(self, problem: Problem) -> None:
+        """Show the candidate."""
+        values = {**problem.initial, **self.settings.values}
+        if why := problem.check(values):
+            raise UsageError(f"{self.settings.name or 'The given candidate'} cannot be evaluated: {why}")
+        problem.evaluate(values, (), origin="given")
 
 
 class RandomSearch:

@@ -29,6 +29,16 @@ def tracebench_trainers() -> list[TrainerSpec]:
             searches=False,
         ),
         TrainerSpec(
+            name="Given",
+            title="One candidate from its settings, measured on one split: nothing is optimised",
+            loader="tracebench_engine.builtin.baselines:Given",
+            settings="tracebench_engine.builtin.settings:GivenSettings",
+            cost="tracebench_engine.builtin.settings:given_cost",
+            uses_model=False,
+            searches=False,
+            given=True,
+        ),
+        TrainerSpec(
             name="RandomSearch",
             title="Random changes of the best candidate, no model",
             loader="tracebench_engine.builtin.baselines:RandomSearch",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from tracebench_core.proposing.settings import TrainerSettings
-from tracebench_core.specs import CostEstimate, Range, TaskShape
+from tracebench_core.specs import CostEstimate, Range, Split, TaskShape
 
 RANDOM_STEPS = 10
 """Of `RandomSearch` when neither its settings nor a cap say more."""
@@ -38,6 +38,19 @@ class RandomSearchSettings(ComparingSettings):
     """Candidates per step."""
 
 
+class GivenSettings(TrainerSettings):
+    """One candidate, and what it is measured on."""
+
+    values: dict[str, JsonValue] = Field(default_factory=dict)
+    """By parameter; what is left out keeps its initial value."""
+    name: str = ""
+    """What it came from, such as a file; equal values of two names are two candidates."""
+    split: Split | None = None
+    """When None: test, else validation, else train, the first that has examples."""
+    limit: int | None = Field(default=None, ge=1)
+    """The first examples of the split; None for all."""
+
+
 class FeedbackSettings(ComparingSettings):
     """What trainers take that show a model feedback."""
 
@@ -68,6 +81,12 @@ def noop_cost(settings: NoOpSettings, shape: TaskShape) -> CostEstimate:
     return CostEstimate(
         evaluations=_exactly(settings.judged(shape)), llm_calls=_exactly(0), steps=1, proposals=_exactly(0)
     )
+
+
+def given_cost(_settings: GivenSettings, _shape: TaskShape) -> CostEstimate:
+    """The trainer itself measures nothing."""
+    none = Range(low=0, likely=0, high=0)
+    return CostEstimate(evaluations=none, llm_calls=none)
 
 
 def random_search_cost(settings: RandomSearchSettings, shape: TaskShape) -> CostEstimate:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from tracebench_core.errors import BudgetExhausted
+from tracebench_core.errors import BudgetExhausted, TrainingStopped
 from tracebench_core.specs import (
     BudgetState,
     Candidate,
@@ -29,6 +29,7 @@ from tracebench_core.specs.events import (
     Scored,
     TrainingEnded,
 )
+from tracebench_engine.job.given import given_by
 from tracebench_engine.job.job import JobContext, end_of_budget, open_job_task, open_service, record_error
 from tracebench_engine.job.scoring import Scorer
 from tracebench_engine.measure.answer_cache import CachedModels
@@ -110,6 +111,10 @@ class JobSoFar:
         """Return the candidate that the trainer measured last."""
         return self._final
 
+    def shown(self) -> str:
+        """Return the candidate that the trainer showed last, whether it measured it or not."""
+        return next(reversed(self._values))
+
     def end(self, ended: str) -> tuple[JobStatus, str]:
         """Return status and reason of the job; `ended` says how its process ended that could not say it itself."""
         if self.trained is not None:
@@ -151,7 +156,7 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
     if so_far.is_worth_scoring(status):
         try:
             measure_job(order, context, so_far, blobs)
-        except (Exception, BudgetExhausted) as err:  # noqa: BLE001 - training is kept
+        except (Exception, BudgetExhausted, TrainingStopped) as err:  # noqa: BLE001 - training is kept
             record_error(recorder, err, fatal=False)
             return False
     recorder.finished(status, reason, used=so_far.used(), seconds=so_far.seconds())
@@ -169,6 +174,7 @@ def measure_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: B
         service = open_service(order, context, opened, initial=initial)
         try:
             splits = opened.task.splits
+            given = given_by(order.job, context.host, most_lost=order.fail_on_error)
             scorer = Scorer(
                 service=service,
                 validation=tuple(splits.get("validation") or splits["train"]),
@@ -178,8 +184,12 @@ def measure_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: B
                 recorder=context.recorder,
                 worst_score=opened.spec.worst_score,
                 aggregate=context.aggregate(opened.spec),
-                repeats=_repeats(order, opened.spec, service, heard),
+                repeats=None if given else _repeats(order, opened.spec, service, heard),
             )
+            if given is not None:
+                split, examples = given.examples(splits, opened.test)
+                scorer.measure_given(so_far.candidate(so_far.shown(), blobs), split, examples, given.watched)
+                return
             finalists = [so_far.candidate(id_, blobs) for id_ in so_far.standings.finalists(FINALISTS)]
             best = scorer.choose(finalists, final=so_far.candidate(so_far.final(), blobs))
             scorer.test_once(initial, best)

@@ -336,6 +336,8 @@ class MeteredProblem:
     def _finish(self, pending: PendingEvaluation) -> Evaluation:
         """Take a batch's results in its order, each as soon as it is there."""
         taken: list[ExampleResult] = []
+        if not pending.results and pending.spent is None:
+            self._show(pending)
         for result in pending.results:
             if self._is_lazy:
                 self.budget.grant_evaluation()
@@ -361,13 +363,18 @@ class MeteredProblem:
             self._tickets.remove(chosen)
             return chosen
 
+    def _show(self, pending: PendingEvaluation) -> None:
+        """Record a candidate that was not met before."""
+        with self._lock:
+            if pending.candidate.id in self._unseen:
+                self._unseen.remove(pending.candidate.id)
+                self._recorder.candidate(pending.candidate, step=pending.step)
+
     def _take(self, pending: PendingEvaluation, result: ExampleResult) -> ExampleResult:
         candidate = pending.candidate
         self._recorder.calls(self._setup.models)  # what was called for it comes before it, whoever called
         with self._lock:
-            if candidate.id in self._unseen:
-                self._unseen.remove(candidate.id)
-                self._recorder.candidate(candidate, step=pending.step)
+            self._show(pending)
             self._last = candidate
             self._taken += 1
             if result.feedback.status == "not_measured":

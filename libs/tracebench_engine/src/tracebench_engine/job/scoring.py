@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,6 +67,21 @@ class Scorer:
         self._record("initial", "test", initial, times[initial.id])
         self._record("best", "test", best, times[best.id])
 
+    def measure_given(
+        self,
+        candidate: Candidate,
+        split: Split,
+        examples: Sequence[Example],
+        watched: Callable[[Iterable[ExampleResult]], Iterable[ExampleResult]],
+    ) -> None:
+        """Measure a candidate that was not searched for, once on each example; `watched` may end it."""
+        started = self._begin(candidate, examples, split)
+        try:
+            results = list(watched(self._taken(candidate, started)))
+        finally:
+            self.recorder.calls(self.models)
+        self._record("best", split, candidate, [results])
+
     def _again(
         self, candidate: Candidate, examples: Sequence[Example], split: Split, first: Sequence[ExampleResult]
     ) -> list[list[ExampleResult]]:
@@ -103,12 +118,16 @@ class Scorer:
         return self.service.begin(candidate, [(e, split) for e in examples], phase="scoring")
 
     def _take(self, candidate: Candidate, started: Sequence[Result]) -> list[ExampleResult]:
-        results = []
-        for item in started:
-            results.append(item.result())
-            self.recorder.evaluation(candidate.id, results[-1], by="engine")
+        results = list(self._taken(candidate, started))
         self.recorder.calls(self.models)
         return results
+
+    def _taken(self, candidate: Candidate, started: Sequence[Result]) -> Iterator[ExampleResult]:
+        """Yield results in their order, each recorded as soon as it is there."""
+        for item in started:
+            result = item.result()
+            self.recorder.evaluation(candidate.id, result, by="engine")
+            yield result
 
     def _scores(self, times: Sequence[Sequence[ExampleResult]]) -> list[float]:
         return [score for results in times if (score := self._score(results)) is not None]

@@ -1,10 +1,9 @@
-"""`evaluate`: what given programs or values are worth on a task, without a trainer, a run or a model."""
+"""`evaluate`: what given programs, prompts or values are worth on a task: at once, or as a run where a model is asked."""
 
 from __future__ import annotations
 
 import enum
 import json
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,15 +14,15 @@ import typer
 
 from tracebench_core.errors import UsageError
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.options import AsJson, Root
+from tracebench_engine.api.console.options import AsJson, MaxUsd, Overrides, Root, RunsDir
+from tracebench_engine.cli.parts.given_files import read_all
 
 if TYPE_CHECKING:
-    from tracebench_core.specs import ExampleResult, Parameter, Split
+    from tracebench_core.specs import ExampleResult, Split
     from tracebench_engine.api.evaluating import Workbench
 
 FAILED = 1
 INITIAL = "(initial)"
-MOST_NAMED = 10
 
 
 class SplitName(enum.StrEnum):
@@ -45,113 +44,131 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             metavar="FILE",
-            help="A `.json` object of values by parameter, else the text of the one parameter, or of the file of that name.",
+            help="A `.json` object of values by parameter, else the text of the one parameter, or of the file of that name; or a folder.",
         ),
     ] = None,
     *,
-    split: Annotated[SplitName, typer.Option(help="The examples to evaluate on.")] = SplitName.TRAIN,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the evaluations.")] = 0,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model that answers. Makes the evaluation a run.")
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option("--base-url", metavar="URL", help="Of a server that speaks OpenAI's API, ending in /v1."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Take models, prices, caps and plugins from a run config.")
+    ] = None,
+    split: Annotated[
+        SplitName | None, typer.Option(help="The examples to evaluate on.  [default: train; of a run: test]")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most N examples of the split.")] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the evaluations; of several, the first.")] = 0,
+    seeds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Ask everything N times, each by a seed of its own.")
+    ] = 1,
+    in_flight: Annotated[int, typer.Option(min=1, metavar="N", help="Examples under way at a time.")] = 8,
+    max_usd: MaxUsd = None,
+    run_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="Name of the run; one that exists and is unfinished is continued.")
+    ] = None,
+    runs_dir: RunsDir = None,
+    override: Overrides = None,
     eval_kwargs: Annotated[
         str, typer.Option("--eval-kwargs", metavar="JSON", help="The task's options, as in a config.")
     ] = "{}",
+    metric: Annotated[str, typer.Option(metavar="NAME", help="Of a run: what to compare by.")] = "score",
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate programs or values on a task, side by side; without FILE its initial values. Exits 1 when one earns no score."""
-    from tracebench_engine import api
-    from tracebench_engine.api.evaluating import open_workbench
+    """Evaluate prompts, programs or values side by side, without FILE the initial ones. Where a model is asked it is a run: recorded,
+    capped, continued by the same command, compared example by example. Exits 1 when one earns no score."""
+    options = _options(eval_kwargs)
+    of_runs = (model, base_url, config, limit, max_usd, run_id, runs_dir, override)
+    if seeds > 1 or any(given is not None for given in of_runs) or _asks_model(task, options, root):
+        from tracebench_engine.cli.parts.evaluate_run import Asked, evaluate_in_run
 
-    chosen: Split = split.value
-    scored: dict[str, list[ExampleResult]] = {}
-    with open_workbench(api.open_host(root=root), task, eval_kwargs=_options(eval_kwargs), seed=seed) as bench:
-        if not bench.count(chosen):
-            raise UsageError(
-                f"`{task}` has no examples to evaluate on in `{chosen}`.", hint=output.command("evaluate", task)
-            )
-        entrants: dict[str, Mapping[str, Any]] = {str(f): read_values(f, bench.parameters, task) for f in files or ()}
-        for number, (name, values) in enumerate((entrants or {INITIAL: {}}).items(), start=1):
-            scored[name] = _evaluate(bench, values, split=chosen, name=name, candidate=f"c{number}")
-        means = {name: _mean(bench, results) for name, results in scored.items()}
-    if as_json:
-        listed = [
-            {"file": name, "score": means[name], "results": [r.model_dump(mode="json") for r in results]}
-            for name, results in scored.items()
-        ]
-        output.document("scores", task=task, split=chosen, seed=seed, files=listed)
-    else:
-        _print(scored, means)
-    if any(score is None for score in means.values()):
-        raise typer.Exit(FAILED)
-
-
-def read_values(file: Path, parameters: Sequence[Parameter], task: str) -> dict[str, Any]:
-    """Return the values that a file gives to parameters.
-
-    Raises:
-        UsageError: when it cannot be read, or holds no values for them.
-    """
-    from tracebench_engine.api.evaluating import breach
-
-    names = ", ".join(f"`{p.name}`" for p in parameters)
-    try:
-        text = file.read_text(encoding="utf-8")
-        values = json.loads(text) if file.suffix == ".json" else None
-    except (OSError, ValueError) as err:
-        raise UsageError(f"`{file}` cannot be read: {err}", hint=shlex.join(["ls", "-l", str(file)])) from err
-    if values is None:
-        values = _of_one_text(file, text, parameters, task)
-    if not isinstance(values, dict):
-        raise UsageError(f"`{file}` holds no object of values by parameter.", hint=f"its keys are of {names}")
-    if why := breach(parameters, {p.name: p.initial for p in parameters} | values):
-        raise UsageError(f"`{file}` cannot be evaluated: {why}", hint=f"the task's parameters are {names}")
-    return values
-
-
-def _of_one_text(file: Path, text: str, parameters: Sequence[Parameter], task: str) -> dict[str, Any]:
-    """Return the values that one text gives: to the one parameter or file that takes one, else to that of its name."""
-    texts = [p for p in parameters if p.kind in {"text", "code"}]
-    meant = texts if len(texts) == 1 else [p for p in texts if p.name == file.stem]
-    if meant:
-        return {meant[0].name: text}
-    trees = [(p, dict(p.initial)) for p in parameters if p.kind == "files" and isinstance(p.initial, dict)]
-    every = [(p, path, tree) for p, tree in trees for path in sorted(tree)]
-    found = every if len(every) == 1 and not texts else [e for e in every if e[1] in _alike(file, e[2])]
-    if len(found) == 1:
-        parameter, path, tree = found[0]
-        return {parameter.name: {**tree, path: text}}
-    known = [f"{p.name}{file.suffix}" for p in texts] + [path for _, path, _ in every]
-    if not known:
-        raise UsageError(
-            f"`{file}` is one text, and the task has no parameter that takes one.",
-            hint=f"give a `.json` file with an object of values by parameter: {', '.join(p.name for p in parameters)}",
+        evaluate_in_run(
+            Asked(
+                task=task,
+                files=tuple(files or ()),
+                options=options,
+                split=split.value if split is not None else None,
+                limit=limit,
+                seeds=tuple(range(seed, seed + seeds)),
+                in_flight=in_flight,
+                metric=metric,
+                root=root,
+            ),
+            config=config,
+            changes=[
+                f"{field}={json.dumps(value)}"
+                for field, value in {
+                    "llm.model": model,
+                    "llm.base_url": base_url,
+                    "run_budget.usd": max_usd,
+                    "run_id": run_id,
+                    "runs_dir": runs_dir,
+                }.items()
+                if value is not None
+            ]
+            + list(override or ()),
+            as_json=as_json,
         )
-    which = [path for _, path, _ in found] or known
-    words = "it may be any of these" if found else "it has the name of none"
-    target = f"given/{which[0]}"
-    raise UsageError(
-        f"`{file}` is one text, and the task has {len(known)} that it may be; {words}: {', '.join(f'`{k}`' for k in which[:MOST_NAMED])}.",
-        hint=" && ".join(
-            (
-                shlex.join(["mkdir", "-p", str(Path(target).parent)]),
-                shlex.join(["cp", str(file), target]),
-                output.command("evaluate", task, target),
-            )
-        ),
+        return
+    _evaluate_now(
+        task,
+        files or (),
+        split=split.value if split else "train",
+        seed=seed,
+        options=options,
+        root=root,
+        as_json=as_json,
     )
 
 
-def _alike(file: Path, tree: Mapping[str, Any]) -> list[str]:
-    """Return the paths of a tree that end as the path of a file does, those that share most; none when not even the names are equal."""
-    given = file.absolute().parts
-    lengths = {}
-    for path in tree:
-        parts = Path(path).parts
-        same = 0
-        while same < min(len(parts), len(given)) and parts[-1 - same] == given[-1 - same]:
-            same += 1
-        lengths[path] = same
-    longest = max(lengths.values(), default=0)
-    return [path for path, same in lengths.items() if same == longest] if longest else []
+def _evaluate_now(
+    task: str,
+    files: Sequence[Path],
+    *,
+    split: Split,
+    seed: int,
+    options: Mapping[str, Any],
+    root: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure each file in this process, and print each example's feedback; nothing is kept."""
+    from tracebench_engine import api
+    from tracebench_engine.api.evaluating import open_workbench
+
+    scored: dict[str, list[ExampleResult]] = {}
+    with open_workbench(api.open_host(root=root), task, eval_kwargs=options, seed=seed) as bench:
+        if not bench.count(split):
+            raise UsageError(
+                f"`{task}` has no examples to evaluate on in `{split}`.", hint=output.command("evaluate", task)
+            )
+        entrants, refused = read_all(files, bench.parameters, task)
+        for number, (name, values) in enumerate((entrants if files else {INITIAL: {}}).items(), start=1):
+            scored[name] = _evaluate(bench, values, split=split, name=name, candidate=f"c{number}")
+        means = {name: _mean(bench, results) for name, results in scored.items()}
+    if as_json:
+        listed: list[dict[str, Any]] = [
+            {"file": name, "score": means[name], "results": [r.model_dump(mode="json") for r in results]}
+            for name, results in scored.items()
+        ]
+        listed += [{"file": name, "score": None, "error": str(err), "results": []} for name, err in refused.items()]
+        output.document("scores", task=task, split=split, seed=seed, files=listed)
+    else:
+        _print(scored, means)
+    if refused or any(score is None for score in means.values()):
+        raise typer.Exit(FAILED)
+
+
+def _asks_model(task: str, options: Mapping[str, Any], root: Path | None) -> bool:
+    """Tell whether a task asks a model under these options."""
+    from tracebench_engine import api
+    from tracebench_engine.api.evaluating import find_task
+
+    return find_task(api.open_host(root=root), task).asks_model(options)
 
 
 def _options(text: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -16,6 +16,7 @@ from tracebench_engine.api.console.options import AsJson, Columns, RunsDir
 from tracebench_engine.api.console.tables import chosen
 from tracebench_engine.cli.results import standings
 from tracebench_engine.cli.results.compare_logs import compare_others
+from tracebench_engine.cli.results.evaluated import SCORE, is_evaluated, show_evaluated
 from tracebench_engine.cli.results.standings import interval_text, probability_text, summary_table
 
 if TYPE_CHECKING:
@@ -97,23 +98,20 @@ def compare(
 ) -> None:
     """Compare trainers over runs: winner, intervals, noise floor, and what is not resolved; or models over others' logs."""
     if is_inspect or is_lm_eval:
-        of_runs = {
-            "--inspect beside --lm-eval": is_inspect and is_lm_eval,
-            "--runs-dir": runs_dir is not None,
-            "--baseline": baseline is not None,
-            "--axis": axis != "evaluations",
-            "--at": at is not None,
-            "--failures": failures != "initial",
-            "--most-seeds": most_seeds is not None,
-            "--margin": margin is not None,
-            "--gate": bool(gate),
-            "--csv": as_csv,
-        }
-        if refused := [name for name, is_given in of_runs.items() if is_given]:
-            raise UsageError(
-                f"Logs are not compared with {', '.join(f'`{name}`' for name in refused)}.",
-                hint="trace-bench compare --inspect one.eval other.eval",
-            )
+        _refuse_for_logs(
+            {
+                "--inspect beside --lm-eval": is_inspect and is_lm_eval,
+                "--runs-dir": runs_dir is not None,
+                "--baseline": baseline is not None,
+                "--axis": axis != "evaluations",
+                "--at": at is not None,
+                "--failures": failures != "initial",
+                "--most-seeds": most_seeds is not None,
+                "--margin": margin is not None,
+                "--gate": bool(gate),
+                "--csv": as_csv,
+            }
+        )
         compare_others(
             names,
             kind="inspect" if is_inspect else "lm_eval",
@@ -123,17 +121,20 @@ def compare(
             as_json=as_json,
         )
         return
-    if metric is not None or cluster is not None:
-        raise UsageError(
-            "`--metric` and `--cluster` are of logs.", hint="trace-bench compare --inspect one.eval other.eval"
-        )
+    if cluster is not None:
+        raise UsageError("`--cluster` is of logs.", hint="trace-bench compare --inspect one.eval other.eval")
     from tracebench_engine.api.installed.hosting import find_aggregate
     from tracebench_engine.api.judging.comparing import compare_runs, is_met, parse_gate
     from tracebench_engine.api.records import load_run
 
-    shown = chosen(columns, standings.COLUMNS, PAIRS, TASKS)
     gates = [parse_gate(text) for text in gate or ()]
     runs = [load_run(find_run(name, runs_dir=runs_dir)) for name in dict.fromkeys(names)]
+    if len(runs) == 1 and is_evaluated(runs[0]) and not gates and not as_csv:
+        show_evaluated(runs[0], metric=metric or SCORE, columns=columns, as_json=as_json)
+        return
+    if metric is not None:
+        raise UsageError("`--metric` is of logs and of runs of `evaluate`.", hint=output.command("compare", *names))
+    shown = chosen(columns, standings.COLUMNS, PAIRS, TASKS)
     found = compare_runs(
         runs,
         baseline=baseline,
@@ -155,6 +156,15 @@ def compare(
             output.prose(sentence)
     if missed:
         raise GateError(f"Gate not met: {'; '.join(missed)}.")
+
+
+def _refuse_for_logs(of_runs: Mapping[str, bool]) -> None:
+    """Raise UsageError for options that are of runs alone."""
+    if refused := [name for name, is_given in of_runs.items() if is_given]:
+        raise UsageError(
+            f"Logs are not compared with {', '.join(f'`{name}`' for name in refused)}.",
+            hint="trace-bench compare --inspect one.eval other.eval",
+        )
 
 
 def _print_json(found: Comparison, missed: list[str]) -> None:

@@ -74,26 +74,31 @@ def _print(found: LogComparison, columns: Sequence[str] | None) -> None:
     output.line("")
     output.table(
         PAIRS,
-        [
-            (
-                p.one,
-                p.other,
-                p.verdict,
-                *interval_text(p.interval),
-                probability_text(p.probability),
-                probability_text(p.adjusted),
-                p.test,
-                output.number(p.error),
-                output.number(p.unpaired),
-                str(p.questions),
-                str(p.clusters),
-                str(p.won),
-                str(p.lost),
-                output.number(p.resolution.smallest if p.resolution else None),
-                "-" if p.more is None else str(p.more),
-            )
-            for p in found.pairs
-        ],
+        pair_rows(found),
         columns=columns,
         least=("clusters", "SE unpaired", "SE", "resolves", "won", "lost", "test", "p"),
     )
+
+
+def pair_rows(found: LogComparison) -> list[tuple[str, ...]]:
+    """Return the cells of each pair, in the order of `PAIRS`."""
+    return [
+        (
+            p.one,
+            p.other,
+            p.verdict,
+            *interval_text(p.interval),
+            probability_text(p.probability),
+            probability_text(p.adjusted),
+            p.test,
+            output.number(p.error),
+            output.number(p.unpaired),
+            str(p.questions),
+            str(p.clusters),
+            str(p.won),
+            str(p.lost),
+            output.number(p.resolution.smallest if p.resolution else None),
+            "-" if p.more is None else str(p.more),
+        )
+        for p in found.pairs
+    ]

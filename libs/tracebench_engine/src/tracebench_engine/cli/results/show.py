@@ -16,6 +16,7 @@ from tracebench_engine.api.console.locate import find_job, find_run
 from tracebench_engine.api.console.options import AsJson, Columns, RunsDir
 from tracebench_engine.api.console.tables import chosen
 from tracebench_engine.cli.results import standings
+from tracebench_engine.cli.results.evaluated import SCORE, is_evaluated, print_evaluated
 
 if TYPE_CHECKING:
     from tracebench_core.specs import JobResult
@@ -118,7 +119,10 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
         )
         return
     output.note(f"{run.run_id}: {', '.join(f'{n} {status}' for status, n in counts.items()) or 'no job'}")
-    standings.leaderboard(run, columns=columns)
+    if is_evaluated(run):
+        print_evaluated(run, metric=SCORE)
+    else:
+        standings.leaderboard(run, columns=columns)
     output.table(
         COLUMNS, [_row(result, run.job(result.job_id).called) for result in results], columns=columns, least=LEAST
     )

@@ -10,6 +10,7 @@ import typer
 
 from tracebench_core.errors import quoted
 from tracebench_engine.api.console import output
+from tracebench_engine.cli.results.evaluated import SCORE, is_evaluated, print_evaluated
 
 if TYPE_CHECKING:
     from tracebench_engine.api import RunSummary
@@ -65,8 +66,12 @@ def _head(run_dir: Path) -> None:
 
 def _verdict(run_dir: Path) -> None:
     """Print what the run says of its trainers, where there are some to compare."""
+    from tracebench_engine.api.records import load_run
     from tracebench_engine.api.verdicts import verdict_at_end
 
+    if is_evaluated(run := load_run(run_dir)):
+        print_evaluated(run, metric=SCORE)
+        return
     told = verdict_at_end(run_dir)
     if len(told.entrants) != 1 or told.without_scores:
         for sentence in filter(None, (told.sentence, *told.remarks, told.next_step)):
