@@ -57,17 +57,46 @@ REASON = re.compile(
     re.IGNORECASE,
 )
 REMARK = re.compile(r"\s*\((?:[^()]*\s){2,}[^()]*\)\s*$|\s*\((?:not|see|as|the|from|in)\b.*\)\s*$", re.IGNORECASE)
+COURTESY = re.compile(
+    r"(?:\n\s*|(?<=[.!?*`$\"')\]}])[ \t]+)(?:(?:please )?(?:let me know|feel free) (?:if|to|when|whether|should)\b"
+    r"|(?:i )?hope (?:this|that|it) (?:helps|answers|clarifies|is)\b|would you like (?:me|to|more|another|help|any|further)\b"
+    r"|do you (?:want|need) (?:me|to|more|another|help|any|further)\b"
+    r"|if you (?:have|need|want) (?:any|more|other|another|further|help|me)\b"
+    r"|is there anything\b|can i help\b)[^\n]*\s*\Z",
+    re.IGNORECASE,
+)
+INSTEAD = re.compile(
+    r"[.!?…,;—\u2013\n-]\s*(?:no[,:—\u2013-]|(?:wait|actually|sorry|correction|scratch that|i mean|i meant)\b)[\s,:.—\u2013-]*"
+    r"(?:(?:no|i mean|actually|it(?:'s| is)|that(?:'s| is)|make (?:it|that))\b[\s,:]*)*([^\n.!?]*(?:\.\d+)?)[.!?\s*_)]*\Z",
+    re.IGNORECASE,
+)
 MOST = 20
 """Marks of one kind that are looked at, from the last."""
 CORRECTED = re.compile(r"\b(?:wait|on second thought|scratch that|correction|i made a mistake)\b", re.IGNORECASE)
+END = 400
+"""Characters at the end of a reply in which it takes its leave, or its answer back."""
+UNIT = 3
+"""Words of a number or a label with what may stand beside it."""
 FEW = 12
 """Words of an answer that stands on a line of its own."""
 
 
 def spoken(reply: str) -> str:
-    """Return a reply without the thoughts that a model wrote down before it."""
+    """Return a reply without the thoughts that a model wrote down before it, and without what it offers or asks once it is done."""
     parts = THOUGHT.split(reply)
-    return parts[-1] if parts[-1].strip() else reply
+    reply = parts[-1] if parts[-1].strip() else reply
+    for _ in range(FEW):
+        shorter = COURTESY.sub("", reply[-END:])
+        if len(shorter) == len(reply[-END:]) or not shorter.strip():
+            break
+        reply = reply[:-END] + shorter
+    return reply
+
+
+def put_instead(reply: str) -> str:
+    """Return the few words that a reply ends with in place of its answer, as in "18. No, sorry, 20."; empty where there are none."""
+    found = INSTEAD.search(reply[-END:])
+    return found[1].strip() if found and len(found[1].split()) <= UNIT else ""
 
 
 def places(reply: str) -> Iterator[str]:
@@ -149,6 +178,8 @@ def _tails(marker: re.Pattern[str], reply: str) -> list[str]:
         line = tail.partition("\n")[0].strip()
         if line.count("**") == 1:  # it closes what opened before the mark
             line = line.removeprefix("**").strip()
+        if "would" in mark[0].lower() and (later := [*WEAK.finditer(line)]):  # "would be 18 if …, so the answer is 16"
+            line = line[later[-1].end() :].strip()
         if line and not NEGATED.match(line):
             found.append(_fence(tail) if line.startswith("```") else line)
     return found

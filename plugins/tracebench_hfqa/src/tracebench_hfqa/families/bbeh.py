@@ -90,7 +90,7 @@ FAMILY = Family(
     metric="accuracy",
     read=read,
     score=score,
-    version=2,
+    version=3,
     gold_reply=lambda case: str(case.gold),
     asks_for='End with "The final answer is: " and the answer: (A) or (B) for a choice, else a number, a word or a list.',
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tracebench_hfqa.families.answer import COMMENT, REASON, places, sentences, spoken
+from tracebench_hfqa.families.answer import COMMENT, REASON, places, put_instead, sentences, spoken
 from tracebench_hfqa.families.decoration import bare, boxed
 from tracebench_hfqa.families.family import Option
 from tracebench_hfqa.families.text import normalise
@@ -30,6 +30,8 @@ def chosen(reply: str, options: Sequence[Option]) -> str:
     reply = spoken(reply)
     if whole := _whole(reply, options):
         return whole
+    if instead := _whole(put_instead(reply), options):
+        return instead
     for place in places(reply):
         found = None if COMMENT.match(place) else _of_place(boxed(place) or place, options)
         if found is not None:
@@ -42,6 +44,8 @@ def _of_place(place: str, options: Sequence[Option]) -> str | None:
     text = bare(place)
     if whole := _whole(text, options):
         return whole
+    if _lists(text, options):
+        return SEVERAL
     first = _without_denied((sentences(text) or [""])[0], options)
     opening = [o.label for o in options if _opens(first, o.label)]
     if len(opening) == 1:
@@ -59,7 +63,10 @@ def _of_prose(reply: str, options: Sequence[Option]) -> str:
     lines = [line.strip() for line in bare(reply).splitlines() if line.strip()]
     asks = reply.rstrip(" *_").endswith("?")
     if (
-        not lines or asks or len({label for line in lines if (label := _whole(line, options))}) > 1
+        not lines
+        or asks
+        or _lists(reply, options)
+        or len({label for line in lines if (label := _whole(line, options))}) > 1
     ):  # the options once more
         return SEVERAL
     if first := _first_line(lines[0], options):
@@ -73,6 +80,12 @@ def _of_prose(reply: str, options: Sequence[Option]) -> str:
     return (
         _one(_labels(last, options, bold=len(last) <= SHORT)) or _one(named) or _opening_or_text(reply, text, options)
     )
+
+
+def _lists(text: str, options: Sequence[Option]) -> bool:
+    """Tell whether a text is nothing but several labels."""
+    words = re.findall(r"\w+", text)
+    return len(set(words)) > 1 and set(words) <= {o.label for o in options}
 
 
 def _first_line(line: str, options: Sequence[Option]) -> str:
@@ -133,7 +146,7 @@ def _without_denied(text: str, options: Sequence[Option]) -> str:
     labels = "|".join(re.escape(o.label) for o in options)
     one = rf"[(\[]?(?:{labels})[)\]]?(?![\w'])"
     many = rf"{one}(?:(?:,\s*|\s+)(?:and\s+|or\s+)?{one}){{0,7}}"
-    before = rf"(?i:\b(?:not|nor|neither|rather than|instead of|unlike|except)\s+{NOUN}){many}"
+    before = rf"(?i:\b(?:not|nor|neither|rather than|instead of|unlike|except|not even|(?:anything|everything|all) but)\s+{NOUN}){many}"
     behind = (
         rf"(?<![\w'])(?i:{NOUN}){many}\s+"
         r"(?i:(?:is|are|was|were|would be|can(?:not)? be)\s*(?:\w+\s+)?(?:not\b|n['\u2019]t|wrong|incorrect|false)|isn['\u2019]t|cannot)"

@@ -159,7 +159,7 @@ FAMILY = Family(
     metric="f1",
     read=read,
     score=score,
-    version=2,
+    version=3,
     gold_reply=lambda case: "; ".join(case.gold[0]),
     asks_for="Give only the answer: a number, a date or the words of the passage; separate several with `; `.",
 )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from tracebench_hfqa.families.answer import RETRACTED, places, sentences, spoken
+from tracebench_hfqa.families.answer import RETRACTED, places, put_instead, sentences, spoken
 from tracebench_hfqa.families.decoration import bare, boxed
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, RowError, Verdict, gold_of, text_of
 from tracebench_hfqa.families.numbers import Written, numbers_in, plain
@@ -57,6 +57,8 @@ def stated(reply: str) -> str:
     reply = spoken(reply)
     if hashes := HASHES.search(reply):  # the authors take the first
         return _of_place(hashes[1]) or ""
+    if (instead := put_instead(reply)) and number(instead) is not None:
+        return _of_place(instead) or ""
     for place in places(reply):
         found = _of_place(boxed(place) or place)
         if found is not NONE:
@@ -145,7 +147,7 @@ FAMILY = Family(
     metric="accuracy",
     read=read,
     score=score,
-    version=2,
+    version=3,
     gold_reply=lambda case: str(case.gold),
     asks_for="End with `#### ` and the number.",
 )

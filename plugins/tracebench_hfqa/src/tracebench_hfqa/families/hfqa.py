@@ -57,7 +57,7 @@ FAMILY = Family(
     metric="f1",
     read=read,
     score=score,
-    version=2,
+    version=3,
     gold_reply=lambda case: str(case.gold[0]),
     asks_for="Give only the answer: a name, a date, a number, a short phrase, yes or no.",
 )

@@ -36,7 +36,7 @@ FAMILY = Family(
     metric="f1",
     read=read,
     score=score,
-    version=2,
+    version=3,
     gold_reply=lambda case: str(case.gold[0]),
     asks_for="Give only the answer: a name, a date, a number or a short phrase.",
 )

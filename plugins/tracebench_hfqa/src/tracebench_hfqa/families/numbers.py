@@ -15,9 +15,9 @@ NUMBER = re.compile(
     rf"(?<![\w.])(?P<sign>{_SIGN})[{CURRENCY}]?[ \t]?(?P<inner>[-{MINUS}]?)"
     rf"(?:(?P<mixed>\d{{1,9}})[ \t]+(?=\d{{1,9}}/\d))?"
     rf"(?P<whole>{_WHOLE}(?:\.\d{{1,40}})?|\.\d{{1,40}})"
-    r"(?:[ \t]?/[ \t]?(?P<below>\d{1,40})(?![\d/]))?"
+    r"(?:[ \t]?/[ \t]?(?P<below>\d{1,40})(?!\d|/[ \t]?\d))?"
     r"(?:[eE](?P<power>[+-]?\d{1,2})(?!\w)|[ \t]?[x\u00d7*][ \t]?10\^?(?P<tens>[-+]?\d{1,2}|[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2})(?!\w))?"
-    r"(?:(?P<kilo>[kK])(?!\w)|[ \t]?(?P<word>hundred|thousand|million|billion)s?\b)?(?![\d/])",
+    r"(?:(?P<kilo>[kK])(?!\w)|[ \t]?(?P<word>hundred|thousand|million|billion)s?\b)?(?!\d|/[ \t]?\d)",
     re.IGNORECASE,
 )
 SCALE = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}

@@ -11,13 +11,16 @@ from tracebench_hfqa.families.decoration import bare, boxed
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, RowError, Verdict, column, text_of
 
 SAID = re.compile(r"(?<![\w'-])(yes|no|true|false)(?![\w'-])", re.IGNORECASE)
-LEADING = re.compile(r"^[\s*_\"'`(]*(yes|no|true|false)(?=$|[\s]*[.,;:!*_\"'`)\n—\u2013])", re.IGNORECASE)
+LEADING = re.compile(
+    r"^[\s*_\"'`(]*(yes|no|true|false)(?=$|[\s]*[.,;:!*_\"'`)\n—\u2013]|\s+(?:because|since|as)\b)", re.IGNORECASE
+)
 CLOSING = re.compile(
     r"(?:^|[.:;!?\n—\u2013]|\bis|\banswer)[\s*_\"'`(]*(yes|no|true|false)[\s.!*_\"'`)]*$", re.IGNORECASE
 )
 LAST = re.compile(r"(?<![\w'-])(yes|no|true|false)[\s.!*_\"'`)]*$", re.IGNORECASE)
 DENIED = re.compile(
-    r"(?:,\s*)?\b(?:not|never|rather than|instead of)\s+[\"'“\u2018*]*(?:yes|no|true|false)\b[\"'”\u2019*]*",
+    r"(?:,\s*)?(?:\b(?:not|never|cannot|rather than|instead of)|n['\u2019]t)\s+(?:(?:say|be|simply|just|really)\s+){0,2}"
+    r"[\"'“\u2018*]*(?:yes|no|true|false)\b[\"'”\u2019*]*",
     re.IGNORECASE,
 )
 NOT_SO = re.compile(r"(?:\bnot|n['\u2019]t)\s+(true|false)\b", re.IGNORECASE)
@@ -93,7 +96,7 @@ FAMILY = Family(
     metric="accuracy",
     read=read,
     score=score,
-    version=2,
+    version=3,
     gold_reply=lambda case: "yes" if case.gold else "no",
     asks_for="Say yes or no.",
 )
