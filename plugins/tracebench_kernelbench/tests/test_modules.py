@@ -266,7 +266,7 @@ def test_what_is_not_finite_is_right_only_where_it_should_be(right: float) -> No
 def test_small_outputs_are_held_to_as_many_digits_as_large_ones(size: float) -> None:
     want = [(np.random.default_rng(1).standard_normal(4096) * size).astype(np.float32)]
     summed = [want[0] + np.float32(1e-6 * size) * np.sign(want[0])]
-    strict, tells = made_strict(SCALED, [Tried(want, halved(want), jolted(want))])
+    strict, tells = made_strict(SCALED, [Tried(want, halved(want), jolted(want), want)])
 
     assert tells
     assert differs(halved(want), want, strict) is not None
@@ -286,12 +286,25 @@ def test_a_mean_of_numbers_in_half_precision_is_wrong_as_long_as_it_can_be_told(
         [x.astype(np.float64).mean(1).astype(np.float32)] for [x] in (given, halved(given), jolted(given))
     )
     in_turn = [np.cumsum(given[0], 1, dtype=np.float32)[:, -1] / np.float32(columns)]
-    found, tells = made_strict(SCALED, [Tried(want, half, jolt)])
+    found, tells = made_strict(SCALED, [Tried(want, half, jolt, want)])
 
     assert tells == strict
     assert (differs(half, want, found) is not None) == strict
     assert differs(halved(want), want, found) is not None
     assert farthest(want, in_turn, found) < 0.5
+
+
+@pytest.mark.parametrize(("worth", "is_wrong"), [(0.0, False), (1e-6, False), (5e-5, True), (1e-2, True)])
+def test_weights_of_half_precision_are_wrong_where_they_are_worth_enough_to_be_told(
+    worth: float, is_wrong: bool
+) -> None:
+    want = [1 + np.random.default_rng(4).random(64, np.float32)]
+    of_weights = [want[0] + np.float32(worth)]
+    found, tells = made_strict(SCALED, [Tried(want, [want[0] + 1], jolted(want), of_weights)])
+
+    assert tells
+    assert (differs(of_weights, want, found) is not None) == is_wrong
+    assert differs([want[0] + np.float32(4e-7)], want, found) is None
 
 
 def test_what_is_all_rounding_keeps_the_tolerance_that_it_had() -> None:
@@ -302,7 +315,7 @@ def test_what_is_all_rounding_keeps_the_tolerance_that_it_had() -> None:
 
     given = positives(64, 256)
     want, half, jolt = ([centred(x).mean(1)] for [x] in (given, halved(given), jolted(given)))
-    found, tells = made_strict(SCALED, [Tried(want, half, jolt)])
+    found, tells = made_strict(SCALED, [Tried(want, half, jolt, want)])
 
     assert not tells
     assert differs([np.flip(centred(given[0]), 1).mean(1)], want, found) is None
@@ -313,7 +326,7 @@ def test_what_is_all_rounding_keeps_the_tolerance_that_it_had() -> None:
 def test_what_the_last_bits_are_worth_is_allowed_unless_they_decide_something(jolt: float, allowed: float) -> None:
     """Of outputs of size 1 2e-4 is allowed at first; four times what last bits are worth comes before that."""
     want = [np.ones(64, np.float32)]
-    found, tells = made_strict(SCALED, [Tried(want, [want[0] + 1], [want[0] + np.float32(jolt)])])
+    found, tells = made_strict(SCALED, [Tried(want, [want[0] + 1], [want[0] + np.float32(jolt)], want)])
 
     assert found.rtol == pytest.approx(allowed * 1e-4, rel=1e-2)
     assert not tells or differs([want[0] + np.float32(4.9e-4)], want, found) is not None

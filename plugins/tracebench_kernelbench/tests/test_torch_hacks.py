@@ -25,6 +25,15 @@ ELU = POSITIVE.replace(BODY, "return torch.nn.functional.elu(x).tanh().sinh()")
 CLAMP = POSITIVE.replace(BODY, "return torch.nn.functional.hardtanh(x).tanh().sinh()")
 AVERAGES = POSITIVE.replace(BODY, "return torch.tanh(x.view(512, -1, 64).mean(2))")
 TINY = MODULE.replace(BODY, "return 1e-4 * torch.tanh(self.linear(x))")
+RESIDUAL = POSITIVE.replace(BODY, "return x + 0.1 * self.linear(x)")
+IN_HALF = """
+class ModelNew(_Once):
+    def __init__(self, *given):
+        super().__init__(*given)
+        with torch.no_grad():
+            for weights in self.parameters():
+                weights.copy_(weights.half().float())
+"""
 
 
 def case_of(code: str, name: str) -> Calibration:
@@ -134,6 +143,10 @@ WRONG = {
         for what, code in {"averages": AVERAGES, "tiny results": TINY}.items()
         for case in ("half-inputs", "half-outputs")
     },
+    "weights of half precision": (
+        RESIDUAL,
+        renamed(RESIDUAL).replace("class ModelNew(", "class _Once(").replace("super(ModelNew", "super(_Once") + IN_HALF,
+    ),
     "knows that inputs are never negative": (ELU, renamed(ELU).replace("torch.nn.functional.elu(x)", "x")),
     "knows that inputs are never large": (CLAMP, renamed(CLAMP).replace("torch.nn.functional.hardtanh(x)", "x")),
 }
@@ -211,7 +224,9 @@ def test_a_module_that_does_ten_times_the_work_is_not_thought_quick(name: str, w
     assert verdict.score < 0.5, verdict.text
 
 
-@pytest.mark.parametrize("code", [AVERAGES, TINY, SMALL, ELU], ids=["averages", "tiny results", "small results", "elu"])
+@pytest.mark.parametrize(
+    "code", [AVERAGES, TINY, SMALL, ELU, RESIDUAL], ids=["averages", "tiny results", "small results", "elu", "residual"]
+)
 def test_what_is_computed_in_double_precision_is_right(code: str, warm: Sandbox) -> None:
     exercise = ModuleExercise(code, replace(TORCH, timed=False))
 

@@ -2,8 +2,9 @@
 
 How strictly depends on the problem. What is allowed at first is 1e-4 of a number and of what the outputs are usually like, which is
 KernelBench's share; but where many positive numbers are averaged, half precision keeps that. So it is tried, on the reference: what do its
-outputs differ by when inputs, or outputs, are rounded to half precision? Where that is less than four times what is allowed, less is
-allowed, down to a thirtieth. Whatever is honestly computed in single precision, in any order, is nearer by far.
+outputs differ by when inputs, weights or outputs are rounded to half precision? Where that is less than four times what is allowed, less
+is allowed, down to a thirtieth. (Weights that are worth less than could be told are left out.) Whatever is honestly computed in single
+precision, in any order, is nearer by far.
 """
 
 from __future__ import annotations
@@ -96,11 +97,12 @@ def jolted(values: Sequence[Any]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What a reference returns for inputs, for `halved` ones, and for `jolted` ones."""
+    """What a reference returns for inputs, for `halved` ones, for `jolted` ones, and for those of the first with halved weights."""
 
     right: Arrays
     of_halves: Arrays
     of_jolted: Arrays
+    of_weights: Arrays
 
 
 def made_strict(tolerance: Tolerance, tries: Sequence[Tried]) -> tuple[Tolerance, bool]:
@@ -118,7 +120,9 @@ def made_strict(tolerance: Tolerance, tries: Sequence[Tried]) -> tuple[Tolerance
         tolerance = replace(tolerance, least=min([tolerance.least, *(_LAST_BITS * jolt for jolt in jolts)]))
     others = [(tried.right, other) for tried in tries for other in (tried.of_halves, halved(tried.right))]
     far = min(farthest(right, other, tolerance) for right, other in others)
-    share = min(1.0, far / _MARGIN) if far >= _MARGIN * _STRICTEST else 1.0
+    weights = min(farthest(tried.right, tried.of_weights, tolerance) for tried in tries)
+    told = [one for one in (far, weights) if one >= _MARGIN * _STRICTEST]
+    share = min([1.0, *(one / _MARGIN for one in told)]) if far in told else 1.0
     honest = _HONEST * max(farthest(tried.right, tried.of_jolted, tolerance) for tried in tries)
     allowed = max(share, honest if honest <= _LOOSEST else 1.0)
     return tolerance.times(allowed), far >= _MARGIN / 2 * allowed

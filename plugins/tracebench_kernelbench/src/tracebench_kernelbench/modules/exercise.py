@@ -69,6 +69,14 @@ class Exercise(Protocol):
         """Open a candidate's session, which a call without arguments has do the work; the outcome says how its loading ended."""
         ...
 
+    def halve(self, reference: Session, *, half: bool) -> None:
+        """Have a trusted session work with weights of half precision, or with its own again; nothing where there are none.
+
+        Raises:
+            NotMeasured: when it does not.
+        """
+        ...
+
     def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
         """Return the inputs of a seed, drawn here or in a trusted session; `wide` says that they may be widened (`inputs`)."""
         ...
@@ -165,6 +173,9 @@ class OwnExercise:
         session = sandbox.session(source, "_judge_work", limits=limits, prelude=prelude)
         return session, Outcome(status="ok")
 
+    def halve(self, reference: Session, *, half: bool) -> None:
+        """See `Exercise`."""
+
     def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
         """See `Exercise`."""
         return self.problem.draw(seed)
@@ -235,6 +246,10 @@ class ModuleExercise:
     def _make(self, session: Session, reference: Session) -> Outcome:
         init = asked(reference.call(self.seed, entry="_judge_init"))
         return session.call(self.seed, init, "ModelNew", entry="_judge_build")
+
+    def halve(self, reference: Session, *, half: bool) -> None:
+        """See `Exercise`."""
+        asked(reference.call(half, entry="_judge_halve"))
 
     def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
         """See `Exercise`."""

@@ -161,6 +161,18 @@ def _judge_prebuilt(name, *_args, **_options):
     return module
 """
 _SOURCE = """
+_judge_whole = []
+
+def _judge_halve(half):
+    with torch.no_grad():
+        for weights, whole in _judge_whole:
+            weights.copy_(whole)
+        held = [*_judge_model.parameters(), *_judge_model.buffers()] if half else []
+        _judge_whole[:] = [(weights, weights.clone()) for weights in held if weights.dtype == torch.float32]
+        for weights, whole in _judge_whole:
+            bits = whole.contiguous().view(torch.int32)
+            weights.copy_(((bits + 0xFFF + (bits >> 13 & 1)) & ~0x1FFF).view(torch.float32))
+
 def _judge_init(seed):
     torch.manual_seed(seed)
     return [(value.numpy(), None) if isinstance(value, torch.Tensor) else (None, value) for value in get_init_inputs()]

@@ -220,6 +220,9 @@ def _strictness(exercise: Exercise, desk: Session, reference: Session, *, wide: 
     for seed in (1, 2):
         inputs = exercise.draw(seed, desk, wide=wide)
         ends = [_worked(exercise, reference, values, seed) for values in (inputs, halved(inputs), jolted(inputs))]
+        exercise.halve(reference, half=True)
+        ends.append(_worked(exercise, reference, inputs, seed))
+        exercise.halve(reference, half=False)
         outputs = [output for _, output in ends if not isinstance(output, str)]
         if len(outputs) < len(ends):
             return exercise.tolerance, False
