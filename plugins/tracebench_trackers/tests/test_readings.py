@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracebench_core.specs import Budget, BudgetState
+from tracebench_core.specs import Budget, BudgetState, ModelIdentity
 from tracebench_core.specs.events import BestChanged, JobFinished, JobStarted, Scored, StepFinished
 from tracebench_trackers.readings import Configured, Ended, Numbers, readings
 
@@ -32,6 +32,8 @@ def test_the_configuration_is_flat_text() -> None:
         job_id="j",
         task="s:t",
         trainer="X",
+        label="mine",
+        models={"optimizer": ModelIdentity(provider="openai", model="small")},
         params={"a": {"b": 1}},
         seed=3,
         budget=Budget(evaluations=5),
@@ -40,7 +42,10 @@ def test_the_configuration_is_flat_text() -> None:
     )
     [configured] = readings(event)
     assert isinstance(configured, Configured)
+    assert configured.name == "mine on s:t, seed 3"
     assert {
+        "llm.optimizer.model": "small",
+        "llm.optimizer.provider": "openai",
         "settings.a.b": "1",
         "budget.evaluations": "5",
         "seed": "3",

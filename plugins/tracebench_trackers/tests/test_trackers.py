@@ -95,9 +95,11 @@ def test_mlflow_has_a_parent_and_a_run_for_each_job(tmp_path: Path) -> None:
     [parent] = [r for r in runs if "tracebench.job" not in r.data.tags]
     children = [r for r in runs if "tracebench.job" in r.data.tags]
     assert parent.info.run_name == "tracked"
-    assert {r.info.run_name for r in children} == {path.name for path in (run_dir / "jobs").iterdir()}
+    assert {r.info.run_name for r in children} == {
+        f"RandomSearch on internal:{task}, seed {seed}" for task in ("numeric_param", "multi_param") for seed in (1, 2)
+    }
     for child in children:
-        result = json.loads((run_dir / "jobs" / child.info.run_name / "results.json").read_text())
+        result = json.loads((run_dir / "jobs" / child.data.params["job_id"] / "results.json").read_text())
         best = result["score_val_best"]
         assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
         assert child.info.status == "FINISHED"
@@ -108,8 +110,40 @@ def test_mlflow_has_a_parent_and_a_run_for_each_job(tmp_path: Path) -> None:
         by_evaluations = client.get_metric_history(child.info.run_id, "best/by_evaluations")
         assert [m.step for m in by_evaluations] == sorted(m.step for m in by_evaluations)
         assert by_evaluations[-1].step <= 20
-        assert {file.path for file in client.list_artifacts(child.info.run_id)} == {"events.jsonl", "stdout.log"}
+        kept = {file.path for file in client.list_artifacts(child.info.run_id)}
+        assert kept == {"events.jsonl", "stdout.log", "candidates"}
+        texts = {file.path for file in client.list_artifacts(child.info.run_id, "candidates/best")}
+        initial = next(api.load_run(run_dir).candidates_of(result["job_id"]))
+        assert texts == {f"candidates/best/{name}.txt" for name in initial.values}
     assert {file.path for file in client.list_artifacts(parent.info.run_id)} == {"config.snapshot.yaml"}
+
+
+def test_mlflow_tells_models_apart_and_keeps_what_it_is_asked_to(tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason='pip install "tracebench-trackers[mlflow]"')
+    trainer = {
+        "id": "SequentialRefine", "label": "refiner", "params": {"num_steps": 2}, "logger": "MLflowLogger",
+        "logger_kwargs": {"tracking_uri": "sqlite:///mine.db", "patience": 60, "keep": ["candidates"]},
+    }  # fmt: skip
+    with FakeOpenAI() as model:
+        run_dir, counts = run(
+            tmp_path, None, {}, mode="real", llm={"model": "fake", "base_url": model.base_url}, trainers=[trainer]
+        )
+
+    assert ok(counts), logs(run_dir)
+    client = mlflow.MlflowClient(f"sqlite:///{tmp_path}/runs/mine.db")
+    children = client.search_runs(
+        [client.get_experiment_by_name("trace-bench").experiment_id], "tags.`tracebench.job` != ''"
+    )
+    assert len(children) == JOBS
+    for child in children:
+        result = json.loads((run_dir / "jobs" / child.data.params["job_id"] / "results.json").read_text())
+        usage = result["usage"]["optimizer"]
+        assert child.info.run_name.startswith("refiner on internal:")
+        assert child.data.params["llm.optimizer.model"] == "fake"
+        assert child.data.metrics["usage/prompt_tokens"] == usage["prompt_tokens"] > 0
+        assert child.data.metrics["usage/optimizer/completion_tokens"] == usage["completion_tokens"] > 0
+        assert child.info.artifact_uri.startswith((tmp_path / "runs/mlartifacts").as_uri())
+        assert {file.path for file in client.list_artifacts(child.info.run_id)} == {"candidates"}
 
 
 def test_wandb_offline_keeps_a_group_with_a_run_for_each_job(tmp_path: Path) -> None:
@@ -122,7 +156,11 @@ def test_wandb_offline_keeps_a_group_with_a_run_for_each_job(tmp_path: Path) -> 
         result = json.loads((job / "results.json").read_text())
         kept = [record for path in job.rglob("*.wandb") for record in records(path.read_bytes())]
         runs = [record.run for record in kept if record.WhichOneof("record_type") == "run"]
-        assert {(each.run_group, each.display_name) for each in runs} == {("tracked", job.name)}
+        assert {each.run_group for each in runs} == {"tracked"}
+        assert f"RandomSearch on {result['task_id']}, seed {result['seed']}" in {each.display_name for each in runs}
+        [copy] = job.glob("wandb/**/files/**/events.jsonl")
+        assert not copy.is_symlink()
+        assert not (job / "stdout.log").exists()  # wandb has said nothing there
         config = {
             item.key: json.loads(item.value_json)
             for record in kept

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Discriminator, JsonValue, Tag
 from tracebench_core.specs.base import Mode, Role, Spec, Split
 from tracebench_core.specs.budget import Axis, Budget, BudgetState
 from tracebench_core.specs.feedback import FeedbackStatus, Raised
-from tracebench_core.specs.job import Cage, Calibrated, JobStatus, Judge, Runtime, SplitData
+from tracebench_core.specs.job import Cage, Calibrated, JobStatus, Judge, ModelIdentity, Runtime, SplitData
 from tracebench_core.specs.task import Objective
 
 EVENTS_VERSION = 1
@@ -35,6 +35,10 @@ class JobStarted(Event):
     job_id: str
     task: str
     trainer: str
+    label: str = ""
+    """What the config calls the trainer."""
+    models: dict[Role, ModelIdentity] = {}
+    """Who answers each role."""
     params: dict[str, Any]
     seed: int
     budget: Budget

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from tracebench_core.lazy import imported_on_use
 
 if TYPE_CHECKING:
-    from tracebench_runs.events.eventlog import read_events as read_events
+    from tracebench_runs.events.eventlog import read_events as read_events, stream_events as stream_events
+    from tracebench_runs.events.reduce import reduce_job as reduce_job
     from tracebench_runs.events.states import candidate_scores as candidate_scores
     from tracebench_runs.meta.manifest import iter_job_lines as iter_job_lines, read_head as read_head
     from tracebench_runs.reading.reader import Run as Run, load_run as load_run

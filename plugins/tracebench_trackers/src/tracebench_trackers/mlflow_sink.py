@@ -10,10 +10,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracebench_runs import JobLayout
-from tracebench_trackers.readings import Configured, Ended, Numbers, Reading
+from tracebench_trackers.readings import Configured, Ended, Kept, Numbers, Reading
 from tracebench_trackers.settings import MLflowSettings
 from tracebench_trackers.sink import Sink, Tracker
 
@@ -24,8 +24,6 @@ RUN, JOB, PARENT = "tracebench.run", "tracebench.job", "mlflow.parentRunId"
 LONGEST = 6_000
 """Characters of a parameter that MLflow keeps."""
 MOST_AT_A_TIME = 100
-LARGEST = 20_000_000
-"""Bytes of a file that is kept as an artifact."""
 ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5"}
 """Of MLflow's own: it tries for minutes otherwise. What the user has set stays."""
 
@@ -42,19 +40,24 @@ class MLflowLogger(Sink):
             os.environ.setdefault(name, value)
         from mlflow import MlflowClient  # noqa: PLC0415 - an extra
 
-        return MLflowJob(MlflowClient(self.settings.tracking_uri), self.settings.experiment, JobLayout(self.job_dir))
+        layout = JobLayout(self.job_dir)
+        store = _store(self.settings.tracking_uri, layout.run.path.parent)
+        with _alone(str(store.uri)):  # a new database is made, and two that make it at once break it
+            client = MlflowClient(store.uri)
+        return MLflowJob(client, self.settings.experiment, layout, artifacts=store.artifacts)
 
 
 class MLflowJob(Tracker):
     """One job as a run of MLflow."""
 
-    def __init__(self, client: MlflowClient, experiment: str, layout: JobLayout) -> None:
+    def __init__(self, client: MlflowClient, experiment: str, layout: JobLayout, *, artifacts: str | None) -> None:
+        """`artifacts`: where those of a new experiment go; None leaves it to the server."""
         self._client = client
         self._layout = layout
         run_dir = layout.run.path
         with _alone(f"{client.tracking_uri} {experiment}"):
             found = client.get_experiment_by_name(experiment)
-            home = found.experiment_id if found is not None else client.create_experiment(experiment)
+            home = found.experiment_id if found is not None else client.create_experiment(experiment, artifacts)
             mark = f"{run_dir.name} {hashlib.sha256(str(run_dir.absolute()).encode()).hexdigest()[:12]}"
             self._parent = self._run(home, {RUN: mark}, name=run_dir.name)
             self._id = self._run(home, {JOB: f"{mark} {layout.job_id}", PARENT: self._parent}, name=layout.job_id)
@@ -64,32 +67,27 @@ class MLflowJob(Tracker):
         from mlflow.entities import Metric, Param  # noqa: PLC0415 - an extra
 
         match reading:
-            case Configured(values):
+            case Configured(name, values):
+                self._client.update_run(self._id, name=name)
                 params = [Param(name, value[:LONGEST]) for name, value in values.items()]
                 for start in range(0, len(params), MOST_AT_A_TIME):
                     self._client.log_batch(self._id, params=params[start : start + MOST_AT_A_TIME])
             case Numbers(values, at):
                 now = int(time.time() * 1000)
                 self._client.log_batch(self._id, [Metric(name, value, now, at or 0) for name, value in values.items()])
+            case Kept(name, text, None):
+                self._client.log_text(self._id, text, name)
+            case Kept(_, _, path):
+                self._client.log_artifact(self._id, str(path))
             case Ended(status, stop_reason):
                 self._client.set_tag(self._id, "tracebench.status", f"{status}: {stop_reason}")
-                self._keep_files()
+                if self._layout.run.config_snapshot.is_file():
+                    self._client.log_artifact(self._parent, str(self._layout.run.config_snapshot))
                 self._client.set_terminated(self._id, "FINISHED" if status == "ok" else "FAILED")
                 self._client.set_terminated(self._parent, "FINISHED")
 
     def close(self) -> None:
         """MLflow holds nothing open."""
-
-    def _keep_files(self) -> None:
-        """Keep what a job has written of itself by its end, and the config of its run."""
-        kept = {
-            self._layout.events: self._id,
-            self._layout.stdout: self._id,
-            self._layout.run.config_snapshot: self._parent,
-        }
-        for file, run in kept.items():
-            if file.is_file() and file.stat().st_size <= LARGEST:
-                self._client.log_artifact(run, str(file))
 
     def _run(self, experiment: str, tags: Mapping[str, str], *, name: str) -> str:
         """Return the id of the run with the first of the tags; it is made when there is none."""
@@ -97,6 +95,20 @@ class MLflowJob(Tracker):
         there: list[Any] = self._client.search_runs([experiment], f"tags.`{key}` = '{value}'", max_results=1)
         run = there[0] if there else self._client.create_run(experiment, tags=dict(tags), run_name=name)
         return str(run.info.run_id)
+
+
+class _Store(NamedTuple):
+    uri: str | None
+    artifacts: str | None
+
+
+def _store(uri: str | None, folder: Path) -> _Store:
+    """Return a store with a relative file put into a folder, and where its artifacts go if it is a file of this machine."""
+    head, found, file = (uri or os.environ.get("MLFLOW_TRACKING_URI", "")).partition("sqlite:///")
+    if head or not found:
+        return _Store(uri, None)
+    path = folder / file
+    return _Store(f"sqlite:///{path}", (path.parent / "mlartifacts").absolute().as_uri())
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tracebench_core.specs import BudgetState
@@ -15,8 +16,9 @@ AXES = ("evaluations", "llm_calls", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """What the job is, as flat text values."""
+    """What the job is: a name for people, and flat text values."""
 
+    name: str
     values: Mapping[str, str]
 
 
@@ -37,14 +39,25 @@ class Ended:
     stop_reason: str
 
 
-Reading = Configured | Numbers | Ended
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A file that is kept with the job, by its name there: its text, or where it lies."""
+
+    name: str
+    text: str = ""
+    path: Path | None = None
+
+
+Reading = Configured | Numbers | Kept | Ended
 
 
 def readings(event: Event) -> Iterator[Reading]:
     """Yield what a tracker is told of an event; nothing of most."""
     match event:
         case JobStarted():
-            yield Configured(dict(_flat(_facts(event))))
+            yield Configured(
+                f"{event.label or event.trainer} on {event.task}, seed {event.seed}", dict(_flat(_facts(event)))
+            )
         case StepFinished():
             used = {f"used/{name}": value for name, value in event.used.model_dump().items()}
             scores = {"step/score": event.score, "step/best": event.best, "step/seconds": event.seconds}
@@ -62,8 +75,9 @@ def readings(event: Event) -> Iterator[Reading]:
 
 
 def _facts(event: JobStarted) -> dict[str, Any]:
-    facts = event.model_dump(mode="json", include={"job_id", "task", "trainer", "seed", "mode", "versions"})
-    return {**facts, "settings": event.params, "budget": event.budget.model_dump(exclude_none=True)}
+    facts = event.model_dump(mode="json", include={"job_id", "task", "trainer", "label", "seed", "mode", "versions"})
+    asked = {role: {"model": it.model, "provider": it.provider} for role, it in event.models.items()}
+    return {**facts, "llm": asked, "settings": event.params, "budget": event.budget.model_dump(exclude_none=True)}
 
 
 def _on_axes(name: str, value: float, used: BudgetState) -> Iterator[Numbers]:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tracebench_core.specs.events import Event
+from tracebench_runs import JobLayout
+from tracebench_trackers.closing import closing
 from tracebench_trackers.courier import Courier
 from tracebench_trackers.readings import Ended, Reading, readings
 from tracebench_trackers.settings import Settings
@@ -61,6 +63,9 @@ class Sink(ABC):
         if reading is not None:
             if self._tracker is None:
                 self._tracker = self.open()
+            if isinstance(reading, Ended):
+                for last in closing(JobLayout(self.job_dir), keep=self.settings.keep):
+                    self._tracker.take(last)
             self._tracker.take(reading)
         if self._tracker is not None and (reading is None or isinstance(reading, Ended)):
             self._tracker.close()

@@ -6,12 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_runs import JobLayout
-from tracebench_trackers.readings import AXES, Configured, Ended, Numbers, Reading
+from tracebench_trackers.readings import AXES, Configured, Ended, Kept, Numbers, Reading
 from tracebench_trackers.settings import WandbSettings
 from tracebench_trackers.sink import Sink, Tracker
-
-LARGEST = 20_000_000
-"""Bytes of a file that is kept with the run."""
 
 
 class WandbLogger(Sink):
@@ -62,15 +59,19 @@ class WandbJob(Tracker):
     def take(self, reading: Reading) -> None:
         """Write a reading."""
         match reading:
-            case Configured(values):
+            case Configured(name, values):
+                self._run.name = name
                 self._run.config.update(dict(values), allow_val_change=True)
             case Numbers(values, None):  # no curve: a later process of the job begins its steps anew
                 self._run.summary.update(dict(values))
             case Numbers(values, at, axis):
                 self._run.log({**values, "step" if axis == "step" else f"used/{axis}": at})
+            case Kept(name, text, path):  # by copy: a link to this folder would be gone once the run is moved
+                there = Path(self._run.dir, name)
+                there.parent.mkdir(parents=True, exist_ok=True)
+                there.write_bytes(text.encode() if path is None else path.read_bytes())
             case Ended(status, stop_reason):
                 self._run.summary.update({"status": status, "stop_reason": stop_reason})
-                self._keep_files()
                 self._run.finish(exit_code=0 if status == "ok" else 1)
                 self._run = None
 
@@ -79,9 +80,3 @@ class WandbJob(Tracker):
         if self._run is not None:
             self._run.finish()
             self._run = None
-
-    def _keep_files(self) -> None:
-        """Keep what a job has written of itself by its end."""
-        for file in (self._layout.events, self._layout.stdout):
-            if file.is_file() and file.stat().st_size <= LARGEST:
-                self._run.save(str(file), base_path=str(self._layout.path), policy="now")

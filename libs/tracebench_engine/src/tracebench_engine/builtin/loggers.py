@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.specs.events import BestChanged, ErrorRaised, Event, JobFinished, MetricLogged, StepFinished
+from tracebench_core.specs.events import (
+    BestChanged,
+    ErrorRaised,
+    Event,
+    JobFinished,
+    JobStarted,
+    MetricLogged,
+    Scored,
+    StepFinished,
+)
 
 
 class ConsoleLogger:
@@ -65,6 +75,13 @@ class TensorboardLogger:
                         self._writer.add_scalar(name, value, event.index)
             case MetricLogged():
                 self._writer.add_scalar(f"metric/{event.name}", event.value, event.step or 0)
+            case JobStarted():
+                facts = event.model_dump(
+                    mode="json", include={"task", "trainer", "label", "seed", "params", "models", "budget"}
+                )
+                self._writer.add_text("job", f"```json\n{json.dumps(facts, indent=2)}\n```", 0)
+            case Scored() if event.score is not None:
+                self._writer.add_scalar(f"score/{event.split}/{event.what}", event.score, 0)
 
     def close(self) -> None:
         """Flush and close the files."""

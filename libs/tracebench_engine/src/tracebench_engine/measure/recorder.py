@@ -117,6 +117,8 @@ class Recorder:
                 job_id=job.job_id,
                 task=job.task_id,
                 trainer=job.trainer_id,
+                label=job.label,
+                models=job.models,
                 params=job.settings,
                 seed=job.seed,
                 budget=job.budget,

@@ -251,6 +251,8 @@ def _start_of(job: JobSpec) -> JobStarted:
         job_id=job.job_id,
         task=job.task_id,
         trainer=job.trainer_id,
+        label=job.label,
+        models=job.models,
         params=job.params,
         seed=job.seed,
         budget=job.budget,
