@@ -231,6 +231,7 @@ PROVEN = frozenset(
         "capacitated_warehouse_location",
         "common_due_date_scheduling",
         "constrained_guillotine_cutting",
+        "constrained_non_guillotine_cutting",
         "corporate_structuring",
         "crew_scheduling",
         "equitable_partitioning_problem",
