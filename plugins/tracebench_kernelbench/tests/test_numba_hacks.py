@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from tracebench_core.contracts import Sandbox
+from tracebench_core.contracts import NotMeasured, Sandbox
+from tracebench_core.specs import Limits
 from tracebench_kernelbench.modules.backends import NUMBA, loaded_beforehand
-from tracebench_kernelbench.modules.exercise import OwnExercise
-from tracebench_kernelbench.modules.stepping import judge_python
+from tracebench_kernelbench.modules.exercise import OwnExercise, asked
+from tracebench_kernelbench.modules.stepping import _called, _idle, judge_python
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
 from tracebench_sandbox import open_sandbox
@@ -70,6 +72,16 @@ def test_a_kernel_that_does_not_do_its_work_is_worth_nothing(name: str, warm: Sa
     verdict = judge_python(EXERCISE, WRONG[name], warm, EFFORT)
     assert not verdict.correct, verdict.text
     assert verdict.score == 0.0
+
+
+@pytest.mark.parametrize("ask", [_called, _idle])
+def test_a_reference_that_is_over_is_not_measured(ask: Callable[..., Any], warm: Sandbox) -> None:
+    """Its time may be over on a busy machine, between any two calls; the memory that it shared is gone then."""
+    with EXERCISE.open_reference(warm, Limits(seconds=30.0, shared_mb=EXERCISE.shared_mb)) as reference:
+        inputs = EXERCISE.draw(1, reference, wide=False)
+        reference.close()
+        with pytest.raises(NotMeasured, match="closed"):
+            asked(ask(EXERCISE, reference, inputs, 0))
 
 
 def test_arrays_lie_at_another_place_every_second_call(warm: Sandbox) -> None:
