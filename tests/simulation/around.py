@@ -53,6 +53,7 @@ class Surrounded:
         self, job: JobSpec, trained: Any = None, *, relatives: tuple[str, ...] = (), secret: str = ""
     ) -> JobOrder:
         """See `RunServices`: where jobs stand on a server, what a scoring keeps is for this runner alone."""
+        self._outside.forget_death(job.job_id)
         own = f"{secret} {self._own_secret if self._outside.has_servers else ''}"
         order = JobOrder(
             job=job,
@@ -63,9 +64,15 @@ class Surrounded:
         )
         return order if trained is None else order.for_scoring(ended=trained.ended, is_anew=True)
 
+    def leans(self, job: JobSpec) -> bool:
+        """Say whether the job stands on a server."""
+        return self._outside.has_servers
+
     def is_spoiled(self, job: JobSpec) -> bool:
         """Say whether a server died under the job, whatever that made of its measurements."""
-        died = self._outside.take_death(job.job_id) or self._outside.strikes("server dies", 0.04)
+        if self._outside.has_servers and self._outside.strikes("server dies", 0.04):
+            self._outside.note_death(job.job_id)
+        died = self._outside.has_died(job.job_id)
         if died:
             self._outside.jobs.forget_kept(job.job_id)
         return died

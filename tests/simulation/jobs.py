@@ -24,6 +24,7 @@ from tracebench_core.errors import UNWRITABLE
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import ExampleResult, JobOrder
 from tracebench_engine.job import execution
+from tracebench_engine.job.finish import conclude
 from tracebench_engine.measure.recorder import Recorder
 from tracebench_engine.measure.scored_before import ScoredBefore
 from tracebench_runs.events.writer import EventWriter
@@ -209,13 +210,14 @@ class Jobs:
 
     def _write(self, order: JobOrder, layout: JobLayout, fate: str) -> int:
         recorded = self._begin(order, layout)
+        is_spoilt = fate.startswith("server dies")
         if fate == "empty":
             return self._random.choice((0, execution.DONE if order.phase == "train" else 0, 1))
         self._put(layout, [file for file in recorded.whole if file[0].startswith("blobs/")])
         part = len(recorded.steps)
         if fate in {"garbage", "huge", "raises", "server dies"}:
             part = self._random.randrange(max(1, part))
-        self._go(order, layout, recorded.steps[:part], is_spoilt=fate == "server dies")
+        self._go(order, layout, recorded.steps[:part], is_spoilt=is_spoilt)
         self._append(layout, self._nonsense(order, fate, part))
         if fate == "forges":
             self._forge(layout)
@@ -228,7 +230,10 @@ class Jobs:
             return self._random.choice((1, SIGKILL))
         if order.phase == "score":
             files.remove_cut_short(layout.path)  # as every conclusion begins
-        self._put(layout, [file for file in recorded.whole if not file[0].startswith("blobs/")])
+        if is_spoilt and recorded.code == execution.DONE:
+            conclude(layout, order.job)  # of what it measured
+        else:
+            self._put(layout, [file for file in recorded.whole if not file[0].startswith("blobs/")])
         if recorded.code == execution.DONE:
             self.forget_kept(layout.job_id)
             files.remove(layout.scoring)

@@ -25,6 +25,11 @@ def unfinished(layout: RunLayout, plan: Plan) -> bool:
     return any(job.job_id not in ends or ends[job.job_id].status != "ok" for job in plan.jobs)
 
 
+def statuses(layout: RunLayout) -> list[str]:
+    """Return how the jobs of a run stand, sorted."""
+    return sorted(end.status for end in end_records(layout.path).values())
+
+
 def what_was_ok_stays(before: Mapping[str, EndRecord], now: Mapping[str, EndRecord]) -> Iterator[str]:
     """What was declared ok stays declared, by the same result."""
     for job_id, end in before.items():

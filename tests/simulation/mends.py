@@ -17,6 +17,7 @@ from tracebench_engine.run.local import executor, process
 from tracebench_engine.run.trainings import Trainings
 from tracebench_runs.check import recovery
 from tracebench_runs.journal import witness
+from tracebench_runs.journal.journal import Journal
 
 
 def any_value(patch: pytest.MonkeyPatch) -> None:
@@ -80,12 +81,22 @@ def measured_once(patch: pytest.MonkeyPatch) -> None:
 
 def deaths_are_no_measurements(patch: pytest.MonkeyPatch) -> None:
     """What a job measured while a server died under it is kept for its next scoring."""
-    patch.setattr(runner, "files", SimpleNamespace(remove=lambda path: None))
+    patch.setattr(underway, "files", SimpleNamespace(remove=lambda path: None))
 
 
 def measurements_are_signed(patch: pytest.MonkeyPatch) -> None:
     """What a process that trains leaves as measurements of its scoring is believed."""
     patch.setattr(ScoredBefore, "_mac", lambda self, key, told: "")
+
+
+def only_its_runner_knows(patch: pytest.MonkeyPatch) -> None:
+    """A result that no runner declared is adopted, though servers died under it and took that knowledge with the runner."""
+    begin = Journal.job_started
+
+    def job_started(self: Journal, job_id: str, *, leans: bool, **more: Any) -> None:
+        begin(self, job_id, **more)
+
+    patch.setattr(Journal, "job_started", job_started)
 
 
 def numbers_of_their_own(patch: pytest.MonkeyPatch) -> None:
@@ -95,6 +106,11 @@ def numbers_of_their_own(patch: pytest.MonkeyPatch) -> None:
         return process.TemplateProcess(*given, numbers=count(1), **named)
 
     patch.setattr(executor, "TemplateProcess", anew)
+
+
+def taken_after_all(patch: pytest.MonkeyPatch) -> None:
+    """What a job measured is taken after so many breaks, though its server died once more."""
+    patch.setattr(underway.Breaks, "give_up", lambda self, end, trainings: end)
 
 
 def _users(name: str) -> list[Any]:
@@ -112,6 +128,7 @@ MENDS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "measured once": measured_once,
     "deaths are no measurements": deaths_are_no_measurements,
     "measurements are signed": measurements_are_signed,
+    "only its runner knows": only_its_runner_knows,
 }
 SIGNS = {
     "any value": "OverflowError",
@@ -122,5 +139,6 @@ SIGNS = {
     "measured once": "again, which was kept",
     "deaths are no measurements": "-7.0",
     "measurements are signed": "99.0",
+    "only its runner knows": "-7.0",
 }
 """What is told of the first schedule that misses each."""

@@ -141,7 +141,7 @@ class Half:
         if child.ended or self.closed:
             return
         child.ended = True
-        code = self.world.jobs.perform(child.order, "dies" if child.asked else child.fate)
+        code = self.world.perform(child.order, "dies" if child.asked else child.fate)
         self.children.remove(child)
         word, detail = ending(code, asked=child.asked)
         end = {"end": child.order.job.job_id, "number": child.number, "exit": word, "detail": detail}
@@ -164,7 +164,7 @@ class Half:
             self.closed = True
             for child in self.children:
                 child.ended = True
-                self.world.jobs.perform(child.order, how)
+                self.world.perform(child.order, how)
             self.children.clear()
         self._forget_kept()
 
@@ -172,7 +172,6 @@ class Half:
         """Expect nothing of what the jobs of a lost pair kept."""
         if any(half.is_lost for half in self.pair):
             for job_id in {job_id for half in self.pair for job_id in half.started}:
-                self.world.take_death(job_id)
                 self.world.jobs.forget_kept(job_id)
 
     def vanish(self) -> None:
@@ -232,20 +231,31 @@ class Outside:
     def fate_of(self, order: JobOrder) -> str:
         """Say how a job's process will end."""
         fates: tuple[str, ...] = ("dies", "dies", "hangs", "refuses", "garbage", "huge", "full", "raises", "empty")
-        fates += ("forges",) if order.phase == "train" else ("dies", "server dies") if self.has_servers else ("dies",)
+        fates += ("forges",) if order.phase == "train" else ("dies",)
+        fates += ("server dies", "server dies unnoticed") if self.has_servers else ()
         if not self.strikes("", 0.25):
             return "done"
         fate = self.random.choice(fates)
         self.met[-1] = f"{order.phase} {fate}"
-        if fate == "server dies":
-            self._died_under.add(order.job.job_id)
         return fate
 
-    def take_death(self, job_id: str) -> bool:
-        """Say whether a server died under a job, and forget it."""
-        died = job_id in self._died_under
+    def note_death(self, job_id: str) -> None:
+        """A server dies under a job."""
+        self._died_under.add(job_id)
+
+    def has_died(self, job_id: str) -> bool:
+        """Say whether a server died under a job since it was ordered."""
+        return job_id in self._died_under
+
+    def forget_death(self, job_id: str) -> None:
+        """The job is ordered anew, on the next server."""
         self._died_under.discard(job_id)
-        return died
+
+    def perform(self, order: JobOrder, fate: str) -> int:
+        """Have a job's process do what it does, and return its exit code."""
+        if fate.startswith("server dies"):
+            self.note_death(order.job.job_id)
+        return self.jobs.perform(order, fate)
 
     def as_told(self, end: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the end of a job as it is told: once as a rule."""
@@ -300,7 +310,8 @@ class Outside:
     def end_all(self) -> None:
         """The runner is gone: so is everything below it, and the servers perhaps before the jobs that stand on them."""
         for half in self._halves.values():
-            half.die(how="server dies" if self.has_servers and self.random.random() < 0.5 else "dies")
+            fates = ("dies", "dies", "server dies", "server dies unnoticed") if self.has_servers else ("dies",)
+            half.die(how=self.random.choice(fates))
         self._halves.clear()
         self._died_under.clear()
         if self.has_servers:

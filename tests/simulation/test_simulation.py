@@ -9,9 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.simulation import laws
 from tests.simulation.__main__ import memory
-from tests.simulation.mends import MENDS, SIGNS, numbers_of_their_own
+from tests.simulation.mends import MENDS, SIGNS, numbers_of_their_own, taken_after_all
 from tests.simulation.schedule import Bench, Schedule
+
+from tracebench_core.specs import JobOrder
+from tracebench_engine.run.underway import MOST_BREAKS
 
 ALWAYS = 60
 MOST = 600
@@ -85,3 +89,35 @@ def test_an_end_of_one_template_is_not_taken_for_that_of_the_next(
     assert wrong() == []
     numbers_of_their_own(monkeypatch)
     assert any("never ends" in words for words in wrong())
+
+
+def servers_die_again_and_again(schedule: Schedule, phase: str, times: int) -> None:
+    """Script a schedule: each server under a phase of the first job dies in turn, and the job takes that for measurements."""
+    outside, (first, *_) = schedule.outside, schedule.bench.plan.jobs
+    left = [times]
+    outside.has_servers = True
+
+    def fate_of(order: JobOrder) -> str:
+        if order.job.job_id != first.job_id or order.phase != phase or not left[0]:
+            return "done"
+        left[0] -= 1
+        return "server dies unnoticed"
+
+    outside.fate_of = fate_of  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(("phase", "status"), [("train", "failed"), ("score", "unscored")])
+def test_a_job_whose_server_dies_each_time_has_no_result_and_gets_one_when_servers_live(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, phase: str, status: str
+) -> None:
+    def outcome() -> tuple[list[str], list[str]]:
+        schedule = Schedule(bench, 1, faults=0)
+        servers_die_again_and_again(schedule, phase, MOST_BREAKS + 1)
+        schedule._process("run", schedule._begin)
+        told = laws.statuses(schedule.layout)
+        schedule._process("resume", lambda: schedule._resume(failed=True))
+        return told, [*schedule.report.wrong, *schedule._broken_at_the_end()]
+
+    assert outcome() == (sorted(["ok", status]), [])
+    taken_after_all(monkeypatch)
+    assert any("-7.0" in words for words in outcome()[1])

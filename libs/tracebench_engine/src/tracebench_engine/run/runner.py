@@ -30,7 +30,7 @@ from tracebench_engine.run.means import Means, cpu_seconds
 from tracebench_engine.run.retries import Retries
 from tracebench_engine.run.services import RunServices
 from tracebench_engine.run.trainings import Trainings
-from tracebench_engine.run.underway import Underway
+from tracebench_engine.run.underway import Breaks, Spoilt, SpoiltError, Underway
 from tracebench_runs.check.recovery import settle
 from tracebench_runs.journal.commit import commit
 from tracebench_runs.journal.index import write_files_index
@@ -41,7 +41,6 @@ from tracebench_runs.meta.planned import chosen_of, ids_of
 from tracebench_runs.results.results import StoredResult, read_result
 from tracebench_runs.results.summary import RunEnd
 from tracebench_runs.results.tables import TableWriter
-from tracebench_runs.storage import files
 from tracebench_runs.storage.disk import disk_errors_explained
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.seal import seal_of
@@ -50,8 +49,6 @@ log = logging.getLogger(__name__)
 
 FINISHED: frozenset[JobStatus] = frozenset({"ok", "failed", "timeout", "unscored"})
 """What `--resume auto` does not run again."""
-MOST_BREAKS = 3
-"""How often what broke under a job is a reason to run it again; after that it may be the job that breaks it."""
 GOOD: frozenset[JobStatus] = frozenset({"ok"})
 UNFINISHED: tuple[JobStatus, ...] = ("failed", "timeout", "cancelled", "unscored")
 
@@ -107,7 +104,7 @@ class Runner:
         self._control = RunControl(layout, ids_of(plan.jobs))
         self._stopped_by = ""
         self._overshoot: dict[Axis, float] | None = None
-        self._breaks: Counter[str] = Counter()
+        self._breaks = Breaks(layout)
         self._underway = Underway()
         self._retries = Retries(plan.config.retries, clock=self._means.clock)
         self._reserve: Reserve | None = None
@@ -208,21 +205,21 @@ class Runner:
         try:
             for end in filter(self._underway.is_news, ends):
                 job = end.order.job
-                broke = end.exit == "lost" or around.is_spoiled(job)
+                spoilt = around.is_spoiled(job)
+                broke = spoilt or end.exit == "lost"
                 if end.exit == "trained":
                     if not broke and not self._is_wrapped:
                         trainings.ended(job, how=end.detail, attempt=around.attempt(job))
                 elif self._control.reason(job.job_id) is not None and end.exit != "done":
-                    if broke and end.exit != "lost":
+                    if spoilt:
                         self._layout.job(job.job_id).fresh()  # what broke may have passed for a measurement
                     committer.put(Cancelled(end.order))
-                elif broke and self._breaks[job.job_id] < MOST_BREAKS:
-                    self._breaks[job.job_id] += 1
-                    log.warning("job %s is run again: what it stood on died under it", job.job_id)
+                elif broke and self._breaks.is_run_again(job.job_id):
                     self._control.ended(job.job_id, finished=False)
                     self._settle_account(job, None)
-                    files.remove(self._layout.job(job.job_id).scoring)  # a death may have passed for a measurement
                     again.append(job)
+                elif spoilt and end.exit != "cancelled":
+                    committer.put(self._breaks.give_up(end, trainings))
                 elif around.spent() is None and trainings.is_scored_again(end):  # else it would be refused again
                     self._control.ended(job.job_id, finished=False)
                     self._settle_account(job, None)
@@ -265,7 +262,7 @@ class Runner:
                 self._reserve.started(job)
             trained = trainings.take_up(job)
             with self._telling:
-                journal.job_started(job.job_id, is_trained=trained is not None)
+                journal.job_started(job.job_id, is_trained=trained is not None, leans=around.leans(job))
                 self._reporter.job_started(job)
             secret = journal.secret(f"scoring {job.job_id}")
             order = around.order(job, trained, relatives=self._relatives.get(job.job_id, ()), secret=secret)
@@ -286,8 +283,9 @@ class Runner:
     def _must_wait(self, job: JobSpec, around: RunServices) -> bool:
         if self._control.stopped_by:
             return False
-        is_held = self._reserve is not None and self._reserve.must_wait(job)
-        return self._control.is_paused or around.is_paused or is_held or not self._retries.is_due(job.job_id)
+        is_held = self._control.is_paused or self._breaks.must_wait(job.job_id, self._underway.jobs)
+        is_held = is_held or (self._reserve is not None and self._reserve.must_wait(job))
+        return is_held or around.is_paused or not self._retries.is_due(job.job_id)
 
     def _settle_account(self, job: JobSpec, result: JobResult | None) -> None:
         if self._reserve is not None:
@@ -354,9 +352,10 @@ class Runner:
                 return None
             conclude_cancelled(layout, job, reason=reason, calls_after=lambda last: around.calls(job, after=last))
             return read_result(layout)
+        if isinstance(end, Spoilt) and not end.is_trained:
+            raise SpoiltError(end.detail)
         if end.exit != "done":
-            is_scoring = end.order.phase == "score"
-            conclude_lost(layout, job, detail=end.detail, ended=end.order.ended, is_scoring=is_scoring)
+            conclude_lost(layout, job, detail=end.detail, ended=end.order.ended, is_scoring=end.order.phase == "score")
         return read_result(layout)
 
     def _take(self, job: JobSpec, result: JobResult, *, tables: TableWriter) -> None:

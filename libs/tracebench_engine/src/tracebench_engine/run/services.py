@@ -75,7 +75,7 @@ class RunServices:
     ) -> None:
         """`reuse`: of a recorded run, jobs that run again go through their finished calls without paying again."""
         self._plan = plan
-        self._own_secret = secrets.token_hex(16)  # sandboxes that die with the runner may pass for measurements
+        self._own_secret = secrets.token_hex(16)  # what dies with the runner may pass for measurements
         self._reuse = reuse
         self._host = host
         self._layout = layout
@@ -183,7 +183,7 @@ class RunServices:
             sealed=Sealed(
                 salts={split: salt for split, salt in salts.items() if split == "test"},
                 keys=access.scoring_keys if access else {},
-                record=f"{secret} {self._own_secret if server else ''}",
+                record=f"{secret} {self._own_secret if self.leans(job) else ''}",
             ),
             eval_workers=config.eval_workers,
             sandbox=config.sandbox,
@@ -223,16 +223,23 @@ class RunServices:
             self._supervisor.look()
         return self._deaths(job) != self._deaths_at_start[job.job_id]
 
+    def leans(self, job: JobSpec) -> bool:
+        """Tell whether the job stands on processes that die with this runner, or before it."""
+        return self._server_of(job) is not None or self._holder_of(job) is not None
+
     def _deaths(self, job: JobSpec, *, dying: bool = True) -> tuple[int, int]:
-        server, task = self._server_of(job), self._plan.tasks[job.task_id]
-        held = self._environments if task.environments or task.dataset or self._urls else None
+        server, held = self._server_of(job), self._holder_of(job)
         of_held = 0 if held is None else held.deaths if dying else held.replaced
         return server.deaths if server else 0, of_held
 
+    def _holder_of(self, job: JobSpec) -> SupervisedEnvironments | None:
+        task = self._plan.tasks[job.task_id]
+        return self._environments if task.environments or task.dataset or self._urls else None
+
     @property
     def is_paused(self) -> bool:
-        """Whether the run waits for its provider to come back."""
-        return self._outages is not None and self._outages.is_away
+        """Whether the run waits for its provider to come back, or for what holds its environments."""
+        return any(one is not None and one.is_away for one in (self._environments, self._outages))
 
     def used(self) -> dict[Axis, float | None]:
         """Return what the run used so far, on the axes of its budget that add up over jobs."""
@@ -293,10 +300,7 @@ class RunServices:
 
     def _own_modules(self) -> list[str]:
         """Return the modules of ours that the jobs of this run use."""
-        return [
-            *(MODEL_MODULES if self._asks_models else ()),
-            *(SANDBOX_MODULES if self._sandboxes else ()),
-        ]
+        return [*(MODEL_MODULES if self._plan.asks_models else ()), *(SANDBOX_MODULES if self._sandboxes else ())]
 
     def _stub_formats(self) -> list[StubFormatSpec]:
         """Return what the stub learns: the formats of the plugins whose tasks, trainers and proposers this run has."""
@@ -341,7 +345,7 @@ class RunServices:
 
     def _find_served(self) -> dict[ModelIdentity, ProviderSpec]:
         config = self._plan.config
-        if config.mode != "real" or not self._asks_models or not self._plan.jobs:
+        if config.mode != "real" or not self._plan.asks_models or not self._plan.jobs:
             return {}
         of_variants = {job.llm_variant: job.models for job in kinds_of(self._plan.jobs)}
         return served((m for models in of_variants.values() for _, _, m in every_model(models)), self._host)
@@ -353,12 +357,8 @@ class RunServices:
     def _models(self, job: JobSpec) -> dict[Role, ModelIdentity]:
         return {role: addressed(identity, self._urls) for role, identity in job.models.items()}
 
-    @property
-    def _asks_models(self) -> bool:
-        return self._plan.asks_models
-
     def _open_gateway(self) -> None:
-        if not self._asks_models:
+        if not self._plan.asks_models:
             return
         from tracebench_gateway.gateway_process import start_gateway  # noqa: PLC0415 - runs without a model need none
         from tracebench_sandbox.forkserver import launch  # noqa: PLC0415 - as below

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -18,6 +19,8 @@ log = logging.getLogger(__name__)
 
 INTERVAL = 0.2
 """Seconds between two looks."""
+AWAITED = 30.0
+"""Seconds for which nothing is begun while what holds environments is started again."""
 
 
 class Helper(Protocol):
@@ -107,6 +110,7 @@ class SupervisedEnvironments:
         from tracebench_engine.measure.environments.client import EnvironmentProcess  # noqa: PLC0415 - most runs have none
 
         self._process = EnvironmentProcess(setting)
+        self._gone_since: float | None = None
         self._renewed = renewed
         self.address = self._process.address
         self._supervisor = Supervisor([self])
@@ -124,6 +128,16 @@ class SupervisedEnvironments:
     def is_alive(self) -> bool:
         """Tell whether it runs."""
         return self._process.is_alive()
+
+    @property
+    def is_away(self) -> bool:
+        """Whether another is awaited, for no longer than a job would wait: a job that began now would see this one's death as its own."""
+        if self.is_alive():
+            self._gone_since = None
+            return False
+        now = time.monotonic()
+        self._gone_since = self._gone_since or now
+        return now - self._gone_since < AWAITED
 
     def restart(self) -> None:
         """Start another."""

@@ -54,6 +54,13 @@ class Trainings:
 
     def take_up(self, job: JobSpec) -> TrainedRecord | None:
         """Return a training that a job can go on from, with nothing after it in the job's log; None when it is to be trained."""
+        record = self.set_back(job)
+        if record is not None:
+            log.warning("job %s was trained already and goes on with its scoring", job.job_id)
+        return record
+
+    def set_back(self, job: JobSpec) -> TrainedRecord | None:
+        """Let a job's log end where its training did; return that, None where there is none."""
         record = self._known.get(job.job_id)
         if record is None:
             return None
@@ -62,5 +69,4 @@ class Trainings:
             del self._known[job.job_id]
             return None
         trained.set_back(layout, record)
-        log.warning("job %s was trained already and goes on with its scoring", job.job_id)
         return record

@@ -143,6 +143,10 @@ def _check_against_events(
             words = "the journal declares the job finished; it has no result"
             yield _finding("lost-result", layout.results, layout, words, "resume")
         return
+    if end is None and job.job_id in trust.leaning:
+        words = "no journal declares it finished, and what it stood on may have died under it"
+        yield _finding("uncommitted", layout.results, layout, words, "resume")
+        return
     if not reduced.log.events:
         if committed and layout.events.relative_to(layout.run.path).as_posix() in trust.accepted:
             return

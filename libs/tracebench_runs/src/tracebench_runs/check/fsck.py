@@ -171,7 +171,8 @@ def _repair_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> EndRecord |
         return None
     _mend(layout.events)
     reduced = checks.reduce_folder(layout, job)
-    if not reduced.log.events or not (reduced.complete or layout.results.exists()):
+    is_any = reduced.complete or layout.results.exists()
+    if not reduced.log.events or not is_any or (end is None and job.job_id in trust.leaning):
         return None
     if end is None and checks.is_doubtful(layout, reduced, trust=trust):
         for path in (layout.results, layout.events):

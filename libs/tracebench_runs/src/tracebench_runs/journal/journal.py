@@ -64,9 +64,13 @@ class Journal:
         self._log.sync()
         self._chain.closed(anew=True)
 
-    def job_started(self, job_id: str, *, is_trained: bool = False) -> None:
-        """Note that a job is under way, from its beginning or from the end of its training. Not flushed: nothing depends on it."""
-        self._append({"kind": "job_started", "job": job_id, **({"phase": "score"} if is_trained else {})})
+    def job_started(self, job_id: str, *, is_trained: bool = False, leans: bool = False) -> None:
+        """Note that a job is under way, from its beginning or from the end of its training. Not flushed.
+
+        `leans`: it stands on processes of this runner, so nobody else knows whether its measurements are any.
+        """
+        more = {**({"phase": "score"} if is_trained else {}), **({"leans": True} if leans else {})}
+        self._append({"kind": "job_started", "job": job_id, **more})
 
     def job_trained(self, job_id: str, trained: TrainedRecord) -> None:
         """Note that a job's training is over. Not flushed: lost with the events that it seals, it costs a second training."""

@@ -48,6 +48,8 @@ class Trust:
     """By job; of a job that was run again, the last."""
     restarted: set[str] = field(default_factory=set)
     """Jobs that were begun again after their last end record, which then says nothing of the files that lie there."""
+    leaning: set[str] = field(default_factory=set)
+    """Of those that were begun since their last end record: what lies there is believed only when their runner declares it finished."""
     trained: dict[str, TrainedRecord] = field(default_factory=dict)
     """Jobs whose training is over and whose scoring was not declared finished."""
     meta: dict[str, set[str]] = field(default_factory=dict)
@@ -221,6 +223,7 @@ def _take_progress(trust: Trust, record: Mapping[str, Any]) -> None:
     if record.get("phase") != "score":
         trust.trained.pop(job, None)
     trust.restarted.add(job)
+    (trust.leaning.add if record.get("leans") else trust.leaning.discard)(job)
     trust.begun_since.add(job)
     trust.run_end = {}
 
@@ -248,6 +251,7 @@ def _take_end(trust: Trust, timed: TimedEnd, *, latest: dict[str, str], ends_her
         ends_here.add(job)
         trust.ends[job] = end
         trust.restarted.discard(job)
+        trust.leaning.discard(job)
         if end.status != "unscored":  # its training stays as it is, for another scoring
             trust.trained.pop(job, None)
 
