@@ -9,10 +9,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, Protocol
+from urllib.parse import urlencode
 
 from tracebench_core.errors import ModelError
 from tracebench_core.specs import Axis, Budget, BudgetState, LLMConfig, Mode, ModelIdentity, Role, StubFormatSpec
@@ -198,6 +200,13 @@ class GatewayHandle:
     def away(self) -> dict[str, float]:
         """Return the models that are awaited because they answer no more, with the seconds that they have been away."""
         return dict(self._ask("GET", "/admin/health")["away"])
+
+    def give_up(self, addresses: Collection[str]) -> None:
+        """Have calls fail that wait for what was served at these addresses: it is served elsewhere, to whoever asks anew."""
+        if addresses:
+            self._settings = self._settings.model_copy(update={"gone": (*self._settings.gone, *addresses)})
+            with suppress(ConnectionError):  # it is just being started again, and is told then
+                self._ask("POST", "/admin/gone?" + urlencode({"address": [*addresses]}, doseq=True))
 
     def is_alive(self) -> bool:
         """Tell whether the process runs."""

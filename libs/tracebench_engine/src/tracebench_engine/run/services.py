@@ -253,12 +253,9 @@ class RunServices:
 
     def overshoot(self) -> dict[Axis, float]:
         """Return how far the run went past its own caps, by axis."""
-        over: dict[Axis, float] = {}
-        caps = self._plan.config.run_budget.caps()
-        for axis, used in self.used().items():
-            if axis in caps and used is not None and used > caps[axis]:
-                over[axis] = money.less(used, caps[axis])
-        return over
+        caps, used = self._plan.config.run_budget.caps(), self.used()
+        past = {axis: n for axis, n in used.items() if axis in caps and n is not None and n > caps[axis]}
+        return {axis: money.less(n, caps[axis]) for axis, n in past.items()}
 
     def spent(self) -> Axis | None:
         """Return the axis on which the run's budget is spent, if it is."""
@@ -351,8 +348,10 @@ class RunServices:
         return served((m for models in of_variants.values() for _, _, m in every_model(models)), self._host)
 
     def _serve_models(self) -> None:
-        address = self._environments.address if self._environments else None
+        address, before = self._environments.address if self._environments else None, {*self._urls.values()}
         self._urls = {identity: base_url(identity, spec, address) for identity, spec in self._served.items()}
+        if self._gateway is not None:
+            self._gateway.give_up(before.difference(self._urls.values()))
 
     def _models(self, job: JobSpec) -> dict[Role, ModelIdentity]:
         return {role: addressed(identity, self._urls) for role, identity in job.models.items()}

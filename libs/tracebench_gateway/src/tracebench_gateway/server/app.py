@@ -79,6 +79,7 @@ class Routes:
                 Route("/ledger/end", self.for_engine(self._end), methods=["POST"]),
                 Route("/ledger/anew", self.for_engine(self._score_anew), methods=["POST"]),
                 Route("/admin/health", self.for_runner(self._health)),
+                Route("/admin/gone", self.for_runner(self._give_up), methods=["POST"]),
                 Route("/admin/run", self.for_runner(self._run)),
                 Route("/admin/jobs/{job_id}/{attempt}/records", self.for_runner(self._records_of)),
                 Route("/admin/jobs/{job_id}/{attempt}/release", self.for_runner(self._release), methods=["POST"]),
@@ -209,6 +210,10 @@ class Routes:
 
     async def _health(self, request: Request) -> Response:
         return JSONResponse({"mode": self._service.settings.mode, "away": self._service.outages.state()})
+
+    async def _give_up(self, request: Request) -> Response:
+        self._service.outages.give_up(request.query_params.getlist("address"))
+        return JSONResponse({})
 
     async def _run(self, request: Request) -> Response:
         accounts = self._service.accounts

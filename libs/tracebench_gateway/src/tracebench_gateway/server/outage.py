@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Literal
 from urllib.parse import urlsplit
@@ -25,9 +26,10 @@ Verdict = Literal["away", "back", "no"]
 class Outages:
     """Which models are away, and since when. A model that never answered is no outage: its address or its key is wrong."""
 
-    def __init__(self, *, limit: float) -> None:
-        """`limit`: seconds that calls wait, from the beginning of an outage; 0 for not at all."""
+    def __init__(self, *, limit: float, gone: Iterable[str] = ()) -> None:
+        """`limit`: seconds that calls wait, from the beginning of an outage; 0 for not at all. `gone`: addresses, see `give_up`."""
         self._limit = limit
+        self._gone = set(gone)
         self._answered: set[ModelIdentity] = set()
         self._since: dict[ModelIdentity, float] = {}
         self._back: dict[ModelIdentity, float] = {}
@@ -38,12 +40,20 @@ class Outages:
         if self._since.pop(model, None) is not None:
             self._back[model] = time.monotonic()
 
+    def give_up(self, addresses: Iterable[str]) -> None:
+        """Wait for nothing at these addresses any more: what was served there is served elsewhere."""
+        self._gone |= {*addresses}
+
+    def is_gone(self, model: ModelIdentity) -> bool:
+        """Say whether nobody will ever answer at a model's address again."""
+        return model.base_url in self._gone
+
     async def verdict(self, model: ModelIdentity, error: ProviderError) -> Verdict:
         """Say of a call that failed after all retries whether its model is away, just back, or fails for another reason.
 
         A server that accepts connections and drops them is there: it may be this very request that breaks it.
         """
-        if not self._limit or model not in self._answered:
+        if not self._limit or model not in self._answered or self.is_gone(model):
             return "no"
         if error.status_code not in AWAY_STATUS:
             if error.kind != "refused":
@@ -57,7 +67,8 @@ class Outages:
     def state(self) -> dict[str, float]:
         """Return the models that are awaited, with the seconds that they have been away."""
         now = time.monotonic()
-        return {m.model: now - since for m, since in self._since.items() if now - since < self._limit}
+        away = {m: now - since for m, since in self._since.items() if not self.is_gone(m)}
+        return {m.model: seconds for m, seconds in away.items() if seconds < self._limit}
 
 
 async def _stays_reachable(base_url: str | None) -> bool:

@@ -89,7 +89,7 @@ class Service:
         self._rng = random.Random(settings.seed)  # noqa: S311 - jitter
         real = settings.mode == "real"
         self._max_retries = settings.llm.max_retries if real else 0
-        self.outages = Outages(limit=settings.llm.outage_limit if real else 0.0)
+        self.outages = Outages(limit=settings.llm.outage_limit if real else 0.0, gone=settings.gone)
         self._limits = Limits(
             concurrency=settings.llm.max_concurrency, per_minute=settings.llm.requests_per_minute if real else None
         )
@@ -264,7 +264,7 @@ class Service:
             attempt,
             max_retries=self._max_retries,
             deadline=self._deadline(account, claims),
-            may_retry=lambda: not progress.streamed,
+            may_retry=lambda: not (progress.streamed or self.outages.is_gone(request.identity)),
             rng=self._rng,
             judge=lambda error: self.outages.verdict(request.identity, error),
         )

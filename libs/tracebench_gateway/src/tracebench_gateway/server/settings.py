@@ -48,6 +48,9 @@ class GatewaySettings(Spec):
     socket_fd: int
     """A listening socket that the runner keeps open, so that callers wait while a gateway is replaced."""
 
+    gone: tuple[str, ...] = ()
+    """Addresses at which models were served that are served elsewhere since."""
+
     def llm_of(self, variant: str) -> LLMConfig:
         """Return what holds for the jobs of a variant; unnamed, the run's own."""
         return self.variants.get(variant, self.llm)
