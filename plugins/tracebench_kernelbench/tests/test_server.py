@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,19 @@ import httpx
 import pytest
 
 from tracebench_core.contracts import NotMeasured, Sandbox
-from tracebench_kernelbench.client import Client, judge_remotely
+from tracebench_kernelbench.client import Servers, judge_remotely
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
+from tracebench_kernelbench.server.orders import Order, Submission, sent, told_backend
+from tracebench_kernelbench.settings import SETTINGS
 
 SERVE = [sys.executable, "-m", "tracebench_kernelbench.command", "serve", "--port", "0"]
 SOURCE = PROBLEMS["argmax"].source
 TINY = {"trials": 1, "warm": 1, "least": 5, "most": 5, "budget_ms": 0}
+ORDER = Order(problem="argmax", source=SOURCE, effort=Effort.model_validate(TINY))
+MODULE = "import torch\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return torch.relu(x) + 1\n"
+MODULE += "\ndef get_inputs():\n    return [torch.rand(64, 256)]\n\ndef get_init_inputs():\n    return []\n"
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: pip install torch")
 
 
 @contextmanager
@@ -165,9 +172,134 @@ def test_addresses_beyond_this_machine_need_a_token() -> None:
 
 
 @pytest.mark.heavy("kernels")
+def test_a_cancelled_job_ends_wherever_it_is_and_the_next_one_is_judged(http: httpx.Client) -> None:
+    slow = "void kernel(const float* x, int* out) { for (volatile int i = 0;; i++) ; }"
+    body = {"problem": "argmax", "custom_cuda": slow, "timeout": 100, "effort": TINY | {"call_seconds": 50}}
+    running, waiting = (http.post("/evaluate", json=body).json()["job_id"] for _ in range(2))
+    last = http.post("/evaluate", json={"problem": "argmax", "custom_cuda": SOURCE, "effort": TINY}).json()["job_id"]
+    wait_for(http, running, "running")
+
+    assert http.post(f"/job/{waiting}/cancel").json()["status"] == "failed"
+    http.post(f"/job/{running}/cancel")
+
+    assert wait_for(http, running, "failed", "completed")["error"] == "It was cancelled."
+    assert wait_for(http, last, "failed", "completed")["status"] == "completed"
+    assert http.post(f"/job/{last}/cancel").json()["status"] == "completed"
+    assert http.post("/job/unknown/cancel").status_code == 404
+
+
+@pytest.mark.heavy("kernels")
+def test_who_stops_waiting_takes_its_job_along(http: httpx.Client, server: tuple[str, int]) -> None:
+    slow = "void kernel(const float* x, int* out) { for (volatile int i = 0;; i++) ; }"
+    order = Order(problem="argmax", source=slow, effort=Effort.model_validate(TINY | {"call_seconds": 50}))
+    asked = iter([None] * 3)
+
+    def check() -> None:
+        if next(asked, "stop"):
+            raise KeyboardInterrupt
+
+    with Servers(server[0]) as servers, pytest.raises(KeyboardInterrupt):
+        judge_remotely(servers, order, patience=20, check=check)
+
+    deadline = time.monotonic() + 30
+    while http.get("/status").json()["device_status"]["cpu:0"] == "busy" and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert http.get("/jobs").json()["completed_jobs"][-1]["error"] == "It was cancelled."
+
+
+@pytest.mark.heavy("kernels")
+def test_of_several_servers_the_idle_one_is_asked_and_one_that_dies_is_left() -> None:
+    slow = "void kernel(const float* x, int* out) { for (volatile int i = 0;; i++) ; }"
+    body = {"problem": "argmax", "custom_cuda": slow, "timeout": 100, "effort": TINY | {"call_seconds": 50}}
+    with serving() as (one, pid), serving() as (other, _), Servers(f"{one}, {other}") as servers:
+        with httpx.Client(base_url=one, timeout=60, trust_env=False) as http:
+            job = http.post("/evaluate", json=body).json()["job_id"]
+            assert judge_remotely(servers, ORDER, patience=20).correct
+            assert http.get("/status").json()["queue_info"]["completed_jobs"] == 0
+            http.post(f"/job/{job}/cancel")
+        with httpx.Client(base_url=other, timeout=60, trust_env=False) as http:
+            for _ in range(3):
+                http.post("/evaluate", json=body)
+        held = Order(problem="argmax", source=slow, effort=Effort.model_validate(TINY | {"call_seconds": 3}))
+        killer = threading.Timer(1.0, lambda: os.kill(pid, signal.SIGKILL))
+        killer.start()
+        with httpx.Client(base_url=other, timeout=60, trust_env=False) as http:
+            for shown in http.get("/jobs").json()["active_jobs"]:
+                http.post(f"/job/{shown['job_id']}/cancel")
+        verdict = judge_remotely(servers, held, patience=400)
+        killer.join()
+    assert verdict.status == "timeout"
+
+
+def test_a_module_is_told_by_its_code_its_level_or_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "level1").mkdir()
+    (tmp_path / "level1" / "7_Thing.py").write_text(MODULE)
+    monkeypatch.setattr(SETTINGS, "own", tmp_path)
+
+    def asked(**body: Any) -> Order:
+        return Submission.model_validate({"custom_cuda": "x", **body}).order()
+
+    assert asked(problem_id=3, sample_id=0, level=2, ref_arch_src=MODULE).reference == MODULE
+    assert asked(problem_id=7, level=1, ref_arch_src="").reference == MODULE
+    assert asked(problem_id=7, level=None, ref_arch_src=MODULE, custom_cuda="load_inline(").backend == "cpp"
+    assert asked(problem="numba/gelu") == Order(problem="gelu", backend="numba", source="x")
+    for body, words in (
+        ({"problem_id": 8, "level": 1}, "holds no level 1, problem 8"),
+        ({"problem_id": 7, "level": 1, "profile": "cpu"}, "no sizes for a CPU"),
+        ({"problem_id": 1, "ref_arch_src": "def f(): ..."}, "no `class Model`"),
+        ({"problem_id": 1, "level": 5}, "no such problem"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            asked(**body)
+    monkeypatch.setattr(SETTINGS, "own", None)
+    monkeypatch.delenv("KERNELBENCH_ROOT", raising=False)
+    with pytest.raises(ValueError, match="ref_arch_src"):
+        asked(problem_id=7, level=1)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [ORDER, Order(problem="gelu", backend="numba", source="x"), Order(reference=MODULE, backend="cpp", source="x")],
+)
+def test_what_is_sent_is_what_is_asked(order: Order) -> None:
+    assert Submission.model_validate(sent(order)).order() == order
+
+
+@pytest.mark.parametrize(
+    ("source", "backend"),
+    [
+        ("import triton", "triton"),
+        ("from torch.utils.cpp_extension import load_inline", "cpp"),
+        ("import numba", "numba"),
+        ("m = torch.compile(f)", "torch_compile"),
+        ("import torch", "torch"),
+    ],
+)
+def test_what_a_candidate_is_written_with_is_told_from_its_source(source: str, backend: str) -> None:
+    assert told_backend(source) == backend
+
+
+@needs_torch
+@pytest.mark.heavy("kernels")
+def test_a_module_is_judged_against_the_reference_that_is_sent(http: httpx.Client) -> None:
+    new = MODULE.replace("class Model", "class ModelNew")
+    body = {"problem_id": 19, "sample_id": 0, "level": 1, "ref_arch_src": MODULE, "timeout": 300, "effort": TINY}
+
+    right = http.post("/evaluate_sync", json=body | {"custom_cuda": new}, timeout=300).json()
+    wrong = http.post("/evaluate_sync", json=body | {"custom_cuda": new.replace("+ 1", "+ 2")}, timeout=300).json()
+
+    assert right["status"] == "completed", right
+    assert right["result"]["correctness"], right
+    assert right["result"]["runtime"] > 0
+    assert right["result"]["ref_runtime"] > 0
+    assert not wrong["result"]["correctness"]
+    assert "values are wrong" in wrong["result"]["metadata"]["text"]
+
+
+@pytest.mark.heavy("kernels")
 def test_the_client_brings_back_the_verdict(server: tuple[str, int]) -> None:
-    with Client(server[0]) as client:
-        verdict = judge_remotely(client, "argmax", SOURCE, Effort(**TINY), patience=20)
+    with Servers(server[0]) as servers:
+        verdict = judge_remotely(servers, ORDER, patience=20)
     assert verdict.correct
     assert verdict.score == verdict.metrics["speedup"]
 
@@ -232,14 +364,14 @@ DONE = json.dumps(
     ],
 )
 def test_a_server_that_answers_nonsense_leaves_nothing_measured(reply: tuple[int, str]) -> None:
-    with saying(reply) as (address, said), Client(address) as client, pytest.raises(NotMeasured, match="away"):
-        judge_remotely(client, "argmax", SOURCE, Effort(), patience=0.5)
+    with saying(reply) as (address, said), Servers(address) as client, pytest.raises(NotMeasured, match="away"):
+        judge_remotely(client, ORDER, patience=0.5)
     assert said.asked > 1
 
 
 def test_a_server_that_cannot_be_reached_leaves_nothing_measured() -> None:
-    with Client("http://127.0.0.1:1") as client, pytest.raises(NotMeasured, match="away"):
-        judge_remotely(client, "argmax", SOURCE, Effort(), patience=0.5)
+    with Servers("http://127.0.0.1:1") as client, pytest.raises(NotMeasured, match="away"):
+        judge_remotely(client, ORDER, patience=0.5)
 
 
 def test_a_server_that_forgot_the_job_gets_it_anew() -> None:
@@ -250,18 +382,18 @@ def test_a_server_that_forgot_the_job_gets_it_anew() -> None:
         (200, '{"job_id": "b"}'),
         (200, DONE),
     ]
-    with saying(*replies) as (address, said), Client(address) as client:
-        assert judge_remotely(client, "argmax", SOURCE, Effort(), patience=20).score == 2.0
+    with saying(*replies) as (address, said), Servers(address) as client:
+        assert judge_remotely(client, ORDER, patience=20).score == 2.0
     assert said.asked == len(replies)
 
 
 def test_a_refusal_is_not_asked_again() -> None:
     with (
         saying((401, '{"detail": "no token"}')) as (address, said),
-        Client(address) as client,
+        Servers(address) as client,
         pytest.raises(NotMeasured, match="no token") as refused,
     ):
-        judge_remotely(client, "argmax", SOURCE, Effort(), patience=20)
+        judge_remotely(client, ORDER, patience=20)
     assert said.asked == 1
     assert not refused.value.retry
 

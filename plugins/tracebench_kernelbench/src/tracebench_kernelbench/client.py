@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from tracebench_core.contracts import NotMeasured
+from tracebench_core.errors import UsageError
 from tracebench_kernelbench.judging import Verdict
-from tracebench_kernelbench.options import Effort
+from tracebench_kernelbench.server.orders import Order, sent
 
 TOKEN = "KERNELBENCH_TOKEN"  # noqa: S105 - the name of a variable
 _POLL = 0.1
@@ -40,16 +42,19 @@ class Client:
 
     def __exit__(self, *exc: object) -> None:
         """Disconnect."""
+        self.close()
+
+    def close(self) -> None:
+        """Disconnect."""
         self._http.close()
 
     def status(self) -> dict[str, Any]:
         """Return devices and queue."""
         return self._ask("GET", "/status")
 
-    def submit(self, problem: str, source: str, effort: Effort) -> str:
-        """Queue a source, and return the job's id."""
-        body = {"problem": problem, "custom_cuda": source, "effort": effort.model_dump()}
-        job_id = self._ask("POST", "/evaluate", json=body).get("job_id")
+    def submit(self, order: Order) -> str:
+        """Queue a candidate, and return the job's id."""
+        job_id = self._ask("POST", "/evaluate", json=sent(order)).get("job_id")
         if not isinstance(job_id, str):
             raise Away("no job in its answer")
         return job_id
@@ -58,6 +63,10 @@ class Client:
         """Return a job's state; None when the server does not know it."""
         answer = self._ask("GET", f"/job/{job_id}", missing=True)
         return answer or None
+
+    def cancel(self, job_id: str) -> None:
+        """End a job that nobody waits for any more."""
+        self._ask("POST", f"/job/{job_id}/cancel", missing=True)
 
     def _ask(self, method: str, path: str, *, missing: bool = False, **extra: Any) -> dict[str, Any]:
         try:
@@ -82,41 +91,126 @@ class Client:
         return body
 
 
+class Servers:
+    """One server or several. A job goes to the one with the least to do; where that one goes away, to another."""
+
+    def __init__(self, addresses: str, *, token_variable: str | None = None) -> None:
+        """Take addresses with commas between.
+
+        Raises:
+            UsageError: for none.
+        """
+        told = [address for part in addresses.split(",") if (address := part.strip())]
+        if not told:
+            raise UsageError("`server` names no address.", hint="server: http://127.0.0.1:6000")
+        self.clients = [Client(address, token_variable=token_variable) for address in told]
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Disconnect."""
+        for client in self.clients:
+            client.close()
+
+    def choose(self, avoided: Client | None) -> Client:
+        """Return the server with the least to do for each of its devices; one that is `avoided` only where all others are away.
+
+        Raises:
+            Away: when none answers.
+        """
+        if len(self.clients) == 1:
+            return self.clients[0]
+        loads: list[tuple[bool, float, int]] = []
+        trouble: Away | None = None
+        for place, client in enumerate(self.clients):
+            try:
+                loads.append((client is avoided, _load(client.status()), place))
+            except Away as away:
+                trouble = away
+        if not loads:
+            raise trouble or Away("none answers")
+        return self.clients[min(loads)[2]]
+
+
+def _load(status: dict[str, Any]) -> float:
+    try:
+        queue, devices = status["queue_info"], len(status["device_status"])
+        return float(queue["queued_jobs"] + queue["active_jobs"]) / max(1, devices)
+    except (KeyError, TypeError) as err:
+        raise Away(f"no queue in its answer: {err!r}") from err
+
+
 def judge_remotely(
-    client: Client,
-    problem: str,
-    source: str,
-    effort: Effort,
-    *,
-    patience: float,
-    check: Callable[[], None] = lambda: None,
+    servers: Servers, order: Order, *, patience: float, check: Callable[[], None] = lambda: None
 ) -> Verdict:
-    """Have a source judged. A server that is away is asked again for `patience` seconds; one that has forgotten the job gets it anew.
+    """Have a candidate judged. Servers that are away are asked again for `patience` seconds; one that has forgotten the job gets it anew.
+
+    A job that is waited for no longer is cancelled.
 
     Raises:
-        NotMeasured: when it stays away, or could not judge.
+        NotMeasured: when they stay away, or could not judge.
     """
-    job: str | None = None
-    heard, trouble = time.monotonic(), ""
-    while True:
-        check()
+    asked = _Asked(servers, order)
+    try:
+        while True:
+            check()
+            if (verdict := asked.look()) is not None:
+                return verdict
+            if time.monotonic() - asked.heard > patience:
+                raise NotMeasured(f"The KernelBench server at {asked.client.address} is away ({asked.trouble}).")
+            time.sleep(_POLL)
+    except BaseException:
+        asked.cancel()
+        raise
+
+
+class _Asked:
+    """One order on its way: which server has it, under which id, and when it was heard of last."""
+
+    def __init__(self, servers: Servers, order: Order) -> None:
+        self._servers, self._order = servers, order
+        self.client = servers.clients[0]
+        self._job: str | None = None
+        self._left: Client | None = None
+        self.heard, self.trouble = time.monotonic(), ""
+
+    def look(self) -> Verdict | None:
+        """Send the order where no server has it, else ask after it; return the verdict once there is one.
+
+        Raises:
+            NotMeasured: when the server could not judge.
+        """
         try:
-            if job is None:
-                job = client.submit(problem, source, effort)
-            state = client.job(job)
-            if state is None:
-                job, trouble = None, "it forgets its jobs"
-            elif state.get("status") == "completed":
-                return _verdict(state)
-            elif state.get("status") == "failed":
-                raise NotMeasured(f"The KernelBench server could not judge: {state.get('error')}", suspect=True)
-            else:
-                heard = time.monotonic()
+            return self._look()
         except Away as away:
-            trouble = str(away)
-        if time.monotonic() - heard > patience:
-            raise NotMeasured(f"The KernelBench server at {client.address} is away ({trouble}).")
-        time.sleep(_POLL)
+            self.trouble = str(away)
+            if len(self._servers.clients) > 1:
+                self._left, self._job = self.client, None
+        return None
+
+    def _look(self) -> Verdict | None:
+        if self._job is None:
+            self.client = self._servers.choose(self._left)
+            self._job = self.client.submit(self._order)
+        state = self.client.job(self._job)
+        if state is None:
+            self._job, self.trouble = None, "it forgets its jobs"
+            return None
+        if state.get("status") == "completed":
+            return _verdict(state)
+        if state.get("status") == "failed":
+            self._job = None
+            raise NotMeasured(f"The KernelBench server could not judge: {state.get('error')}", suspect=True)
+        self.heard = time.monotonic()
+        return None
+
+    def cancel(self) -> None:
+        """End a job that nobody waits for any more."""
+        if self._job is not None:
+            with suppress(Away, NotMeasured):
+                self.client.cancel(self._job)
 
 
 def _verdict(state: dict[str, Any]) -> Verdict:

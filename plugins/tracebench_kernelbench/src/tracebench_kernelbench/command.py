@@ -40,11 +40,18 @@ def serve(
     devices: Annotated[
         int, typer.Option(min=1, help="Candidates that are judged at a time, each on a core of its own.")
     ] = 1,
+    root: Annotated[
+        Path | None,
+        typer.Option(help="A checkout of KernelBench, or fetched rows: levels without `ref_arch_src` are read there."),
+    ] = None,
 ) -> None:
     """Serve evaluations over HTTP until interrupted."""
     from tracebench_kernelbench.client import TOKEN  # noqa: PLC0415 - `--help` needs none of it
     from tracebench_kernelbench.server.serving import serve as run  # noqa: PLC0415
+    from tracebench_kernelbench.settings import SETTINGS  # noqa: PLC0415
 
+    if root is not None:
+        SETTINGS.configure({"options": {"root": str(root)}})
     run(
         host,
         port,

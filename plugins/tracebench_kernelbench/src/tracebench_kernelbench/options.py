@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tracebench_kernelbench.catalog import SERVER
 
 MOST_ROUNDS = 200
 BY_RUN = "run"
@@ -47,12 +51,17 @@ class Options(Effort):
     """Settings of a KernelBench task."""
 
     server: str | None = None
-    """Address of an evaluation server that judges in the job's stead; `run`: one that the run starts for all its jobs; None:
-    `$KERNELBENCH_SERVER`, else the job judges."""
+    """Address of an evaluation server that judges in the job's stead, or several with commas between; `run`: one that the run starts for
+    all its jobs; None: `$KERNELBENCH_SERVER`, else the job judges."""
     server_token: str | None = None
     """The name of the variable that holds the server's token; None: `KERNELBENCH_TOKEN`."""
     server_patience: float = Field(default=30.0, ge=0)
     """Seconds to go on asking a server that does not answer, before the evaluation counts as not measured."""
+
+    @property
+    def where(self) -> str | None:
+        """What `server` says, or else the environment."""
+        return self.server or os.environ.get(SERVER)
 
     @property
     def effort(self) -> Effort:

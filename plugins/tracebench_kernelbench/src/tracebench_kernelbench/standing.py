@@ -21,18 +21,24 @@ _SECONDS = 10.0
 
 def of_c(options: Mapping[str, Any]) -> dict[str, str]:
     """Return the compilers; nothing where a server judges, which has its own."""
-    return {} if options.get("server") or os.environ.get(SERVER) else _tools(_COMPILERS)
+    return {} if _judged_elsewhere(options) else _tools(_COMPILERS)
 
 
-def of_numba(_options: Mapping[str, Any]) -> dict[str, str]:
-    """Return what kernels in Numba and the plain one in C are built with."""
-    return {**_tools(_COMPILERS), **_packages(NUMBA.modules)}
+def of_numba(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what kernels in Numba and the plain one in C are built with; nothing where a server judges."""
+    return {} if _judged_elsewhere(options) else {**_tools(_COMPILERS), **_packages(NUMBA.modules)}
 
 
 def of_modules(options: Mapping[str, Any]) -> dict[str, str]:
     """Return what the chosen backend builds with."""
+    if _judged_elsewhere(options):
+        return {}
     backend = BACKENDS.get(str(options.get("backend", TORCH.name)), TORCH)
     return {**_tools(backend.tools), **_packages(dict.fromkeys((*TORCH.modules, *backend.modules)))}
+
+
+def _judged_elsewhere(options: Mapping[str, Any]) -> bool:
+    return bool(options.get("server") or os.environ.get(SERVER))
 
 
 def _packages(names: Iterable[str]) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,11 +9,12 @@ from tracebench_core.contracts import Context, EvaluationFailed, Guide
 from tracebench_core.specs import Calibration, Example, Feedback, Parameter, Split, Values
 from tracebench_kernelbench.building import FLAGS
 from tracebench_kernelbench.calibrations import PARAMETER, of_c
-from tracebench_kernelbench.catalog import ENVIRONMENT, SERVER
-from tracebench_kernelbench.client import Client, judge_remotely
+from tracebench_kernelbench.catalog import ENVIRONMENT
+from tracebench_kernelbench.client import Servers, judge_remotely
 from tracebench_kernelbench.judging import Verdict, judge
 from tracebench_kernelbench.options import BY_RUN, Effort, Options
 from tracebench_kernelbench.problem import Array, Problem
+from tracebench_kernelbench.server.orders import Order
 
 OBJECTIVE = """Write a faster kernel in C or C++ for one core of this machine: {title}.
 
@@ -34,7 +34,6 @@ class KernelTask:
     def __init__(self, problem: Problem, options: Options) -> None:
         self.problem = problem
         self._options = options
-        self._server = options.server or os.environ.get(SERVER)
         self.objective = OBJECTIVE.format(
             title=problem.title[0].lower() + problem.title[1:],
             signature=problem.signature,
@@ -61,13 +60,9 @@ class KernelTask:
     def run(self, values: Values, example: Example, context: Context) -> Verdict:
         """Judge the source here or on the server."""
         source, effort = str(values[PARAMETER]), scaled(self._options.effort, example.input)
-        if self._server is None:
+        if self._options.where is None:
             return judge(self.problem, source, context.sandbox, effort)
-        address = context.environment(ENVIRONMENT)["address"] if self._server == BY_RUN else self._server
-        with Client(address, token_variable=self._options.server_token) as client:
-            return judge_remotely(
-                client, self.problem.name, source, effort, patience=self._options.server_patience, check=context.check
-            )
+        return have_judged(Order(problem=self.problem.name, source=source, effort=effort), self._options, context)
 
     def calibrations(self) -> Iterable[Calibration]:
         """Return kernels of known ratio."""
@@ -78,6 +73,14 @@ class KernelTask:
         if self.problem.is_degenerate():
             return [f"The output of `{self.problem.name}` does not depend on its inputs: a constant would pass."]
         return []
+
+
+def have_judged(order: Order, options: Options, context: Context) -> Verdict:
+    """Have a server judge, as the options say which; see `client.judge_remotely` for what it raises."""
+    where = options.where or BY_RUN
+    addresses = context.environment(ENVIRONMENT)["address"] if where == BY_RUN else where
+    with Servers(addresses, token_variable=options.server_token) as servers:
+        return judge_remotely(servers, order, patience=options.server_patience, check=context.check)
 
 
 def score(_example: Example, output: Any, _context: Context) -> Feedback:

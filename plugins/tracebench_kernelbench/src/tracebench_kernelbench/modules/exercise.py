@@ -47,6 +47,10 @@ class Exercise(Protocol):
         """The size of the memory that each session shares with the judge."""
         ...
 
+    def ordered(self) -> dict[str, Any]:
+        """Return what tells a server this problem: fields of `server.orders.Order`."""
+        ...
+
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
         """Open a trusted session, which a call without arguments has do the work.
 
@@ -149,6 +153,10 @@ class OwnExercise:
         ]
         return last - first
 
+    def ordered(self) -> dict[str, Any]:
+        """See `Exercise`."""
+        return {"problem": self.problem.name}
+
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
         """See `Exercise`."""
         built = build_kernel(sandbox, self.problem.source, self.problem.signature)
@@ -211,6 +219,10 @@ class ModuleExercise:
     shared_mb: int = memory.SIZE_MB
     seed: int = field(default_factory=lambda: secrets.randbits(31), repr=False)
     """Of weights: a module and its replacement get the same ones where they make them in the same order, and no source knows them."""
+
+    def ordered(self) -> dict[str, Any]:
+        """See `Exercise`."""
+        return {"reference": self.code}
 
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
         """See `Exercise`."""

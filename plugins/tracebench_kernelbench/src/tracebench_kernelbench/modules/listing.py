@@ -20,6 +20,7 @@ _SHARED: dict[str, Any] = {
     "aggregate": "kernelbench_geometric_mean",
     "sizes": TaskSizes(train=1, test=1),
     "concurrency": 1,
+    "environments": (catalog.ENVIRONMENT,),
     "timed": True,
     "version": TaskVersion(comparability=6),
     "citation": catalog.CITATION,
@@ -36,7 +37,7 @@ def list_numba() -> Iterator[TaskSpec]:
                 title=f"{title}, with Numba",
                 groups=("numba", f"numba/{family}"),
                 tags=("kernel", "numba", family),
-                options="tracebench_kernelbench.options:Effort",
+                options="tracebench_kernelbench.options:Options",
                 stands_on="tracebench_kernelbench.standing:of_numba",
                 requires=(_requires("numba"), _requires("pycparser"), *catalog.COMPILERS),
                 preload=("numpy",),
@@ -87,7 +88,7 @@ def _module(problem: Found, profile: str) -> TaskSpec:
 
 
 def _requires(name: str) -> Requirement:
-    return Requirement(kind="module", name=name, hint=INSTALL[name])
+    return Requirement(kind="module", name=name, hint=INSTALL[name], unless=f"server ${catalog.SERVER}")
 
 
 def _broken(name: str, reason: str) -> TaskSpec:

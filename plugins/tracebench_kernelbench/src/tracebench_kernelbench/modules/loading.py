@@ -10,7 +10,7 @@ from tracebench_core.errors import MissingRequirementError, PluginError
 from tracebench_kernelbench.modules.exercise import OwnExercise
 from tracebench_kernelbench.modules.source import at_cpu_sizes, cpu_sizes, find_problems
 from tracebench_kernelbench.modules.task import ModuleOptions, PythonTask, module_task, own_task
-from tracebench_kernelbench.options import Effort
+from tracebench_kernelbench.options import Options
 from tracebench_kernelbench.own import PROBLEMS
 from tracebench_kernelbench.settings import SETTINGS
 
@@ -38,7 +38,7 @@ def broken(**_: Any) -> PythonTask:
 
 
 def _numba(name: str, **options: Any) -> PythonTask:
-    return own_task(OwnExercise(PROBLEMS[name]), Effort(**options))
+    return own_task(OwnExercise(PROBLEMS[name]), Options(**options))
 
 
 def _module(profile: str, level: int, number: int, **options: Any) -> PythonTask:

@@ -14,8 +14,9 @@ from tracebench_kernelbench.judging import Verdict
 from tracebench_kernelbench.modules.backends import BACKENDS
 from tracebench_kernelbench.modules.exercise import Exercise, ModuleExercise, OwnExercise
 from tracebench_kernelbench.modules.stepping import judge_python
-from tracebench_kernelbench.options import Effort
-from tracebench_kernelbench.task import scaled, score
+from tracebench_kernelbench.options import BY_RUN, Options
+from tracebench_kernelbench.server.orders import Order
+from tracebench_kernelbench.task import have_judged, scaled, score
 
 _MODULE = """Write a faster replacement of this PyTorch module for one core of this machine, with {title}. {advice}
 
@@ -48,7 +49,7 @@ def kernel({names}, out):
 """
 
 
-class ModuleOptions(Effort):
+class ModuleOptions(Options):
     """Settings of a task of KernelBench's own problems."""
 
     backend: Literal["torch", "torch_compile", "cpp", "numba", "triton"] = "torch"
@@ -61,10 +62,11 @@ class PythonTask:
     """A core `Task` made of an `Exercise`."""
 
     def __init__(
-        self, exercise: Exercise, effort: Effort, *, objective: str, initial: str, tells_half: bool = True
+        self, exercise: Exercise, options: Options, *, objective: str, initial: str, tells_half: bool = True
     ) -> None:
-        exercise.backend.require()
-        self._exercise, self._effort, self._tells_half = exercise, effort, tells_half
+        if options.where in {None, BY_RUN}:
+            exercise.backend.require()
+        self._exercise, self._options, self._tells_half = exercise, options, tells_half
         self.objective = objective
         self.guide: Guide = score
         self.parameters: Sequence[Parameter] = (
@@ -76,10 +78,12 @@ class PythonTask:
         }
 
     def run(self, values: Values, example: Example, context: Context) -> Verdict:
-        """Judge the source."""
-        return judge_python(
-            self._exercise, str(values[PARAMETER]), context.sandbox, scaled(self._effort, int(example.input))
-        )
+        """Judge the source here or on a server."""
+        source, effort = str(values[PARAMETER]), scaled(self._options.effort, int(example.input))
+        if self._options.where is None:
+            return judge_python(self._exercise, source, context.sandbox, effort)
+        order = {**self._exercise.ordered(), "backend": self._exercise.backend.name, "source": source, "effort": effort}
+        return have_judged(Order(**order), self._options, context)
 
     def calibrations(self) -> Iterable[Calibration]:
         """Return candidates of known ratio."""
@@ -107,11 +111,10 @@ def module_task(code: str, options: ModuleOptions, *, tells_half: bool = False) 
         rtol=exercise.tolerance.rtol,
         code=code.strip(),
     )
-    effort = Effort(**options.model_dump(include=set(Effort.model_fields)))
-    return PythonTask(exercise, effort, objective=objective, initial=renamed(code), tells_half=tells_half)
+    return PythonTask(exercise, options, objective=objective, initial=renamed(code), tells_half=tells_half)
 
 
-def own_task(exercise: OwnExercise, effort: Effort) -> PythonTask:
+def own_task(exercise: OwnExercise, options: Options) -> PythonTask:
     """Build the task of a problem of our own; it starts from a kernel that is to be written."""
     problem, backend = exercise.problem, exercise.backend
     names = ", ".join(array.name for array in problem.inputs)
@@ -120,7 +123,7 @@ def own_task(exercise: OwnExercise, effort: Effort) -> PythonTask:
     objective = _OWN.format(
         title=backend.title, advice=backend.advice, what=what, names=names, atol=problem.atol, rtol=problem.rtol
     )
-    return PythonTask(exercise, effort, objective=objective, initial=_START.format(names=names))
+    return PythonTask(exercise, options, objective=objective, initial=_START.format(names=names))
 
 
 def renamed(code: str) -> str:

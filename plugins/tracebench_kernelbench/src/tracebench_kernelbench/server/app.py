@@ -8,52 +8,22 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tracebench_kernelbench.catalog import OWN
-from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.server.jobs import Job, Jobs, QueueFullError
+from tracebench_kernelbench.server.orders import Submission
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MOST_BYTES = 4 << 20
 _RECENT = 10
 _POLL = 0.05
-_NAMES = [name for family in OWN.values() for name in family]
+_SECONDS = 300.0
+"""That a job may take where its request says nothing: upstream's default."""
 Handler = Callable[[Request], Awaitable[Response]]
-
-
-class Submission(BaseModel):
-    """The body of `/evaluate`. A problem is named, or is the number of one of our own at level 0."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    problem: str | None = None
-    problem_id: int | None = None
-    sample_id: int = 0
-    level: int = 0
-    custom_cuda: str
-    """The source; the name is the API's."""
-    timeout: float = Field(default=300.0, gt=0, le=3600)
-    effort: Effort = Effort()
-
-    def job(self) -> Job:
-        """Return the job to queue.
-
-        Raises:
-            ValueError: when there is no such problem.
-        """
-        name = (self.problem or "").removeprefix("kernelbench:").removeprefix("own/")
-        if self.problem is None and self.level == 0 and self.problem_id is not None:
-            name = _NAMES[self.problem_id] if 0 <= self.problem_id < len(_NAMES) else ""
-        if name not in _NAMES:
-            raise ValueError(
-                f"there is no such problem here: give `problem` (`{_NAMES[0]}`, …), or `level` 0 and `problem_id` 0 to {len(_NAMES) - 1}"
-            )
-        return Job(name, self.custom_cuda, self.effort.model_dump(), self.timeout)
 
 
 class Door:
@@ -70,6 +40,7 @@ class Door:
             ("/evaluate", "POST", self._evaluate),
             ("/evaluate_sync", "POST", self._evaluate_sync),
             ("/job/{id}", "GET", self._job),
+            ("/job/{id}/cancel", "POST", self._cancel),
             ("/jobs", "GET", self._list),
         ]
         return Starlette(
@@ -116,6 +87,10 @@ class Door:
         job = self._jobs.get(request.path_params["id"])
         return _refuse(404, "there is no such job") if job is None else JSONResponse(_shown(job))
 
+    async def _cancel(self, request: Request) -> Response:
+        job = self._jobs.cancel(request.path_params["id"])
+        return _refuse(404, "there is no such job") if job is None else JSONResponse(_shown(job))
+
     async def _list(self, _request: Request) -> Response:
         running = [job for job in self._jobs.running.values() if job is not None]
         return JSONResponse(
@@ -134,7 +109,8 @@ class Door:
             if len(body) > _MOST_BYTES:
                 return _refuse(413, f"the body is larger than {_MOST_BYTES >> 20} MiB")
         try:
-            job = Submission.model_validate_json(bytes(body)).job()
+            asked = Submission.model_validate_json(bytes(body))
+            job = Job(asked.order().model_dump(), asked.timeout or _SECONDS)
         except ValidationError as err:
             return _refuse(422, "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in err.errors()))
         except ValueError as err:
@@ -170,6 +146,7 @@ def _result(verdict: dict[str, Any]) -> dict[str, Any]:
         "metadata": {"text": verdict["text"], "verdict": verdict},
         "runtime": metrics.get("candidate_ms", -1.0),
         "runtime_stats": stats,
+        "ref_runtime": metrics.get("reference_ms", -1.0),
     }
 
 

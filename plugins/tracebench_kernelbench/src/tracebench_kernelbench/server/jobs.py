@@ -19,6 +19,7 @@ from typing import Any, Literal
 State = Literal["queued", "running", "completed", "failed"]
 _KEPT = 10_000
 """Finished jobs that are remembered."""
+_CANCELLED = "It was cancelled."
 _ATTEMPTS = 2
 """Workers that may die on one job before the job is given up."""
 
@@ -31,9 +32,8 @@ class QueueFullError(Exception):
 class Job:
     """One submission."""
 
-    problem: str
-    source: str
-    effort: dict[str, Any]
+    order: dict[str, Any]
+    """See `orders.Order`."""
     timeout: float
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     status: State = "queued"
@@ -41,6 +41,7 @@ class Job:
     error: str | None = None
     device: str | None = None
     attempts: int = 0
+    cancelled: bool = False
     queued_at: float = field(default_factory=time.time)
     started_at: float | None = None
     completed_at: float | None = None
@@ -79,6 +80,21 @@ class Jobs:
         with self._change:
             return self._known.get(job_id)
 
+    def cancel(self, job_id: str) -> Job | None:
+        """Take a job out of the queue, or kill the worker that judges it; return the job, None when it is unknown."""
+        with self._change:
+            job = self._known.get(job_id)
+            if job is None or job.completed_at is not None:
+                return job
+            job.cancelled = True
+            if job in self._waiting:
+                self._waiting.remove(job)
+                self._settle(job, {"error": _CANCELLED})
+            for device, running in self.running.items():
+                if running is job:
+                    self.workers[device].kill()
+            return job
+
     def finished(self, most: int) -> list[Job]:
         """Return the last finished jobs, the oldest first."""
         with self._change:
@@ -114,7 +130,9 @@ class Jobs:
             answer = self.workers[device].ask(job)
             with self._change:
                 self.running[device] = None
-                if answer is None and job.attempts < _ATTEMPTS:  # its worker died; in its old place it tries another
+                if answer is None and job.cancelled:
+                    self._settle(job, {"error": _CANCELLED})
+                elif answer is None and job.attempts < _ATTEMPTS:  # its worker died; in its old place it tries another
                     job.status = "queued"
                     self._waiting.appendleft(job)
                 else:
@@ -143,12 +161,11 @@ class Worker:
 
     def ask(self, job: Job) -> dict[str, Any] | None:
         """Return what a worker says of a job, `error` when it took too long, None when it died."""
-        order = {"problem": job.problem, "source": job.source, "effort": job.effort}
         deadline = time.monotonic() + job.timeout
         try:
             process = self._open()
             assert process.stdin is not None  # noqa: S101 - it is a pipe
-            process.stdin.write(json.dumps(order).encode() + b"\n")
+            process.stdin.write(json.dumps(job.order).encode() + b"\n")
             process.stdin.flush()
             line = _read_line(process, deadline)
         except OSError:
@@ -162,6 +179,13 @@ class Worker:
             self._end()
             return None
         return dict(answer)
+
+    def kill(self) -> None:
+        """Have the process die, whatever it judges; the thread that waits for its answer gets none."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """End the process, for good."""
