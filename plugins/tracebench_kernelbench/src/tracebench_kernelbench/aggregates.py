@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from tracebench_kernelbench.fast import FAST
 
 
 def geometric_mean(scores: Sequence[float], _metrics: Sequence[Mapping[str, float]]) -> float:
@@ -17,11 +20,12 @@ def geometric_mean(scores: Sequence[float], _metrics: Sequence[Mapping[str, floa
     return math.exp(math.fsum(map(math.log, right)) / len(right)) * len(right) / len(scores)
 
 
-def fast_1(scores: Sequence[float], _metrics: Sequence[Mapping[str, float]]) -> float:
-    """Return the share of kernels that are correct and faster than the reference."""
-    return sum(score > 1 for score in scores) / len(scores)
+def __getattr__(name: str) -> Callable[..., float]:
+    if name not in FAST:
+        raise AttributeError(f"there is no aggregate `{name}`")
+    return partial(_share_above, FAST[name])
 
 
-def fast_2(scores: Sequence[float], _metrics: Sequence[Mapping[str, float]]) -> float:
-    """Return the share of kernels that are correct and more than twice as fast as the reference."""
-    return sum(score > 2 for score in scores) / len(scores)  # noqa: PLR2004
+def _share_above(p: float, scores: Sequence[float], _metrics: Sequence[Mapping[str, float]]) -> float:
+    """Return the share of kernels that are correct and more than `p` times as fast as the reference."""
+    return sum(score > p for score in scores) / len(scores) if scores else 0.0

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tracebench_core.contracts import Sandbox
 from tracebench_kernelbench.building import build_kernel
 from tracebench_kernelbench.driving import MEMORY_MB, Failure, Record, drive
+from tracebench_kernelbench.fast import fast_metrics
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.problem import Problem
 from tracebench_kernelbench.timing import compare_afresh
@@ -53,7 +54,7 @@ def judge(problem: Problem, source: str, sandbox: Sandbox, effort: Effort) -> Ve
 
 
 def _bad(text: str, *, compiled: bool = True, status: Literal["invalid", "timeout"] = "invalid") -> Verdict:
-    zero = dict.fromkeys(("correct", "speedup", "fast_1", "fast_2"), 0.0)
+    zero = {"correct": 0.0, "speedup": 0.0, **fast_metrics(0.0)}
     return Verdict(compiled, False, text, status, metrics={"compiled": float(compiled), **zero})  # noqa: FBT003
 
 
@@ -76,8 +77,7 @@ def _good(problem: Problem, record: Record) -> Verdict:
         "compiled": 1.0,
         "correct": 1.0,
         "speedup": timing.score,
-        "fast_1": float(timing.score > 1),
-        "fast_2": float(timing.score > 2),  # noqa: PLR2004
+        **fast_metrics(timing.score),
         "speedup_raw": timing.raw,
         "speedup_wall": wall,
         "noise": timing.noise,

@@ -8,6 +8,7 @@ from typing import Any
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import AggregateSpec, EnvironmentSpec, SuiteSpec, TaskSpec, ViewSpec
 from tracebench_kernelbench import catalog
+from tracebench_kernelbench.fast import FAST
 from tracebench_kernelbench.modules.listing import list_modules, list_numba
 from tracebench_kernelbench.settings import SETTINGS
 
@@ -42,8 +43,10 @@ def tracebench_aggregates() -> list[AggregateSpec]:
         AggregateSpec(name=f"kernelbench_{name}", loader=f"tracebench_kernelbench.aggregates:{name}", title=title)
         for name, title in (
             ("geometric_mean", "Geometric mean of correct kernels' speed-ups, times their share"),
-            ("fast_1", "Share of kernels that are correct and faster"),
-            ("fast_2", "Share of kernels that are correct and twice as fast"),
+            *(
+                (name, f"Share of kernels that are correct and more than {p:g} times as fast")
+                for name, p in FAST.items()
+            ),
         )
     ]
 

@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from tracebench_core.contracts import NotMeasured, Sandbox, Session
 from tracebench_core.specs import Limits, Outcome
+from tracebench_kernelbench.fast import fast_metrics
 from tracebench_kernelbench.judging import Verdict
 from tracebench_kernelbench.modules.comparing import (
     Arrays,
@@ -288,7 +289,7 @@ def _died(outcome: Outcome, when: str) -> str:
 
 
 def _bad(text: str, outcome: Outcome) -> Verdict:
-    zero = dict.fromkeys(("correct", "speedup", "fast_1", "fast_2"), 0.0)
+    zero = {"correct": 0.0, "speedup": 0.0, **fast_metrics(0.0)}
     compiled = outcome.status in {"ok", "timeout", "killed", "memory"}
     status: Literal["invalid", "timeout"] = "timeout" if outcome.status == "timeout" else "invalid"
     return Verdict(compiled, False, text, status, metrics={"compiled": float(compiled), **zero})  # noqa: FBT003
@@ -308,7 +309,7 @@ def _good(exercise: Exercise, source: str, timing: Timing | None, calls: int) ->
         f"{': inside the noise, so it counts as 1' if timing.score == 1.0 else ''}."
     )
     metrics |= {
-        "speedup": timing.score, "fast_1": float(timing.score > 1), "fast_2": float(timing.score > 2), "speedup_raw": timing.raw,  # noqa: PLR2004
+        "speedup": timing.score, **fast_metrics(timing.score), "speedup_raw": timing.raw,
         "noise": timing.noise, "reference_ms": timing.reference / 1e6, "candidate_ms": timing.candidate / 1e6,
     }  # fmt: skip
     return Verdict(True, True, text + noted, "ok", timing.score, metrics)  # noqa: FBT003
