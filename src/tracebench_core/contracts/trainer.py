@@ -285,6 +285,10 @@ class Problem(Protocol):
         """Record a number of the current step."""
         ...
 
+    def activity(self, doing: str) -> None:
+        """Say what the job is doing, for whoever looks; empty for nothing worth a word."""
+        ...
+
     def check(self, values: Mapping[str, JsonValue]) -> str:
         """Return why these values may not be evaluated (type, bounds, unknown or missing names), or nothing."""
         ...

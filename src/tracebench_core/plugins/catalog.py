@@ -10,6 +10,7 @@ from tracebench_core.errors import PluginConflictError, PluginError
 from tracebench_core.plugins.requirements import why_unavailable
 from tracebench_core.registry import Part
 from tracebench_core.specs import (
+    AgentSpec,
     AggregateSpec,
     AttackSpec,
     Component,
@@ -31,7 +32,7 @@ from tracebench_core.specs import (
 
 Kind = Literal[
     "trainer", "optimizer", "guide", "executor", "logger", "reporter",
-    "environment", "provider", "stub_format", "aggregate", "view", "python", "attack",
+    "environment", "provider", "stub_format", "aggregate", "view", "python", "attack", "agent",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """What a plugin offers by name."""
@@ -39,6 +40,7 @@ SPECS: Mapping[Kind, type[Component]] = {
     "trainer": TrainerSpec, "optimizer": OptimizerSpec, "guide": GuideSpec, "executor": ExecutorSpec, "logger": LoggerSpec,
     "reporter": ReporterSpec, "environment": EnvironmentSpec, "provider": ProviderSpec, "stub_format": StubFormatSpec,
     "aggregate": AggregateSpec, "view": ViewSpec, "python": PythonSpec, "attack": AttackSpec,
+    "agent": AgentSpec,
 }  # fmt: skip
 """How each kind is described."""
 

@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 S = TypeVar("S", bound=BaseModel)
 LISTINGS: Mapping[Kind, str] = {
     "trainer": "trace-bench list-trainers --all", "optimizer": "trace-bench list-optimizers", "guide": "trace-bench list-guides",
-    "logger": "trace-bench list-loggers",
+    "logger": "trace-bench list-loggers", "agent": "trace-bench agents list",
 }  # fmt: skip
 """The command that shows what is offered of a kind."""
 FROM_FILES: tuple[Kind, ...] = ("trainer", "optimizer", "guide", "logger", "executor")
@@ -351,6 +351,8 @@ class PluginHost:
         for specs in self._only("tracebench_tasks", name)():
             self._catalog.add_tasks(name, _all_of(TaskSpec, specs, hook="tracebench_tasks"))
         for kind in KINDS:
+            if not hasattr(hookspecs, f"tracebench_{kind}s"):  # offered by `tracebench_register` alone
+                continue
             for components in self._only(f"tracebench_{kind}s", name)():
                 specs = _all_of(SPECS[kind], components, hook=f"tracebench_{kind}s")
                 self._catalog.add_components(kind, name, specs)

@@ -14,10 +14,15 @@ READY = "trace-bench.json"
 
 def pythons_folder() -> Path:
     """Return the folder of the named interpreters: `$TRACEBENCH_PYTHONS`, else one in the user's data folder."""
-    if given := os.environ.get(VARIABLE):
+    return data_folder(VARIABLE, "pythons")
+
+
+def data_folder(variable: str, name: str) -> Path:
+    """Return the folder that a variable names, else one of ours in the user's data folder."""
+    if given := os.environ.get(variable):
         return Path(given).expanduser()
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(data).expanduser() / "trace-bench" / "pythons"
+    return Path(data).expanduser() / "trace-bench" / name
 
 
 def has_python(name: str) -> bool:

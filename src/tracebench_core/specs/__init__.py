@@ -74,12 +74,14 @@ if TYPE_CHECKING:
         WorkerState as WorkerState,
     )
     from tracebench_core.specs.parts import (
+        AgentSpec as AgentSpec,
         AggregateSpec as AggregateSpec,
         AttackSpec as AttackSpec,
         EnvironmentSpec as EnvironmentSpec,
         ProviderSpec as ProviderSpec,
         StubFormatSpec as StubFormatSpec,
         ViewSpec as ViewSpec,
+        Wire as Wire,
     )
     from tracebench_core.specs.run import (
         InitialFrom as InitialFrom,

@@ -1,4 +1,4 @@
-"""What else a plugin may offer: environments, model providers, stub answers, aggregates, views, attacks."""
+"""What else a plugin may offer: environments, model providers, stub answers, aggregates, views, attacks, coding agents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from tracebench_core.specs.base import Role
+from tracebench_core.specs.base import Ref, Role
 from tracebench_core.specs.named import Price
 from tracebench_core.specs.trainer import Component
 
@@ -76,3 +76,43 @@ class AttackSpec(Component):
     `trace-bench attack` asks it for one forgery after another, each once the one before was evaluated; a `str` says what could not be
     tried and why. `Target` and `Forgery` are in `tracebench_testing.attacks`.
     """
+
+
+Wire = Literal["chat", "responses", "messages", "gemini"]
+"""An interface by which a program asks a model."""
+
+
+class AgentSpec(Component):
+    """A coding agent; `trace-bench agents install` gets it into an environment of its own.
+
+    In `argv`, `environ` and `files` these words stand for what is known when a job starts it: `{task}` the task in words, `{model}` the
+    model's name, `{key}` the job's key, `{base_url}` the gateway's address that ends in `/v1`, `{host_url}` the same without it,
+    `{workdir}` the folder in which it works, `{home}` its home. The argument `{files}` becomes the names of the files that it may change.
+    """
+
+    loader: Ref = "tracebench_core.plugins.agents:find_agent"
+    requirements: tuple[str, ...] = ()
+    """What is installed from PyPI, each with its bounds."""
+    python: str = ">=3.11"
+    """Which Pythons will do, where there are `requirements`."""
+    packages: tuple[str, ...] = ()
+    """What is installed from npm, each as `name@range`."""
+    node: str = ">=20"
+    """Which Node will do, where there are `packages`."""
+    program: str
+    """The command that the installation brings; where it brings none, one on `PATH`."""
+    by_hand: str = ""
+    """How the user gets it, in words, where neither PyPI nor npm has it."""
+    wire: Wire
+    """The interface by which it asks the gateway."""
+    argv: tuple[str, ...]
+    """The program's arguments: it asks no question, and ends by itself."""
+    environ: dict[str, str] = {}
+    """Variables of its environment: where its model is, and what it must not do (updates, telemetry, questions)."""
+    files: dict[str, str] = {}
+    """Its settings: texts by their paths below its home."""
+
+    @property
+    def is_installable(self) -> bool:
+        """Whether PyPI or npm has it."""
+        return bool(self.requirements or self.packages)

@@ -45,6 +45,13 @@ def test_an_override_with_a_secret_is_refused_and_not_repeated(path: str, value:
     assert value.strip("{}[]").rpartition(" ")[2].rpartition("=")[2].casefold() not in said.casefold()
 
 
+def test_a_word_in_braces_that_a_job_fills_in_is_no_secret() -> None:
+    entry = {"id": "X", "params": {"env": {"MY_AGENT_KEY": "{key}"}}}
+    config = parse_config({"tasks": ["a:b"], "trainers": [entry]})
+    assert config.trainers[0].params_variants[0]["env"] == {"MY_AGENT_KEY": "{key}"}
+    assert "is a secret" in refused(f"trainers[0].params.env.MY_AGENT_KEY={{{SECRET}}}")
+
+
 def test_an_override_without_an_equals_sign_is_not_repeated_either() -> None:
     assert SECRET not in refused(f"api_key:{SECRET}")
 

@@ -51,6 +51,16 @@ class Log:
     faults: list[Fault] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """An answer that has a tool of the request's run."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    text: str = ""
+    """What the model says with it."""
+
+
 def echo(messages: list[dict[str, Any]]) -> str:
     """Answer with the last message's words."""
     content = messages[-1].get("content") or ""
@@ -64,6 +74,7 @@ class FakeOpenAI:
         script: faults for the first requests, in order; None stands for an ordinary answer.
         rates: probability of each fault for the requests after that, drawn from `seed`.
         reply: the answer's text for a list of messages.
+        act: the answer to a whole request, a text or a call of one of its tools; in place of `reply`.
         delay: seconds that an answer takes.
         pause: seconds between the pieces of a streamed answer.
         error_text: what error bodies say, to test that secrets in them do not travel.
@@ -77,6 +88,7 @@ class FakeOpenAI:
         script: Iterable[Fault | None] = (),
         rates: Mapping[Fault, float] | None = None,
         reply: Callable[[list[dict[str, Any]]], str] = echo,
+        act: Callable[[dict[str, Any]], str | ToolCall] | None = None,
         delay: float = 0.0,
         pause: float = 0.0,
         seed: int = 0,
@@ -85,6 +97,7 @@ class FakeOpenAI:
     ) -> None:
         self.log = Log()
         self.reply = reply
+        self.act = act
         self.delay = delay
         self.pause = pause
         self.error_text = error_text
@@ -189,10 +202,15 @@ class _Handler(JsonHandler):
 
     def _answer(self, request: dict[str, Any], fault: Fault | None) -> None:
         messages, model, stream = request["messages"], request.get("model", "fake"), bool(request.get("stream"))
-        words = self.server.fake.reply(messages).split(" ")
+        fake = self.server.fake
+        found = fake.act(request) if fake.act else fake.reply(messages)
+        call = found if isinstance(found, ToolCall) else None
+        words = (call.text if call else str(found)).split(" ")
         limit = request.get("max_completion_tokens") or request.get("max_tokens") or len(words)
         text, ending = " ".join(words[:limit]), "length" if len(words) > limit else "stop"
+        tools = [_tool_call(call, len(messages))] if call else []
         prompt, completion = len(json.dumps(messages).split()), len(text.split())
+        completion += sum(len(tool["function"]["arguments"].split()) for tool in tools)
         if self.server.fake.bills_worst:
             prompt, completion = int(self.headers["Content-Length"]), limit
         usage = _usage(prompt, completion, fault)
@@ -200,16 +218,21 @@ class _Handler(JsonHandler):
             self.server.fake.count(Served(model, prompt, completion, stream))
         if stream:
             wants_usage = (request.get("stream_options") or {}).get("include_usage")
-            self._stream(model, text, usage if wants_usage else None, ending="" if fault == "broken-stream" else ending)
+            ending = "" if fault == "broken-stream" else "tool_calls" if tools else ending
+            self._stream(model, text, usage if wants_usage else None, ending=ending, tools=tools)
         else:
-            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": ending}
+            message = {"role": "assistant", "content": text} | ({"tool_calls": tools} if tools else {})
+            choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if tools else ending}
             self.send_json(200, _completion(model, [choice], usage))
 
-    def _stream(self, model: str, text: str, usage: dict[str, int] | None, *, ending: str) -> None:
+    def _stream(
+        self, model: str, text: str, usage: dict[str, int] | None, *, ending: str, tools: list[dict[str, Any]]
+    ) -> None:
         broken = not ending
         words = text.split(" ")
         deltas: list[dict[str, Any]] = [{"role": "assistant"}]
         deltas += [{"content": word if i == 0 else f" {word}"} for i, word in enumerate(words)]
+        deltas += [{"tool_calls": [{"index": i, **tool}]} for i, tool in enumerate(tools)]
         events = [_chunk(model, [{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas]
         events.append(_chunk(model, [{"index": 0, "delta": {}, "finish_reason": ending}]))
         if usage is not None:
@@ -231,6 +254,14 @@ class _Handler(JsonHandler):
     def _drop(self) -> None:
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _tool_call(call: ToolCall, number: int) -> dict[str, Any]:
+    return {
+        "id": f"call_{number}",
+        "type": "function",
+        "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+    }
 
 
 def _completion(model: str, choices: list[dict[str, Any]], usage: dict[str, int] | None) -> dict[str, Any]:

@@ -61,7 +61,8 @@ class ForeignTrainer:
         interpreter = self._interpreter()
         with tempfile.TemporaryDirectory(prefix="foreign-", dir=Path.cwd(), ignore_cleanup_errors=True) as folder:
             argv = (interpreter, "-m", "tracebench_adapters", self._adapter)
-            own = build_environ(Path(folder), os.environ, adapters=ADAPTERS) | self._order(Path(folder))
+            own = build_environ(Path(folder), os.environ, adapters=ADAPTERS)
+            own |= self._order(self._prepare(problem, Path(folder)), Path(folder))
             program = Program(
                 argv, folder=Path(folder), environ={}, own=own, name=self._name, grace=GRACE, **self._held()
             )
@@ -82,10 +83,14 @@ class ForeignTrainer:
         }
         return said | {"shown": (ADAPTERS, *_named(getattr(self.settings, "argv", ())))}
 
-    def _order(self, folder: Path) -> dict[str, str]:
+    def _prepare(self, problem: Problem, folder: Path) -> dict[str, Any]:
+        """Make ready what the adapter needs in its folder, and return the settings for it."""
+        return self.settings.model_dump(mode="json")
+
+    def _order(self, settings: Mapping[str, Any], folder: Path) -> dict[str, str]:
         library = self._library
         bounds = [library.distribution, library.low, library.high] if library else None
-        order = {"settings": self.settings.model_dump(mode="json"), "library": bounds, "report": str(folder / REPORT)}
+        order = {"settings": settings, "library": bounds, "report": str(folder / REPORT)}
         return {"TRACEBENCH_ORDER": json.dumps(order)}
 
     def _interpreter(self) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
+from tracebench_core.registry import Registry
 from tracebench_core.specs import PythonSpec, StubFormatSpec, TrainerSpec
+from tracebench_trainers_ext.agents import AGENTS
 from tracebench_trainers_ext.libraries import PYTHONS
 from tracebench_trainers_ext.specs import TRAINER_SPECS
 
@@ -12,6 +14,12 @@ from tracebench_trainers_ext.specs import TRAINER_SPECS
 def tracebench_trainers() -> tuple[TrainerSpec, ...]:
     """Offer other libraries' optimizers."""
     return TRAINER_SPECS
+
+
+@hookimpl
+def tracebench_register(registry: Registry) -> None:
+    """Offer coding agents."""
+    registry.add(*AGENTS)
 
 
 @hookimpl

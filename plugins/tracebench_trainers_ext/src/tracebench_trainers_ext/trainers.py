@@ -17,7 +17,9 @@ from tracebench_trainers_ext.applicability import (
     needs_one_code,
     needs_text,
 )
+from tracebench_trainers_ext.coding import CodingAgent
 from tracebench_trainers_ext.launch import ForeignTrainer
+from tracebench_trainers_ext.settings.agent import AgentSettings
 from tracebench_trainers_ext.settings.dspy import (
     BootstrapSettings,
     CoproSettings,
@@ -93,9 +95,9 @@ def shinka(settings: BaseModel) -> ForeignTrainer:
     return ForeignTrainer("shinka_run", libraries.SHINKA, settings, rules=(needs_one_code,))
 
 
-def agent(settings: BaseModel) -> ForeignTrainer:
+def agent(settings: AgentSettings) -> ForeignTrainer:
     """Return `Agent`."""
-    return ForeignTrainer("agent", None, settings)
+    return CodingAgent(settings)
 
 
 def dspy_trainer(settings: DspyTrainerSettings) -> ForeignTrainer:

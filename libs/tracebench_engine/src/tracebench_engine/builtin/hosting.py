@@ -12,7 +12,7 @@ from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import PluginHost, discover, load_ref
 from tracebench_core.plugins.discovery import PREFER
-from tracebench_core.specs import PluginsConfig
+from tracebench_core.specs import AgentSpec, PluginsConfig
 
 if TYPE_CHECKING:
     from tracebench_runs.events.ranking import Aggregate
@@ -37,6 +37,19 @@ def find_aggregate(name: str) -> Aggregate | None:
         return None
     chosen: Aggregate = load_ref(spec.loader, owner=name)
     return chosen
+
+
+@cache
+def find_preset(name: str) -> AgentSpec:
+    """Return what a plugin says of a coding agent, by its name. Plugins are looked for once.
+
+    Raises:
+        UsageError: when no plugin offers it; with the nearest name.
+    """
+    spec = open_host().component("agent", name)
+    if not isinstance(spec, AgentSpec):
+        raise PluginError(f"`{name}` is described by a `{type(spec).__name__}`, not an `AgentSpec`.")
+    return spec
 
 
 def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None) -> PluginHost:

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,10 +97,10 @@ def create_python(name: str, host: PluginHost) -> NamedPython:
         )
     spec = offered[name]
     home = pythons_folder() / name
-    with _locked(name):
+    with locked(home):
         shutil.rmtree(home, ignore_errors=True)
         try:
-            _install(spec, home)
+            build_environment(f"The interpreter `{name}`", home, python=spec.python, requirements=spec.requirements)
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
             raise
@@ -118,7 +118,7 @@ def remove_python(name: str) -> None:
     home = pythons_folder() / name
     if Path(name).name != name or not home.is_dir():
         raise UsageError(f"There is no interpreter `{name}` in `{pythons_folder()}`.", hint="trace-bench pythons list")
-    with _locked(name):
+    with locked(home):
         (home / READY).unlink(missing_ok=True)
         shutil.rmtree(home)
 
@@ -147,45 +147,55 @@ def _built_from(home: Path) -> tuple[str, ...]:
         return ()
 
 
-def _install(spec: PythonSpec, home: Path) -> None:
+def build_environment(what: str, home: Path, *, python: str, requirements: Sequence[str]) -> None:
+    """Build an environment in a folder, with packages from PyPI.
+
+    Raises:
+        MissingRequirementError: when no Python is here that will do.
+        PluginError: when it cannot be built; in words that begin with `what`.
+    """
     home = home.absolute()
-    here = installed_python(spec.python)
+    here = installed_python(python)
     uv = shutil.which(
         "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     )
     if uv is not None:
-        _run([uv, "venv", "--quiet", "--python", here or spec.python, str(home)], spec)
+        run_installer([uv, "venv", "--quiet", "--python", here or python, str(home)], what)
         installer = [uv, "pip", "install", "--quiet", "--python", str(home)]
     else:
-        _run([here or _refuse(spec), "-m", "venv", str(home)], spec)
+        run_installer([here or _refuse(what, python), "-m", "venv", str(home)], what)
         installer = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    if spec.requirements:
-        _run(
-            [*installer, *spec.requirements], spec, folder=home
+    if requirements:
+        run_installer(
+            [*installer, *requirements], what, folder=home
         )  # uv would heed the settings of a checkout that it is called in
 
 
-def _refuse(spec: PythonSpec) -> NoReturn:
+def _refuse(what: str, python: str) -> NoReturn:
     own = ".".join(map(str, sys.version_info[:3]))
     raise MissingRequirementError(
-        f"`{spec.name}` needs Python {spec.python}, which is neither on PATH nor among pyenv's; this one is {own}, and `uv` is not here "
-        "to fetch another.",
+        f"{what} needs Python {python}, which is neither on PATH nor among pyenv's; this one is {own}, and `uv` is not here to fetch "
+        "another.",
         hint='pip install "uv>=0.9,<1"',
     )
 
 
-def _run(argv: list[str], spec: PythonSpec, *, folder: Path | None = None) -> None:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=folder)  # noqa: S603 - uv, or this very Python
+def run_installer(argv: Sequence[str], what: str, *, folder: Path | None = None) -> None:
+    """Run one step of an installation.
+
+    Raises:
+        PluginError: when it fails, with its last words.
+    """
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=folder)  # noqa: S603 - uv, pip or npm
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()[-LAST_WORDS:]
-        raise PluginError(f"The interpreter `{spec.name}` cannot be built: {said}", hint="trace-bench doctor")
+        raise PluginError(f"{what} cannot be built: {said}", hint="trace-bench doctor")
 
 
 @contextmanager
-def _locked(name: str) -> Iterator[None]:
-    """Hold a name, so that two builds of one interpreter wait for each other."""
-    folder = pythons_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f".{name}.lock").open("w") as lock:
+def locked(home: Path) -> Iterator[None]:
+    """Hold the name of a folder, so that two builds of it wait for each other."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with (home.parent / f".{home.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -16,7 +16,7 @@ from tracebench_engine.api.console import output
 from tracebench_engine.api.console.exit import code_of, is_watched, leave
 from tracebench_engine.api.keyless import begin
 from tracebench_engine.cli.announced import announce, announce_plugin
-from tracebench_engine.cli.parts import attack, calibrate, doctor, evaluate, init, listing, pythons, regrade
+from tracebench_engine.cli.parts import agents, attack, calibrate, doctor, evaluate, init, listing, pythons, regrade
 from tracebench_engine.cli.results import compare, export, fsck, recap, report, runs, show, verify
 from tracebench_engine.cli.running import config, control, demo, plan, replay, run, validate
 
@@ -93,7 +93,7 @@ app = typer.Typer(
 MODULES = (
     listing, validate, plan, evaluate, calibrate, attack,
     run, demo, replay, control, runs, show, compare, report, verify, recap, regrade, export, config, fsck,
-    doctor, pythons, init,
+    doctor, pythons, agents, init,
 )  # fmt: skip
 for _module in MODULES:
     _module.register(pending)

@@ -21,6 +21,7 @@ _REFERENCE = re.compile(
 _ASSIGNED = re.compile(r"\s*([A-Za-z_][\w-]*)[=:](?!//)\S+\s*")
 _NAMED_TOO = re.compile(r"\s*([A-Za-z_][\w-]*)\s*[:=]\s*\S.*")
 _WORD = re.compile(r"[A-Za-z_][\w-]*")
+_FILLED_IN = re.compile(r"\{[a-z_]+\}")
 _COMMENT = re.compile(r"(^|\s)#.*")
 _OF_VARIABLES = frozenset({"extra_headers"})
 """Mappings whose values are names of variables already."""
@@ -51,7 +52,7 @@ def secrets_in(raw: Any, loc: Loc = ()) -> Iterator[Secret]:
     for step, value in items:
         here = (*loc, step)
         if isinstance(step, str) and is_secret_name(step):
-            if value not in (None, "", [], {}) and not isinstance(value, bool):
+            if value not in (None, "", [], {}) and not isinstance(value, bool) and not _is_filled_in(value):
                 yield Secret(here, here, instead(step, value, loc))
         elif isinstance(step, str) and (KEY.search(step) or _sets(_NAMED_TOO, step)):
             yield Secret(here, loc, _LOOKS)
@@ -60,6 +61,11 @@ def secrets_in(raw: Any, loc: Loc = ()) -> Iterator[Secret]:
                 yield Secret(here, here, _LOOKS)
         elif step not in _OF_VARIABLES:
             yield from secrets_in(value, here)
+
+
+def _is_filled_in(value: Any) -> bool:
+    """Tell whether a value is a word in braces, which a job fills in: `{key}`."""
+    return isinstance(value, str) and _FILLED_IN.fullmatch(value) is not None
 
 
 def _sets(form: re.Pattern[str], text: str) -> bool:

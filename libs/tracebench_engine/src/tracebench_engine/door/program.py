@@ -17,6 +17,7 @@ from tracebench_core.contracts import Problem
 from tracebench_core.errors import BudgetExhausted, ModelError, ProgramError
 from tracebench_engine.door.door import CLIENT_FOLDER, Door
 from tracebench_engine.door.held import Files, Hold, Network, start_held
+from tracebench_engine.door.silence import Silence
 
 SEEN_DOOR = Path("/run/trace-bench")
 """Where a program with a root of its own finds the door's folder."""
@@ -48,22 +49,27 @@ class Program:
     """What its own start needs."""
     grace: float = 10.0
     """Seconds that the program may go on once a cap has turned it away; then it is ended."""
+    silence: float | None = None
+    """Seconds without a model call and an evaluation after which it is ended; None for never."""
 
 
 def run_program(problem: Problem, program: Program) -> int:
     """Have the program train, and return its exit code once it has ended; 0 where a spent budget ended it.
 
     Raises:
-        ProgramError: when it cannot be started.
+        ProgramError: when it cannot be started, or was ended because it asked for nothing.
     """
     with Door(problem) as door:
         process = _start(problem, door, program)
         pidfd = os.pidfd_open(process.pid)
+        silence = Silence(problem, program.name, limit=program.silence)
         try:
-            door.serve(until=_Watch(problem, door, process, grace=program.grace).is_over, wake=pidfd)
+            door.serve(until=_Watch(problem, door, process, silence, grace=program.grace).is_over, wake=pidfd)
         finally:
             os.close(pidfd)
             _end(process)
+    if silence.words:
+        raise ProgramError(f"{silence.words}; what it wrote is in the job's `stdout.log`.")
     return 0 if problem.budget.refusal() is not None else process.returncode
 
 
@@ -112,8 +118,11 @@ def find_program(name: str, folder: Path, *, path: str) -> str:
 class _Watch:
     """Tells when serving is over: the program has ended, or goes on although a cap has turned it away."""
 
-    def __init__(self, problem: Problem, door: Door, process: subprocess.Popen[bytes], *, grace: float) -> None:
+    def __init__(
+        self, problem: Problem, door: Door, process: subprocess.Popen[bytes], silence: Silence, *, grace: float
+    ) -> None:
         self._problem = problem
+        self._silence = silence
         self._door = door
         self._process = process
         self._grace = grace
@@ -130,6 +139,8 @@ class _Watch:
             self._next_look = now + self._pause
             if self._refused_at is None and self._is_refused():
                 self._refused_at = now
+            if self._refused_at is None and self._silence.look():
+                return True
         since = self._door.refused_at or self._refused_at
         return since is not None and now - since >= self._grace
 

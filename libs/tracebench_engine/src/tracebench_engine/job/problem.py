@@ -64,6 +64,7 @@ class MeteredProblem:
         )
         self._archive = Archive(own, self._ranking)
         self._recorder = setup.recorder
+        self.activity = setup.recorder.activity
         self._recorder.examples(train=train, validation=validation)
         self._recorder.candidate(self._archive.best)
         self._step_best: float | None = None
@@ -79,9 +80,8 @@ class MeteredProblem:
         """Evaluations that count for something: feedback that is `ok`, or a failure where the task has a worst score."""
         self.last_failure = ""
         self.mishaps = Mishaps()
-        self._steps = 0
+        self._steps = self._askers = 0
         self._tickets: deque[PendingEvaluation] = deque()
-        self._askers = 0
         self._lock = threading.RLock()
 
     @property

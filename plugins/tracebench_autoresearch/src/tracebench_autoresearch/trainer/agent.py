@@ -11,12 +11,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from tracebench_autoresearch.edits.applying import Proposal
 from tracebench_autoresearch.edits.files import UnusableEdit
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import ProgramError
+from tracebench_engine.api.agents import Silence, find_preset, spoken, start_of
 from tracebench_engine.api.programs import (
     Hold,
     Streams,
@@ -50,12 +52,17 @@ def run_agent(problem: Problem, settings: AutoresearchSettings, words: str, file
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8", newline="")
         (notes / _PROMPT).write_text(words, encoding="utf-8")
-        _work(problem, settings, folder, notes)
+        _work(problem, settings, folder, notes, _command(problem, settings, folder, notes, words=words, files=files))
         left = _left(folder)
         hypothesis = _said(notes / _HYPOTHESIS)
     if left == dict(files):
         raise UnusableEdit("the agent changed nothing")
-    return Proposal(" ".join(hypothesis.split()) or f"by {settings.agent[0]}", left)
+    return Proposal(" ".join(hypothesis.split()) or f"by {called(settings)}", left)
+
+
+def called(settings: AutoresearchSettings) -> str:
+    """Return what the agent is called."""
+    return settings.agent if isinstance(settings.agent, str) else settings.agent[0]
 
 
 def _is_result(path: Path, folder: Path) -> bool:
@@ -95,24 +102,46 @@ def _said(path: Path) -> str:
         return ""
 
 
-def _work(problem: Problem, settings: AutoresearchSettings, folder: Path, notes: Path) -> None:
-    filled = [word.replace("{prompt}", str(notes / _PROMPT)) for word in settings.agent]
-    environ = passed(os.environ) | model_variables(problem) | {"AGENT_NOTES": str(notes)}
+class _Command(NamedTuple):
+    """How the agent is started."""
+
+    name: str
+    argv: Sequence[str]
+    environ: Mapping[str, str]
+    shown: Sequence[Path]
+
+
+def _command(
+    problem: Problem, settings: AutoresearchSettings, folder: Path, notes: Path, *, words: str, files: Mapping[str, str]
+) -> _Command:
+    if isinstance(settings.agent, str):
+        home = notes.parent / "home"
+        start = start_of(find_preset(settings.agent), problem, workdir=folder, home=home)
+        argv = spoken(start.argv, task=words, files=sorted(files))
+        return _Command(start.name, argv, {**start.environ, "HOME": str(home)}, start.shown)
+    argv = [word.replace("{prompt}", str(notes / _PROMPT)) for word in settings.agent]
+    named = [place for word in argv if (place := Path(word)).is_absolute() and place.is_file()]
+    return _Command(settings.agent[0], argv, {}, named)
+
+
+def _work(problem: Problem, settings: AutoresearchSettings, folder: Path, notes: Path, command: _Command) -> None:
+    environ = {**passed(os.environ), **model_variables(problem), **command.environ, "AGENT_NOTES": str(notes)}
+    first = command.argv[0]
     with tempfile.TemporaryFile() as log:
         try:
-            started = find_program(filled[0], folder, path=environ.get("PATH", os.defpath))
+            started = find_program(first, folder, path=environ.get("PATH", os.defpath))
             process = start_held(
                 problem,
-                [sys.executable if filled[0] == "python" else started, *filled[1:]],
-                _hold(settings, filled, own=notes.parent),
+                [sys.executable if first == "python" else started, *command.argv[1:]],
+                _hold(settings, command, own=notes.parent),
                 folder=folder,
                 environ=environ,
                 streams=Streams(stdin=subprocess.DEVNULL, stdout=log, stderr=log),
             )
         except OSError as err:
-            raise ProgramError(f"The agent `{filled[0]}` cannot be started: {err.strerror}.") from err
+            raise ProgramError(f"The agent `{command.name}` cannot be started: {err.strerror}.") from err
         try:
-            _wait(problem, process, settings.agent_seconds)
+            _wait(problem, process, settings.agent_seconds, Silence(problem, command.name, limit=None))
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -123,25 +152,26 @@ def _work(problem: Problem, settings: AutoresearchSettings, folder: Path, notes:
             raise UnusableEdit(f"the agent ended with exit code {process.returncode}: {tail}")
 
 
-def _hold(settings: AutoresearchSettings, words: Sequence[str], *, own: Path) -> Hold:
+def _hold(settings: AutoresearchSettings, command: _Command, *, own: Path) -> Hold:
     """Return how far the command reaches; files that its words name are shown to it."""
     return Hold(
-        f"{settings.agent[0]} (agent)",
+        f"{command.name} (agent)",
         network=settings.agent_network,
         files=settings.agent_files,
         own=own,
         readable=settings.agent_readable,
         copied=settings.agent_copied,
-        shown=[place for word in words if (place := Path(word)).is_absolute() and place.is_file()],
+        shown=command.shown,
     )
 
 
-def _wait(problem: Problem, process: subprocess.Popen[bytes], seconds: float) -> None:
+def _wait(problem: Problem, process: subprocess.Popen[bytes], seconds: float, silence: Silence) -> None:
     end = time.monotonic() + seconds
     while True:
         with suppress(subprocess.TimeoutExpired):
             process.wait(_LOOK_SECONDS)
             return
         problem.budget.check_time()
+        silence.look()
         if time.monotonic() > end:
             raise UnusableEdit(f"the agent was ended after {seconds:g} s")

@@ -31,8 +31,9 @@ class AutoresearchSettings(TrainerSettings):
     """Earlier experiments that the model is shown."""
     program: str = ""
     """The instruction, as `program.md` is in the original; one that comes with the plugin when empty."""
-    agent: tuple[str, ...] = ()
-    """A command that edits files instead of the model's replies: run in a folder that holds them, with `{prompt}` for a file of words."""
+    agent: str | tuple[str, ...] = ()
+    """What edits files instead of the model's replies: a coding agent that `trace-bench agents list` shows, by its name, or a command, as a
+    list, that is run in a folder which holds them, with `{prompt}` for a file of words."""
     agent_network: Literal["gateway", "open"] = "gateway"
     """Of the network the command reaches the run's models only (`gateway`), or all of it (`open`)."""
     agent_files: Literal["folder", "host"] = "folder"

@@ -221,6 +221,10 @@ class Stage:
         """See `Problem`."""
         self._problem.log(name, value)
 
+    def activity(self, doing: str) -> None:
+        """See `Problem`."""
+        self._problem.activity(doing)
+
     def check(self, values: Mapping[str, JsonValue]) -> str:
         """See `Problem`."""
         return self._problem.check(values)

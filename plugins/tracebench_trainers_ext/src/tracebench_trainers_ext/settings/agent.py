@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tracebench_trainers_ext.settings.base import ForeignSettings
 
@@ -12,10 +12,15 @@ from tracebench_trainers_ext.settings.base import ForeignSettings
 class AgentSettings(ForeignSettings):
     """Which coding agent works, and what it is told beside the task."""
 
-    argv: tuple[str, ...] = Field(min_length=1)
-    """The command; `{task}` in an argument becomes the task in words, which is also in `TASK.md`."""
+    agent: str | None = None
+    """One that `trace-bench agents list` shows: installed, started, pointed to the job's model and ended as its preset says."""
+    argv: tuple[str, ...] = ()
+    """The command of an agent of your own; with `agent`, further arguments for it. In each argument `{task}` becomes the task in words,
+    which is also in `TASK.md`, `{model}` the model's name, `{key}` the job's key, `{base_url}` the gateway's address (ending in `/v1`;
+    `{host_url}` without it), `{workdir}` the folder in which it works, `{home}` its home; the argument `{files}` becomes the names of
+    the files."""
     env: dict[str, str] = Field(default_factory=dict)
-    """Variables for it, beside those that lead it to the gateway on both wires."""
+    """Variables for it, with the same words in braces, beside those that lead it to the gateway."""
     network: Literal["gateway", "open"] = "gateway"
     """Of the network it reaches the run's models only (`gateway`), or all of it (`open`)."""
     files: Literal["folder", "host"] = "folder"
@@ -26,3 +31,12 @@ class AgentSettings(ForeignSettings):
     `~/.config/agent/settings.json`. What keys they hold it can read."""
     instructions: str = ""
     """Words of your own below the task."""
+    silence: float | None = Field(default=600.0, gt=0)
+    """Seconds without an answered model call and an evaluation after which it is ended and the job fails; after 60 (or half of it) that is
+    said on the screen. None: never."""
+
+    @model_validator(mode="after")
+    def _names_one(self) -> AgentSettings:
+        if self.agent is None and not self.argv:
+            raise ValueError("name an `agent` (trace-bench agents list), or give the command of one as `argv`")
+        return self

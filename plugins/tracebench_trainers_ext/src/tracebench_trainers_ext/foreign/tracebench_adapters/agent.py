@@ -30,7 +30,9 @@ def train(task, settings):
     (folder / TASK).write_text(describe(task, settings))
     write_tool(folder / TOOL)
     before = task.problem.budget()["used"]["evaluations"]
-    words = [part.replace("{task}", (folder / TASK).read_text()) for part in settings.argv]
+    words = spoken(
+        settings.argv, task=(folder / TASK).read_text(), files=[file_of(task, name) for name in task.initial]
+    )
     done = subprocess.run(  # noqa: S603 - the config's own command
         words, cwd=folder, env=environ(settings, task), stdin=subprocess.DEVNULL, check=False
     )
@@ -39,6 +41,12 @@ def train(task, settings):
         hint = "; name in `readable` what it needs of your files" if missing else ""
         raise AgentFailed(f"`{settings.argv[0]}` ended with code {done.returncode} before it measured anything{hint}")
     hand_over(task, folder)
+
+
+def spoken(argv, *, task, files):
+    """Return the command with the task and the files' names filled in: `{files}` as an argument of its own becomes one for each."""
+    words = [part for word in argv for part in (files if word == "{files}" else [word])]
+    return [word.replace("{task}", task) for word in words]
 
 
 def hand_over(task, folder):
