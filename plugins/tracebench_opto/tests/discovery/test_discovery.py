@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -131,6 +135,54 @@ def test_a_class_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path, mo
     assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
     [file] = (tmp_path / "c").glob("*.json")
     assert not [key for key in json.loads(file.read_text())["verdicts"] if "Hangs" in key]
+    (folder / "trainer/algorithms/hangs.py.pid").unlink()
+    again = discover(opto=folder, cache=tmp_path / "c", only="opto__trainer__algorithms__hangs__Hangs")
+    assert [str(d.verdict) for d in again] == [str(hanging.verdict)]
+    assert not (folder / "trainer/algorithms/hangs.py.pid").exists()
+
+
+COMMAND = """
+import sys
+from pathlib import Path
+from tracebench_opto.discovery.catalogue import discover
+discover(opto=Path(sys.argv[1]), cache=Path(sys.argv[2]), only="opto__trainer__algorithms__hangs__Hangs")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_trial_dies_with_its_command_and_the_command_says_what_it_tries(number: int, tmp_path: Path) -> None:
+    folder = layouts.plant(tmp_path, layouts.V0139 | HANGS)
+    told = tmp_path / "told"
+    with told.open("wb") as stderr:
+        command = subprocess.Popen([sys.executable, "-c", COMMAND, folder, tmp_path / "c"], stderr=stderr)
+    started = folder / "trainer/algorithms/hangs.py.pid"
+    deadline = time.monotonic() + 240
+    while not (started.exists() and started.read_text()):
+        assert command.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    child = int(started.read_text())
+    probe = parent_of(child)
+    command.send_signal(number)
+    command.wait()
+    while any(map(is_alive, (probe, child))):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert (
+        "trying out trainers of opto, once for this state of its source: Hangs; 90 s each at most" in told.read_text()
+    )
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def is_alive(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @HEAVY

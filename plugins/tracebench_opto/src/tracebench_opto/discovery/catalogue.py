@@ -28,6 +28,8 @@ Effort = Literal["remember", "list", "try"]
 SECONDS_TO_SCAN = 60.0
 SECONDS_TO_PROBE = 90.0
 PROBES_AT_A_TIME = 2
+_TOO_LONG: dict[Path, dict[str, Verdict]] = {}
+"""By file of what is remembered, the classes that took too long since this process began: tried once a command, and again by the next."""
 _PACKAGE = Path(__file__).parents[1]
 _HERE = "tracebench_opto.discovery"
 
@@ -83,14 +85,15 @@ class _Memory:
         self._file = file
         self.found: list[FoundClass] | None = None
         self.verdicts: dict[str, Verdict] = {}
-        self.passing: set[str] = set()
-        """Verdicts that hold for this look alone."""
+        self.passing = _TOO_LONG.setdefault(file.resolve(), {})
+        """Verdicts that hold for this process alone."""
         try:
             known = json.loads(file.read_text(encoding="utf-8"))
             self.found = [FoundClass.model_validate(c) for c in known["found"]]
             self.verdicts = {k: Verdict.model_validate(v) for k, v in known["verdicts"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ValidationError):
-            return
+            pass
+        self.verdicts = self.passing | self.verdicts
 
     def keep(self) -> None:
         known = {
@@ -123,7 +126,10 @@ def _probe_missing(classes: Sequence[FoundClass], memory: _Memory, opto: Path | 
     missing = [c for c in classes if c.key not in memory.verdicts]
     if not missing:
         return
-    log.info("trying out %d trainers of opto, once for this state of its source", len(missing))
+    names = ", ".join(c.qualname for c in missing)
+    log.warning(
+        "trying out trainers of opto, once for this state of its source: %s; %g s each at most", names, SECONDS_TO_PROBE
+    )
     with ThreadPoolExecutor(PROBES_AT_A_TIME) as pool:
         verdicts = pool.map(lambda c: _probe(c, memory, opto), missing)
         memory.verdicts.update(zip((c.key for c in missing), verdicts, strict=True))
@@ -136,8 +142,8 @@ def _probe(found: FoundClass, memory: _Memory, opto: Path | None) -> Verdict:
             run(f"{_HERE}.probe", found.model_dump_json(), seconds=SECONDS_TO_PROBE, opto=opto)
         )
     except TookTooLong as err:
-        memory.passing.add(found.key)
-        return Verdict(status="broken", reason=str(err))
+        memory.passing[found.key] = verdict = Verdict(status="broken", reason=str(err))
+        return verdict
     except ProgramFailed as err:
         return Verdict(status="broken", reason=str(err))
 

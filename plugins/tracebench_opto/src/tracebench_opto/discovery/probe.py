@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tracebench_core.specs import Budget, Requirement
+from tracebench_opto.discovery import lifeline
 from tracebench_opto.discovery.records import FoundClass, Verdict, in_words
 from tracebench_opto.discovery.trainer import DiscoveredTrainer
 from tracebench_opto.discovery.vocabulary import SYNONYMS, TAMED, aliases_of, settings_of
@@ -102,6 +103,7 @@ def _refuse(*_: Any, **__: Any) -> NoReturn:
 
 def main(argv: list[str]) -> None:
     """Probe, and write the verdict."""
+    lifeline.hold()
     socket.socket.connect = _refuse  # type: ignore[method-assign]  # whatever the class calls for must not cost minutes
     found = FoundClass.model_validate_json(argv[1])
     Path(argv[2]).write_text(probe(found).model_dump_json(), encoding="utf-8")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tracebench_engine.api.programs import scratch_folder
+from tracebench_opto.discovery.lifeline import NAME
 
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 
@@ -27,20 +28,21 @@ def run(module: str, *arguments: str, seconds: float, opto: Path | None = None) 
     Args:
         module: of this package.
         arguments: before the name of the answer file.
-        seconds: until it is killed, with everything that it started.
+        seconds: until it is killed, with everything that it started; so it is when this process ends, however it does.
         opto: a package folder to take for opto; the installed one when None.
 
     Raises:
         TookTooLong: when it did.
         ProgramFailed: when it ended without an answer.
     """
-    with scratch_folder("opto") as folder:
+    with scratch_folder("opto") as folder, _Lifeline() as lifeline:
         answer, errors = folder / "answer", folder / "errors"
         with errors.open("wb") as stderr:
             process = subprocess.Popen(  # noqa: S603 - our own module, by this interpreter
                 [sys.executable, "-P", "-m", module, *arguments, str(answer)],
                 cwd=folder,
-                env=_environment(opto),
+                env=_environment(opto) | {NAME: str(lifeline)},
+                pass_fds=(lifeline,),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
@@ -56,6 +58,18 @@ def run(module: str, *arguments: str, seconds: float, opto: Path | None = None) 
             return answer.read_text(encoding="utf-8")
         last = errors.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
         raise ProgramFailed(f"ended with code {code}: {last[:200]}".rstrip(": "))
+
+
+class _Lifeline:
+    """A pipe: the program gets the end that is read, and the other closes with this process at the latest."""
+
+    def __enter__(self) -> int:
+        self._read, self._write = os.pipe()
+        return self._read
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._read)
+        os.close(self._write)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from tracebench_opto.bridge import features, library
+from tracebench_opto.discovery import lifeline
 from tracebench_opto.discovery.records import FoundClass, in_words
 from tracebench_opto.discovery.signatures import keywords
 
@@ -116,6 +117,7 @@ def _hash(file: Path) -> str:
 
 def main(argv: list[str]) -> Any:
     """Scan, and write what was found."""
+    lifeline.hold()
     found = [c.model_dump(mode="json") for c in scan()]
     Path(argv[1]).write_text(json.dumps(found), encoding="utf-8")
     os._exit(0)  # a module under scan may have left threads that never end
