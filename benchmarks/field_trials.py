@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
-from trainer_trials import builder
+from trainer_trials import builder, has_variant
 
 from tracebench_core.contracts import Trainer
 from tracebench_core.ids import canonical_json
@@ -46,8 +46,6 @@ BASELINES: dict[str, Callable[[], Trainer]] = {
     "SequentialRefine": lambda: SequentialRefine(SequentialRefineSettings()),
 }
 """The core's own, each as long as the budget lasts."""
-TESTED = ("Minibatch", "SequentialSearch", "AggregatedUpdate", "GEPA-Base", "GEPA-Merge", "GEPA-UCB", "GEPA-Beam")
-"""Those that have a variant `paper`."""
 
 
 class Cell(NamedTuple):
@@ -166,7 +164,7 @@ def rows(names: Sequence[str] = ()) -> dict[str, Callable[[], Trainer]]:
     made = dict(BASELINES)
     for spec in TRAINER_SPECS:
         made[spec.name] = builder(spec.name)
-        if spec.name in TESTED:
+        if has_variant(spec.name):
             made[f"{spec.name}, paper"] = builder(spec.name, variant="paper")
     if unknown := [name for name in names if name not in made]:
         raise SystemExit(f"no row is called {unknown[0]!r}; there are {', '.join(made)}")

@@ -33,19 +33,6 @@ MANY = 10_000
 CALLS = {"number": 20, "deceptive": 60, "exam": 60, "code": 40, "minibatch": 30}
 """Model calls of the second budget, by field; 100 where none are named."""
 Axis = Literal["evaluations", "calls"]
-PAPER: dict[str, dict[str, Any]] = {
-    name: {"variant": "paper"}
-    for name in (
-        "Minibatch",
-        "SequentialSearch",
-        "AggregatedUpdate",
-        "GEPA-Base",
-        "GEPA-Merge",
-        "GEPA-UCB",
-        "GEPA-Beam",
-    )
-}
-"""Settings of those whose tests have the size of the publication here; `benchmarks/scarce_calls.py` has both."""
 
 
 class Quiet:
@@ -162,13 +149,19 @@ def builder(name: str, **settings: Any) -> Callable[[], Trainer]:
     return lambda: module.build(module.Settings(**settings))
 
 
+def has_variant(name: str) -> bool:
+    """Tell whether one of our trainers has the sizes of its publication as a variant; `benchmarks/field_tables.py` shows both."""
+    spec = next(s for s in TRAINER_SPECS if s.name == name)
+    return "variant" in import_module(spec.loader.partition(":")[0]).Settings.model_fields
+
+
 def trainers() -> dict[str, Callable[[], Trainer]]:
     """Return the core's baselines, as long as the budget lets them, and our trainers."""
     return {
         "NoOp": lambda: NoOp(NoOpSettings()),
         "BestOfN": lambda: BestOfN(BestOfNSettings(n=MANY)),
         "SequentialRefine": lambda: SequentialRefine(SequentialRefineSettings(num_steps=MANY)),
-        **{s.name: builder(s.name, **PAPER.get(s.name, {})) for s in TRAINER_SPECS},
+        **{s.name: builder(s.name, **({"variant": "paper"} if has_variant(s.name) else {})) for s in TRAINER_SPECS},
     }
 
 

@@ -68,4 +68,7 @@ def test_what_a_task_leaves_nothing_to_do_is_told() -> None:
         assert "nothing to merge" in advice(name, ROOMY)[0]
         assert advice(name, ROOMY, merge_every=0) == []
     assert "cuts its beam on 5 examples" in advice("BeamSearch", ROOMY)[0]
-    assert "20 calls buy 3 updates of 6 calls each" in advice("TextualGradients", Budget(llm_calls=20), parameters=3)[0]
+    scarce = Budget(llm_calls=20)
+    assert "20 calls buy 5 updates of 4 calls each" in advice("TextualGradients", scarce, parameters=3)[0]
+    assert "20 calls buy 3 updates of 6 calls" in advice("TextualGradients", scarce, parameters=3, variant="paper")[0]
+    assert advice("TextualGradients", scarce) == []

@@ -10,8 +10,18 @@ import pytest
 
 from tracebench_core.specs import Budget, BudgetState
 from tracebench_core.specs.events import Decision
-from tracebench_opto.parts.scarcity import affordable
-from tracebench_opto.trainers import gepa_base, minibatch, sequential_search
+from tracebench_opto.parts.scarcity import Variant, affordable, breadth
+from tracebench_opto.trainers import (
+    basic_search,
+    gepa_base,
+    minibatch,
+    novelty,
+    opro,
+    pareto_search,
+    priority_search,
+    sequential_search,
+    textual_gradients,
+)
 from tracebench_testing.teacher import Teacher
 from tracebench_testing.toys import build_dials
 from tracebench_testing.trials import run_trial
@@ -64,3 +74,46 @@ def test_a_test_is_as_large_as_the_budget_affords(module: Any) -> None:
     assert not large & paper
     assert all(" and 20 of " in words for words in large)
     assert any(" and 20 of " not in words for words in verdicts(Budget(llm_calls=12, evaluations=250)))
+
+
+@pytest.mark.parametrize(
+    ("calls", "variant", "sizes", "expected"),
+    [
+        (20, "budget", [(None, 4)], [1]),
+        (40, "budget", [(None, 4)], [2]),
+        (79, "budget", [(None, 4)], [3]),
+        (200, "budget", [(None, 4)], [4]),
+        (None, "budget", [(None, 4)], [4]),
+        (20, "paper", [(None, 4)], [4]),
+        (20, "budget", [(6, 4)], [6]),
+        (20, "budget", [(None, 2), (None, 2)], [1, 1]),
+        (40, "budget", [(None, 2), (None, 2)], [2, 1]),
+        (80, "budget", [(None, 2), (None, 2)], [2, 2]),
+        (60, "budget", [(3, 3), (None, 4)], [3, 1]),
+        (1, "budget", [(None, 8)], [1]),
+    ],
+)
+def test_steps_are_as_broad_as_leaves_twenty_of_them(
+    calls: int | None, variant: Variant, sizes: list[tuple[int | None, int]], expected: list[int]
+) -> None:
+    assert breadth(Budget(llm_calls=calls), variant, *sizes) == expected
+
+
+@pytest.mark.parametrize(
+    ("module", "paper"),
+    [(basic_search, 5), (priority_search, 5), (pareto_search, 6), (opro, 3), (novelty, 10), (textual_gradients, 3)],
+    ids=lambda value: getattr(value, "__name__", "").rpartition(".")[2],
+)
+def test_twenty_calls_are_spent_one_after_another_unless_published_otherwise(module: Any, paper: int) -> None:
+    toy = build_dials(parameters=3)
+    steps = {}
+    for variant in ("budget", "paper"):
+        teacher = Teacher(toy.lesson, improves=0.6, harms=0.3, seed=1)
+        trainer = module.build(module.Settings(variant=variant))
+        trial = run_trial(trainer, toy, answer=teacher, budget=Budget(llm_calls=20), seed=1)
+        assert trial.error is None
+        assert trial.used.llm_calls == 20
+        steps[variant] = len(trial.steps)
+    per_step = 1 + len(toy.task.parameters) if module is textual_gradients else 1
+    assert abs(steps["budget"] - 20 / per_step) <= 1
+    assert abs(steps["paper"] - paper) <= 1

@@ -56,18 +56,6 @@ def of_merging(settings: EvolutionSettings, shape: TaskShape) -> list[str]:
     ]
 
 
-def of_gradients(settings: SearchSettings, shape: TaskShape) -> list[str]:
-    """Say how few updates a budget of calls buys, too."""
-    found = of_search(settings, shape)
-    each = min(settings.train_batch_size, shape.train) + shape.parameters
-    calls = shape.budget.llm_calls
-    updates = FEW if calls is None else calls // each
-    if updates >= FEW:
-        return found
-    bought = f"{calls} calls buy {updates} updates of {each} calls each, one for each example of the batch and each parameter"
-    return [*found, f"{bought}; a smaller train_batch_size buys more"]
-
-
 def chance_to_lead(examples: int, *, child: float = CHILD, parent: float = PARENT) -> float:
     """Return how often a child that is right in `child` of all cases gets strictly more right than its parent, on as many examples."""
 

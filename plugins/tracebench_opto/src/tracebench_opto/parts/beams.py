@@ -6,10 +6,11 @@ from pydantic import Field
 
 from tracebench_core.contracts import Problem
 from tracebench_core.proposing.sampling import draw_subset
-from tracebench_core.specs import CostEstimate, Evaluation, TaskShape
+from tracebench_core.specs import Budget, CostEstimate, Evaluation, TaskShape
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.racing import Lot, RacingSettings, race, raced
+from tracebench_opto.parts.scarcity import Variant, breadth
 from tracebench_opto.parts.search import Request, Search
 
 
@@ -18,10 +19,16 @@ class BeamSettings(RacingSettings):
 
     beam_width: int = Field(default=3, ge=1)
     """Candidates that survive a depth."""
-    num_proposals: int = Field(default=4, ge=1)
-    """Proposals for each beam."""
+    variant: Variant = "budget"
+    """`budget` narrows steps where calls are scarce; `paper` keeps the published breadth."""
+    num_proposals: int | None = Field(default=None, ge=1)
+    """Proposals for each beam. When None: 4, and fewer where calls are so scarce that they would buy fewer than 20 steps (`variant`)."""
     validation_dataset_size: int | None = Field(default=5, ge=1)
     """Examples on which the candidates of one depth are compared, drawn anew for each depth; None for all."""
+
+    def broad(self, budget: Budget) -> int:
+        """Return how many proposals each beam gets."""
+        return breadth(budget, self.variant, (self.beam_width, self.beam_width), (self.num_proposals, 4))[1]
 
 
 def run_beams(problem: Problem, settings: BeamSettings, *, history_size: int = 0) -> None:
@@ -41,7 +48,7 @@ def run_beams(problem: Problem, settings: BeamSettings, *, history_size: int = 0
                 )
                 for beam in beams
             ]
-            proposed = search.propose_all(requests, n=settings.num_proposals)
+            proposed = search.propose_all(requests, n=settings.broad(problem.budget.caps))
             lots: list[Lot] = []
             for beam, values in zip(beams, proposed, strict=True):
                 met = [child for _, children in lots for child in children]
@@ -62,7 +69,7 @@ def estimate_beams(settings: BeamSettings, shape: TaskShape) -> CostEstimate:
     """Return what one job of a beam search is expected to use."""
     judged = judged_examples(settings, shape)
     contest = min(settings.validation_dataset_size or judged, judged)
-    proposals = settings.beam_width * settings.num_proposals
+    proposals = settings.beam_width * settings.broad(shape.budget)
     idle = settings.beam_width * feedback_examples(settings, shape)
     return estimate_steps(
         settings.planned_steps(shape.train),

@@ -11,6 +11,8 @@ from tracebench_core.specs import Budget
 Variant = Literal["budget", "paper"]
 """Whether a test has the size that the budget can afford, or that of the publication."""
 
+STEPS = 20
+"""A search that cannot make as many steps is narrowed rather than shortened: a step late builds on what earlier ones found."""
 PAID_BY: tuple[Literal["llm_calls", "tokens", "usd"], ...] = ("llm_calls", "tokens", "usd")
 """Axes that pay for proposals."""
 
@@ -40,6 +42,22 @@ def _proposals_left(budget: BudgetView) -> float | None:
         elif remaining is not None and axis == "llm_calls":
             left.append(remaining)
     return min(left, default=None)
+
+
+def breadth(budget: Budget, variant: Variant, *sizes: tuple[int | None, int]) -> list[int]:
+    """Return how broad a step is in each of its dimensions, each given as what is asked for (None for nothing) and what was published.
+
+    What nobody asked for is as published. Where calls are capped, `budget` narrows that, the first dimension keeping the most, until the
+    calls buy `STEPS` steps.
+    """
+    asked = math.prod(size for size, _ in sizes if size is not None)
+    left = math.inf if variant == "paper" or budget.llm_calls is None else budget.llm_calls / STEPS / asked
+    found: list[int] = []
+    for size, published in sizes:
+        narrowed = published if left >= published else max(1, int(left))
+        found.append(narrowed if size is None else size)
+        left /= narrowed if size is None else 1
+    return found
 
 
 def tested_at_first(budget: Budget, variant: Variant, *, batch: int, most: int) -> int:

@@ -13,16 +13,23 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from tracebench_core.contracts import Problem
-from tracebench_core.specs import CostEstimate, TaskShape
+from tracebench_core.specs import Budget, CostEstimate, TaskShape
 from tracebench_opto.parts.racing import RacingSettings
+from tracebench_opto.parts.scarcity import Variant, breadth
 from tracebench_opto.parts.updating import UpdateSettings, estimate_updates, run_updates
 
 
 class Settings(UpdateSettings, RacingSettings):
     """Settings of BasicSearch."""
 
-    num_proposals: int = Field(default=4, ge=1)
-    """Proposals per batch."""
+    variant: Variant = "budget"
+    """`budget` narrows steps where calls are scarce; `paper` keeps the published breadth."""
+    num_proposals: int | None = Field(default=None, ge=1)
+    """Proposals per batch. When None: 4, and fewer where calls are so scarce that they would buy fewer than 20 steps (`variant`)."""
+
+    def broad(self, budget: Budget) -> int:
+        """Return how many proposals a step asks for."""
+        return breadth(budget, self.variant, (self.num_proposals, 4))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,8 @@ class BasicSearch:
     def train(self, problem: Problem) -> None:
         """Run the search."""
         cfg = self.settings
-        run_updates(problem, cfg, num_proposals=cfg.num_proposals, compare="selection", racing=cfg.racing)
+        broad = cfg.broad(problem.budget.caps)
+        run_updates(problem, cfg, num_proposals=broad, compare="selection", racing=cfg.racing)
 
 
 def build(settings: Settings) -> BasicSearch:
@@ -44,4 +52,4 @@ def build(settings: Settings) -> BasicSearch:
 
 def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use."""
-    return estimate_updates(settings, shape, num_proposals=settings.num_proposals, compare="selection")
+    return estimate_updates(settings, shape, num_proposals=settings.broad(shape.budget), compare="selection")

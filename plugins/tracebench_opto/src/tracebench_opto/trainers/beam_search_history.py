@@ -20,7 +20,7 @@ from tracebench_opto.parts.beams import BeamSettings, estimate_beams, run_beams
 class Settings(BeamSettings):
     """Settings of BeamSearchHistory."""
 
-    num_proposals: int = Field(default=1, ge=1)
+    num_proposals: int | None = Field(default=1, ge=1)
     """Proposals for each beam."""
     max_history_size: int = Field(default=10, ge=1)
     """Candidates in the history."""

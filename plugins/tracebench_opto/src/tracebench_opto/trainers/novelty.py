@@ -18,24 +18,31 @@ from pydantic import Field
 
 from tracebench_core.contracts import Problem
 from tracebench_core.ids import canonical_json
-from tracebench_core.specs import CostEstimate, TaskShape, Values
+from tracebench_core.specs import Budget, CostEstimate, TaskShape, Values
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_selected
 from tracebench_opto.parts.novelty import edit_distance
+from tracebench_opto.parts.scarcity import Variant, breadth
 from tracebench_opto.parts.search import Search, SearchSettings
 
 
 class Settings(SearchSettings):
     """Settings of Novelty. One step is one parent."""
 
-    num_proposals: int = Field(default=2, ge=1)
-    """Children of a step."""
+    variant: Variant = "budget"
+    """`budget` narrows steps where calls are scarce; `paper` keeps the published breadth."""
+    num_proposals: int | None = Field(default=None, ge=1)
+    """Children of a step. When None: 2, and fewer where calls are so scarce that they would buy fewer than 20 steps (`variant`)."""
     neighbours: int = Field(default=3, ge=1)
     """Nearest candidates whose mean distance is a candidate's novelty."""
     novelty_weight: float = Field(default=0.5, ge=0, le=1)
     """Part that the rank by novelty has in the choice of a parent; the rest is the rank by score."""
     least_distance: float = Field(default=0.0, ge=0)
     """Proposals nearer than this to a known candidate are refused; 0 refuses only equal syntax trees."""
+
+    def broad(self, budget: Budget) -> int:
+        """Return how many children a step makes."""
+        return breadth(budget, self.variant, (self.num_proposals, 2))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,7 @@ class Novelty:
                 parent = self._parent(search, used)
                 used[parent.index] = used.get(parent.index, 0) + 1
                 feedback = search.measure(parent, search.batches.draw())
-                proposals = search.propose(parent, feedback, n=self.settings.num_proposals)
+                proposals = search.propose(parent, feedback, n=self.settings.broad(problem.budget.caps))
                 novel = self._novel(search, proposals)
                 if len(novel) < len(proposals):
                     problem.log("proposal_not_novel", len(proposals) - len(novel))
@@ -116,4 +123,4 @@ def build(settings: Settings) -> Novelty:
 
 def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use when every proposal is novel."""
-    return estimate_selected(settings, shape, proposals=settings.num_proposals)
+    return estimate_selected(settings, shape, proposals=settings.broad(shape.budget))

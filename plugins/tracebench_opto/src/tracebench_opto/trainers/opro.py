@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from tracebench_core.contracts import Problem
-from tracebench_core.specs import CostEstimate, Evaluation, TaskShape
+from tracebench_core.specs import Budget, CostEstimate, Evaluation, TaskShape
 from tracebench_opto.parts.cost import estimate_selected
+from tracebench_opto.parts.scarcity import Variant, breadth
 from tracebench_opto.parts.search import Request, Search, SearchSettings
 
 
@@ -29,10 +30,17 @@ class Settings(SearchSettings):
 
     train_batch_size: int = Field(default=3, ge=1)
     """Exemplars, drawn from train for each step."""
-    num_proposals: int = Field(default=8, ge=1)
-    """Solutions sampled in a step."""
+    variant: Variant = "budget"
+    """`budget` narrows steps where calls are scarce; `paper` keeps the published breadth."""
+    num_proposals: int | None = Field(default=None, ge=1)
+    """Solutions sampled in a step. When None: 8, and fewer where calls are so scarce that they would buy fewer than 20 steps
+    (`variant`)."""
     num_solutions: int = Field(default=20, ge=1)
     """The best candidates so far that a step shows, the one to improve among them."""
+
+    def broad(self, budget: Budget) -> int:
+        """Return how many solutions a step samples."""
+        return breadth(budget, self.variant, (self.num_proposals, 8))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,7 @@ class OPRO:
                     judged = entry.evaluation_on(search.selection)
                     shown.append(entry.evaluations[-1] if judged is None else judged)
                 exemplars = search.measure(best, search.batches.draw())
-                proposed = search.propose_all([Request(best, exemplars, shown)], n=cfg.num_proposals)[0]
+                proposed = search.propose_all([Request(best, exemplars, shown)], n=cfg.broad(problem.budget.caps))[0]
                 search.evaluate(search.fresh(proposed), search.selection, parent=best, origin="sample")
 
 
@@ -66,4 +74,4 @@ def build(settings: Settings) -> OPRO:
 
 def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use."""
-    return estimate_selected(settings, shape, proposals=settings.num_proposals)
+    return estimate_selected(settings, shape, proposals=settings.broad(shape.budget))

@@ -26,22 +26,26 @@ from pydantic import Field
 
 from tracebench_core.contracts import Problem
 from tracebench_core.proposing.sampling import Minibatches
-from tracebench_core.specs import CostEstimate, Example, TaskShape, Values
+from tracebench_core.specs import Budget, CostEstimate, Example, TaskShape, Values
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.memory import Memory
 from tracebench_opto.parts.priority import ScoreFunction, by_priority
 from tracebench_opto.parts.racing import Lot, RacingSettings, race, raced
+from tracebench_opto.parts.scarcity import Variant, breadth
 from tracebench_opto.parts.search import Request, Search
 
 
 class Settings(RacingSettings):
     """Settings of PrioritySearch."""
 
-    num_candidates: int = Field(default=2, ge=1)
-    """Candidates taken from the queue per step."""
-    num_proposals: int = Field(default=2, ge=1)
-    """Proposals for each candidate and batch."""
+    variant: Variant = "budget"
+    """`budget` narrows steps where calls are scarce; `paper` keeps the published breadth."""
+    num_candidates: int | None = Field(default=None, ge=1)
+    """Candidates taken from the queue per step. When None: 2, and fewer where calls are so scarce that they would buy fewer than 20 steps
+    (`variant`)."""
+    num_proposals: int | None = Field(default=None, ge=1)
+    """Proposals for each candidate and batch; likewise."""
     num_batches: int = Field(default=1, ge=1)
     """Batches of train per step."""
     score_function: ScoreFunction = "mean"
@@ -53,6 +57,12 @@ class Settings(RacingSettings):
     """Steps between merges of the short-term memory into the long-term memory; 0 for no short-term memory."""
     long_term_memory_size: int | None = Field(default=None, ge=1)
     short_term_memory_size: int | None = Field(default=None, ge=1)
+
+    def broad(self, budget: Budget) -> tuple[int, int]:
+        """Return how many candidates a step takes, and how many proposals it asks for with each."""
+        sizes = (self.num_batches, 1), (self.num_candidates, 2), (self.num_proposals, 2)
+        _, candidates, proposals = breadth(budget, self.variant, *sizes)
+        return candidates, proposals
 
 
 Keep = Callable[[Search, Sequence[Values]], list[Values]]
@@ -74,6 +84,7 @@ class PrioritySearch:
     def train(self, problem: Problem) -> None:
         """Run the search."""
         cfg = self.settings
+        num_candidates, num_proposals = cfg.broad(problem.budget.caps)
         search = Search(
             problem, cfg, batches_per_step=cfg.num_batches, use_validation=cfg.validate_exploration_candidates
         )
@@ -92,20 +103,20 @@ class PrioritySearch:
                 if len(memory) == 0:
                     memory.add(search.seeds(self._judging(search, batches[0])))
                 elif cfg.score_function == "ucb":
-                    for parent in memory.top(cfg.num_candidates):
+                    for parent in memory.top(num_candidates):
                         search.recheck(parent, rechecks.draw())
                 else:
-                    search.doubt(memory.top(cfg.num_candidates), rechecks.draw())
-                pairs = [(parent, batch) for parent in memory.top(cfg.num_candidates) for batch in batches]
-                memory.add(self._expand(search, pairs))
+                    search.doubt(memory.top(num_candidates), rechecks.draw())
+                pairs = [(parent, batch) for parent in memory.top(num_candidates) for batch in batches]
+                memory.add(self._expand(search, pairs, n=num_proposals))
                 memory.end_step()
                 if not cfg.validate_exploration_candidates:
                     search.confirm_leader()
 
-    def _expand(self, search: Search, pairs: Sequence[tuple[Entry, Sequence[Example]]]) -> list[Entry]:
+    def _expand(self, search: Search, pairs: Sequence[tuple[Entry, Sequence[Example]]], *, n: int) -> list[Entry]:
         """Return the evaluated children of candidates, each on its batch; all of a step's proposals are asked for together."""
         requests = [Request(parent, search.measure(parent, batch)) for parent, batch in pairs]
-        proposed = search.propose_all(requests, n=self.settings.num_proposals)
+        proposed = search.propose_all(requests, n=n)
         fresh = search.fresh([values for children in proposed for values in children])
         kept = self.keep(search, fresh)
         lots: list[Lot] = []
@@ -131,16 +142,17 @@ def build(settings: Settings) -> PrioritySearch:
 def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use."""
     judged = judged_examples(settings, shape) if settings.validate_exploration_candidates else settings.train_batch_size
-    expansions = settings.num_candidates * settings.num_batches
-    again = settings.num_candidates * min(settings.train_batch_size, judged)
+    num_candidates, num_proposals = settings.broad(shape.budget)
+    expansions = num_candidates * settings.num_batches
+    again = num_candidates * min(settings.train_batch_size, judged)
     always_again = again if settings.score_function == "ucb" else 0
     feedback = feedback_examples(settings, shape) * settings.num_batches
-    proposals = expansions * settings.num_proposals
+    proposals = expansions * num_proposals
     raced_out = proposals * judged - raced(settings, examples=judged, runners=proposals)
     return estimate_steps(
         settings.planned_steps(shape.train, batches_per_step=settings.num_batches),
         proposals=proposals,
-        evaluations=again + feedback * settings.num_candidates + proposals * judged,
+        evaluations=again + feedback * num_candidates + proposals * judged,
         idle_evaluations=always_again + feedback,
         start=judged,
         saved=again - always_again + (raced_out if settings.validate_exploration_candidates else 0.0),

@@ -13,15 +13,20 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from tracebench_core.contracts import Problem
-from tracebench_core.specs import CostEstimate, TaskShape
+from tracebench_core.specs import Budget, CostEstimate, TaskShape
+from tracebench_opto.parts.scarcity import breadth
 from tracebench_opto.parts.updating import TestedSettings, estimate_updates, run_updates
 
 
 class Settings(TestedSettings):
     """Settings of SequentialSearch."""
 
-    num_proposals: int = Field(default=4, ge=1)
-    """Proposals per batch."""
+    num_proposals: int | None = Field(default=None, ge=1)
+    """Proposals per batch. When None: 4, and fewer where calls are so scarce that they would buy fewer than 20 steps (`variant`)."""
+
+    def broad(self, budget: Budget) -> int:
+        """Return how many proposals a step asks for."""
+        return breadth(budget, self.variant, (self.num_proposals, 4))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,8 @@ class SequentialSearch:
 
     def train(self, problem: Problem) -> None:
         """Run the search."""
-        run_updates(problem, self.settings, num_proposals=self.settings.num_proposals, variant=self.settings.variant)
+        cfg = self.settings
+        run_updates(problem, cfg, num_proposals=cfg.broad(problem.budget.caps), variant=cfg.variant)
 
 
 def build(settings: Settings) -> SequentialSearch:
@@ -42,4 +48,4 @@ def build(settings: Settings) -> SequentialSearch:
 
 def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use."""
-    return estimate_updates(settings, shape, num_proposals=settings.num_proposals)
+    return estimate_updates(settings, shape, num_proposals=settings.broad(shape.budget))

@@ -62,7 +62,7 @@ def _spec(
         loader=f"{PACKAGE}.{module}:build",
         settings=f"{PACKAGE}.{module}:Settings",
         cost=f"{PACKAGE}.{module}:estimate_cost",
-        advice=None if advice is None else f"tracebench_opto.parts.advice:{advice}",
+        advice=f"tracebench_opto.parts.advice:{advice}" if advice and ":" not in advice else advice,
         setting_aliases=aliases,
         title=title,
         citation=citation,
@@ -117,7 +117,7 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         "A criticism for each example, then each parameter's next value",
         citation="TextGrad: Automatic Differentiation via Text, arXiv 2406.07496",
         aliases=COMMON | {"momentum": "momentum_window"},
-        advice="of_gradients",
+        advice=f"{PACKAGE}.textual_gradients:advise",
     ),
     _spec("SequentialUpdate", "sequential_update", "Always move on to the newest candidate"),
     _spec(

@@ -26,11 +26,13 @@ from tracebench_core.proposing.answer_format import ANSWER_FORMAT, describe, ren
 from tracebench_core.proposing.intake import Intake
 from tracebench_core.proposing.rendering import as_text, cut, score_text
 from tracebench_core.proposing.replies import UnreadableReply, read_reply
-from tracebench_core.specs import CostEstimate, Example, ExampleResult, Message, Parameter, TaskShape, Values
+from tracebench_core.specs import Budget, CostEstimate, Example, ExampleResult, Message, Parameter, TaskShape, Values
 from tracebench_opto.parts.acceptance import accept
+from tracebench_opto.parts.advice import FEW, of_search
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
 from tracebench_opto.parts.evolution import is_perfect
+from tracebench_opto.parts.scarcity import STEPS, Variant
 from tracebench_opto.parts.search import Search, SearchSettings
 
 CRITIC = """\
@@ -50,8 +52,10 @@ Gradients = Sequence[str]
 class Settings(SearchSettings):
     """Settings of TextualGradients. One step is one minibatch."""
 
+    variant: Variant = "budget"
+    """`budget` takes smaller batches where calls are scarce; `paper` keeps the published batch."""
     train_batch_size: int = Field(default=3, ge=1)
-    """Examples of a minibatch; each is criticised in a call of its own."""
+    """At most so many examples of a minibatch; each is criticised in a call of its own."""
     momentum_window: int = Field(default=0, ge=0)
     """Past steps whose values and gradients each update is shown."""
     constraints: tuple[str, ...] = ()
@@ -61,6 +65,13 @@ class Settings(SearchSettings):
     skip_perfect_score: bool = True
     perfect_score: float | None = None
     """None for exactly 1: a task that scores above it has another scale."""
+
+    def narrowed(self, budget: Budget, *, parameters: int) -> Settings:
+        """Return these settings with the batch that leaves scarce calls 20 steps, or as near to it as one example comes."""
+        if self.variant == "paper" or budget.llm_calls is None:
+            return self
+        affordable = max(1, budget.llm_calls // STEPS - parameters)
+        return self.model_copy(update={"train_batch_size": min(self.train_batch_size, affordable)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +90,7 @@ class TextualGradients:
 
     def train(self, problem: Problem) -> None:
         """Run the descent."""
-        cfg = self.settings
+        cfg = self.settings.narrowed(problem.budget.caps, parameters=len(problem.parameters))
         search = Search(problem, cfg)
         intake = Intake(problem)
         past: deque[Past] = deque(maxlen=cfg.momentum_window)
@@ -193,6 +204,7 @@ def build(settings: Settings) -> TextualGradients:
 
 def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
     """Return what one job is expected to use: a call for each example of the batch and for each parameter."""
+    settings = settings.narrowed(shape.budget, parameters=shape.parameters)
     judged, feedback = judged_examples(settings, shape), feedback_examples(settings, shape)
     return estimate_steps(
         settings.planned_steps(shape.train),
@@ -201,3 +213,14 @@ def estimate_cost(settings: Settings, shape: TaskShape) -> CostEstimate:
         idle_evaluations=0,
         start=judged,
     )
+
+
+def advise(settings: Settings, shape: TaskShape) -> list[str]:
+    """Say how few updates a budget of calls buys, beside what is said of any search."""
+    found = of_search(settings, shape)
+    batch = settings.narrowed(shape.budget, parameters=shape.parameters).train_batch_size
+    each, calls = min(batch, shape.train) + shape.parameters, shape.budget.llm_calls
+    if calls is None or calls // each >= FEW:
+        return found
+    bought = f"{calls} calls buy {calls // each} updates of {each} calls each, one for each example of the batch and each parameter"
+    return [*found, bought]
