@@ -77,10 +77,12 @@ class BatchOptimizer(Optimizer, Protocol):
         n: int = 1,
         most: int = SIDE_BY_SIDE,
         only: Sequence[str] | None = None,
+        notes: Sequence[str] = (),
     ) -> list[list[Values]]:
         """Return for each lineage what `propose` would; with `only`, nothing but these parameters is changed.
 
-        A call without an answer costs its proposal only. The result depends on the order of the lineages and not on `most`.
+        `notes` is what the trainer has found out, told to the model beside the feedback. A call without an answer costs its
+        proposal only. The result depends on the order of the lineages and not on `most`.
         """
         ...
 

@@ -76,13 +76,14 @@ class Reflective:
         n: int = 1,
         most: int = SIDE_BY_SIDE,
         only: Sequence[str] | None = None,
+        notes: Sequence[str] = (),
     ) -> list[list[Values]]:
         """Return what `propose` would for each lineage, with the calls side by side; with `only`, these parameters alone change.
 
         Raises:
             BudgetExhausted: when the budget ends.
         """
-        notes = self._intake.notes()
+        notes = [*notes, *self._intake.notes()]
         bases = [line[-1].candidate.values if line else self._problem.initial for line in lineages]
         free = [p for p in self._problem.parameters if only is None or p.name in only]
         prompts = [self._messages(base, line, notes, free) for base, line in zip(bases, lineages, strict=True)]

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from itertools import islice
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -111,6 +112,9 @@ class Search:
         )
         self.batches = Minibatches(problem.train, settings.train_batch_size, rng=problem.rng)
         self.proposer = problem.optimizer()
+        self._takes_notes = (
+            "notes" in signature(getattr(self.proposer, "propose_many", self.proposer.propose)).parameters
+        )
         self._batches_per_step = batches_per_step
         self._repeats = 0
         self._asks_models = False
@@ -250,25 +254,28 @@ class Search:
         n: int,
         history: Sequence[Evaluation] | None = None,
         known: Iterable[Entry] | None = None,
+        notes: Sequence[str] = (),
     ) -> list[Values]:
         """Return up to `n` new assignments made from this feedback; see `fresh` for what is new.
 
         `history` is what the proposer sees before `evaluation`; by default the last evaluation of each ancestor.
         """
-        return self.fresh(self.propose_all([Request(entry, evaluation, history)], n=n)[0], known=known)
+        return self.fresh(self.propose_all([Request(entry, evaluation, history)], n=n, notes=notes)[0], known=known)
 
     def propose_all(
-        self, requests: Sequence[Request], *, n: int, only: Sequence[str] | None = None
+        self, requests: Sequence[Request], *, n: int, only: Sequence[str] | None = None, notes: Sequence[str] = ()
     ) -> list[list[Values]]:
         """Return up to `n` assignments for each request, known ones among them; the model calls are under way together.
 
-        `only` names the parameters that may change, for proposers that can be told; `Problem.check` is left to `fresh`.
+        `only` names the parameters that may change, and `notes` say what was found out so far, for proposers that can be told;
+        `Problem.check` is left to `fresh`.
         """
         lineages = [request.lineage(self._failed(request.entry)) for request in requests]
         most = self.settings.num_threads or SIDE_BY_SIDE
         if isinstance(self.proposer, _Batches):
-            batches = self.proposer
-            found = self._survive(lambda: batches.propose_many(lineages, n=n, most=most, only=only))
+            told = {"notes": [*notes]} if notes and self._takes_notes else {}
+            ask = partial(self.proposer.propose_many, lineages, n=n, most=most, only=only, **told)
+            found = self._survive(ask)
             return found or [[] for _ in requests]
         return [self._survive(partial(self.proposer.propose, lineage, n=n)) for lineage in lineages]
 

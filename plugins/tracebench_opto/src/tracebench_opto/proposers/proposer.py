@@ -76,6 +76,7 @@ class TraceProposer:
         n: int = 1,
         most: int = SIDE_BY_SIDE,
         only: Sequence[str] | None = None,
+        notes: Sequence[str] = (),
     ) -> list[list[Values]]:
         """Return what `propose` would for each lineage: a graph and an optimizer for every proposal, their calls side by side.
 
@@ -85,7 +86,7 @@ class TraceProposer:
             BudgetExhausted: when the budget ends.
             ModelError: when no proposal could be asked for.
         """
-        notes = self._intake.notes()
+        notes = [*notes, *self._intake.notes()]
         asked = iter(self._bandit.choose(n * len(lineages)))
         steps = [self._prepare(line, notes, only, next(asked)) for line in lineages for _ in range(n)]
         self._problem.side_by_side([partial(_ask, step) for step in steps], most=most)

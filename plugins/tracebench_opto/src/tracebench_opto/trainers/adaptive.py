@@ -1,21 +1,26 @@
 """Adaptive: it is told what is scarce, and chooses by what has paid off here whom to improve next and on how many examples to test it.
 
-Each step draws a strategy (Thompson sampling over how often each has led to a child that is better than its parent), and the strategy draws
-the parent:
+Each step draws a strategy (Thompson sampling over how often each has led to a child that is better than its parent), and the strategy
+draws the parent:
 
-* `climb` takes the best candidate;
+* `climb` takes the best candidate, or one nearly as good of which less is known (an upper confidence bound over the best few);
 * `wander` takes a walker that also moves on to worse candidates, less and less (simulated annealing), and returns to the best after a
   while without a new one;
 * `revive` takes another of the best few, the one with the highest upper confidence bound.
 
-Where two lineages have improved different parameters, they are merged first: that asks no model. A child is tested against its parent on as
-many examples as the budget affords (`parts.scarcity`), in rungs: where evaluations are scarce, a child that has fallen behind by more than
-chance explains is measured no further. What leads is measured again where scores are noisy.
+Where two lineages have improved different parameters, they are merged first: that asks no model. A child is tested against its parent on
+as many examples as the budget affords (`parts.scarcity`), in rungs: where evaluations are scarce, a child that has fallen behind by more
+than chance explains is measured no further. What leads is measured again where scores are noisy. Of candidates that measure alike the
+newer one leads: where one parameter's gain does not show while another one fails, only going on finds it.
 
-Source: AdaEvolve (arXiv 2602.20133) for the choice by what has improved, UCB1 (Auer et al. 2002), successive halving (Karnin, Koren and
-Somekh, ICML 2013), simulated annealing (Kirkpatrick et al. 1983) and GEPA's merge (arXiv 2507.19457). What differs, and why: strategies
-other than climbing wait until climbing has stopped to pay, since at twenty calls none is to spare; AdaEvolve asks a model for new tactics
-then, which costs calls, too.
+A proposer that takes notes is told what was tried from the candidate that it improves, by what each of it changed the score
+(`parts.findings`). After a while without a new best one, where the budget has calls to spare, the model is asked for another approach,
+which the proposer is told until something better is found.
+
+Source: AdaEvolve (arXiv 2602.20133) for the choice by what has improved and for tactics that the model writes, UCB1 (Auer et al. 2002),
+successive halving (Karnin, Koren and Somekh, ICML 2013), simulated annealing (Kirkpatrick et al. 1983) and GEPA's merge (arXiv
+2507.19457). What differs, and why: strategies other than climbing wait until climbing has stopped to pay, and a tactic is asked for only
+while it costs a small part of the calls, since at twenty calls none is to spare.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ from tracebench_core.contracts import Problem
 from tracebench_core.specs import CostEstimate, Example, TaskShape
 from tracebench_opto.parts.archive import Entry
 from tracebench_opto.parts.cost import estimate_steps, feedback_examples, judged_examples
+from tracebench_opto.parts.findings import Tactics, findings
 from tracebench_opto.parts.merge import merge, mergeable_pairs
 from tracebench_opto.parts.priority import by_priority
 from tracebench_opto.parts.search import Search, SearchSettings
@@ -55,13 +61,19 @@ class Settings(SearchSettings):
     train_batch_size: int = Field(default=3, ge=1)
     elite: int = Field(default=5, ge=2)
     """How many of the best candidates may be improved on, and merged."""
+    exploration: float = Field(default=0.3, ge=0)
+    """Weight of what is not known of the best few in the choice of whom to climb from; 0 for always the best."""
     temperature: float = Field(default=0.5, gt=0)
     """Of the walker in the first step, in units of the spread of the scores seen; it falls to 0 with the budget."""
-    doubt: int = Field(default=6, ge=0)
+    doubt: int = Field(default=10, ge=0)
     """Steps without a new best candidate from which others than the best are improved on, too."""
     patience: int = Field(default=24, ge=1)
     """Steps without a new best candidate after which the walker goes on from the best, and what was learned of the strategies is
     forgotten."""
+    tactics: float = Field(default=0.05, ge=0, le=1)
+    """Part of the calls that may be spent on asking for another approach; 0 for none. One call must be no more than this part of them."""
+    show_findings: int = Field(default=8, ge=0)
+    """Children of a candidate of which the proposer is told what they changed and what that was worth; 0 for none."""
     show_failed: int = Field(default=2, ge=0)
     """Children of a candidate that did no better than it and are shown to the proposer after the ancestors."""
 
@@ -107,6 +119,7 @@ class _Run:
         self.held: list[Entry] = []
         self.merged: set[tuple[int, int]] = set()
         self.waited = 0
+        self.tactics = Tactics(problem, share=settings.tactics)
 
     def search_on(self) -> None:
         """Take steps until the budget or the plan ends."""
@@ -120,6 +133,8 @@ class _Run:
                     continue
                 if self.waited >= self.settings.patience:
                     self.walker, self.waited, self.odds = self.best, 0, _Odds()
+                if self.waited and self.waited % max(self.settings.doubt, 1) == 0:
+                    self.tactics.ask(self.search, self.best, most=self.settings.show_findings)
                 self._step(heat=self.settings.temperature * (1 - search.progress(index, planned)))
                 search.doubt([self.best], search.selection)
                 self._crown()
@@ -133,9 +148,10 @@ class _Run:
             offered += ["wander"] if self.walker is not self.best else []
             offered += ["revive"] if others else []
         name = self.odds.draw(self.problem, offered)
-        parent = self.best if name == "climb" else self.walker if name == "wander" else self._by_bound(others)
+        parent = self._by_bound(others) if name == "revive" else self.walker if name == "wander" else self._climber()
         batch = search.batches.draw()
-        proposals = search.propose(parent, search.measure(parent, batch), n=1)
+        notes = [*self.tactics.notes, *findings(search.archive, parent, most=self.settings.show_findings)]
+        proposals = search.propose(parent, search.measure(parent, batch), n=1, notes=notes)
         self.waited += 1
         if not proposals:
             self.odds.learn(name, success=False)
@@ -194,19 +210,29 @@ class _Run:
                 continue
             shared = [e for e in self.search.selection if e.id in entry.scores and e.id in self.best.scores]
             gains = _paired(entry, self.best, shared)
-            if gains and fmean(gains) > 0 and not self._is_short(entry):
-                self.best, self.waited = entry, 0
+            if not gains or fmean(gains) < 0:
+                continue
+            lead = self._lead(entry)
+            if lead is not None and lead >= 0:
+                self.best = entry
+            if lead is not None and lead > 0:
+                self.waited = 0
+                self.tactics.forget()
 
-    def _is_short(self, entry: Entry) -> bool:
-        """Complete a would-be best on what the best was measured on; tell whether it still falls short."""
+    def _lead(self, entry: Entry) -> float | None:
+        """Complete a would-be best on what the best was measured on; return by how much it is better."""
         known = [e for e in self.search.selection if e.id in self.best.scores]
         self.search.measure(entry, known)
         gains = _paired(entry, self.best, known)
-        return not gains or fmean(gains) <= 0
+        return fmean(gains) if gains else None
 
     def _elite(self) -> list[Entry]:
         ranked = [e for e in self.search.archive.ranked(self.held) if e is not self.best]
         return [self.best, *ranked[: self.settings.elite - 1]]
+
+    def _climber(self) -> Entry:
+        archive, exploration = self.search.archive, self.settings.exploration
+        return by_priority(self._elite(), archive, score_function="ucb", exploration=exploration)[0]
 
     def _by_bound(self, entries: Sequence[Entry]) -> Entry:
         return by_priority(list(entries), self.search.archive, score_function="ucb", exploration=1.0)[0]

@@ -69,6 +69,15 @@ Keep = Callable[[Search, Sequence[Values]], list[Values]]
 """Which of a step's proposals are worth evaluating."""
 
 
+Tell = Callable[[Search], Sequence[str]]
+"""What the proposer is told of the whole search in a step; asked before each."""
+
+
+def tell_nothing(_search: Search) -> Sequence[str]:
+    """Tell the proposer nothing but what it is shown."""
+    return ()
+
+
 def keep_all(_search: Search, proposals: Sequence[Values]) -> list[Values]:
     """Keep every proposal."""
     return list(proposals)
@@ -80,6 +89,7 @@ class PrioritySearch:
 
     settings: Settings
     keep: Keep = keep_all
+    tell: Tell = tell_nothing
 
     def train(self, problem: Problem) -> None:
         """Run the search."""
@@ -116,7 +126,7 @@ class PrioritySearch:
     def _expand(self, search: Search, pairs: Sequence[tuple[Entry, Sequence[Example]]], *, n: int) -> list[Entry]:
         """Return the evaluated children of candidates, each on its batch; all of a step's proposals are asked for together."""
         requests = [Request(parent, search.measure(parent, batch)) for parent, batch in pairs]
-        proposed = search.propose_all(requests, n=n)
+        proposed = search.propose_all(requests, n=n, notes=self.tell(search))
         fresh = search.fresh([values for children in proposed for values in children])
         kept = self.keep(search, fresh)
         lots: list[Lot] = []

@@ -165,7 +165,7 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
     _spec(
         "POLCA",
         "polca",
-        "Priority search that skips near-copies",
+        "Priority search that skips near-copies and sums up its memory",
         citation="POLCA: Stochastic Generative Optimization, arXiv 2603.14769",
         aliases=PRIORITY,
     ),
