@@ -9,19 +9,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
-from types import FrameType
+from types import FrameType, FunctionType
 
 import pytest
 
 from tracebench_core.errors import SandboxUnavailableError
 from tracebench_core.specs import Limits
 from tracebench_engine.measure.bounded import Gate, OutOfTime
-from tracebench_engine.measure.sandbox import MOST_DEATHS, EvaluationSandbox
+from tracebench_engine.measure.sandbox import MOST_DEATHS, EvaluationSandbox, EvaluationSession
 from tracebench_sandbox import LocalSandbox, connect, open_sandbox
 from tracebench_sandbox.session import LocalSession
 
 READ = "def f(path):\n    with open(path) as pipe:\n        return pipe.read()\n"
+CODE = "def f():\n    return 1\n"
 LONG = Limits(seconds=120)
 
 
@@ -97,14 +100,20 @@ def test_a_session_that_was_not_begun_is_asked_for_again_with_what_it_has() -> N
     """A template without a descriptor to spare starts nothing; what the request carries must still be open when it is asked again."""
     with open_sandbox(require="process") as own:
         address, pid = own.open(), own.template_pid
-        few = (
-            max(int(fd.name) for fd in Path(f"/proc/{pid}/fd").iterdir()) + 5
+        taken: set[int] = set()
+        while taken != (taken := {int(fd.name) for fd in Path(f"/proc/{pid}/fd").iterdir()}):
+            time.sleep(0.2)  # it may still be starting
+        few = next(
+            n for n in count() if n - sum(fd < n for fd in taken) == 4
         )  # for what a request carries, and no child
         before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (few, before[1]))
-        threading.Timer(0.3, lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, before)).start()
+        lifting = threading.Timer(0.3, lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, before))
+        lifting.start()
         with EvaluationSandbox(connect(address), Gate()).session("def f(x):\n    return x + 1\n", "f") as session:
+            assert lifting.finished.is_set()
             outcome = session.call(1)
+        lifting.join()
 
     assert outcome.value == 2
 
@@ -117,24 +126,41 @@ def test_a_template_that_cannot_be_reached_is_started_anew() -> None:
     assert outcome.value == 2
 
 
-def test_nothing_of_a_session_stays_open_whose_evaluation_ends_while_it_is_made() -> None:
+def call_once(sandbox: EvaluationSandbox) -> None:
+    """Have a session, and forget it with all frames that knew it."""
+    with suppress(OutOfTime), sandbox.session(CODE, "f", limits=Limits(shared_mb=1)) as session:
+        session.call()
+
+
+@pytest.mark.parametrize(
+    ("when", "where"),
+    [
+        ("return", LocalSession.__init__),
+        ("return", EvaluationSandbox.session),
+        ("call", EvaluationSession.__enter__),
+        ("call", EvaluationSession.__exit__),
+    ],
+)
+def test_nothing_of_a_session_stays_open_whose_evaluation_ends_around_it(when: str, where: FunctionType) -> None:
     gate = Gate()
 
     def end_it(frame: FrameType, event: str, _: object) -> None:
-        if event == "return" and frame.f_code is LocalSession.__init__.__code__:
+        if event == when and frame.f_code is where.__code__ and not is_ended:
+            is_ended.append(True)
             gate.close(threading.get_ident())
 
+    is_ended: list[bool] = []
     with open_sandbox(require="process") as sandbox:
         sandbox.open()
         before = {fd.name for fd in Path("/proc/self/fd").iterdir()}
         sys.setprofile(end_it)
         try:
-            with pytest.raises(OutOfTime):
-                EvaluationSandbox(sandbox, gate).session("def f():\n    return 1\n", "f", limits=Limits(shared_mb=1))
+            call_once(EvaluationSandbox(sandbox, gate))
         finally:
             sys.setprofile(None)
         after = {fd.name for fd in Path("/proc/self/fd").iterdir()}
 
+    assert is_ended
     assert after <= before
 
 

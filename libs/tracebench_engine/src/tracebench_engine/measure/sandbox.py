@@ -88,7 +88,10 @@ class EvaluationSandbox(SandboxClient):
 
 
 class EvaluationSession:
-    """A `Session` whose calls pass an evaluation's gate, and whose end with its server is an error and no outcome."""
+    """A `Session` whose calls pass an evaluation's gate, and whose end with its server is an error and no outcome.
+
+    It closes with its last reference: the end of its evaluation may come before whoever asked for it has it, or can close it.
+    """
 
     def __init__(self, session: Session, gate: Gate) -> None:
         self._session = session
@@ -124,6 +127,8 @@ class EvaluationSession:
     def __exit__(self, *exc: object) -> None:
         """Close."""
         self.close()
+
+    __del__ = close
 
 
 def wait_for_server(err: SandboxUnavailableError, deadline: float) -> None:
