@@ -84,7 +84,8 @@ def test_packages_pass_their_tests_in_a_fresh_environment(tmp_path: Path) -> Non
 
     run(uv, "venv", "--quiet", "--python", sys.executable, str(tmp_path / "env"))
     run(
-        uv, "pip", "install", "--quiet", "--python", str(python), str(ROOT), "pytest", "pytest-timeout",
+        uv, "pip", "install", "--quiet", "--python", str(python), str(ROOT), f"{ROOT}/libs/tracebench_engine[testing]",
+        "pytest", "pytest-timeout",
         *(str(folder) for folder in folders),
     )  # fmt: skip
     for folder in folders:
