@@ -59,7 +59,7 @@ def test_what_a_worker_takes_is_what_its_jobs_may_need() -> None:
         "--account=lab",
     ]
     assert [*Options().asked(Resources())] == ["--cpus-per-task=1"]
-    assert (Options(jobs=4).array(9), Options(jobs=4, workers=2).array(9)) == (3, 2)
+    assert (Options(jobs=4).number(9), Options(jobs=4, workers=2).number(9)) == (3, 2)
 
 
 def test_where_slurm_is_not_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

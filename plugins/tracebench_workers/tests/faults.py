@@ -27,6 +27,8 @@ from plugins.tracebench_workers.tests.proxy import Proxy
 from plugins.tracebench_workers.tests.world import World, is_there
 
 JOBS = 10
+PATIENCE = 1200.0
+"""Seconds for what takes a few, on a machine that may have any load."""
 TRAINER = """
 import os, time
 from pathlib import Path
@@ -104,7 +106,7 @@ class Round:
 
     def conclude(self) -> None:
         """Let the run end, and hold it to its laws."""
-        until = time.monotonic() + 400
+        until = time.monotonic() + PATIENCE
         while self.run.poll() is None:
             assert time.monotonic() < until, f"the run does not end: {self.befell}"
             self._keep_three()
@@ -113,7 +115,7 @@ class Round:
         if self.run.returncode != 0:
             self.befell.append(f"rc {self.run.returncode}")
             self.run = self._started("resume", "runs/r", "--executor", "local")
-            self.told.append(self.run.communicate(timeout=400)[0])
+            self.told.append(self.run.communicate(timeout=PATIENCE)[0])
         assert self.run.returncode == 0, self.told[-1]
         self._hold_laws()
 
@@ -146,7 +148,7 @@ class Round:
         assert checked.returncode == 0, checked.stdout
         for worker in self.workers:
             with suppress(subprocess.TimeoutExpired):
-                worker.wait(60)
+                worker.wait(PATIENCE)
         assert all(worker.poll() is not None for worker in self.workers), "a worker is left"
         left = [int(line.split()[1]) for line in begun if line and is_there(int(line.split()[1]))]
         assert not left, f"jobs are left: {left}"
@@ -185,9 +187,9 @@ class Round:
         elif self.world.asked("cancel", "runs/r", "--reason", "a fault").returncode != 0:
             self.befell[-1] = "cancel came too early or too late"
             return
-        self.told.append(self.run.communicate(timeout=200)[0])
+        self.told.append(self.run.communicate(timeout=PATIENCE)[0])
         for worker in self.workers:
-            worker.wait(120)
+            worker.wait(PATIENCE)
         finished = self.ends()
         self.executor = self.chance.choice(("workers", "workers", "local"))
         (self.world.folder / "ticket").unlink(missing_ok=True)

@@ -81,7 +81,7 @@ class World:
         return {path.name.split("-")[1]: int(path.name.split("-")[2]) for path in found}
 
     def wait_for(self, condition: Callable[[], Any]) -> Any:
-        until = time.monotonic() + 240
+        until = time.monotonic() + 600
         while not (found := condition()):
             assert time.monotonic() < until, "it did not happen"
             time.sleep(0.02)
@@ -103,7 +103,7 @@ class World:
         """Run a command to its end."""
         environ = {**os.environ, **self.environ}
         return subprocess.run(
-            [COMMAND, *words], cwd=self.folder, env=environ, capture_output=True, text=True, check=False, timeout=300
+            [COMMAND, *words], cwd=self.folder, env=environ, capture_output=True, text=True, check=False, timeout=900
         )
 
     def states(self) -> list[dict[str, Any]]:

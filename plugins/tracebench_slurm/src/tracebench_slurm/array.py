@@ -44,7 +44,7 @@ class Array:
         """
         self._setting = setting
         self._options = options
-        self._wanted = options.array(setting.workers)
+        self._wanted = options.number(setting.workers)
         self._script = SCRIPT.format(
             ticket=shlex.quote(str(ticket)),
             setup=options.setup,

@@ -12,21 +12,17 @@ from pydantic import Field
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.specs import ExecutorSetting, Resources, RunConfig
 from tracebench_slurm.queue import rehearse
-from tracebench_workers.options import Serving
+from tracebench_workers.options import Placing, Serving
 
 HINT = "sinfo --Node --long"
 
 
-class Options(Serving):
+class Options(Placing):
     """`plugins.options.slurm` of a config."""
 
     plugin: ClassVar[str] = "slurm"
     listen: str = Field(default="0.0.0.0:0", pattern=Serving.model_fields["listen"].metadata[0].pattern)
     """Address and port at which workers may join; nodes must reach it."""
-    workers: int = Field(default=0, ge=0, le=1000)
-    """Workers, each an element of one array; 0: as many as `max_workers` jobs at a time take."""
-    jobs: int = Field(default=1, ge=1, le=1024)
-    """Jobs at a time of each worker."""
     partition: str = ""
     """Empty: Slurm's default."""
     minutes: int = Field(default=0, ge=0)
@@ -39,10 +35,6 @@ class Options(Serving):
     """The interpreter on the nodes that has Trace-Bench and this plugin."""
     log: str = ""
     """A file for what workers print, with Slurm's patterns; empty: `slurm-%A_%a.log` in the run directory, which nodes must then see."""
-
-    def array(self, max_workers: int) -> int:
-        """Return how many workers a run starts."""
-        return self.workers or math.ceil(max_workers / self.jobs)
 
     def asked(self, need: Resources) -> Iterator[str]:
         """Return the options of `sbatch` that say what one worker takes, where each of its jobs may need so much."""
@@ -78,7 +70,7 @@ def outlook(config: RunConfig, need: Resources) -> list[str]:
             hint=f"-o plugins.options.slurm.minutes={math.ceil(config.job_timeout / 60) + 10}",
         )
     rehearse(asked)
-    number = options.array(config.max_workers)
+    number = options.number(config.max_workers)
     return [
         f"an array of {number} in Slurm ({' '.join(asked)}), each {options.jobs} at a time, that join at {options.listen}"
     ]

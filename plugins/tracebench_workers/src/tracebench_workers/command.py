@@ -50,7 +50,7 @@ def worker(
 
 def _watch_input(stop: Callable[[str], None]) -> None:
     sys.stdin.read()
-    stop("the run is over")
+    stop("whoever started it has ended")
 
 
 def _read(ticket: Path | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -30,6 +31,19 @@ class Serving(BaseModel):
     """A file for the ticket with which workers join, for its owner alone; empty: a temporary one, whose path is told."""
     lease: float = Field(default=30.0, ge=2.0, le=3600.0)
     """Seconds for which a worker may be silent until its jobs are run elsewhere; before that it ends them itself."""
+
+
+class Placing(Serving):
+    """How a run has workers placed by something else, each alike."""
+
+    workers: int = Field(default=0, ge=0, le=1000)
+    """Workers; 0: as many as `max_workers` jobs at a time take."""
+    jobs: int = Field(default=1, ge=1, le=1024)
+    """Jobs at a time of each worker."""
+
+    def number(self, max_workers: int) -> int:
+        """Return how many workers a run starts."""
+        return self.workers or math.ceil(max_workers / self.jobs)
 
 
 class Options(Serving):

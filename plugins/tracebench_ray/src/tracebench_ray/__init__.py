@@ -1,0 +1,1 @@
+"""Jobs of a run on workers that Ray places."""

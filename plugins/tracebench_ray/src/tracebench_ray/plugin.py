@@ -1,0 +1,34 @@
+"""What is offered: the executor `ray`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import ExecutorSpec
+from tracebench_ray.options import Options
+from tracebench_workers.options import checked
+
+
+@hookimpl
+def tracebench_configure(settings: Mapping[str, Any]) -> None:
+    """Read this plugin's options once, so that a mistake is told before anything is run.
+
+    Raises:
+        ConfigError: for an option that there is not, or that says nothing.
+    """
+    checked("ray", Options, settings["options"])
+
+
+@hookimpl
+def tracebench_executors() -> list[ExecutorSpec]:
+    """Jobs on workers that Ray places."""
+    return [
+        ExecutorSpec(
+            name="ray",
+            title="Jobs on workers that Ray places",
+            loader="tracebench_ray.executor:RayExecutor",
+            outlook="tracebench_ray.options:outlook",
+        )
+    ]

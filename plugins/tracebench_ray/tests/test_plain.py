@@ -1,0 +1,86 @@
+"""What can be tried without Ray: options, amounts, and words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+from pydantic import ValidationError
+
+from tracebench_core.errors import ConfigError, TraceBenchError
+from tracebench_core.specs import Resources, RunConfig
+from tracebench_ray.options import Options, options_of, outlook
+from tracebench_ray.plugin import tracebench_configure
+from tracebench_ray.words import Asked, Told, cluster_of, in_words
+from tracebench_testing import PluginConformance
+
+
+class TestPlugin(PluginConformance):
+    plugin = "ray"
+
+
+def config(**options: object) -> RunConfig:
+    return RunConfig.model_validate(
+        {
+            "tasks": [{"id": "t:t"}],
+            "trainers": [{"id": "T"}],
+            "max_workers": 9,
+            "plugins": {"options": {"ray": options}},
+        }
+    )
+
+
+def test_what_a_worker_takes_is_what_its_jobs_may_need() -> None:
+    need = Resources(cpus=1.5, memory_mb=700, gpus=1)
+    asked = Options(jobs=4, resources={"tpu": 2}).asked(need)
+    assert asked.amounts == {"CPU": 6.0, "memory": 700.0 * 4 * 2**20, "GPU": 4.0, "tpu": 2.0}
+    assert str(asked) == "6 processors, 2.73 GiB, 4 GPUs, 2 tpu"
+    assert Options().asked(Resources()).amounts == {"CPU": 1.0}
+    assert (Options(jobs=4).number(9), Options(jobs=4, workers=2).number(9)) == (3, 2)
+
+
+def test_workers_fit_where_all_that_one_takes_is_on_one_node() -> None:
+    nodes = [{"CPU": 4.0, "memory": 8.0}, {"CPU": 2.0, "GPU": 1.0, "memory": 8.0}, {"CPU": 64.0, "memory": 1.0}]
+    assert cluster_of(nodes, Asked(cpus=2)).places == 2 + 1 + 32
+    assert cluster_of(nodes, Asked(cpus=2, memory=2)).places == 2 + 1
+    assert cluster_of(nodes, Asked(cpus=2, gpus=1)).places == 1
+    none = cluster_of(nodes, Asked(cpus=4, gpus=1))
+    assert (none.places, none.largest["CPU"], none.total["GPU"]) == (0, 64.0, 1.0)
+    assert cluster_of(nodes, Asked(cpus=1, more={"tpu": 1})).places == 0
+    assert in_words({"CPU": 2, "memory": 3 << 30, "GPU": 1}) == "2 processors, 3 GiB, 1 GPU"
+
+
+def test_a_run_is_reached_from_elsewhere_only_where_its_cluster_is() -> None:
+    assert options_of(config()).listen == ""
+    assert options_of(config(address="auto")).listen == "0.0.0.0:0"
+    assert options_of(config(address="auto", listen="10.0.0.1:7")).listen == "10.0.0.1:7"
+
+
+def test_an_option_that_there_is_not_is_told() -> None:
+    with pytest.raises(ConfigError, match=r"plugins\.options\.ray\.adress"):
+        tracebench_configure({"options": {"adress": "auto"}})
+    for wrong in ({"address": "ray://head:10001"}, {"jobs": 0}, {"resources": {"tpu": "many"}}, {"listen": "all"}):
+        with pytest.raises(ValidationError):
+            Options.model_validate(wrong)
+
+
+def test_a_line_says_one_thing_and_is_short() -> None:
+    told = Told(waiting=0).model_dump_json(exclude_defaults=True)
+    assert json.loads(told) == {"waiting": 0}
+    assert Told.model_validate_json(told) == Told(waiting=0)
+
+
+@pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is here")
+def test_where_ray_is_not_it_is_told_what_to_install() -> None:
+    with pytest.raises(TraceBenchError, match="needs Ray") as caught:
+        outlook(config(), Resources())
+    assert "pip install" in caught.value.hint
+    assert caught.value.hint.endswith("'tracebench-ray[ray]'")
+
+
+def test_neither_listing_nor_planning_imports_ray() -> None:
+    code = "import sys, tracebench_ray.plugin, tracebench_ray.executor; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
