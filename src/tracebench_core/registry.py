@@ -109,6 +109,7 @@ class TaskFields(PartFields, total=False):
     sandbox: tuple[str, ...] | None
     score_bounds: Bounds
     self_reported: tuple[str, ...]
+    size_options: dict[Split, str]
     sizes: TaskSizes | None
     source: str
     tags: tuple[str, ...]
@@ -132,6 +133,7 @@ class TrainerFields(PartFields, total=False):
     aliases: tuple[str, ...]
     broken: str
     default_optimizer: str | None
+    given: bool
     reads_budget: bool
     resources: Resources
     searches: bool
