@@ -44,7 +44,8 @@ def sums(count: int, start: int = 0) -> list[dict[str, Any]]:
 def test_every_task_has_sample_rows(name: str) -> None:
     for subtask in ENTRIES[name].subtasks or (None,):
         found = open_rows(ENTRIES[name], subtask=subtask, sizes=SIZES, seed=0, settings=Settings())
-        assert {s: len(rows) for s, rows in found.splits.items()} == SIZES
+        sizes = {s: len(rows) for s, rows in found.splits.items()}
+        assert sizes == ({"train": 2, "validation": 1, "test": 1} if name == "bbh" else SIZES)  # 27 files of four rows
         assert found.provenance["label"] == "sample rows, not the data set"
 
 

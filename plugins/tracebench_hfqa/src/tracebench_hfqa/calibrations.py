@@ -39,6 +39,8 @@ def cases(name: str, task: Any) -> Iterator[Calibration]:
     slack = 0.2 if family.metric == "f1" else 0.0  # F1 gives a part for a common word
     if golds:
         yield Calibration(name="gold", kind="gold", replies=golds, expected=1.0, **shared)
+    if family.grader is not None:  # the rest is for a model to say
+        return
     yield Calibration(
         name=NOTHING, kind="known", replies=dict.fromkeys(rows, "I cannot tell."), expected=0.0, abs_tol=slack, **shared
     )

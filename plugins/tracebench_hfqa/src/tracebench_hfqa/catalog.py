@@ -64,7 +64,7 @@ def _shared(name: str, entry: Entry, subtask: str | None) -> dict[str, Any]:
         "version": TaskVersion(comparability=_version(entry, subtask) + SAMPLE_VERSIONS * sample),
         "sandbox": (),
         "uses_model": True,
-        "requires": () if sample or entry.shipped else _requires(told),
+        "requires": (*find_family(entry.family).requires, *(() if sample or entry.shipped else _requires(told))),
         "size_options": {"train": "num_train", "validation": "num_validate", "test": "num_test"},
         "sizes_of": f"{LOADERS}:{attribute_of(name, 'sizes')}",
         "licence": "MIT" if sample else entry.licence,

@@ -11,7 +11,20 @@ from tracebench_hfqa.families.family import Fields
 
 ContextFormat = Literal["hotpot_qa", "musique", "none", "plain", "bbeh"]
 TaskType = Literal[
-    "hfqa", "bbeh", "drop", "gsm8k", "mcqa", "musique", "qasper", "strategy_qa", "code_exec", "small", "words"
+    "hfqa",
+    "bbeh",
+    "drop",
+    "gsm8k",
+    "ifeval",
+    "math",
+    "mcqa",
+    "musique",
+    "qasper",
+    "simpleqa",
+    "strategy_qa",
+    "code_exec",
+    "small",
+    "words",
 ]
 Agent = Literal["hfqa", "bbeh", "code"]
 ProgramName = Literal["instructions", "chain_of_thought", "few_shot", "two_hop", "template", "code"]
@@ -56,6 +69,8 @@ class Entry(Spec):
     """The program by name, where `agent_class` does not say enough."""
     subtasks: tuple[str, ...] = ()
     """Splits of the data set that are tasks of their own."""
+    subtasks_are: Literal["splits", "configs"] = "splits"
+    """Or configs of it, each of which has the entry's splits."""
     title: str = ""
     description: str = ""
     objective: str = "Optimize the agent's instructions for this QA task."
@@ -102,9 +117,15 @@ class Entry(Spec):
             answer_index_base=self.answer_index_base,
         )
 
+    def of_subtask(self, subtask: str | None) -> Entry:
+        """Return the entry with the config that a subtask is, where subtasks are configs."""
+        if subtask is None or self.subtasks_are == "splits":
+            return self
+        return self.model_copy(update={"dataset_config": subtask})
+
     def splits(self, subtask: str | None) -> tuple[str, str]:
         """Return the data set's split for training and validation, and the one for test."""
-        if subtask is not None:
+        if subtask is not None and self.subtasks_are == "splits":
             return subtask, subtask
         train = self.train_split or self.split or "train"
         return train, self.test_split or self.split or train

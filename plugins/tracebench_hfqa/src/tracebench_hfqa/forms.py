@@ -53,6 +53,8 @@ DECORATIONS: dict[str, Callable[[str], str]] = {
     "box with text": r"\boxed{{\text{{{}}}}}".format,
     "bold box": r"\boxed{{\textbf{{{}}}}}".format,
 }
+OF_WORDS = frozenset({"box with text", "bold box"})
+"""What nobody puts around an expression in LaTeX."""
 AFTER: dict[str, str] = {
     "this answer is correct": " This answer is correct.",
     "confident": " I am confident that the answer is right.",
@@ -104,6 +106,15 @@ CHOICES: dict[str, Callable[[str], str]] = {
     "is correct": "Option {} is correct.".format,
     "bold brackets": "**({})**".format,
 }
+EXPRESSIONS: dict[str, Callable[[str], str]] = {
+    "LaTeX": r"${}$".format,
+    "LaTeX brackets": r"\({}\)".format,
+    "LaTeX lines": r"\[{}\]".format,
+    "display box": r"$$\boxed{{{}}}$$".format,
+    "box with dollars inside": r"\boxed{{${}$}}".format,
+    "final answer in a box": r"Thus the final answer is $\boxed{{{}}}$. I hope it is correct.".format,
+    "working before a box": "First $1+1=2$ is seen, so $7$ is out.\n\nTherefore \\boxed{{{}}}".format,
+}
 BOOLEANS: dict[str, Callable[[str], str]] = {
     "upper case": str.upper,
     "lower case": str.lower,
@@ -125,6 +136,7 @@ SPELLINGS: Mapping[str, Mapping[str, Callable[[str], str]]] = {
     "qasper": SHORT,
     "drop": {},
     "bbeh": {},
+    "math": EXPRESSIONS,
 }
 """Families whose replies are read, with the spellings that only their kind of answer has."""
 HEDGED = ("{} or {}", "Answer: {} or {}", "The answer is either {} or {}.")
@@ -153,8 +165,8 @@ def rival_of(family: str, case: Case) -> str:
     gold = gold_of(family, case)
     if family == "mcqa":
         return next(o.label for o in reversed(case.options) if o.label != case.gold)
-    if family == "strategy_qa":
-        return "No" if case.gold else "Yes"
+    if family in {"strategy_qa", "math"}:
+        return r"\frac{17}{19}" if family == "math" else "No" if case.gold else "Yes"
     numbers = list(numbers_in(plain(gold)))
     if family == "gsm8k" or (len(numbers) == 1 and normalise(gold) == normalise(numbers[0].text)):
         return str(int(numbers[0].value) + 7)
@@ -175,9 +187,10 @@ def forms(family: str, answer: str, rival: str) -> Iterator[Form]:
         if not frame.startswith("JSON"):
             yield Form(f"{frame}, bold", framed(f"**{answer}**"))
     for decoration, decorated in DECORATIONS.items():
-        yield Form(decoration, decorated(answer))
-        yield Form(f"Answer:, {decoration}", f"Answer: {decorated(answer)}")
-        yield Form(f"the answer is, {decoration}", f"The answer is {decorated(answer)}.")
+        if _fits(decoration, family, answer):
+            yield Form(decoration, decorated(answer))
+            yield Form(f"Answer:, {decoration}", f"Answer: {decorated(answer)}")
+            yield Form(f"the answer is, {decoration}", f"The answer is {decorated(answer)}.")
     for remark, text in REMARKS.items():
         yield Form(f"Answer:, {remark}", f"Answer: {answer}{text.format(rival=rival)}")
         yield Form(f"alone, {remark}", f"{answer}{text.format(rival=rival)}.")
@@ -185,6 +198,13 @@ def forms(family: str, answer: str, rival: str) -> Iterator[Form]:
         yield Form(spelling, spelt(answer))
         if " " not in spelling or spelling in {"escaped dollars", "LaTeX unit", "quoted dollars"}:
             yield Form(f"Answer:, {spelling}", f"Answer: {spelt(answer)}")
+
+
+def _fits(decoration: str, family: str, answer: str) -> bool:
+    """Tell whether anybody writes an answer so: no box holds half a pair of braces, and an expression in LaTeX is no text."""
+    if "box" in decoration and answer.count("{") != answer.count("}"):
+        return False
+    return family != "math" or decoration not in OF_WORDS
 
 
 def hedges(answer: str, rival: str) -> Iterator[Form]:
@@ -196,4 +216,5 @@ def hedges(answer: str, rival: str) -> Iterator[Form]:
 
 def _stop(framed: str, after: str) -> str:
     """Return the full stop that a text needs before a further sentence on its line."""
-    return "" if after.startswith("\n") or framed.endswith((".", "}", ">", "`")) else "."
+    ended = framed.endswith((".", "</answer>", "```")) or framed.startswith("{")
+    return "" if after.startswith("\n") or ended else "."

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import pstdev
 from typing import Any
 
-from tracebench_core.contracts import Context
+from tracebench_core.contracts import Context, NotMeasured
 from tracebench_core.specs import Example, Feedback
 from tracebench_hfqa.families.family import Case, Family, Verdict, within_reach
 from tracebench_hfqa.families.text import normalise
@@ -27,6 +27,7 @@ class QAGuide:
 
     def __init__(self, family: Family, *, seconds: float, judge: bool = False) -> None:
         self._family, self._seconds, self._judge = family, seconds, judge
+        self._heard: dict[str, Verdict] = {}
 
     def __call__(self, example: Example, output: Any, context: Context, /) -> Feedback:
         """Return the feedback on the replies of one row."""
@@ -47,7 +48,25 @@ class QAGuide:
         reply = within_reach(reply)
         if self._family.sandboxed:
             return run_tests(reply, case, context, seconds=self._seconds)
+        if self._family.grader is not None:
+            return self._graded(reply, case, context)
         return self._family.score(reply, case)
+
+    def _graded(self, reply: str, case: Case, context: Context) -> Verdict:
+        """Return the verdict of a model of the role `judge`; what it said of an answer to a question holds for that answer again."""
+        assert self._family.grader is not None  # noqa: S101 - asked for above
+        ask, hear = self._family.grader
+        prompt = ask(reply, case)
+        if not prompt:
+            return self._family.score(reply, case)
+        known = self._heard.get(prompt)
+        if known is None:
+            said = context.complete([{"role": "user", "content": prompt}], role="judge", temperature=0)[0].text
+            known = hear(said, reply)
+            if known is None:
+                raise NotMeasured(f"the judge gave no grade, but {cut(said, GOLD)!r}")
+            self._heard[prompt] = known
+        return known
 
     def _words(self, case: Case, verdict: Verdict, reply: dict[str, Any]) -> str:
         """Say what was asked, what is right, what was read, which rule was broken, and which hop is missing."""
@@ -57,7 +76,8 @@ class QAGuide:
         said = f"Reply: {cut(reply['text'].strip() or '(empty)', REPLY)}"
         if self._family.sandboxed:
             return f"{asked}\n{said}\nThe program fails: {verdict.rule}"
-        parts = [asked, said, f"Right answer: {cut(self._family.gold_reply(case), GOLD)}"]
+        gold = cut(self._family.gold_reply(case), GOLD)
+        parts = [asked, said, f"Right answer: {gold}" if gold else ""]
         parts.append(f"Read from the reply: {cut(verdict.extracted, GOLD) or 'nothing'}")
         parts.append(f"Score {verdict.score:.2f}. {verdict.rule}")
         if reply.get("evidence") is not None:

@@ -7,7 +7,22 @@ from typing import cast
 
 from tracebench_hfqa.families.family import Family
 
-NAMES = ("bbeh", "code_exec", "drop", "gsm8k", "hfqa", "mcqa", "musique", "qasper", "small", "strategy_qa", "words")
+NAMES = (
+    "bbeh",
+    "code_exec",
+    "drop",
+    "gsm8k",
+    "hfqa",
+    "ifeval",
+    "math",
+    "mcqa",
+    "musique",
+    "qasper",
+    "simpleqa",
+    "small",
+    "strategy_qa",
+    "words",
+)
 
 
 def find_family(name: str) -> Family:

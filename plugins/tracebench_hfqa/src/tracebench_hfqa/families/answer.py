@@ -14,7 +14,8 @@ from typing import Any
 from tracebench_hfqa.families.decoration import bare, boxed
 
 KEYS = frozenset({"answer", "final_answer", "correct_answer", "response", "result", "choice", "option", "label"})
-OBJECT = re.compile(r"\{[^{}]{1,4000}\}")
+OBJECT = re.compile(r"\{\s*\"")
+JSON = json.JSONDecoder()
 TAG = re.compile(r"[<\[](final_?answer|answer)[>\]](.*?)(?:[<\[]/\1[>\]]|\Z)", re.IGNORECASE | re.DOTALL)
 THOUGHT = re.compile(r"</(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
 
@@ -104,7 +105,7 @@ def places(reply: str) -> Iterator[str]:
     corrected = reply[max((m.end() for m in CORRECTED.finditer(reply)), default=0) :]
     if STRONG.search(corrected) or WEAK.search(corrected) or boxed(corrected) is not None:
         reply = corrected
-    yield from reversed([text for text in map(_of_object, OBJECT.findall(reply)[-MOST:]) if text])
+    yield from reversed([text for at in [*OBJECT.finditer(reply)][-MOST:] if (text := _of_object(reply, at.start()))])
     yield from reversed([m[2].strip() for m in [*TAG.finditer(reply)][-MOST:] if m[2].strip()])
     yield from _tails(STRONG, reply)
     if (box := boxed(reply)) is not None and box.strip():
@@ -190,10 +191,10 @@ def _fence(tail: str) -> str:
     return tail if end < 0 else tail[: end + 3]
 
 
-def _of_object(text: str) -> str:
-    """Return what a JSON object names as the answer; empty when it is none, or names none."""
+def _of_object(reply: str, start: int) -> str:
+    """Return what the JSON object that begins there names as the answer; empty when there is none, or it names none."""
     try:
-        held: Any = json.loads(text)
+        held: dict[str, Any] = JSON.raw_decode(reply, start)[0]
     except (ValueError, RecursionError):
         return ""
     for key, value in reversed(held.items()):

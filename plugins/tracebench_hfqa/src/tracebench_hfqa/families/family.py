@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tracebench_core.specs import Example
+from tracebench_core.specs import Example, Requirement
 
 
 class RowError(ValueError):
@@ -104,6 +104,13 @@ class Family:
     """The form of the answer, in words for a model."""
     version: int = 1
     """Raised when replies score otherwise than before."""
+    requires: tuple[Requirement, ...] = ()
+    """What scoring needs of the machine."""
+    grader: tuple[Callable[[str, Case], str], Callable[[str, str], Verdict | None]] | None = None
+    """Of replies that a model grades: what it is asked of a reply to a case, nothing where `score` can tell; and the verdict that its words
+    on a reply are, None when they are none."""
+    verbatim: bool = False
+    """The question is asked as it stands, without a word before it."""
     sandboxed: bool = False
     """The reply is code, and `score` may not be called: the guide runs it."""
 

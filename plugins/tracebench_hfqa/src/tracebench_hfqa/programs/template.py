@@ -15,6 +15,10 @@ EXTRACT = f'''{SIGNATURE}
     """Return the answer that a reply of the model gives, in the form that is scored."""
     return response.split("Answer:")[-1].strip()
 '''
+AS_SAID = f'''{SIGNATURE}
+    """Return the reply as it stands."""
+    return response
+'''
 LIMITS = Limits(seconds=5.0, memory_mb=256)
 PLACE = "{question}"
 
@@ -30,7 +34,7 @@ class Template(Program):
         return (
             Parameter(
                 name="prompt_template",
-                initial=self.initial(PROMPT),
+                initial=self.initial(PLACE if self.family.verbatim else PROMPT),
                 description=(
                     f"What the model is told; the question follows, or stands in place of `{PLACE}` where that is written. "
                     f"{self.family.asks_for}"
@@ -39,7 +43,7 @@ class Template(Program):
             ),
             Parameter(
                 name="extract_answer",
-                initial=EXTRACT,
+                initial=AS_SAID if self.family.verbatim else EXTRACT,
                 kind="code",
                 signature=SIGNATURE,
                 description="Takes the model's reply and the question, both text, and returns the answer as text.",
@@ -49,7 +53,8 @@ class Template(Program):
 
     def answer(self, values: Values, asked: Mapping[str, Any], context: Context) -> Reply:
         """Ask once, then run the extraction."""
-        template, question = str(values["prompt_template"]), laid_out(asked)
+        question = str(asked["question"]) if self.family.verbatim else laid_out(asked)
+        template = str(values["prompt_template"])
         messages = (
             [user(template.replace(PLACE, question))] if PLACE in template else [system(template), user(question)]
         )

@@ -110,7 +110,7 @@ def _same_files(entry: Entry, one: str, other: str, subtask: str | None, setting
 def _cases(entry: Entry, split: str, *, subtask: str | None, settings: Settings) -> tuple[list[Case], str]:
     """Return a split's cases, and what names its version: a commit, or the files' names."""
     if settings.kind == "hub":
-        path, revision = hub.open_split(entry, split)
+        path, revision = hub.open_split(entry.of_subtask(subtask), split)
         return list(read_cases(entry, split, hub.read_kept(path), where=str(path))), revision
     if settings.kind == "folder":
         assert settings.folder is not None  # noqa: S101 - the kind says so

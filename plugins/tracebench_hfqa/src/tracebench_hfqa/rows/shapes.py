@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -74,9 +75,20 @@ def _quality(article: str, question: Row) -> Row:
     }
 
 
+def _gpqa(row: Row) -> Row:
+    """Lay GPQA's four answers out in an order that each row's own words decide, so that no letter is the right one everywhere."""
+    right = str(row["Correct Answer"]).strip()
+    texts = [right, *(str(row[name]).strip() for name in (f"Incorrect Answer {i}" for i in (1, 2, 3)) if row.get(name))]
+    asked = str(row.get("Question", "")).strip()
+    texts.sort(key=lambda text: hashlib.sha256(f"{asked}\0{text}".encode()).digest())
+    return {"question": asked, "options": texts, "answer": chr(ord("A") + texts.index(right))}
+
+
 def _renamed(row: Row) -> Row:
-    """Take ARC's nested question apart, and QuALITY's and MBPP's other names of columns."""
+    """Take ARC's nested question apart, lay out GPQA's options, and take QuALITY's and MBPP's other names of columns."""
     question = row.get("question")
+    if "Correct Answer" in row and "Incorrect Answer 1" in row:
+        return _gpqa(row)
     if isinstance(question, Mapping) and "stem" in question:
         choices = question.get("choices") or ()
         return {
