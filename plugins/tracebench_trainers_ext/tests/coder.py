@@ -47,8 +47,10 @@ class Coder:
     start: str = START
     stages: Sequence[str] = STAGES
     file: str = FILE
-    last: str = MEASURE
-    """The command after the last stage; a measurement of what is there unless it is told otherwise."""
+    measure: str = MEASURE
+    """The command after each stage."""
+    task: str = "# The task"
+    """Words of the message that tells the task: what comes before it are an agent's own examples."""
     used: dict[str, int] = field(default_factory=dict)
     """How often each tool was called, for tests to look at."""
 
@@ -75,7 +77,7 @@ class Coder:
         reader = next((name for name in READERS if name in tools), None)
         editor = next((name for name in EDITORS if name in tools), None)
         path = f"{_workdir(messages)}/{self.file}"
-        steps, before = [run(MEASURE)], self.start
+        steps, before = [run(self.measure)], self.start
         for stage in self.stages:
             if editor is None:
                 steps.append(run(f"printf %s {shlex.quote(stage)} > {self.file}"))
@@ -84,7 +86,7 @@ class Coder:
                     steps.append(ToolCall(reader, _given(tools[reader], {PATH: path})))
                 old, new = _changed(before, stage)
                 steps.append(ToolCall(editor, _given(tools[editor], {PATH: path, OLD: old, NEW: new})))
-            steps.append(run(MEASURE))
+            steps.append(run(self.measure))
             before = stage
         if _asks_for_a_word(messages):
             steps.append(run("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"))
@@ -96,17 +98,15 @@ class Coder:
         """Answer an agent that offers no tools: with blocks of edits where it asks for them, else with a few words, as for a title."""
         if "SEARCH/REPLACE" not in json.dumps(messages):
             return "A function"
-        own = [m for m in messages[_task_place(messages) :] if m["role"] == "assistant"]
+        own = [m for m in messages[self._task_place(messages) :] if m["role"] == "assistant"]
         done = sum(">>>>>>> REPLACE" in json.dumps(m["content"]) for m in own)
         if done >= len(self.stages):
             return DONE
         before = self.start if done == 0 else self.stages[done - 1]
         return f"{self.file}\n```python\n<<<<<<< SEARCH\n{before}=======\n{self.stages[done]}>>>>>>> REPLACE\n```\n"
 
-
-def _task_place(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Return where the task stands: what comes before it are an agent's own examples."""
-    return max((i for i, m in enumerate(messages) if "# The task" in json.dumps(m.get("content"))), default=0)
+    def _task_place(self, messages: Sequence[Mapping[str, Any]]) -> int:
+        return max((i for i, m in enumerate(messages) if self.task in json.dumps(m.get("content"))), default=0)
 
 
 def _asks_for_a_word(messages: Sequence[Mapping[str, Any]]) -> bool:
@@ -114,13 +114,15 @@ def _asks_for_a_word(messages: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _changed(before: str, after: str) -> tuple[str, str]:
-    """Return the last line of a text and of the next, which is what changes from stage to stage."""
-    return before.rstrip("\n").splitlines()[-1], after.rstrip("\n").splitlines()[-1]
+    """Return the first line of a text that differs from that of the next, and this one."""
+    return next((old, new) for old, new in zip(before.splitlines(), after.splitlines(), strict=True) if old != new)
 
 
 def _workdir(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return where the agent works, as its prompt tells it."""
-    found = re.findall(r"(/[^\s\"'<>`\\,]+/(?:foreign-[^/\s]+/agent|agent-[^/\s]+/files))\b", json.dumps(messages))
+    found = re.findall(
+        r"(/[^\s\"'<>`\\,]+/(?:foreign-[^/\s]+/agent|trace-bench-agent-[^/\s]+/files))\b", json.dumps(messages)
+    )
     return found[0] if found else "."
 
 

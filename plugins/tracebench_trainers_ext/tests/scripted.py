@@ -45,7 +45,9 @@ def improve(messages: list[dict[str, Any]]) -> str:
     return in_form(prompt, SOLVED if "<proposed_variable>" in prompt else f"def transform(x):\n    {stage}\n")
 
 
-def run(folder: Path, server: FakeOpenAI, trainers: Sequence[Any], **config: Any) -> tuple[dict[str, JobResult], Path]:
+def run(
+    folder: Path, server: FakeOpenAI, trainers: Sequence[Any], *, root: Path | None = None, **config: Any
+) -> tuple[dict[str, JobResult], Path]:
     """Run trainers on one task in real mode; return results by trainer, and the run's folder."""
     prices = {"fake-model": {"prompt": 2.0, "completion": 8.0}}
     llm = {"model": "fake-model", "base_url": server.base_url, "api_key_env": "FAKE_KEY", "prices": prices}
@@ -58,7 +60,7 @@ def run(folder: Path, server: FakeOpenAI, trainers: Sequence[Any], **config: Any
         "seeds": [7],
         **config,
     }
-    summary = api.run(parse_config(settings), stream=io.StringIO())
+    summary = api.run(parse_config(settings), root=root, stream=io.StringIO())
     results = api.load_run(summary.run_dir).results.values()
     return {r.trainer_id: r for r in results}, summary.run_dir
 

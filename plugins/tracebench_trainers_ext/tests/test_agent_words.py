@@ -11,6 +11,7 @@ import pytest
 from plugins.tracebench_trainers_ext.tests.coder import STAGES, Coder
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, improve, run, said
 from pydantic import ValidationError
+from tests.whole import HEAVY
 
 from tracebench_core.errors import MissingRequirementError, UsageError
 from tracebench_core.plugins.agents import VARIABLE, find_agent
@@ -62,16 +63,17 @@ def test_an_agent_that_asks_for_nothing_is_told_of_and_ended(tmp_path: Path) -> 
     assert result.time_seconds < 60
 
 
+@HEAVY  # it sleeps
 def test_a_silence_is_over_once_something_is_asked(tmp_path: Path) -> None:
-    script = "sleep 2.5; ./evaluate; sleep 2.5; ./evaluate"
-    result, run_dir, _ = work(tmp_path, {"argv": ["sh", "-c", script], "silence": 4.0})
+    script = "sleep 8; ./evaluate; sleep 8; ./evaluate"
+    result, run_dir, _ = work(tmp_path, {"argv": ["sh", "-c", script], "silence": 14.0})
     assert result.status == "ok", result.error
     events = (run_dir / "jobs" / result.job_id / "events.jsonl").read_text()
     told = [
         e["doing"] for e in map(json.loads, events.splitlines()) if e["kind"] == "activity" and "`sh`" in e["doing"]
     ]
     assert len(told) == 2
-    assert "has evaluated nothing, for 2 s" in told[1]
+    assert "has evaluated nothing, for 7 s" in told[1]
 
 
 def test_an_agent_that_nobody_offers_is_named_with_its_neighbour() -> None:

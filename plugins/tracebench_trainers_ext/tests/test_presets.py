@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import yaml
+from plugins.tracebench_autoresearch.tests.dials import write_dial
 from plugins.tracebench_trainers_ext.tests.coder import STAGES, Coder
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, run, said
 
@@ -105,7 +106,7 @@ def test_an_agent_edits_by_its_own_tools_and_the_ledger_is_the_servers_log(
 @pytest.mark.parametrize("agent", ALL)
 def test_a_cap_of_calls_ends_an_agent_and_what_it_found_is_kept(tmp_path: Path, installed: Any, agent: str) -> None:
     installed(agent)
-    forever = Coder(stages=(*STAGES, *(f"{SOLVED}# {turn}\n" for turn in range(40))))
+    forever = Coder(stages=(*STAGES, *(f"{SOLVED[:-1]}  # {turn}\n" for turn in range(40))))
     cap = {"aider": 2}.get(agent, 6)
     result, run_dir, served = work(tmp_path, agent, coder=forever, budget={"llm_calls": cap, "evaluations": 400})
     words = said(run_dir, result.job_id)
@@ -146,7 +147,7 @@ def test_an_agent_ends_with_its_run_and_a_run_that_goes_on_counts_right(
     tmp_path: Path, installed: Any, agent: str, how: str
 ) -> None:
     installed(agent)
-    forever = Coder(stages=(*STAGES, *(f"{SOLVED}# {turn}\n" for turn in range(6))))
+    forever = Coder(stages=(*STAGES, *(f"{SOLVED[:-1]}  # {turn}\n" for turn in range(6))))
     with FakeOpenAI(act=forever, delay=0.5) as server:
         process = started(tmp_path, agent, server)
         os.kill(process.pid, signal.SIGINT if how == "interrupted" else signal.SIGKILL)
@@ -164,3 +165,33 @@ def test_an_agent_ends_with_its_run_and_a_run_that_goes_on_counts_right(
         assert result.status == "ok", (result.error, words.stderr)
         assert result.score_val_best == 1.0
     assert left_over(tmp_path) == []
+
+
+DIAL = "rate=5\nflavour=plain\ncrash=\nhang=\nsilent=\n"
+
+
+@pytest.mark.parametrize("agent", ALL)
+def test_an_agent_edits_the_files_of_an_experiment_by_its_name(tmp_path: Path, installed: Any, agent: str) -> None:
+    installed(agent)
+    write_dial(tmp_path / "root")
+    coder = Coder(
+        start=DIAL,
+        stages=[DIAL.replace("5", "3")],
+        file="dial.txt",
+        measure="sh score.sh 1",
+        task="# Now",
+    )
+    params = {"agent": agent, "num_experiments": 1, "accept": "greedy"}
+    with FakeOpenAI(act=coder) as server:
+        results, run_dir = run(
+            tmp_path / "runs", server, [{"id": "Autoresearch", "params": params}],
+            tasks=["autoresearch:dial"], uncalibrated="score", root=tmp_path / "root",
+        )  # fmt: skip
+        served = [*server.log.served]
+    result = results["Autoresearch"]
+    assert result.status == "ok", (result.error, result.stop_reason, said(run_dir, result.job_id))
+    assert [round(c["values"]["files"]["dial.txt"].count("rate=3")) for c in candidates(run_dir, result.job_id)] == [
+        0,
+        1,
+    ]
+    assert_counted(result.used, served)

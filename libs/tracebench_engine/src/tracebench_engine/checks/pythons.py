@@ -161,7 +161,7 @@ def build_environment(what: str, home: Path, *, python: str, requirements: Seque
     )
     if uv is not None:
         run_installer([uv, "venv", "--quiet", "--python", here or python, str(home)], what)
-        installer = [uv, "pip", "install", "--quiet", "--python", str(home)]
+        installer = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(home)]
     else:
         run_installer([here or _refuse(what, python), "-m", "venv", str(home)], what)
         installer = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]

@@ -46,8 +46,15 @@ def build_prompt(
         sections.append(f"# The last experiment\n{last[-_LONGEST_WORDS:]}")
     if notes:
         sections.append("# Mind\n" + "\n".join(f"- {note}" for note in notes))
-    sections.append("# Now\nPropose the next experiment on the files as they stand above.")
+    sections.append(f"# Now\n{PROPOSE if form else EDIT}")
     return [{"role": "system", "content": system}, {"role": "user", "content": "\n\n".join(sections)}]
+
+
+PROPOSE = "Propose the next experiment on the files as they stand above."
+EDIT = (
+    "Make the next experiment: edit the files in this folder, which are as they stand above, and write in one sentence what you try to "
+    "`$AGENT_NOTES/hypothesis.txt`. It is measured once you end."
+)
 
 
 def shown_files(prompt: str) -> dict[str, str]:
