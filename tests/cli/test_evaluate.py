@@ -77,7 +77,13 @@ def test_a_file_that_earns_no_score_is_a_dash_and_exit_1(cli: Cli, mine: Mapping
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("{", "cannot be read"), ("[1]", "no object"), ('{"nn": 1}', "no parameter `nn`"), ('{"n": 10}', "`n`")],
+    [
+        ("{", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+        ("[1]", "no object"),
+        ('{"nn": 1}', "no parameter `nn`"),
+        ('{"n": 10}', "`n`"),
+    ],
 )
 def test_values_that_do_not_fit_are_refused_before_anything_runs(
     text: str, words: str, cli: Cli, mine: Mapping[str, str], tmp_path: Path
@@ -97,6 +103,15 @@ def test_a_missing_file_and_an_empty_split_are_one_sentence(cli: Cli, mine: Mapp
     assert (missing.returncode, empty.returncode) == (2, 2)
     assert "cannot be read" in missing.stderr
     assert "no examples to evaluate on in `validation`" in empty.stderr
+
+
+def test_an_option_that_the_task_does_not_know_is_one_sentence(cli: Cli, plugin_path: Install) -> None:
+    source = SUITE.replace('loader="mine:Length"', 'loader="mine:Length", options="mine:Options"')
+    options = "\nfrom pydantic import BaseModel\nclass Options(BaseModel, extra='forbid'):\n    more: int = 0\n"
+    env = plugin_path("mine", source + options, group="tracebench", entry="mine", target="mine")
+    done = cli("evaluate", "mine:length", "--eval-kwargs", '{"moer": 5}', env={"TRACEBENCH_PLUGINS": "mine", **env})
+
+    assert (done.returncode, "`--eval-kwargs`" in done.stderr, "`more`" in done.stderr) == (2, True, True)
 
 
 SEVERAL = """

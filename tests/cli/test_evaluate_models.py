@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -53,6 +54,8 @@ class Adder:
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
         self.breaks_after = 10**9
+        self.now = self.most = 0
+        """Requests under way, and the most that ever were."""
         adder, lock = self, threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
@@ -64,6 +67,11 @@ class Adder:
                 with lock:
                     is_broken = adder.asked.total() >= adder.breaks_after
                     adder.asked[text] += not is_broken
+                    adder.now += 1
+                    adder.most = max(adder.most, adder.now)
+                time.sleep(0.01)
+                with lock:
+                    adder.now -= 1
                 left = int(text.rpartition(" + ")[0].split()[-1])
                 is_right = "carefully" in text or left % 3
                 body = json.dumps(chat({"content": str(left + 1) if is_right else "0"})).encode()
@@ -162,9 +170,9 @@ def test_what_a_cut_off_evaluation_has_paid_for_is_not_asked_again(
 def test_seeds_are_repeats_of_a_question_and_no_further_questions(
     cli: Cli, mine: Mapping[str, str], adder: Adder, prompts: list[str]
 ) -> None:
-    done = cli(
-        "evaluate", "mine:sums", prompts[0], "--model", "m", "--base-url", adder.url, "--seeds", "3", "--json", env=mine
-    )
+    asked = ["--model", "m", "--base-url", adder.url, "--seeds", "3", "--in-flight", "2", "--json"]
+    done = cli("evaluate", "mine:sums", prompts[0], *asked, env=mine)
+    assert adder.most == 2
     (one,) = json.loads(done.stdout)["candidates"]
     assert (one["questions"], one["rows"], one["score"]) == (10, 30, pytest.approx(0.6))
     assert one["standard_error"] == pytest.approx((0.6 * 0.4 / 9) ** 0.5)

@@ -11,15 +11,25 @@ from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import Feedback, Split, TaskSpec
 from tracebench_engine.builtin.hosting import open_host
 from tracebench_engine.job.workbench import Workbench, open_workbench
+from tracebench_engine.matrix.settings import resolve_options
 from tracebench_engine.measure.models import Models
 from tracebench_engine.measure.values import breach
 
 __all__ = ["Workbench", "breach", "evaluate_task", "find_task", "open_workbench"]
 
 
-def find_task(host: PluginHost, task_id: str) -> TaskSpec:
-    """Return the first task that an id means, without opening it."""
-    return host.task(resolve_task_ids(host, task_id)[0])
+def find_task(host: PluginHost, task_id: str, options: Mapping[str, Any]) -> TaskSpec:
+    """Return the first task that an id means, which knows these options; it is not opened.
+
+    Raises:
+        ConfigError: for an option that the task does not know, or that it cannot take.
+        UsageError: when nothing, or more than one thing, could be meant.
+    """
+    full_id = resolve_task_ids(host, task_id)[0]
+    spec = host.task(full_id)
+    if spec.options is not None:
+        resolve_options(spec, task_id=full_id, shared={}, own=options, where="`--eval-kwargs`")
+    return spec
 
 
 def evaluate_task(

@@ -51,7 +51,8 @@ def given_config(
     """Return the config that measures candidates, by name, on the first `limit` examples of a split, by each of the seeds.
 
     Models, prices, caps and folders are those of `base`. Where the task says which option sizes the split, it is given `limit`, so that
-    more examples than it has by default can be asked for; every answer is recorded, so that the run can be replayed.
+    more examples than it has by default can be asked for; every answer is recorded, so that the run can be replayed. `in_flight` calls of a
+    model are under way at a time; half as many examples again wait or are scored meanwhile, so that no call waits for a score.
     """
     chosen: Split = split or "test"
     sized = {spec.size_options[chosen]: limit} if limit is not None and chosen in spec.size_options else {}
@@ -63,9 +64,8 @@ def given_config(
         )
         for name, values in candidates.items()
     )
-    llm = base.llm.model_copy(
-        update={"record": base.mode == "real", "max_concurrency": max(base.llm.max_concurrency, in_flight)}
-    )
+    llm = base.llm.model_copy(update={"record": base.mode == "real", "max_concurrency": in_flight})
+    waiting = in_flight // 2 if spec.asks_model(options) else 0
     return base.model_copy(
         update={
             "tasks": (TaskEntry(id=task_id, eval_kwargs={**sized, **options}),),
@@ -73,7 +73,7 @@ def given_config(
             "trainer_kwargs": {},
             "optimizer_kwargs": {},
             "seeds": tuple(seeds),
-            "eval_workers": in_flight,
+            "eval_workers": in_flight + waiting,
             "llm": llm,
         }
     )

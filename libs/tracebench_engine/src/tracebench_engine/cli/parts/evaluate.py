@@ -66,7 +66,9 @@ def evaluate(
     seeds: Annotated[
         int, typer.Option(min=1, metavar="N", help="Ask everything N times, each by a seed of its own.")
     ] = 1,
-    in_flight: Annotated[int, typer.Option(min=1, metavar="N", help="Examples under way at a time.")] = 8,
+    in_flight: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Calls of a model at a time; without one, examples.")
+    ] = 8,
     max_usd: MaxUsd = None,
     run_id: Annotated[
         str | None, typer.Option(metavar="ID", help="Name of the run; one that exists and is unfinished is continued.")
@@ -83,8 +85,9 @@ def evaluate(
     """Evaluate prompts, programs or values side by side, without FILE the initial ones. Where a model is asked it is a run: recorded,
     capped, continued by the same command, compared example by example. Exits 1 when one earns no score."""
     options = _options(eval_kwargs)
+    asks_model = _asks_model(task, options, root)
     of_runs = (model, base_url, config, limit, max_usd, run_id, runs_dir, override)
-    if seeds > 1 or any(given is not None for given in of_runs) or _asks_model(task, options, root):
+    if asks_model or seeds > 1 or any(given is not None for given in of_runs):
         from tracebench_engine.cli.parts.evaluate_run import Asked, evaluate_in_run
 
         evaluate_in_run(
@@ -168,7 +171,7 @@ def _asks_model(task: str, options: Mapping[str, Any], root: Path | None) -> boo
     from tracebench_engine import api
     from tracebench_engine.api.evaluating import find_task
 
-    return find_task(api.open_host(root=root), task).asks_model(options)
+    return find_task(api.open_host(root=root), task, options).asks_model(options)
 
 
 def _options(text: str) -> dict[str, Any]:

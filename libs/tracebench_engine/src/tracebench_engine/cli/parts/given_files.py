@@ -64,7 +64,7 @@ def read_values(file: Path, parameters: Sequence[Parameter], task: str) -> dict[
     try:
         text = file.read_text(encoding="utf-8")
         values = json.loads(text) if file.suffix == ".json" else None
-    except (OSError, ValueError) as err:
+    except (OSError, ValueError, RecursionError) as err:
         raise UsageError(f"`{file}` cannot be read: {err}", hint=shlex.join(["ls", "-l", str(file)])) from err
     if values is None:
         values = _of_one_text(file, text, parameters, task)
