@@ -13,6 +13,7 @@ from plugins.tracebench_trainers_ext.tests.scripted import KEY, improve, run, sa
 from pydantic import ValidationError
 from tests.whole import HEAVY
 
+from tracebench_autoresearch.trainer.settings import AutoresearchSettings
 from tracebench_core.errors import MissingRequirementError, UsageError
 from tracebench_core.plugins.agents import VARIABLE, find_agent
 from tracebench_core.specs import AgentSpec
@@ -79,6 +80,9 @@ def test_a_silence_is_over_once_something_is_asked(tmp_path: Path) -> None:
 def test_an_agent_that_nobody_offers_is_named_with_its_neighbour() -> None:
     with pytest.raises(UsageError, match=r"No plugin offers an agent `codx`.* Did you mean `codex`"):
         find_preset("codx")
+    for settings in (AgentSettings, AutoresearchSettings):
+        with pytest.raises(ValidationError, match=r"No plugin offers an agent `codx`.* Did you mean `codex`"):
+            settings(agent="codx")
     with pytest.raises(ValidationError, match="name an `agent`"):
         AgentSettings()
 

@@ -1,15 +1,17 @@
 """Real coding agents by their presets: each edits by its own tools on its own wire, and the ledger says what the model server says.
 
 They are installed as `trace-bench agents install` does it, into `$TRACEBENCH_AGENTS` where that is set. Group `agents_two` are the two that
-install soonest, `agents` the others.
+install soonest, `agents` the others, and what takes minutes.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +34,8 @@ TWO = ("claude-code", "qwen-code")
 REAL = [spec.name for spec in AGENTS if spec.is_installable]
 SOON, OTHERS = pytest.mark.heavy("agents_two"), pytest.mark.heavy("agents")
 ALL = [pytest.param(name, marks=SOON if name in TWO else OTHERS) for name in REAL]
+LONG = [pytest.param(name, marks=OTHERS) for name in REAL]
+"""Of what takes minutes."""
 SOLVED = STAGES[-1]
 pytestmark = pytest.mark.timeout(900)
 
@@ -141,7 +145,7 @@ def wait_for(is_so: Any, seconds: float = 400.0) -> None:
         time.sleep(0.2)
 
 
-@pytest.mark.parametrize("agent", ALL)
+@pytest.mark.parametrize("agent", LONG)
 @pytest.mark.parametrize("how", ["interrupted", "killed"])
 def test_an_agent_ends_with_its_run_and_a_run_that_goes_on_counts_right(
     tmp_path: Path, installed: Any, agent: str, how: str
@@ -165,6 +169,38 @@ def test_an_agent_ends_with_its_run_and_a_run_that_goes_on_counts_right(
         assert result.status == "ok", (result.error, words.stderr)
         assert result.score_val_best == 1.0
     assert left_over(tmp_path) == []
+
+
+@pytest.fixture
+def proxy() -> Iterator[tuple[str, set[str]]]:
+    """Open a proxy that refuses everything, and yield its address and the set of what it is asked for."""
+    asked: set[str] = set()
+
+    class Refusing(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            asked.add(self.rfile.readline().decode(errors="replace").split(" ")[1])
+            self.wfile.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Refusing) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+        server.shutdown()
+
+
+STILL_ASKED = {"openhands": 1}
+"""How many servers an agent cannot be told to leave: the index of packages, for its newest version."""
+
+
+@pytest.mark.parametrize("agent", [param for param in LONG if param.values != ("qwen-code",)])
+def test_an_agent_calls_nobody_but_the_gateway(tmp_path: Path, installed: Any, proxy: Any, agent: str) -> None:
+    """Its network is open here. Qwen Code asks even the gateway through a proxy, so that its preset allows none."""
+    installed(agent)
+    address, asked = proxy
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+    result, run_dir, _ = work(tmp_path, agent, params={"network": "open", "env": dict.fromkeys(names, address)})
+    assert result.score_val_best == 1.0, said(run_dir, result.job_id)
+    assert len(asked) <= STILL_ASKED.get(agent, 0), asked
 
 
 DIAL = "rate=5\nflavour=plain\ncrash=\nhang=\nsilent=\n"

@@ -28,6 +28,11 @@ enabled = false
 
 [history]
 persistence = "none"
+
+[features]
+apps = false
+plugins = false
+remote_plugin = false
 """
 """It is kept in the job's cage; a second one inside would need namespaces that the first may not give."""
 
@@ -114,6 +119,7 @@ AGENTS = (
             "OPENCODE_DISABLE_SHARE": "1",
             "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
             "OPENCODE_DISABLE_EXTERNAL_SKILLS": "1",
+            "NPM_CONFIG_OFFLINE": "true",
         },
     ),
     AgentSpec(
@@ -197,7 +203,7 @@ AGENTS = (
             "LLM_API_KEY": "{key}",
             "LITELLM_LOCAL_MODEL_COST_MAP": "True",
             "OPENHANDS_SUPPRESS_BANNER": "1",
-            "POSTHOG_DISABLED": "1",
+            "GIT_ALLOW_PROTOCOL": "file",
         },
     ),
     AgentSpec(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from tracebench_core.errors import UsageError
 from tracebench_core.proposing.settings import TrainerSettings
 from tracebench_core.specs import CostEstimate, Range, TaskShape
 
@@ -45,6 +46,18 @@ class AutoresearchSettings(TrainerSettings):
     """For `agent_files: folder`: its settings, as files and folders below your home that are copied into its own."""
     agent_seconds: float = Field(default=600.0, gt=0)
     temperature: float | None = Field(default=None, ge=0)
+
+    @field_validator("agent")
+    @classmethod
+    def _is_offered(cls, agent: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        if isinstance(agent, str):
+            from tracebench_engine.api.agents import find_preset  # noqa: PLC0415 - plugins are looked for where one is named
+
+            try:
+                find_preset(agent)
+            except UsageError as err:
+                raise ValueError(str(err)) from err
+        return agent
 
     @model_validator(mode="after")
     def _noise_needs_two(self) -> AutoresearchSettings:

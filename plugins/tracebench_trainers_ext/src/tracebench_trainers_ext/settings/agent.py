@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from tracebench_core.errors import UsageError
 from tracebench_trainers_ext.settings.base import ForeignSettings
 
 
@@ -39,4 +40,11 @@ class AgentSettings(ForeignSettings):
     def _names_one(self) -> AgentSettings:
         if self.agent is None and not self.argv:
             raise ValueError("name an `agent` (trace-bench agents list), or give the command of one as `argv`")
+        if self.agent is not None:
+            from tracebench_engine.api.agents import find_preset  # noqa: PLC0415 - plugins are looked for where one is named
+
+            try:
+                find_preset(self.agent)
+            except UsageError as err:
+                raise ValueError(str(err)) from err
         return self
