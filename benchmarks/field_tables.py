@@ -25,7 +25,9 @@ from field_trials import PER_CALL, Cell, Kept, Outcome, check_code, rows, this_c
 
 from tracebench_analysis.statistics.differences import Difference, compare_scores
 from tracebench_analysis.statistics.multiplicity import holm
+from tracebench_core.errors import TraceBenchError
 from tracebench_fields.families import FAMILIES
+from tracebench_fields.releases import OPEN, secret_of
 
 CALLS = (20, 60, 200)
 AGAINST = ("BestOfN", "RandomSearch")
@@ -168,6 +170,16 @@ def _probability(found: Difference) -> float | None:
     return found.probability
 
 
+def refuse_shut(families: Sequence[str], release: str) -> None:
+    """End where a family has no open fields, so that nobody makes a trainer with it, or the release's secret is not here."""
+    if release == OPEN and (shut := [name for name in families if FAMILIES[name].half == "held"]):
+        raise SystemExit(f"`{shut[0]}` has no open fields; name a release whose secret is here: --release NAME")
+    try:
+        secret_of(release)
+    except TraceBenchError as err:
+        raise SystemExit(f"{err} {err.hint}".strip()) from err
+
+
 def main() -> None:
     """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -192,6 +204,7 @@ def main() -> None:
             print(line, flush=True)
         return
     names = asked.families or [n for n, f in FAMILIES.items() if asked.half in (f.half, "both")]
+    refuse_shut(names, asked.release)
     cells = [Cell(name, calls, asked.release, asked.per_call or None) for calls in asked.calls for name in names]
     with tempfile.TemporaryDirectory() as temporary:
         table = Table(asked.keep or Path(temporary), cells, range(asked.seeds), asked.rows)

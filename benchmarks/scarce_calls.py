@@ -30,7 +30,7 @@ from tracebench_testing.trials import run_trial
 REFERENCE = "BestOfN"
 TESTED = ("Minibatch", "SequentialSearch", "AggregatedUpdate", "GEPA-Base", "GEPA-UCB", "GEPA-Beam")
 """Those that have both variants."""
-OTHERS = ("Adaptive", "BasicSearch", "UCBSearch", "Anneal")
+OTHERS = ("Adaptive", "UCBSearch", "Anneal")
 FIELDS = ("prompt", "agents")
 IMPROVES, HARMS = 0.35, 0.45
 
@@ -49,6 +49,7 @@ def rows() -> dict[str, Callable[[], Trainer]]:
         "RandomSearch": lambda: RandomSearch(RandomSearchSettings(num_steps=20)),
         REFERENCE: lambda: BestOfN(BestOfNSettings(n=MANY)),
         **{name: builder(name) for name in OTHERS},
+        "BasicSearch, paper": builder("BasicSearch", variant="paper"),
     }
     for name in TESTED:
         made[f"{name}, paper"] = builder(name, variant="paper")
