@@ -17,14 +17,16 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
+from math import sqrt
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, variance
 from typing import NamedTuple
 
 from field_trials import PER_CALL, Cell, Kept, Outcome, check_code, rows, this_commit
 
 from tracebench_analysis.statistics.differences import Difference, compare_scores
 from tracebench_analysis.statistics.multiplicity import holm
+from tracebench_analysis.statistics.resolution import paired_seeds_to_resolve
 from tracebench_core.errors import TraceBenchError
 from tracebench_fields.families import FAMILIES
 from tracebench_fields.releases import OPEN, secret_of
@@ -32,6 +34,10 @@ from tracebench_fields.releases import OPEN, secret_of
 CALLS = (20, 60, 200)
 AGAINST = ("BestOfN", "RandomSearch")
 ALPHA = 0.05
+IDLE = ("NoOp", "RandomSearch")
+"""Rows that ask no model, whose differences from others say nothing of seeds."""
+WORTH = (0.05, 0.1, 0.2)
+"""Differences that somebody may want to see."""
 
 
 class Judged(NamedTuple):
@@ -142,6 +148,19 @@ class Table:
             )
         yield from (line for _, line in sorted(lines, key=lambda pair: -pair[0]))
 
+    def needed(self, name: str) -> Iterator[str]:
+        """Yield how far differences between a row and the others spread over seeds, and how many seeds resolve some of them."""
+        yield f"| family, beside `{name}` | calls | SD of a paired difference | {' | '.join(f'seeds for {d:g}' for d in WORTH)} |"
+        yield "|---|---|---|" + "---|" * len(WORTH)
+        for cell in self.kept:
+            others = [n for n in self.rows if n not in {name, *IDLE} and self.own(cell, n)]
+            if not self.own(cell, name) or not others:
+                continue
+            own = {o.seed: o.score for o in self.own(cell, name)}
+            spread = sqrt(fmean(variance([own[o.seed] - o.score for o in self.own(cell, n)]) for n in others))
+            seeds = [paired_seeds_to_resolve(d / spread) if spread else 2 for d in WORTH]
+            yield f"| {cell.family} | {cell.calls} | {spread:.3f} | {' | '.join(map(str, seeds))} |"
+
     def row(self, name: str) -> Iterator[str]:
         """Yield a row's differences from the baselines in every cell."""
         yield f"| `{name}` | calls | score | minus `BestOfN` | p (Holm) | minus `RandomSearch` | p (Holm) |"
@@ -218,6 +237,7 @@ def main() -> None:
         for name in asked.detail:
             if name in table.rows:
                 show(table.row(name))
+                show(table.needed(name))
 
 
 def show(lines: Iterator[str]) -> None:
