@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from pydantic import BaseModel
 
 from tracebench_core.contracts import Problem
-from tracebench_core.errors import MissingRequirementError, ModelError, NotApplicableError, ProgramError
+from tracebench_core.errors import MissingRequirementError, ModelError, NotApplicableError, ProgramError, UsageError
 from tracebench_trainers_ext.applicability import Rule
 from tracebench_trainers_ext.libraries import Library
 from tracebench_trainers_ext.surroundings import build_environ
@@ -51,6 +51,7 @@ class ForeignTrainer:
             NotApplicableError: before anything is spent, when it cannot serve this task.
             MissingRequirementError: when the library is not here, or in a version that was never tried.
             ModelError: when the model could not be asked.
+            UsageError: before anything is spent, when a setting of the library is none of its own.
             ProgramError: when the library failed, or ended without a word.
         """
         from tracebench_engine.api import Program, run_program  # noqa: PLC0415 - in the job's process alone
@@ -117,6 +118,8 @@ class ForeignTrainer:
             raise ModelError(words, kind="server")
         if end == "not applicable":
             raise NotApplicableError(words)
+        if end == "settings":
+            raise UsageError(words)
         if end == "library":
             raise MissingRequirementError(words, hint=self._library.hint if self._library else "")
         self._blame(code, words)

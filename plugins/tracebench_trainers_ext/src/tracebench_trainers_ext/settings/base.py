@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 
 class ForeignSettings(BaseModel):
@@ -25,7 +25,15 @@ class ForeignSettings(BaseModel):
     """Accepted for compatibility; a job's events say everything."""
 
 
-class SampledSettings(ForeignSettings):
+class LibrarySettings(ForeignSettings):
+    """A library whose own settings can all be reached."""
+
+    library: dict[str, JsonValue] = Field(default_factory=dict)
+    """The library's own settings by its own names, laid over what the bench passes. What it does not know, and what the bench holds (data,
+    models, seeds, caps, logs), is refused with the nearest name before anything is spent."""
+
+
+class SampledSettings(LibrarySettings):
     """A library whose model is asked by our client."""
 
     temperature: float | None = Field(default=None, ge=0)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tracebench_trainers_ext.settings.base import ForeignSettings, SampledSettings
+from tracebench_trainers_ext.settings.base import LibrarySettings, SampledSettings
 from tracebench_trainers_ext.settings.gepa import GepaSettings
 
 
@@ -60,13 +60,15 @@ class BootstrapSettings(SampledSettings):
     max_bootstrapped_demos: int = Field(default=4, ge=1)
     max_labeled_demos: int = Field(default=0, ge=0)
     max_rounds: int = Field(default=1, ge=1)
+    num_candidate_programs: int = Field(default=0, ge=0)
+    """So many random sets of demonstrations are tried on validation beside that (the library's `BootstrapFewShotWithRandomSearch`)."""
     metric_threshold: float = 1.0
     """The score from which an example counts as solved, and may be shown."""
     parameter: str = ""
     """The demonstrations parameter; found by its name and kind when empty."""
 
 
-class DspyTrainerSettings(ForeignSettings):
+class DspyTrainerSettings(LibrarySettings):
     """`DSPyTrainer`: the settings of today's Trace-Bench; each optimizer takes those that it knows."""
 
     dspy_optimizer: Literal["mipro", "copro", "simba", "gepa"] = "mipro"

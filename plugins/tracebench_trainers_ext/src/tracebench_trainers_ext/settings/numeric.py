@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
-from tracebench_trainers_ext.settings.base import ForeignSettings
+from tracebench_trainers_ext.settings.base import LibrarySettings
 
 
-class NumericSettings(ForeignSettings):
+class NumericSettings(LibrarySettings):
     """What both take."""
 
     n_trials: int = Field(default=100, ge=1)
@@ -21,11 +19,16 @@ class NumericSettings(ForeignSettings):
 class OptunaSettings(NumericSettings):
     """`Optuna`."""
 
-    sampler: Literal["tpe", "random"] = "tpe"
+    sampler: str = "tpe"
+    """A sampler of the library: `tpe`, `random`, `cmaes` (needs the package `cmaes`), `gp`, `qmc`, or the name of a class, such as
+    `NSGAIISampler`. `library` holds its settings."""
+    pruner: str | None = None
+    """A pruner, such as `median`, `hyperband` or the name of a class, for trials that are measured example by example; None measures all
+    of train at once."""
 
 
 class NevergradSettings(NumericSettings):
     """`Nevergrad`."""
 
     optimizer: str = "NGOpt"
-    """A name of the library's registry, such as `OnePlusOne`, `CMA`, `TwoPointsDE`."""
+    """A name of the library's registry, such as `OnePlusOne`, `CMA`, `TwoPointsDE`. `library` holds further arguments of it."""

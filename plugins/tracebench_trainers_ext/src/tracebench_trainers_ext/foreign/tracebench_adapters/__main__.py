@@ -10,6 +10,7 @@ from pathlib import Path
 
 import tracebench_client
 
+from .knobs import WrongKnob
 from .model import ModelError, ModelGone
 from .task import Task, TaskRefused
 
@@ -32,6 +33,8 @@ def main():
         report = {"end": "model", "words": str(gone)}
     except TaskRefused as refused:
         report = {"end": "not applicable", "words": str(refused)}
+    except WrongKnob as wrong:
+        report = {"end": "settings", "words": str(wrong)}
     except WrongLibrary as wrong:
         report = {"end": "library", "words": str(wrong)}
     except BaseException as error:  # noqa: BLE001 - whatever a library raises is told to the job

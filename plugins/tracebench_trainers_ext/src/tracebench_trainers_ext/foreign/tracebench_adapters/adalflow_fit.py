@@ -13,10 +13,23 @@ from adalflow.optim import parameter as parameter_module  # noqa: E402
 from adalflow.optim.text_grad.text_loss_with_eval_fn import EvalFnToTextLoss  # noqa: E402
 from adalflow.optim.types import ParameterType  # noqa: E402
 
+from . import knobs  # noqa: E402
 from .adalflow_model import GatewayClient, LenientParser  # noqa: E402
 from .model import Model  # noqa: E402
 from .ordered import OrderedSet  # noqa: E402
 from .task import settings_of, shown  # noqa: E402
+
+HELD = (
+    "adaltask",
+    "ckpt_path",
+    "num_workers",
+    "batch_val_score_threshold",
+    "train_loader",
+    "train_dataset",
+    "val_dataset",
+    "test_dataset",
+)
+"""Arguments of the library's trainer that the bench holds."""
 
 
 class Program(adalflow.GradComponent):
@@ -144,23 +157,23 @@ def train(task, settings):
     uuid.uuid4 = lambda: uuid.UUID(int=rng.getrandbits(128), version=4)  # its ids stand in prompts
     random.seed(task.seed)
     model = Model(task.endpoint(), temperature=settings.temperature, max_tokens=settings.max_tokens)
-    trainer = Trainer(
-        task,
-        adaltask=Component(task, GatewayClient(model, task), settings),
-        strategy=settings.strategy,
-        max_steps=settings.max_steps,
-        train_batch_size=min(settings.train_batch_size, len(task.train)),
-        max_proposals_per_step=settings.max_proposals_per_step,
-        max_error_samples=settings.max_error_samples,
-        max_correct_samples=settings.max_correct_samples,
-        batch_val_score_threshold=Words("", id="", score=settings.perfect_score).unit_score,
-        num_workers=1,
-        ckpt_path=str(Path("adalflow").absolute()),
-        text_optimizers_config_kwargs={
+    passed = {
+        "adaltask": Component(task, GatewayClient(model, task), settings),
+        "strategy": settings.strategy,
+        "max_steps": settings.max_steps,
+        "train_batch_size": min(settings.train_batch_size, len(task.train)),
+        "max_proposals_per_step": settings.max_proposals_per_step,
+        "max_error_samples": settings.max_error_samples,
+        "max_correct_samples": settings.max_correct_samples,
+        "batch_val_score_threshold": Words("", id="", score=settings.perfect_score).unit_score,
+        "num_workers": 1,
+        "ckpt_path": str(Path("adalflow").absolute()),
+        "text_optimizers_config_kwargs": {
             "max_past_history": settings.max_past_history,
             "max_failed_proposals": settings.max_failed_proposals,
         },
-    )
+    }
+    trainer = Trainer(task, **knobs.arguments(adalflow.Trainer, passed, settings.library, held=HELD))
     trainer.set_random_seed(task.seed % 2**32)
     trainer.fit(train_dataset=task.train, val_dataset=task.validation)
     task.end_step()

@@ -4,7 +4,8 @@ import json
 
 import dspy
 
-from .dspy_optimizers import opened
+from . import knobs
+from .dspy_optimizers import HELD, opened
 from .task import shown
 from .texts import fields_of
 
@@ -51,22 +52,32 @@ def as_text(value):
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
+def rows_of(examples):
+    """Return DSPy's examples, whose demonstrations hold a question and the reference."""
+    return [
+        dspy.Example(example=e.id, question=shown(e), answer=as_text(getattr(e, "reference", None))).with_inputs(
+            "example", "question"
+        )
+        for e in examples
+    ]
+
+
 def bootstrap(task, settings):
     """Collect demonstrations, and measure the program that holds them."""
     with opened(task, settings, origin="dspy:bootstrap") as (s, _program, _lm):
         shots = Shots(task, s.parameter)
-        rows = [
-            dspy.Example(example=e.id, question=shown(e), answer=as_text(e.reference)).with_inputs(
-                "example", "question"
-            )
-            for e in task.train
-        ]
-        optimizer = dspy.BootstrapFewShot(
-            metric=lambda *given: given[1].score >= s.metric_threshold,  # the example, the prediction, the trace
-            max_bootstrapped_demos=s.max_bootstrapped_demos,
-            max_labeled_demos=s.max_labeled_demos,
-            max_rounds=s.max_rounds,
-        )
-        module = optimizer.compile(Demonstrated(shots.run), trainset=rows)
+        kind, compiling = dspy.BootstrapFewShot, {"trainset": rows_of(task.train)}
+        made = {
+            "metric": lambda *given: given[1].score >= s.metric_threshold,  # the example, the prediction, the trace
+            "max_bootstrapped_demos": s.max_bootstrapped_demos,
+            "max_labeled_demos": s.max_labeled_demos,
+            "max_rounds": s.max_rounds,
+        }
+        if s.num_candidate_programs:
+            kind = dspy.BootstrapFewShotWithRandomSearch
+            made |= {"num_candidate_programs": s.num_candidate_programs, "num_threads": 1}
+            compiling["valset"] = rows_of(task.validation)
+        optimizer = knobs.call(kind, made, s.library, held=(*HELD, "metric_threshold"))
+        module = optimizer.compile(Demonstrated(shots.run), **compiling)
         task.begin_step()
         task.measure(shots.texts(module), task.validation, parents=[task.initial], origin="dspy:bootstrap")

@@ -32,8 +32,10 @@ MEASURE = [None]
 class Program:
     """Keeps a task and its carrier together: texts in, texts out, metrics for DSPy's optimizers."""
 
-    def __init__(self, task, *, origin, kinds=("text", "code"), scale=1.0):
+    def __init__(self, task, *, origin, kinds=("text", "code"), scale=1.0, demos=False):
+        """`demos`: a predictor's demonstrations are shown below its text, and a trace holds references in place of the guide's words."""
         self.task = task
+        self.demos = demos
         self.origin = origin
         self.scale = scale
         self.names = [n for n, p in task.parameters.items() if p.kind in kinds]
@@ -52,6 +54,9 @@ class Program:
     def texts(self, module):
         """Return the task's texts as a module holds them."""
         found = {n: self._unpacked(n, p.signature.__doc__) for n, p in zip(self.names, module.predictors())}
+        if self.demos:
+            shown_below = {n: below(p.demos) for n, p in zip(self.names, module.predictors())}
+            found |= {n: found[n] + shown_below[n] for n in found if self.task.parameters[n].kind == "text"}
         return {**self.task.initial, **found}
 
     def named(self, texts):
@@ -76,8 +81,10 @@ class Program:
         (found,) = self.task.measure(self.texts(module), [example], origin=self.origin)
         prediction = dspy.Prediction(answer=found.feedback, score=found.score)  # shown to the model
         if dspy.settings.trace is not None:
+            reference = getattr(self.task.inputs[example], "reference", None)
+            traced = dspy.Prediction(answer=str(reference)) if self.demos else prediction
             for predictor in module.predictors():
-                dspy.settings.trace.append((predictor, {"question": question}, prediction))
+                dspy.settings.trace.append((predictor, {"question": question}, traced))
         return prediction
 
     def _packed(self, name, text):
@@ -88,6 +95,12 @@ class Program:
         if self.task.parameters[name].kind != "code":
             return text
         return reindented(inner(text))
+
+
+def below(demos):
+    """Return demonstrations as they are shown below a text; nothing where there are none."""
+    pairs = [f"Question: {one.get('question', '')}\nAnswer: {one.get('answer', '')}" for one in demos]
+    return "".join(f"\n\n{pair}" for pair in ["Examples:", *pairs]) if pairs else ""
 
 
 def inner(text):

@@ -3,6 +3,7 @@
 import gepa.optimize_anything as anything
 
 from . import gepa_common as common
+from . import knobs
 from .model import Model
 from .task import settings_of
 
@@ -32,6 +33,28 @@ def train(task, settings):
         if settings.max_refinements
         else None
     )
+    config = anything.GEPAConfig(
+        engine=anything.EngineConfig(
+            seed=task.seed,
+            max_metric_calls=common.planned_calls(task, settings),
+            candidate_selection_strategy=settings.candidate_selection_strategy,
+            acceptance_criterion=settings.acceptance_criterion,
+            parallel=False,
+            cache_evaluation=False,
+            track_best_outputs=False,
+        ),
+        reflection=anything.ReflectionConfig(
+            reflection_lm=reflector,
+            reflection_minibatch_size=min(settings.reflection_minibatch_size, len(task.train)),
+            skip_perfect_score=settings.perfect_score is not None,
+            perfect_score=settings.perfect_score,
+            module_selector=settings.module_selector,
+        ),
+        tracking=anything.TrackingConfig(logger=common.Quiet()),
+        refiner=refiner,
+        callbacks=[common.Lineage(task, read)],
+    )
+    held = {f"{part}{name}" for part in ("", "engine.", "reflection.", "refiner.") for name in common.HELD}
     anything.optimize_anything(
         seed_candidate=task.initial[single] if single else task.initial,
         evaluator=evaluator,
@@ -39,26 +62,6 @@ def train(task, settings):
         valset=task.validation,
         objective=task.objective,
         background=settings.background,
-        config=anything.GEPAConfig(
-            engine=anything.EngineConfig(
-                seed=task.seed,
-                max_metric_calls=common.planned_calls(task, settings),
-                candidate_selection_strategy=settings.candidate_selection_strategy,
-                acceptance_criterion=settings.acceptance_criterion,
-                parallel=False,
-                cache_evaluation=False,
-                track_best_outputs=False,
-            ),
-            reflection=anything.ReflectionConfig(
-                reflection_lm=reflector,
-                reflection_minibatch_size=min(settings.reflection_minibatch_size, len(task.train)),
-                skip_perfect_score=settings.perfect_score is not None,
-                perfect_score=settings.perfect_score,
-                module_selector=settings.module_selector,
-            ),
-            tracking=anything.TrackingConfig(logger=common.Quiet()),
-            refiner=refiner,
-            callbacks=[common.Lineage(task, read)],
-        ),
+        config=knobs.lay(config, settings.library, held=held),
     )
     task.end_step()

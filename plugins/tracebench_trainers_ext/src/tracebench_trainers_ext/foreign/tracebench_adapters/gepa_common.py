@@ -2,6 +2,12 @@
 
 from .task import shown
 
+HELD = (
+    "seed_candidate", "trainset", "valset", "adapter", "task_lm", "evaluator", "reflection_lm", "reflection_lm_kwargs", "callbacks",
+    "stop_callbacks", "logger", "run_dir", "seed", "max_metric_calls", "cache_evaluation", "cache_evaluation_storage", "parallel",
+    "max_workers", "use_wandb", "use_mlflow", "custom_candidate_proposer", "refiner_lm", "tracking",
+)  # fmt: skip
+"""Names of gepa's settings that the bench holds, wherever they stand."""
 FALLBACK_CALLS = 300
 """Evaluations that gepa plans with where nothing caps them: it demands a number."""
 CODE = """The task is: {objective}

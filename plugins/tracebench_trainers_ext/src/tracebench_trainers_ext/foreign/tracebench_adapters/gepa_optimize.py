@@ -4,6 +4,7 @@ import gepa
 from gepa import EvaluationBatch
 
 from . import gepa_common as common
+from . import knobs
 from .model import Model
 from .task import settings_of
 
@@ -35,26 +36,27 @@ def train(task, settings):
     """Run gepa until its plan or the budget ends."""
     settings = settings_of(settings)
     model = Model(task.endpoint(), temperature=settings.temperature, max_tokens=settings.max_tokens)
-    gepa.optimize(
-        seed_candidate=task.initial,
-        trainset=task.train,
-        valset=task.validation,
-        adapter=Adapter(task),
-        reflection_lm=common.Reflector(model),
-        reflection_prompt_template=common.templates(task) or None,
-        candidate_selection_strategy=settings.candidate_selection_strategy,
-        reflection_minibatch_size=min(settings.reflection_minibatch_size, len(task.train)),
-        skip_perfect_score=settings.perfect_score is not None,
-        perfect_score=settings.perfect_score if settings.perfect_score is not None else 1.0,
-        module_selector=settings.module_selector,
-        acceptance_criterion=settings.acceptance_criterion,
-        use_merge=settings.use_merge,
-        max_merge_invocations=settings.max_merge_invocations,
-        max_metric_calls=common.planned_calls(task, settings),
-        callbacks=[common.Lineage(task)],
-        logger=common.Quiet(),
-        seed=task.seed,
-        cache_evaluation=False,
-        track_best_outputs=False,
-    )
+    passed = {
+        "seed_candidate": task.initial,
+        "trainset": task.train,
+        "valset": task.validation,
+        "adapter": Adapter(task),
+        "reflection_lm": common.Reflector(model),
+        "reflection_prompt_template": common.templates(task) or None,
+        "candidate_selection_strategy": settings.candidate_selection_strategy,
+        "reflection_minibatch_size": min(settings.reflection_minibatch_size, len(task.train)),
+        "skip_perfect_score": settings.perfect_score is not None,
+        "perfect_score": settings.perfect_score if settings.perfect_score is not None else 1.0,
+        "module_selector": settings.module_selector,
+        "acceptance_criterion": settings.acceptance_criterion,
+        "use_merge": settings.use_merge,
+        "max_merge_invocations": settings.max_merge_invocations,
+        "max_metric_calls": common.planned_calls(task, settings),
+        "callbacks": [common.Lineage(task)],
+        "logger": common.Quiet(),
+        "seed": task.seed,
+        "cache_evaluation": False,
+        "track_best_outputs": False,
+    }
+    knobs.call(gepa.optimize, passed, settings.library, held=common.HELD)
     task.end_step()

@@ -62,13 +62,13 @@ def put(path, value, chosen):
     return value
 
 
-def measure(task, chosen, origin):
-    """Return the mean score of the task with the chosen leaves."""
+def measure(task, chosen, origin, examples=None):
+    """Return the mean score of the task with the chosen leaves, on all of train where no examples are given."""
     from .task import mean
 
     task.propose()
     texts = task.to_texts(fill(task.problem.initial, chosen))
-    return mean([m.score for m in task.measure(texts, origin=origin)])
+    return mean([m.score for m in task.measure(texts, examples, origin=origin)])
 
 
 def trials(task, wanted):

@@ -3,6 +3,7 @@
 import nevergrad as ng
 from nevergrad.optimization import metamodel
 
+from . import knobs
 from .leaves import find_leaves, measure, trials
 from .task import settings_of
 
@@ -18,8 +19,10 @@ def train(task, settings):
     space.random_state.seed(task.seed % 2**32)
     count = trials(task, settings.n_trials)
     origin = f"nevergrad:{settings.optimizer}"
+    kind = knobs.named(settings.optimizer, ng.optimizers.registry, what="optimizer of Nevergrad")
+    passed = {"parametrization": space, "budget": max(1, count - 1)}
+    optimizer = knobs.call(kind, passed, settings.library, held=(*passed, "num_workers"))
     measure(task, {leaf.path: leaf.initial for leaf in leaves}, origin)
-    optimizer = ng.optimizers.registry[settings.optimizer](parametrization=space, budget=max(1, count - 1))
     for _ in range(count - 1):
         asked = optimizer.ask()
         chosen = {leaf.path: value(asked.value[leaf.name], leaf) for leaf in leaves}

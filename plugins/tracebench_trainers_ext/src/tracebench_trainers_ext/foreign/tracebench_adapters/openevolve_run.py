@@ -1,15 +1,25 @@
 """OpenEvolve over the job's task: islands of program files, evaluated by its own workers at the door."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from openevolve import process_parallel
 from openevolve.config import Config, LLMModelConfig
 from openevolve.controller import OpenEvolve
 
-from . import files
+from . import files, knobs
 from .task import settings_of
 
+OF_THE_GATEWAY = ("api_base", "api_key", "provider", "init_client", "retries", "retry_delay", "timeout", "random_seed")
+"""What a model of an ensemble has of the bench; its `name` is one that the run's models offer."""
+HELD = (
+    "max_iterations", "random_seed", "checkpoint_interval", "log_level", "log_dir", "file_suffix", "language", "llm.evaluator_models",
+    *(f"llm.{name}" for name in ("name", "primary_model", "secondary_model", "system_message", *OF_THE_GATEWAY)),
+    "prompt.system_message", "database.random_seed", "database.db_path", "database.embedding_model", "database.novelty_llm",
+    "evaluator.timeout", "evaluator.max_retries", "evaluator.distributed", "evaluator.use_llm_feedback", "evaluator.cascade_evaluation",
+)  # fmt: skip
+"""Fields of the library's config that the bench holds."""
 LONG = 10**6
 """Seconds: deadlines are the engine's, and a timeout of the library's own would score a program that has none."""
 ONE_ITERATION = process_parallel._run_iteration_worker  # noqa: SLF001 - the one place that knows parent and island
@@ -81,4 +91,11 @@ def build_config(task, settings):
     config.evaluator.max_retries = 0
     config.evaluator.cascade_evaluation = False
     config.evaluator.timeout = LONG
-    return config
+    given = dict(settings.library)
+    ensemble = given.get("llm", {}).get("models") if isinstance(given.get("llm"), dict) else None
+    if ensemble is not None:
+        given["llm"] = {name: value for name, value in given["llm"].items() if name != "models"}
+        config.llm.models = [
+            replace(model, **knobs.arguments(LLMModelConfig, {}, one, held=OF_THE_GATEWAY)) for one in ensemble
+        ]
+    return knobs.lay(config, given, held=HELD)

@@ -2,10 +2,18 @@
 
 import optuna
 
+from . import knobs
 from .leaves import find_leaves, measure, trials
-from .task import settings_of
+from .task import mean, settings_of
 
-SAMPLERS = {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
+SHORT = {
+    "cmaes": "CmaEsSampler",
+    "gp": "GPSampler",
+    "qmc": "QMCSampler",
+    "nsgaii": "NSGAIISampler",
+    "sha": "SuccessiveHalvingPruner",
+}
+HELD = ("seed", "independent_sampler", "search_space", "base_sampler")
 
 
 def train(task, settings):
@@ -14,13 +22,39 @@ def train(task, settings):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     leaves = find_leaves(task, settings.reach)
 
-    def objective(trial):
-        return measure(task, {leaf.path: suggest(trial, leaf) for leaf in leaves}, f"optuna:{settings.sampler}")
+    sampler = classes(optuna.samplers, "Sampler", settings.sampler)
+    seeded = {"seed": task.seed % 2**32} if "seed" in knobs.names_of(sampler) else {}
+    try:
+        sampler = knobs.call(sampler, seeded, settings.library, held=HELD)
+    except ImportError as error:
+        raise knobs.WrongKnob(f"`{settings.sampler}` needs a package more: {error}") from error
+    pruner = None if settings.pruner is None else classes(optuna.pruners, "Pruner", settings.pruner)()
 
-    study = optuna.create_study(direction="maximize", sampler=SAMPLERS[settings.sampler](seed=task.seed % 2**32))
+    def objective(trial):
+        chosen = {leaf.path: suggest(trial, leaf) for leaf in leaves}
+        if pruner is None:
+            return measure(task, chosen, f"optuna:{settings.sampler}")
+        scores = []
+        for example in task.train:
+            scores.append(measure(task, chosen, f"optuna:{settings.sampler}", [example]))
+            trial.report(mean(scores), len(scores))
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return mean(scores)
+
+    study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
     study.enqueue_trial({leaf.name: leaf.initial for leaf in leaves})
     study.optimize(objective, n_trials=trials(task, settings.n_trials))
     task.end_step()
+
+
+def classes(module, kind, name):
+    """Return the sampler or the pruner of a name; its class's, or that without the last word."""
+    found = {
+        n: c for n, c in vars(module).items() if n.endswith(kind) and n not in {f"Base{kind}", "PartialFixedSampler"}
+    }
+    found |= {n.removesuffix(kind): c for n, c in found.items()}
+    return knobs.named(SHORT.get(name.lower(), name), found, what=f"{kind.lower()} of Optuna")
 
 
 def suggest(trial, leaf):

@@ -11,11 +11,22 @@ from shinka.database import DatabaseConfig
 from shinka.launch import LocalJobConfig
 from shinka.llm import llm, query
 
-from . import files
+from . import files, knobs
 from .model import MOST_FAILURES, ModelGone
 from .shinka_markers import without_markers
 from .task import settings_of
 
+HELD = (
+    "task_sys_msg",
+    "num_generations",
+    "llm_models",
+    "embedding_model",
+    "init_program_path",
+    "results_dir",
+    "job_type",
+    "language",
+)
+"""Fields of the library's evolution that the bench holds."""
 START, END = "# EVOLVE-BLOCK-START\n", "# EVOLVE-BLOCK-END\n"
 KEY = "LOCAL_OPENAI_API_KEY"
 EVALUATOR = '''"""Evaluates a program file at the job's door, as the library calls it."""
@@ -38,26 +49,29 @@ def train(task, settings):
     sampling = {"temperatures": [0.7 if settings.temperature is None else settings.temperature]}
     if settings.max_tokens is not None:
         sampling["max_tokens"] = settings.max_tokens
+    evolution = EvolutionConfig(
+        task_sys_msg=files.instructions(task),
+        num_generations=files.planned_iterations(task, settings.iterations),
+        patch_types=list(settings.patch_types),
+        patch_type_probs=[1.0 / len(settings.patch_types)] * len(settings.patch_types),
+        llm_models=[f"local/{endpoint.model}@{endpoint.base_url}"],
+        llm_dynamic_selection=None,
+        llm_kwargs=sampling,
+        meta_rec_interval=None,
+        embedding_model=None,
+        init_program_path=str(Path("initial.py").absolute()),
+        results_dir=str(Path("shinka_output").absolute()),
+        use_text_feedback=True,
+        max_patch_resamples=1,
+    )
+    database = DatabaseConfig(db_path="shinka.sqlite", num_islands=settings.num_islands)
+    own = settings.library.pop("database", {})
     runner = ShinkaEvolveRunner(
-        evo_config=EvolutionConfig(
-            task_sys_msg=files.instructions(task),
-            num_generations=files.planned_iterations(task, settings.iterations),
-            patch_types=list(settings.patch_types),
-            patch_type_probs=[1.0 / len(settings.patch_types)] * len(settings.patch_types),
-            llm_models=[f"local/{endpoint.model}@{endpoint.base_url}"],
-            llm_dynamic_selection=None,
-            llm_kwargs=sampling,
-            meta_rec_interval=None,
-            embedding_model=None,
-            init_program_path=str(Path("initial.py").absolute()),
-            results_dir=str(Path("shinka_output").absolute()),
-            use_text_feedback=True,
-            max_patch_resamples=1,
-        ),
+        evo_config=knobs.lay(evolution, settings.library, held=HELD),
         job_config=LocalJobConfig(
             eval_program_path=str(Path("evaluate.py").absolute()), python_executable=sys.executable
         ),
-        db_config=DatabaseConfig(db_path="shinka.sqlite", num_islands=settings.num_islands),
+        db_config=knobs.lay(database, own, held=("db_path",)),
         max_evaluation_jobs=1,
         max_proposal_jobs=1,
         max_db_workers=1,

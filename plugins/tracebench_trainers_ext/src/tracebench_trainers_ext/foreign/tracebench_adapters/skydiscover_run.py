@@ -7,9 +7,16 @@ from pathlib import Path
 from skydiscover import config as sky
 from skydiscover.search.main_controller import MainController
 
-from . import files
+from . import files, knobs
 from .task import settings_of
 
+HELD = (
+    "max_iterations", "random_seed", "checkpoint_interval", "log_level", "log_dir", "file_suffix", "language", "llm", "search.type",
+    "search.output_dir", "search.database.random_seed", "search.database.db_path", "prompt.system_message", "evaluator.timeout",
+    "evaluator.max_retries", "evaluator.cascade_evaluation", "evaluator.parallel_evaluations", "agentic", "monitor",
+    "human_feedback_enabled", "human_feedback_file", "human_feedback_mode",
+)  # fmt: skip
+"""Fields of the library's config that the bench holds."""
 LONG = 10**6
 """Seconds: deadlines are the engine's."""
 DATABASES = {"adaevolve": "AdaEvolveDatabaseConfig", "best_of_n": "BestOfNDatabaseConfig"}
@@ -74,12 +81,10 @@ def build_config(task, settings):
     config.search.type = settings.search
     database = getattr(importlib.import_module("skydiscover.config"), DATABASES[settings.search])()
     database.random_seed = task.seed % 2**31
-    for name, value in settings.database.items():
-        setattr(database, name, value)
-    config.search.database = database
+    config.search.database = knobs.lay(database, settings.database, held=("random_seed", "db_path"))
     config.prompt.system_message = files.instructions(task)
     config.evaluator.timeout = LONG
     config.evaluator.max_retries = 0
     config.evaluator.cascade_evaluation = False
     config.evaluator.parallel_evaluations = 1
-    return config
+    return knobs.lay(config, settings.library, held=HELD)

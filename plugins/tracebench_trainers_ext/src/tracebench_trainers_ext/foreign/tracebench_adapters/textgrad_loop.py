@@ -7,6 +7,7 @@ from textgrad.autograd.string_based_ops import StringBasedFunction
 from textgrad.engine import EngineLM
 from textgrad.optimizer import optimizer as tgd_module
 
+from . import knobs
 from .model import Model
 from .ordered import OrderedSet
 from .task import mean, settings_of, shown
@@ -57,7 +58,9 @@ class Descent:
             for name, text in task.initial.items()
         }
         constraints = [f"The overall goal is: {task.objective}", *settings.constraints]
-        self._optimizer = textgrad.TGD(list(self.variables.values()), engine=engine, constraints=constraints)
+        kind = tgd_module.TextualGradientDescentwithMomentum if "momentum_window" in settings.library else textgrad.TGD
+        passed = {"parameters": list(self.variables.values()), "engine": engine, "constraints": constraints}
+        self._optimizer = knobs.call(kind, passed, settings.library, held=(*passed, "verbose"))
 
     def texts(self):
         """Return the variables' values."""
