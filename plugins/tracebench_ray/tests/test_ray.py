@@ -32,6 +32,10 @@ NODE = ("--block", "--disable-usage-stats", "--include-log-monitor=false")
 class TestRay(ExecutorConformance):
     plugin = "ray"
 
+    @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 3, reason="it has three jobs at a time, each with a processor")
+    def test_tb446(self) -> None:
+        self.demand("TB446")
+
 
 @pytest.fixture
 def short() -> Iterator[Path]:
@@ -214,7 +218,7 @@ def test_workers_are_placed_by_what_they_ask_for_on_a_cluster_that_is_there(worl
 
     stranger = {**world.environ, "RAY_AUTH_TOKEN": "6" * 64}
     world.environ = stranger
-    refused = world.asked("run", "--config", "models.yaml", "-o", "run_id=no", *there)
+    refused = world.asked("run", "--config", "models.yaml", "-o", "run_id=stranger", *there)
     assert (refused.returncode != 0, "takes no work from here" in refused.stderr) == (True, True), refused
     assert "Traceback" not in refused.stderr
 

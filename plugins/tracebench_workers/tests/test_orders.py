@@ -278,7 +278,8 @@ def test_a_ticket_that_cannot_be_kept_is_told_and_a_temporary_one_goes_with_the_
 def test_an_end_that_there_is_not_loses_the_job(hub: Hub, exit_: Any) -> None:
     executor, station = WorkersExecutor(), Station("s", "n", 1, "b")
     station.running[1] = Given(NOBODYS, {}, b"")
-    executor._take(hub, Told("end", station, {"end": 1, "exit": exit_}))
+    hub.told.put(Told("end", station, {"end": 1, "exit": exit_}))
+    executor._wait(hub)
     assert [end.exit for end in executor._ready] == ["lost"]
     assert not station.running
 

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,19 @@ def test_a_full_disk_is_told_apart(jobs: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):  # the run's own folder cannot be made
         unpack(pack(jobs, ["j"]), tmp_path / "file" / "jobs")
+
+
+def test_parcels_of_several_jobs_are_unpacked_at_the_same_time(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    names = [f"job{number}" for number in range(40)]
+    for name in names:
+        (there / name).mkdir(parents=True)
+        (there / name / "results.json").write_text(name)
+    parcels = {name: pack(there, [name]) for name in names}
+    for _ in range(3):  # the second time in the place of what is there
+        with ThreadPoolExecutor(16) as pool:
+            [*pool.map(lambda name: unpack(parcels[name], tmp_path / "here", only=name), names)]
+    assert {path.name: (path / "results.json").read_text() for path in (tmp_path / "here").iterdir()} == {
+        name: name for name in names
+    }
+    assert [*tmp_path.glob("*.incoming*")] == []

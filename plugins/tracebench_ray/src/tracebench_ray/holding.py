@@ -88,7 +88,7 @@ def _connect(order: Order, folder: str) -> str:
     """Connect to the cluster, or start one of this machine's that ends with this process; return why that cannot be."""
     which: dict[str, Any] = {"address": order.address}
     if not order.address:
-        cpus = len(os.sched_getaffinity(0))
+        cpus = order.processors or len(os.sched_getaffinity(0))
         which = {"_node_ip_address": LOOPBACK, "_temp_dir": folder, "num_cpus": cpus, "include_dashboard": False}
     elif why := _silence(order.address):
         return why

@@ -24,6 +24,8 @@ class Options(Placing):
     """The cluster: `auto` for the one that this machine is part of, or `HOST:PORT`; empty: one of its own on this machine."""
     resources: dict[str, float] = Field(default={})
     """What each worker takes beside processors, memory and GPUs, by the cluster's names: `{accelerator_type:A100: 0.001}`."""
+    processors: int = Field(default=0, ge=0, le=4096)
+    """Those that a Ray of its own counts with, for jobs that mostly wait for models; 0: those of this machine."""
     grows: bool = False
     """Whether the cluster adds nodes by demand: then what no node has now is waited for, and not refused."""
     python: str = ""
@@ -46,6 +48,7 @@ class Options(Placing):
             number=number,
             asked=self.asked(need),
             grows=self.grows,
+            processors=self.processors,
             python=self.python,
             jobs=self.jobs,
             folder=os.fspath(os.getcwd()),  # noqa: PTH109 - as it is written down

@@ -35,6 +35,7 @@ class Order(BaseModel):
     number: int
     asked: Asked
     grows: bool = False
+    processors: int = 0
     python: str = ""
     jobs: int = 1
     folder: str

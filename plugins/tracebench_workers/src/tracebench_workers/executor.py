@@ -11,6 +11,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -37,6 +38,10 @@ CLOSING = 60.0
 """Seconds that workers may take to end their jobs when the run ends, beyond the jobs' grace."""
 KILL = 2.0
 """Seconds that a worker may take from the end of a job's grace until nothing of it is left."""
+DISKS = 16
+"""Jobs whose files are put on the disk at the same time: it takes many writes in the time of one."""
+MOST_AT_ONCE = 256
+"""Words that are heard in one go, before jobs are ordered again."""
 ENDS = ("done", "trained", "timeout", "cancelled", "lost", "died")
 
 
@@ -83,6 +88,7 @@ class WorkersExecutor:
         self._cancelled: set[str] = set()
         self._numbers = count(1)
         self._ready: deque[WorkerEnd] = deque()
+        self._files = ThreadPoolExecutor(DISKS, thread_name_prefix="files")
 
     def options(self, setting: ExecutorSetting) -> Serving:
         """Return the options of a run."""
@@ -193,12 +199,16 @@ class WorkersExecutor:
     def _wait(self, hub: Hub) -> None:
         """Hear what workers say for a moment, and count the silence of those that say nothing."""
         began = time.monotonic()
-        try:
-            self._hear(hub, hub.told.get(timeout=TICK))
-            while True:
-                self._hear(hub, hub.told.get_nowait())
-        except queue.Empty:
-            pass
+        taken: list[tuple[Told, JobOrder]] = []
+        for told in _news(hub):
+            if told.what == "end":
+                taken += self._taken(hub, told)
+            else:
+                self._hear(hub, told)
+        if taken:
+            self._ready.extend(self._files.map(_kept_end, taken))
+            if self._placed is not None:
+                self._placed.is_well()
         passed = min(time.monotonic() - began, TICK)
         for station in [*self._stations]:
             station.silence += passed
@@ -214,39 +224,20 @@ class WorkersExecutor:
         if told.what == "joined":
             log.warning("worker %s has joined: %d at a time", station.name, station.slots)
             self._stations.append(station)
-        elif told.what == "left":
-            self._lose(hub, station, f"worker {station.name} has left: {words['left']}")
         else:
-            self._take(hub, told)
+            self._lose(hub, station, f"worker {station.name} has left: {words['left']}")
 
-    def _take(self, hub: Hub, told: Told) -> None:
-        """Take an end with its files, once; one of what that worker has not is late, and refused."""
-        station, words = told.station, told.words
-        number = words["end"]
+    def _taken(self, hub: Hub, told: Told) -> Iterator[tuple[Told, JobOrder]]:
+        """Take an end, once; one of what that worker has not is late, and refused."""
+        station = told.station
+        number = told.words["end"]
         given = station.running.pop(number, None) if not station.is_gone and isinstance(number, int) else None
         hub.acknowledge(station, number)
         if given is None:
             log.warning("worker %s tells an end that is late, or was told already: it is left out", station.name)
             return
         station.cancelled.discard(number)
-        exit_: Any = words.get("exit")
-        detail = str(words.get("detail", ""))
-        if exit_ not in ENDS:
-            exit_, detail = "lost", f"worker {station.name} tells an end that there is not: {exit_!r:.80}"
-        if exit_ != "lost":
-            try:
-                job = given.order.job
-                unpack(told.body, RunLayout(Path(given.order.run_dir)).jobs, only=job.job_id)
-            except ParcelError as err:
-                exit_, detail = "lost", f"its files did not arrive whole: {err}"
-            except OSError as err:
-                raise TraceBenchError(
-                    f"The files of job `{given.order.job.job_id}` cannot be kept here: {err.strerror or err}.",
-                    hint=f"df -h {quoted(given.order.run_dir)}",
-                ) from err
-        if self._placed is not None:
-            self._placed.is_well()
-        self._ready.append(WorkerEnd(given.order, exit_, detail))
+        yield told, given.order
 
     def _lose(self, hub: Hub, station: Station, why: str) -> None:
         log.warning("%s, and its %d jobs are lost", why, len(station.running))
@@ -316,6 +307,37 @@ def _kept(ticket: Ticket, options: Serving, stack: ExitStack) -> Path:
 def _tell_where(ticket: Ticket, path: Path) -> None:
     where = f"{ticket.host}:{ticket.port}"
     log.warning("workers may join at %s: trace-bench worker --ticket %s", where, path)
+
+
+def _news(hub: Hub) -> Iterator[Told]:
+    """Yield what is told within a moment, and what waits by then."""
+    try:
+        yield hub.told.get(timeout=TICK)
+        for _ in range(MOST_AT_ONCE):
+            yield hub.told.get_nowait()
+    except queue.Empty:
+        return
+
+
+def _kept_end(taken: tuple[Told, JobOrder]) -> WorkerEnd:
+    """Keep the files of a job that has ended; several threads do, because each waits for the disk."""
+    told, order = taken
+    name = told.station.name
+    exit_: Any = told.words.get("exit")
+    detail = str(told.words.get("detail", ""))
+    if exit_ not in ENDS:
+        exit_, detail = "lost", f"worker {name} tells an end that there is not: {exit_!r:.80}"
+    if exit_ != "lost":
+        try:
+            unpack(told.body, RunLayout(Path(order.run_dir)).jobs, only=order.job.job_id)
+        except ParcelError as err:
+            exit_, detail = "lost", f"its files did not arrive whole: {err}"
+        except OSError as err:
+            raise TraceBenchError(
+                f"The files of job `{order.job.job_id}` cannot be kept here: {err.strerror or err}.",
+                hint=f"df -h {quoted(order.run_dir)}",
+            ) from err
+    return WorkerEnd(order, exit_, detail)
 
 
 def patience(lease: float, station: Station) -> float:

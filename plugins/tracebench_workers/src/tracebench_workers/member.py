@@ -27,6 +27,8 @@ from tracebench_workers.ticket import Ticket
 
 MOMENT = 0.05
 """Seconds that a free place waits for an order before this machine's executor looks after its jobs again."""
+IDLE = 0.5
+"""The same where no job runs here, and there is nothing to look after: an order that comes is taken at once."""
 
 
 class OnePhase(JobOrder):
@@ -140,7 +142,7 @@ class Member:
     def _orders(self, jobs: Path, sandboxes: Sandboxes) -> Iterator[JobOrder | None]:
         while not self._over:
             try:
-                heard = self._line.heard.get(timeout=MOMENT)
+                heard = self._line.heard.get(timeout=MOMENT if self._numbers else IDLE)
             except queue.Empty:
                 yield None
                 continue

@@ -92,7 +92,8 @@ def _add(parcel: tarfile.TarFile, path: Path, name: str) -> None:
 def unpack(parcel: bytes, into: Path, *, only: str = "") -> None:
     """Unpack a parcel beside the jobs that are there, and put each of its folders in the place of the one of its name.
 
-    `only` is the one job that may be in it; all when empty. Nothing is put anywhere before all of it was looked at.
+    `only` is the one job that may be in it; all when empty. Nothing is put anywhere before all of it was looked at. Parcels of one job each
+    may be unpacked at the same time.
 
     Raises:
         OSError: when the disk takes no more.
@@ -100,7 +101,7 @@ def unpack(parcel: bytes, into: Path, *, only: str = "") -> None:
     """
     if not parcel:
         return
-    draft = into.with_name(f"{into.name}.incoming")
+    draft = into.with_name(f"{into.name}.incoming{only and '-'}{only}")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700, parents=True)
     try:

@@ -1,0 +1,286 @@
+"""Runs on workers beside the same runs on the local executor, as ratios within one go: `python benchmarks/workers.py [PART...]`.
+
+`short` has jobs that wait for 100 ms on two workers of this machine; `noop` has 2,000 jobs of NoOp there. Both count ends a second
+in the journal, from the first to the last, and the baseline is the local executor with two jobs at a time, in turns with it.
+
+`crowd` has one run serve 256 workers that only wait: a process of its own speaks for all of them, keeps each order for `--wait`
+seconds, and sends the files of a job that really ran, under the order's id. Told are ends a second, seconds of the processor that
+the run's own process used in each second between, and the most memory that it held. `join` says how long a worker takes to join,
+imports aside.
+
+`--jobs` and `--workers` change the numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import uuid
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tracebench_workers.fitting import boot
+from tracebench_workers.frames import Ear, Post, connect
+from tracebench_workers.ticket import Ticket
+
+COMMAND = str(Path(sys.executable).with_name("trace-bench"))
+WAITS = """
+import time
+class Waits:
+    def __init__(self, settings): ...
+    def train(self, problem): time.sleep(0.1)
+"""
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def write(folder: Path, trainer: str, jobs: int, **more: Any) -> None:
+    """Write the config of a run of so many jobs."""
+    (folder / "waits.py").write_text(WAITS)
+    config = {
+        "tasks": ["internal:numeric_param"],
+        "trainers": [trainer],
+        "seeds": [*range(1, jobs + 1)],
+        "mode": "stub",
+        "max_workers": 2,
+        **more,
+    }
+    (folder / "run.json").write_text(json.dumps(config))
+
+
+def start(folder: Path, name: str, *options: str) -> subprocess.Popen[bytes]:
+    """Start a run in a folder; what it prints goes into a file there."""
+    argv = [COMMAND, "run", "--config", "run.json", "-o", f"run_id={name}", *options]
+    with (folder / f"{name}.log").open("wb") as sink:
+        return subprocess.Popen(argv, cwd=folder, stdout=sink, stderr=sink)
+
+
+def ends(run_dir: Path) -> list[float]:
+    """Return when jobs were declared finished, in seconds of the epoch, in order."""
+    lines = (run_dir / "journal-main.jsonl").read_text().splitlines()
+    stamps = [json.loads(line)["t"] for line in lines if '"kind":"job_finished"' in line]
+    return sorted(datetime.fromisoformat(stamp).timestamp() for stamp in stamps)
+
+
+def rate(folder: Path, name: str, *options: str) -> float:
+    """Run it; return ends a second, from the first to the last."""
+    run = start(folder, name, *options)
+    if run.wait() != 0:
+        raise SystemExit((folder / f"{name}.log").read_text())
+    told = ends(folder / "runs" / name)
+    return (len(told) - 1) / (told[-1] - told[0])
+
+
+def beside(folder: Path, title: str, trainer: str, jobs: int, rounds: int) -> None:
+    """Print ends a second on workers by those of the local executor, round by round."""
+    write(folder, trainer, jobs)
+    ratios = []
+    for number in range(rounds):
+        local = rate(folder, f"{title}-local-{number}", "-o", "executor=local")
+        there = rate(
+            folder, f"{title}-workers-{number}", "-o", "executor=workers", "-o", "plugins.options.workers.start=2"
+        )
+        ratios.append(there / local)
+        print(
+            f"{title}: {jobs:,} jobs, local {local:.1f} a second, two workers {there:.1f} = {there / local:.2f}x",
+            flush=True,
+        )
+    print(f"{title}: median of {rounds} rounds {statistics.median(ratios):.2f}x")
+
+
+class Crowd:
+    """Workers that only wait, on one thread."""
+
+    def __init__(self, ticket: Ticket, model: Path, number: int, wait: float) -> None:
+        """`model` is the folder of a job that has finished."""
+        self._ticket = ticket
+        self._model = model.name
+        self._files = {path.name: path.read_bytes() for path in model.iterdir() if path.is_file()}
+        self._number = number
+        self._wait = wait
+
+    async def work(self) -> None:
+        """Join, and work until the run is over."""
+        await asyncio.gather(*(self._member(number) for number in range(self._number)))
+
+    async def _member(self, number: int) -> None:
+        reader, writer = await connect(self._ticket)
+        post, ear = Post(writer), Ear(reader)
+        hello = {
+            "kind": "worker",
+            "session": uuid.uuid4().hex,
+            "name": f"c{number}",
+            "slots": 1,
+            "boot": boot(),
+            "host": "here",
+        }
+        post.send({**hello, "token": self._ticket.token, "has": [], "is_back": False})
+        tasks = set()
+        beat = None
+        while (message := await ear.hear()) is not None:
+            words = message[0]
+            if "needs" in words:
+                post.send({"fits": True})
+                beat = asyncio.create_task(self._beat(post, float(words["lease"]) / 6))
+            elif "number" in words:
+                task = asyncio.create_task(self._end(post, words))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+            elif "over" in words:
+                break
+        if beat is not None:
+            beat.cancel()
+        post.close()
+
+    async def _beat(self, post: Post, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            post.send({"alive": time.monotonic()})
+
+    async def _end(self, post: Post, words: dict[str, Any]) -> None:
+        job = json.loads(words["order"])["job"]
+        await asyncio.sleep(self._wait)
+        body = renamed(self._model, self._files, job["job_id"], job["seed"])
+        post.send({"end": words["number"], "exit": "done", "detail": ""}, body)
+
+
+def renamed(model: str, files: dict[str, bytes], job: str, seed: int) -> bytes:
+    """Return the packed files of a finished job under another id and seed."""
+    sink = io.BytesIO()
+    with tarfile.open(fileobj=sink, mode="w:gz", compresslevel=1) as parcel:
+        for name, found in files.items():
+            data = found.replace(model.encode(), job.encode())
+            if name in {"results.json", "job_meta.json"}:
+                data = json.dumps({**json.loads(data), "seed": seed}, indent=2).encode() + b"\n"
+            info = tarfile.TarInfo(f"{job}/{name}")
+            info.size = len(data)
+            parcel.addfile(info, io.BytesIO(data))
+    return sink.getvalue()
+
+
+def used(pid: int) -> tuple[float, float]:
+    """Return a process's seconds of the processor, and the most MB that it has held."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    peak = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return (int(fields[11]) + int(fields[12])) / TICKS, int(peak[1]) / 1024 if peak else 0.0
+
+
+def crowd(folder: Path, jobs: int, workers: int, wait: float) -> None:
+    """Print what one run needs to serve many workers."""
+    write(folder, "NoOp", 1)
+    if start(folder, "model").wait() != 0:
+        raise SystemExit((folder / "model.log").read_text())
+    (model,) = (folder / "runs/model/jobs").iterdir()
+    ticket = folder / "ticket"
+    serves = {"listen": "127.0.0.1:0", "ticket": str(ticket)}
+    write(folder, "NoOp", jobs, max_workers=workers, executor="workers", plugins={"options": {"workers": serves}})
+    run = start(folder, "crowd")
+    while not ticket.exists():
+        if run.poll() is not None:
+            raise SystemExit((folder / "crowd.log").read_text())
+        time.sleep(0.05)
+    member = [
+        sys.executable,
+        __file__,
+        "member",
+        str(ticket),
+        str(model),
+        "--workers",
+        str(workers),
+        "--wait",
+        str(wait),
+    ]
+    there = subprocess.Popen(member)
+    seen = []
+    while run.poll() is None:
+        with suppress(OSError, IndexError):
+            seen.append((time.time(), *used(run.pid)))
+        time.sleep(0.2)
+    there.wait()
+    told = ends(folder / "runs/crowd")
+    a_second = (len(told) - 1) / (told[-1] - told[0])
+    between = [each for each in seen if told[0] <= each[0] <= told[-1]]
+    busy = (between[-1][1] - between[0][1]) / (between[-1][0] - between[0][0])
+    print(
+        f"crowd: {workers} workers, {len(told):,} jobs that wait {wait:g} s (exit {run.returncode}): {a_second:.0f} ends a second"
+        f" of {workers / wait:.0f} at most; the run's process: {busy:.2f} s of the processor a second,"
+        f" at most {max(each[2] for each in seen):.0f} MB"
+    )
+
+
+def join(folder: Path, rounds: int) -> None:
+    """Print how long a worker takes from its start until it is let in, beside its imports alone."""
+    imports = "import typer, tracebench_workers.member, tracebench_workers.sandboxes, tracebench_core.plugins"
+    for _ in range(rounds):
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-P", "-c", imports], check=True)
+        alone = time.monotonic() - began
+        write(
+            folder,
+            "NoOp",
+            1,
+            executor="workers",
+            plugins={"options": {"workers": {"listen": "127.0.0.1:0", "ticket": "ticket"}}},
+        )
+        name = f"join-{uuid.uuid4().hex[:6]}"
+        (folder / "ticket").unlink(missing_ok=True)
+        run = start(folder, name)
+        while not (folder / "ticket").exists():
+            time.sleep(0.02)
+        began = time.monotonic()
+        worker = subprocess.Popen(
+            [sys.executable, "-P", "-m", "tracebench_workers", "--ticket", "ticket"],
+            cwd=folder,
+            stderr=subprocess.DEVNULL,
+        )
+        while "has joined" not in (folder / f"{name}.log").read_text():
+            time.sleep(0.02)
+        joined = time.monotonic() - began
+        run.wait()
+        worker.wait()
+        print(
+            f"join: let in after {joined:.2f} s, of which an interpreter with its imports {alone:.2f} s: {joined - alone:.2f} s",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("parts", nargs="*", default=["short", "noop", "crowd", "join"])
+    parser.add_argument("--jobs", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=256)
+    parser.add_argument("--wait", type=float, default=0.85)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    if options.parts[0] == "member":
+        ticket, model = Ticket.parse(Path(options.parts[1]).read_text()), Path(options.parts[2])
+        asyncio.run(Crowd(ticket, model, options.workers, options.wait).work())
+        return
+    print(f"load {os.getloadavg()[0]:.1f}", flush=True)
+    for part in options.parts:
+        with tempfile.TemporaryDirectory() as folder:
+            here = Path(folder)
+            if part == "short":
+                beside(here, part, "./waits.py:Waits", options.jobs or 100, options.rounds)
+            elif part == "noop":
+                beside(here, part, "NoOp", options.jobs or 2000, options.rounds)
+            elif part == "crowd":
+                crowd(here, options.jobs or 10_000, options.workers, options.wait)
+            else:
+                join(here, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
