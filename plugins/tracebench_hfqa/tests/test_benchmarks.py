@@ -12,7 +12,7 @@ import pytest
 from tracebench_engine.api import evaluate_task
 from tracebench_hfqa.declared import shipped_entries
 from tracebench_hfqa.families import find_family
-from tracebench_hfqa.families.family import Case, RowError
+from tracebench_hfqa.families.family import Case, Option, RowError
 from tracebench_hfqa.families.ifeval import FAMILY as IFEVAL
 from tracebench_hfqa.families.instructions import CHECKS, capitals, follows, sentences
 from tracebench_hfqa.families.simpleqa import hear
@@ -214,6 +214,30 @@ def test_a_grade_is_read(said: str, correct: int, attempted: int) -> None:
 @pytest.mark.parametrize("said", ["", "I cannot say", "correct or incorrect", "A lot of words"])
 def test_what_is_no_grade_is_none(said: str) -> None:
     assert hear(said, "x") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "reply", "score", "held"),
+    [
+        ("gsm8k", "Is it 3? Or 18? Who knows?", 0, 1),
+        ("gsm8k", "#### 18", 1, 1),
+        ("gsm8k", "#### 19", 0, 0),
+        ("mcqa", "It may be oak or it may be elm.", 0, 1),
+        ("mcqa", "It is not known.", 0, 0),
+        ("hfqa", "Some say Paris, others Rome, and that is all that is known of it today.", 0, 1),
+        ("strategy_qa", "Yes and no", 0, 1),
+    ],
+)
+def test_content_is_what_a_reply_holds_in_whatever_form(name: str, reply: str, score: int, held: int) -> None:
+    golds: dict[str, Any] = {"gsm8k": "18", "mcqa": "B", "hfqa": ["Paris"], "strategy_qa": True}
+    options = (Option("A", "oak"), Option("B", "elm"), Option("C", "ash")) if name == "mcqa" else ()
+    family, case = find_family(name), Case(question="Which?", gold=golds[name], options=options)
+    plain = QAGuide(family, seconds=1.0)(case.example("e"), {"replies": [{"text": reply}]}, Grader(""))  # type: ignore[arg-type]
+    told = QAGuide(family, seconds=1.0, oracle=True)(case.example("e"), {"replies": [{"text": reply}]}, Grader(""))  # type: ignore[arg-type]
+    assert "content" not in plain.metrics
+    assert told.score == plain.score
+    assert (told.score == 1, told.metrics["content"] == 1) == (bool(score), bool(held))
+    assert told.metrics["content"] >= told.score
 
 
 def test_nothing_of_a_gated_data_set_is_here() -> None:

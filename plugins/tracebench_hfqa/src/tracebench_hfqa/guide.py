@@ -12,6 +12,7 @@ from tracebench_core.contracts import Context, NotMeasured
 from tracebench_core.specs import Example, Feedback
 from tracebench_hfqa.families.family import Case, Family, Verdict, within_reach
 from tracebench_hfqa.families.text import normalise
+from tracebench_hfqa.oracle import content
 from tracebench_hfqa.running import run_tests
 
 QUESTION, REPLY, GOLD = 400, 600, 300
@@ -25,8 +26,9 @@ JUDGE = (
 class QAGuide:
     """Scores each reply by the family's rules; several replies of one row by their mean."""
 
-    def __init__(self, family: Family, *, seconds: float, judge: bool = False) -> None:
+    def __init__(self, family: Family, *, seconds: float, judge: bool = False, oracle: bool = False) -> None:
         self._family, self._seconds, self._judge = family, seconds, judge
+        self._oracle = oracle and family.read_as_answer
         self._heard: dict[str, Verdict] = {}
 
     def __call__(self, example: Example, output: Any, context: Context, /) -> Feedback:
@@ -38,6 +40,9 @@ class QAGuide:
         metrics = _means(verdicts)
         if len(verdicts) > 1:
             metrics["spread"] = pstdev(scores)
+        if self._oracle:
+            held = [content(reply["text"], self._family, case) for reply in replies]
+            metrics["content"] = math.fsum(held) / len(held)
         if self._judge:
             metrics |= self._judged(case, verdicts, context)
         worst = scores.index(min(scores))

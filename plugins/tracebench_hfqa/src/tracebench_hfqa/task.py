@@ -55,7 +55,7 @@ def build(name: str, subtask: str | None, *, splits: frozenset[Split] = ALL, **t
         )
     return QATask(
         program=program,
-        guide=QAGuide(family, seconds=entry.timeout, judge=options.judge),
+        guide=QAGuide(family, seconds=entry.timeout, judge=options.judge, oracle=options.oracle),
         rows=_rows(name, subtask, options, splits),
         objective=entry.objective.strip(),
         repeats=options.num_eval_repeats,

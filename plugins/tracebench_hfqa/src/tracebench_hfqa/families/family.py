@@ -114,6 +114,11 @@ class Family:
     sandboxed: bool = False
     """The reply is code, and `score` may not be called: the guide runs it."""
 
+    @property
+    def read_as_answer(self) -> bool:
+        """Whether a reply is read for an answer, by rules: not run, not graded by a model, not checked as a whole."""
+        return not (self.sandboxed or self.grader or self.verbatim)
+
 
 LONGEST = 20_000
 """Characters of a reply that are read."""
