@@ -7,12 +7,15 @@ import os
 from pathlib import Path
 
 import pytest
+from plugins.tracebench_veribench.tests.proving import Held
 from tests import warm
 
 from tracebench_veribench import plugin
 from tracebench_veribench.discovery import catalog
 from tracebench_veribench.discovery.literals import UnwritableError, write_literal
-from tracebench_veribench.lean.problem import fill
+from tracebench_veribench.lean.calibrations import families
+from tracebench_veribench.lean.problem import answering, fill
+from tracebench_veribench.lean.verifying import verify
 
 TASK_LEAN = """-- !benchmark @start import type=solution
 import Mathlib
@@ -192,6 +195,131 @@ def test_a_human_eval_file_wants_the_theorems_of_its_function(tmp_path: Path) ->
     assert "def Even' (n : Nat) : Prop := n % 2 = 0" in problem.prompt
     assert "SECRET" not in problem.prompt
     assert "no theorem" in found.broken["HumanEval8"]
+
+
+CLEVER = """import Imports.AllImports
+
+-- start_def problem_details
+/--
+function_signature: "def half(n: int) -> int"
+docstring: Halve an even number.
+test_cases:
+  - input: 8
+    expected_output: 4
+-/
+-- end_def problem_details
+
+--- start_def problem_spec
+def problem_spec (impl: Nat → Nat) (n: Nat) := ∃ r, impl n = r ∧ r = n / 2
+-- end_def problem_spec
+
+--start_def generated_spec_body
+sorry
+--end_def generated_spec_body
+
+-- start_def implementation_signature
+def implementation (n: Nat) : Nat :=
+-- end_def implementation_signature
+-- start_def implementation
+SECRET_CODE
+-- end_def implementation
+
+-- start_def test_cases
+-- #test implementation 8 = 4
+#test implementation 6 =
+  3
+-- end_def test_cases
+
+-- start_def correctness_definition
+theorem correctness (n: Nat) : problem_spec implementation n :=
+-- end_def correctness_definition
+-- start_def correctness_proof
+by SECRET_PROOF
+-- end_def correctness_proof
+"""
+
+
+def test_a_clever_file_becomes_a_problem_that_hides_its_solution_and_its_tests(tmp_path: Path) -> None:
+    folder = tmp_path / "src" / "lean4" / "human_eval"
+    folder.mkdir(parents=True)
+    (folder / "problem_7.lean").write_text(CLEVER)
+    (folder / "problem_8.lean").write_text(CLEVER.replace("problem_spec\ndef", "other\ndef"))
+
+    catalog.configure({"root": tmp_path})
+    found = catalog.find_problems()
+
+    problem = found.problems["clever_problem_7"]
+    assert "SECRET" not in problem.prompt + problem.skeleton + problem.reference
+    assert "expected_output" not in problem.prompt
+    assert problem.tests == ("implementation 8 = 4", "implementation 6 = 3")
+    assert problem.theorems == {"correctness": "(n:Nat):problem_spec implementation n"}
+    assert problem.title == "half (problem_7)"
+    assert "no part `problem_spec`" in found.broken["clever_problem_8"]
+    answer = answering({"code_aux": "", "code": "  n / 2 + 0", "proof_aux": "", "proof": "by simp [problem_spec]"})
+    filled = fill(problem.skeleton, answer)
+    assert filled is not None
+    assert filled.index("def implementation") < filled.index("n / 2 + 0") < filled.index("theorem correctness")
+    assert problem.reference.count("sorry") == 2
+
+
+HEADER = "import MiniF2F.Minif2fImport\nopen BigOperators Real\n\n"
+PROVEN = "theorem proven (n : Nat) : n = n := by rfl\n\n"
+STATED = "/-- A theorem. -/\ntheorem aime_1 (n : Nat)\n  (h : 0 < n) :\n  n = n := by sorry\n\ntheorem imo_2 : 1 + 1 = 2 :=\n  by sorry\n"
+
+
+def test_minif2f_is_read_from_either_of_its_layouts_and_from_rows(tmp_path: Path) -> None:
+    one, many, rows = tmp_path / "one", tmp_path / "many", tmp_path / "rows"
+    (one / "MiniF2F" / "Test").mkdir(parents=True)
+    (one / "MiniF2F" / "Valid").mkdir()
+    (one / "MiniF2F" / "Test" / "aime_1.lean").write_text(HEADER + STATED.partition("theorem imo_2")[0])
+    (one / "MiniF2F" / "Valid" / "bad.lean").write_text(HEADER + PROVEN)
+    (many / "MiniF2F").mkdir(parents=True)
+    (many / "MiniF2F" / "Test.lean").write_text(HEADER + PROVEN + STATED)
+    rows.mkdir()
+    row = {
+        "name": "aime_1",
+        "split": "valid",
+        "informal_prefix": "/-- Show it.-/\n",
+        "header": "import Mathlib\nopen Real\n",
+    }
+    row["formal_statement"] = "theorem aime_1 (n : Nat)\n  (h : 0 < n) :\n  n = n := by\n"
+    (rows / "minif2f.jsonl").write_text(json.dumps(row) + "\n")
+
+    def read(root: Path) -> catalog.Found:
+        catalog.configure({"root": root})
+        return catalog.find_problems()
+
+    statement = {"aime_1": "(n:Nat)(h:0 < n):n = n"}
+    assert [(p.name, p.category, p.theorems) for p in read(one).problems.values()] == [("aime_1", "test", statement)]
+    assert "no theorem whose proof is open" in read(one).broken["bad"]
+    assert list(read(many).problems) == ["aime_1", "imo_2"]
+    skeleton = read(many).problems["imo_2"].skeleton
+    assert skeleton.startswith("import Mathlib\nopen BigOperators Real\n\n-- !benchmark @start proof_aux\n")
+    assert "theorem imo_2 : 1 + 1 = 2 := by\n-- !benchmark @start proof\n" in skeleton
+    problem = read(rows).problems["aime_1"]
+    assert (problem.category, problem.theorems) == ("valid", statement)
+    assert "Show it." in problem.prompt
+
+
+@pytest.mark.parametrize("kind", ["clever", "minif2f"])
+def test_what_must_be_refused_of_any_answer_is(kind: str, tmp_path: Path) -> None:
+    if kind == "clever":
+        (tmp_path / "human_eval").mkdir()
+        (tmp_path / "human_eval" / "problem_7.lean").write_text(CLEVER)
+    else:
+        (tmp_path / "MiniF2F").mkdir()
+        (tmp_path / "MiniF2F" / "Test.lean").write_text(HEADER + STATED)
+    catalog.configure({"root": tmp_path})
+    name, problem = next(iter(catalog.find_problems().problems.items()))
+
+    cases = list(families(f"file/{name}", None))  # type: ignore[arg-type]
+
+    assert {case.kind for case in cases} == {"refused"}
+    for case in cases:
+        assert case.values is not None
+        told = verify(problem, str(case.values["file"]), Held(None, {})).feedback()  # type: ignore[arg-type]
+        assert told.status == "invalid", case.name
+        assert case.words in told.text, case.name
 
 
 def test_without_a_root_one_id_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,25 +72,32 @@ def _search(root: Path, module: str) -> Found:
 
 def _places(root: Path, module: str) -> Iterator[tuple[str, Callable[[], list[LeanProblem]]]]:
     """Yield what may hold problems, each with a name for when it cannot be read."""
-    from tracebench_veribench.discovery import entrypoint, human_eval, rows, verina  # noqa: PLC0415 - most listings have no root
+    from tracebench_veribench.discovery import clever, entrypoint, human_eval, minif2f, rows, verina  # noqa: PLC0415 - most listings have no root
 
     if module:
         yield "entrypoint", lambda: rows.build_problems(entrypoint.read_rows(root, module), source="entrypoint")
     if not root.is_dir():
         return
     gold_folder = root / "dataset"
-    for path in sorted([*root.glob("*.jsonl"), *root.glob("veribench*.json")]):
+    for path in sorted([*root.glob("*.jsonl"), *root.glob("veribench*.json"), *root.glob("minif2f*.json")]):
         yield path.stem, partial(_read_rows, path, gold_folder)
     for folder in sorted(p for p in root.iterdir() if p.is_dir() and verina.is_problem(p)):
         yield folder.name, partial(_read_one, verina.read_problem, folder)
     for path in human_eval.find_files(root):
         yield path.stem, partial(_read_one, human_eval.read_problem, path)
+    for path in minif2f.find_files(root):
+        yield path.stem, partial(minif2f.read_problems, path)
+    for path in clever.find_files(root):
+        yield f"clever_{path.stem}", partial(_read_one, clever.read_problem, path)
 
 
 def _read_rows(path: Path, gold_folder: Path) -> list[LeanProblem]:
-    from tracebench_veribench.discovery import rows  # noqa: PLC0415 - as above
+    from tracebench_veribench.discovery import minif2f, rows  # noqa: PLC0415 - as above
 
-    return rows.build_problems(rows.read_rows(path), source="hub", gold=rows.read_gold(gold_folder))
+    read = list(rows.read_rows(path))
+    if read and all(map(minif2f.is_row, read)):
+        return minif2f.read_rows(read)
+    return rows.build_problems(read, source="hub", gold=rows.read_gold(gold_folder))
 
 
 def _read_one(read: Callable[[Path], LeanProblem], place: Path) -> list[LeanProblem]:

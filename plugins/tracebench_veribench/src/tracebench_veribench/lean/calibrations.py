@@ -1,7 +1,8 @@
 """What must come out of known Lean files: the gold file, and the same under what would change its meaning.
 
-Verina publishes no proofs: of its problems only what must be refused is known, which no Lean is asked for, so they stay `never calibrated`.
-Other problems without a proven reference offer no case: nothing of theirs shows that a real Lean was asked.
+Verina, miniF2F and CLEVER publish no proofs that could be asked for. Of their problems only what must be refused is known, and no Lean
+is asked for that: they stay `never calibrated`. Other problems without a proven reference offer no case, since nothing of theirs shows
+that a real Lean was asked.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from tracebench_core.contracts import Task
 from tracebench_core.specs import Calibration, Values
 from tracebench_veribench.discovery.catalog import find_problems
-from tracebench_veribench.lean.problem import LeanProblem, answering
+from tracebench_veribench.lean.problem import LeanProblem, answering, has_region
 
 _FILE = "file/"
 _LIES = {
@@ -33,7 +34,7 @@ _REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "a kernel that is not asked": ({"code_aux": "set_option debug.skipKernelTC true"}, "`set_option"),
     "a proof that is only computed": ({"proof": "  native_decide"}, "`native_decide` is not allowed"),
 }
-"""Answers to any problem of Verina, by what of them must be refused, and words of the refusal."""
+"""Answers to any problem with regions, by what of them must be refused, and words of the refusal."""
 
 
 def families(name: str, _task: Task) -> Iterator[Calibration]:
@@ -42,14 +43,15 @@ def families(name: str, _task: Task) -> Iterator[Calibration]:
     if problem is None or not problem.reference:
         return
     if problem.skeleton:
-        yield from _of_regions(is_file=name.startswith(_FILE))
+        yield from _of_regions(problem, is_file=name.startswith(_FILE))
         return
     yield from _of_file(problem) if name.startswith(_FILE) else _of_prompt(problem)
 
 
-def _of_regions(*, is_file: bool) -> Iterator[Calibration]:
+def _of_regions(problem: LeanProblem, *, is_file: bool) -> Iterator[Calibration]:
     for name, (regions, words) in _REFUSED.items():
-        answer = answering(_ANSWER | regions)
+        placed = {part if has_region(problem.skeleton, part) else "proof_aux": text for part, text in regions.items()}
+        answer = answering(_ANSWER | placed)
         given: Any = {"values": {"file": answer}} if is_file else {"replies": {"": f"```lean\n{answer}\n```"}}
         yield Calibration(name=name, kind="refused", words=words, source="by construction", **given)
 

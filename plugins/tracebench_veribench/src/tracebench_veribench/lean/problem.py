@@ -22,7 +22,7 @@ class LeanProblem(BaseModel):
     title: str
     category: str
     source: str
-    """`verina`, `human_eval`, `hub`, `entrypoint` or `gold`: where it was found."""
+    """`verina`, `minif2f`, `clever`, `human_eval`, `hub`, `entrypoint` or `gold`: where it was found."""
     prompt: str
     """What the model is told; nothing hidden is in it."""
     skeleton: str = ""
@@ -93,6 +93,16 @@ def closes_its_regions(answer: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def region(name: str, text: str = "") -> str:
+    """Return a region that an answer fills, with `text` in it."""
+    return f"{_START}{name}\n{text}{_END}{name}\n"
+
+
+def has_region(skeleton: str, name: str) -> bool:
+    """Tell whether an answer fills a region of that name."""
+    return f"{_START}{name}\n" in skeleton
 
 
 def blank(text: str) -> str:
