@@ -14,15 +14,25 @@ from typing import Any, ClassVar
 UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
 """Numbers of an `OSError` that say nothing of the program that wrote, and everything of the disk, or of a limit for files (`ulimit -f`)."""
 
+_EXTRA = re.compile(r"""(["'])tracebench-engine\[([\w-]+)\]\1""")
 _PIP = re.compile(r"(?<!-m )(?<!uv )(?<!/)\bpip install\b")
 
 
 def typed(hint: str) -> str:
     """Return a hint so that it can be typed where it is read: `pip install` as the command that installs into this environment.
 
-    An environment that `uv` made has no pip; then it is `uv`, else the pip that Python brings along.
+    An environment that `uv` made has no pip; then it is `uv`, else the pip that Python brings along. An extra that brings a part of the
+    bench is installed from the checkout, where there is one.
     """
-    return _PIP.sub(lambda _: _installer(), hint) if "pip install" in hint else hint
+    if "pip install" not in hint:
+        return hint
+    return _EXTRA.sub(lambda found: _extra(found[2]) or found[0], _PIP.sub(lambda _: _installer(), hint))
+
+
+def _extra(name: str) -> str | None:
+    from tracebench_core.checkout import from_checkout  # noqa: PLC0415 - few errors have such a hint
+
+    return from_checkout(name)
 
 
 def quoted(path: object) -> str:

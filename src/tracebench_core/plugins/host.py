@@ -18,7 +18,7 @@ from tracebench_core import hookspecs
 from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins.catalog import KINDS, SPECS, Catalog, Kind
-from tracebench_core.plugins.discovery import PluginRecord, core_version, read_index
+from tracebench_core.plugins.discovery import INDEX_GROUP, PluginRecord, core_version, read_index
 from tracebench_core.plugins.files import (
     FilePart,
     ImportedFile,
@@ -29,7 +29,7 @@ from tracebench_core.plugins.files import (
     is_file_plugin,
 )
 from tracebench_core.plugins.import_timeout import import_timeout
-from tracebench_core.plugins.installing import install_hint
+from tracebench_core.plugins.installing import install_entry_hint, install_hint
 from tracebench_core.plugins.tracing import trace_hooks
 from tracebench_core.registry import Registry
 from tracebench_core.specs import (
@@ -230,6 +230,8 @@ class PluginHost:
         if reason := self._catalog.excluded.get(name):
             raise UsageError(f"The {kind} `{name}` is excluded: {reason}.")
         if name not in offered:
+            if not self._announcers(name) and (install := install_entry_hint(INDEX_GROUP, name)):
+                raise UsageError(f"The {kind} `{name}` comes with a plugin that is not installed.", hint=install)
             failed = [r.name for r in self.records.values() if r.status in {"failed", "incompatible"}]
             raise UsageError(
                 f"No plugin offers {'an' if kind[0] in 'aeo' else 'a'} {kind} `{name}`.{did_you_mean(name, offered)}"

@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
-from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
-
+from tracebench_core.checkout import checkout, extras, is_here, lines, name_of, offered
 from tracebench_core.errors import quoted
 from tracebench_core.forwarding import BENCH
-from tracebench_core.plugins.discovery import CORE, GROUP
+from tracebench_core.plugins.discovery import GROUP
 
 
 def install_hint(plugin: str) -> str:
     """Return the command that installs a plugin, from this checkout or as an extra of the bench; else the one that lists plugins."""
-    checkout = _checkout()
-    if checkout is not None:
-        for project in sorted(checkout.glob("plugins/*/pyproject.toml")):
-            if plugin in _offered(project):
+    folder = checkout()
+    if folder is not None:
+        for project in sorted(folder.glob("plugins/*/pyproject.toml")):
+            if plugin in offered(project, GROUP):
                 return f"pip install -e {quoted(project.parent)}"
-    extras = _extras()
-    found = next((e for e in extras if e.replace("-", "_") == plugin.replace("-", "_")), None)
+    found = next((e for e in extras() if e.replace("-", "_") == plugin.replace("-", "_")), None)
     return f'pip install "{BENCH}[{found}]"' if found is not None else "trace-bench plugins"
 
 
-def _checkout() -> Path | None:
-    """Return the folder that the core is installed from, when that is a checkout (PEP 610)."""
-    try:
-        text = distribution(CORE).read_text("direct_url.json")
-        address = urlsplit(json.loads(text or "{}").get("url", ""))
-    except (PackageNotFoundError, ValueError):
-        return None
-    folder = Path(unquote(address.path))
-    return folder if address.scheme == "file" and folder.is_dir() else None
-
-
-def _offered(project: Path) -> set[str]:
-    try:
-        points = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["entry-points"][GROUP]
-    except (OSError, ValueError, KeyError):
-        return set()
-    return {*points}
-
-
-def _extras() -> list[str]:
-    try:
-        lines = distribution(BENCH).requires or []
-    except PackageNotFoundError:
-        return []
-    named = re.compile(r"tracebench[-_.].*extra == ['\"]([\w-]+)['\"]")
-    return [found[1] for line in lines if (found := named.match(line))]
+def install_entry_hint(group: str, name: str) -> str | None:
+    """Return the command that installs the plugin which adds an entry point `name` to a group; None where no plugin is known to."""
+    folder = checkout()
+    for project in sorted(folder.glob("plugins/*/pyproject.toml")) if folder is not None else ():
+        if name in offered(project, group):
+            holding = [e for e in extras() if any(name_of(project) == line[0] for line in lines(e))]
+            extra = min(holding, key=lambda e: len(lines(e)), default=None)
+            return f"pip install -e {quoted(project.parent)}" if extra is None else f'pip install "{BENCH}[{extra}]"'
+    lacking = name in extras() and not all(map(is_here, (line[0] for line in lines(name))))
+    return f'pip install "{BENCH}[{name}]"' if lacking else None

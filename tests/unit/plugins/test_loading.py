@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tracebench_core.checkout import from_checkout
+from tracebench_core.errors import typed
 from tracebench_core.plugins import PluginHost, discover
 from tracebench_core.plugins.discovery import core_version
-from tracebench_core.plugins.installing import install_hint
+from tracebench_core.plugins.installing import install_entry_hint, install_hint
 
 ROOT = Path(__file__).parents[3]
 
@@ -61,3 +63,17 @@ def test_a_plugin_of_this_checkout_is_installed_from_it() -> None:
         'pip install "tracebench-engine[llm4ad]"',
     }
     assert core_version() == "0" or install_hint("nobody-offers-this") == "trace-bench plugins"
+
+
+def test_a_command_of_a_plugin_is_told_with_what_installs_it_whole() -> None:
+    """The viewer's own folder alone would lack Streamlit, and no index need have the plugin."""
+    assert install_entry_hint("tracebench.commands", "ui") == 'pip install "tracebench-engine[ui]"'
+    assert install_entry_hint("tracebench.commands", "no-plugin-has-this") is None
+    assert install_entry_hint("tracebench.commands", "opto") is None  # it is installed, and brings no command
+    if from_checkout("ui") is not None:  # else the bench is not installed from one
+        assert from_checkout("ui") == f"-e '{ROOT / 'plugins' / 'tracebench_viewer'}[streamlit]'"
+        assert f"-e '{ROOT / 'plugins' / 'tracebench_trackers'}[wandb]'" in typed(
+            'pip install "tracebench-engine[wandb]"'
+        )
+    assert from_checkout("report") is None
+    assert typed("pip install 'tracebench-engine[report]'").endswith("'tracebench-engine[report]'")

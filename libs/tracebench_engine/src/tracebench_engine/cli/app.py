@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup, TyperOption
 
-from tracebench_core.errors import UNWRITABLE, TraceBenchError, UsageError
+from tracebench_core.errors import UNWRITABLE, MissingRequirementError, TraceBenchError, UsageError
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.exit import code_of, is_watched, leave
 from tracebench_engine.api.keyless import begin
@@ -19,9 +19,6 @@ from tracebench_engine.cli.announced import announce, announce_plugin
 from tracebench_engine.cli.parts import agents, attack, calibrate, doctor, evaluate, init, listing, pythons, regrade
 from tracebench_engine.cli.results import compare, export, fsck, recap, report, runs, show, verify
 from tracebench_engine.cli.running import config, control, demo, plan, replay, run, validate
-
-COMMANDS = "tracebench.commands"
-"""Entry-point group of commands that plugins add: each entry is a `typer.Typer`."""
 
 BUG = 70
 GOLDEN_PATH = """Start here:
@@ -38,6 +35,9 @@ GOLDEN_PATH = """Start here:
 INTERRUPTED = 130
 STARTING = ("run", "resume", "replay")
 NOT_BEGUN = "Nothing was begun; the same command begins it."
+
+COMMANDS = "tracebench.commands"
+"""Entry-point group of commands that plugins add: each entry is a `typer.Typer`."""
 
 pending = typer.Typer(rich_markup_mode=None)
 """Our own commands; each is built when it is called."""
@@ -62,6 +62,16 @@ class LazyGroup(TyperGroup):
         """Return our commands in the order of use, then the plugins' by name."""
         own = super().list_commands(ctx)
         return [*own, *sorted({p.name for p in entry_points(group=COMMANDS)} - {*own})]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is called; one of a plugin that is not installed is told with the command that installs it."""
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from tracebench_engine.api.installed.hosting import install_entry_hint
+
+            if hint := install_entry_hint(COMMANDS, args[0]):
+                told = f"There is no command `{args[0]}` here: it comes with a plugin that is not installed."
+                raise MissingRequirementError(told, hint=hint)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; Ctrl-C, of which typer says nothing, is told, with what its notes say of how to go on."""

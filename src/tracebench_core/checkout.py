@@ -1,0 +1,91 @@
+"""The checkout that the bench is installed from, and its extras: an index need not have the plugins that they bring."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from shlex import quote
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from tracebench_core.forwarding import BENCH
+
+
+def checkout() -> Path | None:
+    """Return the folder that the core is installed from, when that is a checkout (PEP 610)."""
+    try:
+        text = distribution("tracebench-core").read_text("direct_url.json")
+        address = urlsplit(json.loads(text or "{}").get("url", ""))
+    except (PackageNotFoundError, ValueError):
+        return None
+    folder = Path(unquote(address.path))
+    return folder if address.scheme == "file" and folder.is_dir() else None
+
+
+def is_here(name: str) -> bool:
+    """Return whether a distribution is installed."""
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _project(project: Path) -> Mapping[str, Any]:
+    try:
+        told: Mapping[str, Any] = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return told
+
+
+def name_of(project: Path) -> str:
+    """Return the distribution's name that a `pyproject.toml` gives; an empty one where it gives none."""
+    return str(_project(project).get("name", ""))
+
+
+def offered(project: Path, group: str) -> set[str]:
+    """Return the names of the entry points that a `pyproject.toml` adds to a group."""
+    return {*_project(project).get("entry-points", {}).get(group, {})}
+
+
+def _requires() -> list[str]:
+    try:
+        return distribution(BENCH).requires or []
+    except PackageNotFoundError:
+        return []
+
+
+def lines(extra: str) -> list[tuple[str, str, str]]:
+    """Return name, extras and bounds of what an extra of the bench requires."""
+    named = re.compile(rf"([\w.-]+)(\[[\w,.-]+\])?([^;]*);.*extra == ['\"]{re.escape(extra)}['\"]")
+    found = filter(None, map(named.match, _requires()))
+    return [(each[1], each[2] or "", each[3].strip(" ()")) for each in found]
+
+
+def extras() -> list[str]:
+    """Return the extras of the bench that bring a part of it."""
+    named = re.compile(r"tracebench[-_.].*extra == ['\"]([\w-]+)['\"]")
+    return [found[1] for line in _requires() if (found := named.match(line))]
+
+
+def from_checkout(extra: str) -> str | None:
+    """Return what to install for an extra of the bench in this checkout, as words of a command: an index may not have its plugins.
+
+    None where the bench is not installed from a checkout, or no part of it is in the extra.
+    """
+    folder = checkout()
+    if folder is None:
+        return None
+    homes = {name_of(project): project.parent for project in folder.glob("[lp]*s/*/pyproject.toml")}
+    wanted = lines(extra)
+    if not any(name in homes for name, _, _ in wanted):
+        return None
+    return " ".join(
+        f"-e {quote(f'{homes[name]}{more}')}" if name in homes else quote(f"{name}{more}{bounds}")
+        for name, more, bounds in wanted
+    )
