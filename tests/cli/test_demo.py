@@ -111,8 +111,8 @@ def test_it_ends_with_the_verdict_and_a_page_that_asks_for_nothing(cli: Cli, tmp
     words = " ".join(page.words)
     for told in (
         "no language model",
-        "Curves",
-        "How the best came about",
+        "Who finds better candidates",
+        "How the best one came about",
         "beside its parent",
         "Cost of all jobs",
         "trace-bench compare",

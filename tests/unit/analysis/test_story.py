@@ -8,7 +8,6 @@ import html
 import json
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 
 from hypothesis import given
@@ -18,7 +17,7 @@ from tests.unit.analysis.runs import make_run
 
 from tracebench_analysis.comparison.comparison import compare_runs
 from tracebench_analysis.report.changed import marked
-from tracebench_analysis.report.lines import BELOW, STEP, TOP, lines_svg
+from tracebench_analysis.report.lines import BELOW, HEIGHT, TOP, lines_svg
 from tracebench_analysis.report.path import LONGEST, MOST, text_of
 from tracebench_analysis.report.story import About, render_story
 from tracebench_core.specs import BudgetState, Candidate
@@ -133,22 +132,28 @@ def test_what_cannot_be_written_and_what_is_too_long_is_shown_all_the_same() -> 
     assert text_of(Candidate(id="c", values={"a": 1, "b": [2]})) == "a = 1\nb = [2]"
 
 
-def test_curves_end_at_names_that_do_not_touch_and_are_escaped() -> None:
-    for count in (3, 4, 20, 40):
-        for mean in (0.0, 0.5, 1.0):
-            rows = [
-                {"trainer": f"a<b>{i}", "x": x, "mean": mean if x else 1 - mean, "low": 0.0, "high": 1.0}
-                for i in range(count)
-                for x in (2.0, 0.0)  # in whatever order
-            ]
-            drawn = lines_svg(rows, across="evaluations", up="gain")
-            heights = sorted(float(y) for y in re.findall(r'<circle cx="\d+" cy="([\d.]+)"', drawn))
-            (tall,) = re.findall(r'viewBox="0 0 \d+ (\d+)"', drawn)
-            assert len(heights) == count
-            assert all(b - a >= STEP - 0.1 for a, b in pairwise(heights))
-            assert heights[0] >= 0
-            assert heights[-1] <= int(tall) - BELOW + 0.1
-            nearest = min(heights, key=lambda y: abs(y - (TOP + (1 - mean) * (int(tall) - TOP - BELOW))))
-            assert abs(nearest - (TOP + (1 - mean) * (int(tall) - TOP - BELOW))) < STEP
-            assert "a&lt;b&gt;" in drawn
-            assert "<b>" not in drawn
+def test_a_legend_names_every_curve_whole_and_escaped_from_the_highest_end() -> None:
+    for count in (3, 20, 24):
+        rows = [
+            {"trainer": f"a<b>{i}", "x": x, "mean": i / count if x else 1.0, "low": 0.0, "high": 1.0}
+            for i in range(count)
+            for x in (2.0, 0.0)  # in whatever order
+        ]
+        drawn = lines_svg(rows, across="evaluations", up="gain")
+        named = re.findall(r"</svg>(a&lt;b&gt;\d+) <b>([\d.]+)</b>", drawn)
+        assert named == [(f"a&lt;b&gt;{i}", f"{i / count:.2f}") for i in reversed(range(count))]
+        looks = re.findall(r'<polyline [^>]*stroke="(#\w+)"[^>]*stroke-dasharray="([^"]+)"', drawn)
+        assert len(set(looks)) == count
+        assert "a<b>" not in drawn
+
+
+@given(st.floats(1e-6, 1e6), st.floats(0, 1e6))
+def test_an_axis_has_a_few_round_numbers_within_the_drawing(above: float, below: float) -> None:
+    rows = [
+        {"trainer": "a", "x": 1.0, "mean": 0.0, "low": -below, "high": above},
+        {"trainer": "a", "x": 0.0, "mean": 0.0, "low": 0.0, "high": 0.0},
+    ]
+    drawn = lines_svg(rows, across="evaluations", up="gain")
+    heights = [float(y) for y in re.findall(r'<line x1="\d+" x2="\d+" y1="([\d.]+)"', drawn.partition("<g><title>")[0])]
+    assert 2 <= len(heights) <= 6
+    assert all(TOP - 0.1 <= y <= HEIGHT - BELOW + 0.1 for y in heights)

@@ -13,6 +13,9 @@ from tracebench_analysis.statistics.intervals import Interval
 from tracebench_runs.reading.reader import Run
 
 SHOWN_FAILURES = 50
+_SCORE = "score: mean over the jobs, where 0 is the initial candidate and 1 the best score seen."
+_WHOLE = 1000
+"""From here on, an amount is told without a fraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,10 @@ def _leaderboard(comparison: Comparison) -> Section:
     rows = []
     for summary in comparison.summaries:
         standing, use = summary.standing, summary.use
-        amounts = (use.evaluations, use.llm_calls, use.tokens, use.usd, use.seconds)
+        amounts = (*map(amount, (use.evaluations, use.llm_calls, use.tokens)), number(use.usd), number(use.seconds))
         rows.append((
             standing.entrant, *interval_cells(standing.interval), *interval_cells(summary.iqm),
-            summary.n, str(summary.failed), number(summary.gap), number(summary.rank), *map(number, amounts),
+            summary.n, str(summary.failed), number(summary.gap), number(summary.rank), *amounts,
         ))  # fmt: skip
     floor = comparison.floor.split
     return Section(
@@ -62,8 +65,30 @@ def _leaderboard(comparison: Comparison) -> Section:
             "seconds",
         ),
         tuple(rows),
-        "Scores: the initial candidate is 0, the best score seen 1; 95 % for other seeds on these tasks. Use: mean of a job."
+        f"{_SCORE} 95 %: where that mean would lie with other seeds on these tasks. IQM: mean of the middle half of the scores. n: jobs "
+        "with a score, of jobs. gap: how much better the chosen candidates were on the examples that chose them than on those held out. "
+        "rank: mean rank over the tasks. Then what a job used, on average."
         + ("" if floor is None else f" Noise floor: equal trainers come out up to {floor:.3g} apart."),
+    )
+
+
+def brief_leaderboard(comparison: Comparison) -> Section:
+    """Return the leaderboard in the columns that need the least explaining."""
+    rows = [
+        (
+            summary.standing.entrant,
+            *interval_cells(summary.standing.interval),
+            summary.n,
+            *map(amount, (summary.use.evaluations, summary.use.llm_calls, summary.use.tokens)),
+        )
+        for summary in comparison.summaries
+    ]
+    return Section(
+        "Leaderboard",
+        ("trainer", "score", "95 %", "jobs", "evaluations", "model calls", "tokens"),
+        tuple(rows),
+        f"{_SCORE} 95 %: where that mean would lie with other seeds. jobs: how many have a score, of how many. The last three are what a "
+        "job used, on average.",
     )
 
 
@@ -141,6 +166,11 @@ def interval_cells(interval: Interval | None) -> tuple[str, str]:
     if interval.low is None or interval.high is None:
         return number(interval.estimate), "-"
     return number(interval.estimate), f"{number(interval.low)} to {number(interval.high)}"
+
+
+def amount(value: float | None) -> str:
+    """Return how many of something: whole from a thousand on, with the thousands parted."""
+    return number(value) if value is None or value < _WHOLE else f"{value:,.0f}"
 
 
 def number(value: float | None) -> str:

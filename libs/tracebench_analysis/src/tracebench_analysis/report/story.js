@@ -4,6 +4,7 @@ if(data){
  const steps=JSON.parse(data.textContent), at=document.getElementById('at'), told=document.getElementById('told');
  const text=document.getElementById('text'), box=document.getElementById('picture'), play=document.getElementById('play');
  const MOVING=['cx','cy','r','x','y','width','height'];
+ const curves=document.getElementById('curves'), line=curves&&curves.querySelector('.now');
  let last=null;
  for(const step of steps){ if(step.picture) last=step.picture; step.picture=step.picture||last; }
  const parsed=steps.map(step=>step.picture&&step.picture.svg
@@ -16,7 +17,12 @@ if(data){
   if(near!==now){
    now=near; told.textContent=steps[near].told; text.innerHTML=steps[near].text;
    if(box&&!parsed[near]&&steps[near].picture){
-    const img=new Image(); img.alt=''; img.src=steps[near].picture.image; box.replaceChildren(img); }
+    const img=new Image(); img.alt=steps[near].told; img.src=steps[near].picture.image; box.replaceChildren(img); }
+  }
+  if(line){
+   const next=steps[Math.min(i+1,steps.length-1)].after, after=steps[i].after+(next-steps[i].after)*share;
+   const x=Number(line.dataset.left)+Math.min(1,after/Number(curves.dataset.most))*Number(line.dataset.wide);
+   line.setAttribute('x1',x); line.setAttribute('x2',x); line.classList.add('on');
   }
   if(!box||!parsed[near]) return;
   const shown=parsed[near].cloneNode(true), from=shapes(parsed[i]), to=shapes(parsed[Math.min(i+1,steps.length-1)]), own=shapes(shown);
@@ -24,6 +30,7 @@ if(data){
    const a=Number(from[k].getAttribute(name)), b=Number(to[k].getAttribute(name));
    if(from[k].hasAttribute(name)&&Number.isFinite(a)&&Number.isFinite(b)) shape.setAttribute(name,a+(b-a)*share);
   }});
+  shown.setAttribute('role','img'); shown.setAttribute('aria-label',steps[near].told);
   box.replaceChildren(shown);
  }
  let timer=null;

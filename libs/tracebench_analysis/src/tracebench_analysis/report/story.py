@@ -20,7 +20,7 @@ from tracebench_analysis.report.changed import marked
 from tracebench_analysis.report.html import PAGE_STYLE, embedded, table
 from tracebench_analysis.report.lines import lines_svg
 from tracebench_analysis.report.path import Path, path_of
-from tracebench_analysis.report.sections import number, sections
+from tracebench_analysis.report.sections import amount, brief_leaderboard, number
 from tracebench_analysis.report.viewed import data_uri
 from tracebench_runs.reading.reader import Run
 
@@ -51,16 +51,18 @@ def render_story(
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in about.notes)
     step = next_step(comparison)
     commands = "".join(
-        f"<li><code>{html.escape(command)}</code> {html.escape(words)}</li>" for command, words in about.commands
+        f"<li>{html.escape(words)}:<code>{html.escape(command)}</code></li>" for command, words in about.commands
     )
+    curves = _curves(run, comparison)
+    path_shown = "" if path is None else _slider(run, path)
     parts = [
         f"<h1>{html.escape(about.title)}</h1><p>{html.escape(about.task)}</p>",
         f'<p class="verdict">{html.escape(verdict_sentence(comparison))}</p>',
-        f'<ul class="note">{notes}{f"<li>{html.escape(step)}</li>" if step else ""}</ul>',
-        _curves(run, comparison),
-        *((_slider(run, path), _changes(path)) if path is not None else ()),
+        f'<div class="beside"><div>{curves}</div><div>{path_shown}</div></div>',
+        *((_text(path), _changes(path)) if path is not None else ()),
         _cost(run, comparison),
-        f"<h2>Go on</h2><ul>{commands}</ul>",
+        f'<h2>What was run</h2><ul class="note">{notes}{f"<li>{html.escape(step)}</li>" if step else ""}</ul>',
+        f'<h2>What to type next</h2><ul class="commands">{commands}</ul>',
     ]
     policy = (
         f"default-src 'none'; img-src data:; style-src '{_digest(STYLE)}'; script-src '{_digest(SCRIPT)}'; "
@@ -83,30 +85,47 @@ def _curves(run: Run, comparison: Comparison) -> str:
     rows = curve_rows([run], comparison, ["evaluations"])
     if not rows:
         return ""
-    up = "gain over the initial candidate; 1 is the largest of any job"
-    drawn = lines_svg(rows, across="evaluations", up=up)
-    told = f"Best so far, as trainers measured it: {up}. Lines are means over seeds, bands their 95 % intervals."
-    return f'<h2>Curves</h2>{drawn}<p class="note">{html.escape(told)}</p>'
+    drawn = lines_svg(rows, across="evaluations", up="gain over the initial candidate, against evaluations")
+    told = (
+        "How good the best candidate is after so many evaluations: 0 is the initial candidate, 1 the best that any job found. "
+        "Lines are means over seeds, bands their 95 % intervals."
+    )
+    return f'<h2>Who finds better candidates</h2>{drawn}<p class="note">{html.escape(told)}</p>'
 
 
 def _slider(run: Run, path: Path) -> str:
     job = run.job(path.job_id)
     steps = [
-        {"told": _told(path, i), "text": marked(before.text, led.text)[1], "picture": _shown(led.picture)}
+        {
+            "told": _told(path, i),
+            "after": led.evaluations,
+            "text": marked(before.text, led.text)[1],
+            "picture": _shown(led.picture),
+        }
         for i, (before, led) in enumerate(zip([path.led[0], *path.led], path.led, strict=False))
     ]
     pictures = [led.picture for led in path.led if led.picture is not None]
-    drawn = f'<img alt="" src="{data_uri(pictures[-1])}">' if pictures else ""
+    last = html.escape(_told(path, len(steps) - 1))
+    drawn = f'<img alt="{last}" src="{data_uri(pictures[-1])}">' if pictures else ""
     frame = f'<div class="picture" id="picture">{drawn}</div>' if pictures else ""
     shown = "every candidate" if path.total == len(path.led) else f"{len(path.led)} of {path.total} candidates"
-    words = f"{job.task_id}, {job.called}, seed {job.seed}: {shown} that led for a while, and what changed from one to the next."
+    words = f"{job.called} on {job.task_id}, seed {job.seed}: {shown} that led for a while."
     return (
-        f'<h2>How the best came about</h2><p class="note">{html.escape(words)}</p>'
-        f'<p class="slide"><button type="button" id="play">Play</button><input type="range" id="at" min="0" max="{len(steps) - 1}" '
-        f'step="0.02" value="{len(steps) - 1}" aria-label="from the first candidate that led to the last"></p>'
-        f'<p id="told" aria-live="polite">{html.escape(_told(path, len(steps) - 1))}</p>'
-        f'<div class="beside">{frame}<pre id="text" tabindex="0" aria-label="candidate">{steps[-1]["text"]}</pre></div>'
+        f'<h2>How the best one came about</h2><p class="slide"><button type="button" id="play">Play</button>'
+        f'<input type="range" id="at" min="0" max="{len(steps) - 1}" step="0.02" value="{len(steps) - 1}" '
+        f'aria-label="from the first candidate that led to the last"></p>'
+        f'<p id="told" class="told" aria-live="polite">{last}</p>{frame}<p class="note">{html.escape(words)}</p>'
         f'<script type="application/json" id="steps">{embedded(steps)}</script>'
+    )
+
+
+def _text(path: Path) -> str:
+    """Return the candidate at which the slider stands, with the words that are new in it."""
+    text = marked(path.led[-2].text, path.led[-1].text)[1] if len(path.led) > 1 else html.escape(path.led[-1].text)
+    note = "Marked: what is new in it, compared with the candidate that led before. The slider and Play move it."
+    return (
+        f'<h2>The candidate at the slider</h2><p class="note">{note}</p>'
+        f'<pre id="text" tabindex="0" role="group" aria-label="the candidate at the slider">{text}</pre>'
     )
 
 
@@ -131,22 +150,24 @@ def _changes(path: Path) -> str:
     if path.parent is None:
         return (
             f'<h2>Best candidate</h2><p class="note">best {html.escape(best)}; what it was made from is not recorded</p>'
-            f'<pre tabindex="0">{html.escape(new)}</pre>'
+            f'<pre tabindex="0" role="group" aria-label="the best candidate">{html.escape(new)}</pre>'
         )
     parent, old = path.parent
     left, right = marked(old, new)
-    return (
-        f'<h2>Best candidate beside its parent</h2><div class="beside"><div><p class="note">parent {html.escape(parent)}</p>'
-        f'<pre tabindex="0">{left}</pre></div><div><p class="note">best {html.escape(best)}</p><pre tabindex="0">{right}</pre></div></div>'
+    sides = (("parent", parent, left), ("best", best, right))
+    beside = "".join(
+        f'<div><p class="note">{what} {html.escape(name)}</p><pre tabindex="0" role="group" aria-label="{what}">{text}</pre></div>'
+        for what, name, text in sides
     )
+    return f'<h2>Best candidate beside its parent</h2><div class="beside">{beside}</div>'
 
 
 def _cost(run: Run, comparison: Comparison) -> str:
+    board = table(brief_leaderboard(comparison)) if comparison.summaries else ""
     spent = run.spent()
-    board = next((table(section) for section in sections([run], comparison)), "")
     if spent is None or not spent["by"]:
         return board
     total = spent["total"]
     tokens = total["prompt_tokens"] + total["completion_tokens"]
-    usd = "unknown" if total["usd"] is None else f"{number(total['usd'])} USD"
-    return f"{board}<p>Cost of all jobs together: {total['llm_calls']} calls, {tokens} tokens, {usd}.</p>"
+    usd = "at an unknown price" if total["usd"] is None else f"{number(total['usd'])} USD"
+    return f"{board}<p>Cost of all jobs together: {amount(total['llm_calls'])} model calls, {amount(tokens)} tokens, {usd}.</p>"

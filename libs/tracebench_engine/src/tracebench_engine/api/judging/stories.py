@@ -32,6 +32,7 @@ def story_of(run_dir: Path, *, title: str, notes: Sequence[str], commands: Seque
                 told.append(shown.problem)
             else:
                 pictures.setdefault(job_id, dict(shown.content))
+    told += _trainers(run, host)
     about = About(title, _tasks(run, host), told, commands)
     return render_story(run, compare_runs([run], find=find_aggregate), about, pictures=pictures)
 
@@ -47,3 +48,10 @@ def _tasks(run: Run, host: PluginHost) -> str:
         else:
             words.append(" ".join(filter(None, [f"{task_id}: {spec.title}".rstrip(". ") + ".", spec.description])))
     return " ".join(words)
+
+
+def _trainers(run: Run, host: PluginHost) -> list[str]:
+    """Return what the trainers of a run do, as far as their plugins are here to say so."""
+    every = host.catalog().trainers
+    known = [name for name in dict.fromkeys(job.trainer_id for job in run.planned) if name in every]
+    return [f"{name}: {every[name].title.rstrip('.')}." for name in known if every[name].title]

@@ -109,17 +109,19 @@ def _page(shown: Demo, run_dir: Path, page: Path, *, same: bool) -> Path:
     """
     from tracebench_engine.api.judging.stories import story_of
 
-    agreed = "All results are as recorded." if same else "Not all results are as recorded: the command named those."
+    agreed = (
+        "All results are as recorded." if same else "Some results differ from the recording: the command named them."
+    )
     notes = [
-        f"Repeated from a recording, without a model and at no cost. {shown.model}",
-        f"Candidates were run and scored anew. {agreed}",
+        f"This run repeats a recording: no model was asked, and nothing was paid. {shown.model}",
+        f"All candidates were run and scored anew on this machine. {agreed}",
     ]
     run = str(run_dir.resolve())
     commands = [
-        (output.command("compare", run), "who is better, by how much, and how sure"),
-        (output.command("report", run), "the same as a file to hand on, with every table"),
-        (output.command("ui", "--runs-dir", str(run_dir.resolve().parent)), "every job and candidate in the browser"),
-        (output.command("init", "config", "mine.yaml"), "a config of your own"),
+        (output.command("compare", run), "Which trainer is better, by how much, and how sure that is"),
+        (output.command("report", run), "The same as one HTML file to hand on, with every table"),
+        (output.command("ui", "--runs-dir", str(run_dir.resolve().parent)), "Every job and candidate in the browser"),
+        (output.command("init", "config", "mine.yaml"), "Write a config of your own"),
     ]
     text = story_of(run_dir, title=shown.title, notes=notes, commands=commands)
     try:
