@@ -230,6 +230,28 @@ def test_what_others_write_at_the_top_is_answered_with_the_line_that_works(
     parse_config(parse(field, origin="FILE").data)
 
 
+@pytest.mark.parametrize(
+    ("text", "works"),
+    [
+        ("budget: {dollars: $5}", "usd: 5"),
+        ("budget: {time: 5m}", "seconds: 300"),
+        ("budget: {minutes: 5}", "seconds: 300"),
+        ("budget: {max_calls: 2k}", "llm_calls: 2000"),
+        ("budget: {cost: lots}", "usd: …"),
+        ("llm: {name: gpt-4o}", "model: gpt-4o"),
+        ("llm: {temp: 0.2}", "temperature: 0.2"),
+        ("llm: {endpoint: 'http://127.0.0.1:8000'}", 'base_url: "http://127.0.0.1:8000"'),
+    ],
+)
+def test_what_others_write_within_a_field_is_answered_with_the_line_that_works(
+    tmp_path: Path, text: str, works: str
+) -> None:
+    place = text.partition(":")[0]
+    assert f"It is written `{works}`." in complaint(tmp_path, text)
+    if "…" not in works:
+        parse_config(parse(f"{place}: {{{works}}}", origin="FILE").data)
+
+
 def test_a_field_that_an_entry_has_is_no_name(tmp_path: Path) -> None:
     text = "tasks: [{eval_kwargs: {a: 1}}]\ntrainers: [{optimizer_kwargs: {a: 1}}, {params: {num_steps: 3}}]"
     assert complaint(tmp_path, text).splitlines() == [

@@ -16,7 +16,7 @@ from tracebench_core.specs import RunConfig
 from tracebench_engine.config import document
 from tracebench_engine.config.canonical import Canonical, spellings
 from tracebench_engine.config.document import Document
-from tracebench_engine.config.meant import Meant, elsewhere, entry, meant
+from tracebench_engine.config.meant import Meant, elsewhere, entry, meant, within
 from tracebench_engine.config.overrides import Override, apply, parse_override
 from tracebench_engine.config.problems import Loc, Problem, describe, dotted, render, report
 from tracebench_engine.config.secrets import cut
@@ -139,8 +139,9 @@ def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Overri
     if isinstance(value, str) and (shown := cut(value)) != value:
         return replace(found, text=describe({**error, "input": shown}, spellings(loc[:-1])))
     guess = _guess(loc, error)
-    if error["type"] == "extra_forbidden" and len(loc) == 1:
-        return replace(found, text=describe(error, spellings(()), guess=elsewhere(str(loc[0]), value)))
+    if error["type"] == "extra_forbidden":
+        written = elsewhere(str(loc[0]), value) if len(loc) == 1 else within(loc, value)
+        return replace(found, text=describe(error, spellings(loc[:-1]), guess=written))
     if error["type"] == "missing" and (works := entry(loc, value)) is not None:
         return replace(found, text=describe(error, (), guess=f" Write `{works}`."))
     if guess is None:

@@ -61,6 +61,24 @@ _OTHERS |= dict.fromkeys(("output", "output_dir", "out_dir", "outdir", "results_
 _OTHERS |= dict.fromkeys(("name", "run_name", "experiment", "experiment_name"), "run_id")
 _LISTS = dict.fromkeys(("algorithm", "algorithms", "method", "methods", "agent", "agents"), "trainers")
 _LISTS |= dict.fromkeys(("benchmark", "benchmarks", "dataset", "datasets", "problem", "problems"), "tasks")
+_LISTS |= dict.fromkeys(("suite", "suites"), "tasks")
+_WITHIN = {
+    "budget": {
+        **_CAPS,
+        **dict.fromkeys(("money", "spend"), "usd"),
+        **dict.fromkeys(("time", "timeout", "minutes", "hours"), "seconds"),
+    },
+    "llm": {
+        "name": "model",
+        "id": "model",
+        "temp": "temperature",
+        "url": "base_url",
+        "endpoint": "base_url",
+        "api_base": "base_url",
+    },
+}
+"""What others call a field within one of ours."""
+_IN_UNITS = {"minutes": 60, "hours": 3600}
 _NOT_TEXT = frozenset({"true", "yes", "on", "false", "no", "off", "null"})
 """Words that YAML reads as something else."""
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "1.0": True}
@@ -98,6 +116,20 @@ def elsewhere(name: str, value: Any) -> str:
         text = f"{_LISTS[plain]}: {found.text}"
     else:
         return ""
+    return f" It is written `{text}`." if len(text) <= LONGEST else ""
+
+
+def within(loc: Loc, value: Any) -> str:
+    """Return in a sentence how a field of `budget` or `llm` is written that others name differently; empty when none is known."""
+    plain = str(loc[-1]).strip().replace("-", "_").casefold()
+    known = _WITHIN.get(str(loc[0]), {}) if len(loc) == 2 else {}  # noqa: PLR2004 - the place and the field in it
+    if plain not in known or known[plain] == plain:
+        return ""
+    field = known[plain]
+    if loc[0] != "budget":
+        text = f"{field}: {_flow(value)}" if isinstance(value, str | int | float) else f"{field}: …"
+    else:
+        text = f"{field}: {_amount_of(value * _IN_UNITS[plain] if plain in _IN_UNITS and isinstance(value, int) else value, field)}"
     return f" It is written `{text}`." if len(text) <= LONGEST else ""
 
 

@@ -117,7 +117,16 @@ def make_plan(
     mistakes = mistakes or Mistakes()
     with mistakes.at("tasks"):
         if not config.tasks:
-            raise NothingSelectedError("The config selects no task.", hint="trace-bench list-tasks")
+            others = (elsewhere(name, value) for name, value in config.trainer_kwargs.items())
+            told = next(
+                (
+                    f" `{name}` is not a known field.{words}"
+                    for name, words in zip(config.trainer_kwargs, others, strict=True)
+                    if "`tasks:" in words
+                ),
+                "",
+            )
+            raise NothingSelectedError(f"The config selects no task.{told}", hint="trace-bench list-tasks")
     tasks = choose_tasks(config, host, mistakes)
     trainers = choose_trainers(config, host, mistakes)
     if not mistakes:
