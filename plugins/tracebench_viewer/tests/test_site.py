@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from plugins.tracebench_viewer.tests.hostile import make_hostile
-from plugins.tracebench_viewer.tests.visiting import IN_A_BROWSER, PATIENCE, axe, command
+from plugins.tracebench_viewer.tests.visiting import IN_A_BROWSER, axe, command, reading
 
 from tracebench_engine.api import load_run
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.timeout(900)]
 PLANTED = "#hacked, iframe, [src*='evil.example'], [href^='javascript:'], a[href*='evil.example'], [onerror], [onload]"
-
-
-@contextmanager
-def reading(browser: Any, *, width: int = 1280, scheme: str = "light") -> Iterator[Any]:
-    """Open a tab on files; at its end nothing may have been asked of the network, and the console tells of no error."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    strayed: list[str] = []
-    said: list[str] = []
-    page.on(
-        "request",
-        lambda request: (
-            strayed.append(request.url) if not request.url.startswith(("file:", "data:", "blob:")) else None
-        ),
-    )
-    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
-    yield page
-    assert strayed == []
-    assert said == []
-    context.close()
 
 
 @pytest.fixture

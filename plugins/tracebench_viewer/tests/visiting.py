@@ -11,8 +11,11 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -98,16 +101,19 @@ def at_home(folder: Path) -> Iterator[Any]:
 
 
 class Visitor:
-    """A tab in which every request that would leave this machine is told, as every dialogue is."""
+    """A tab in which every request that would leave this machine is told, as every dialogue is, and every error in the console."""
 
     def __init__(self, page: Any, url: str) -> None:
         self.page = page
         self.url = url.split("?", maxsplit=1)[0]
         self.strayed: list[str] = []
         self.dialogues: list[str] = []
+        self.errors: list[str] = []
         page.set_default_timeout(PATIENCE)
         page.on("request", self._asked)  # a route would switch the browser's cache off
         page.on("dialog", self._dialogue)
+        page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
 
     def _asked(self, request: Any) -> None:
         if urlsplit(request.url).hostname not in {"127.0.0.1", "localhost", None}:
@@ -178,6 +184,41 @@ def visiting(
     assert visitor.strayed == []
     assert visitor.dialogues == []
     context.close()
+
+
+@contextmanager
+def reading(browser: Any, *, width: int = 1280, scheme: str = "light", home: str = "file:") -> Iterator[Any]:
+    """Open a tab on files; at its end nothing may have been asked of anything but `home`, and the console tells of no error."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    strayed: list[str] = []
+    said: list[str] = []
+    page.on(
+        "request",
+        lambda request: strayed.append(request.url) if not request.url.startswith((home, "data:", "blob:")) else None,
+    )
+    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    yield page
+    assert not strayed, strayed
+    assert not said, said
+    context.close()
+
+
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
+    """Serve a folder and yield its address."""
+    handler = partial(_Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing of requests."""
 
 
 GRAVE = {"serious", "critical"}

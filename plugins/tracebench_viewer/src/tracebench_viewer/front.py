@@ -1,11 +1,17 @@
-"""The page that Streamlit's script runs in: told where its server is, so that it does not look for it where it is not."""
+"""The page that Streamlit's script runs in: told where its server is, and with long texts that a keyboard reaches."""
 
 from __future__ import annotations
 
 from tracebench_viewer.gatekeeper import Application, Message, Receive, Send
 
-SCRIPT = b"""<script>window.__streamlit={BACKEND_BASE_URL:location.origin+"/"};</script>"""
-"""From `/run` it would first ask for `/run/_stcore/health`, which is not there, and the console would tell of it on every page."""
+SCRIPT = b"""<script>window.__streamlit={BACKEND_BASE_URL:location.origin+"/"};
+(()=>{let due=false;const reach=()=>{due=false;for(const pre of document.querySelectorAll("pre")){
+if(pre.scrollHeight<=pre.clientHeight&&pre.scrollWidth<=pre.clientWidth){pre.removeAttribute("tabindex");continue;}
+pre.tabIndex=0;pre.setAttribute("role","group");pre.setAttribute("aria-label","Text, longer than its place");}};
+new MutationObserver(()=>{if(!due){due=true;requestAnimationFrame(reach);}}).observe(document,{childList:true,subtree:true});})();
+</script>"""
+"""From `/run` it would first ask for `/run/_stcore/health`, which is not there, and the console would tell of it on every page.
+And text that is longer than its place is reached by the keyboard, so that it can be scrolled without a mouse."""
 HEAD = b"<head>"
 
 

@@ -26,6 +26,7 @@ STYLE = """<style>
 [data-testid=stMultiSelect] :has(>span[title]){background:#00598C!important}
 [data-testid=stMultiSelect] span[title]{color:#fff!important}
 [data-testid=stBaseButton-primary]{background:#00598C!important;color:#fff!important}
+[data-testid=stCaptionContainer] code{color:inherit!important;opacity:1!important}
 @media(max-width:640px){.stMainBlockContainer{padding-left:1rem;padding-right:1rem}}
 </style>"""
 """What stands on the colour of the theme is told from it in light and in dark; a narrow screen loses nothing to its margins."""
