@@ -44,7 +44,7 @@ def calibrate(
     task_timeout: Annotated[
         float, typer.Option(min=1, metavar="SECONDS", help="How long the cases of one task may take.")
     ] = 900.0,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the evaluations.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the evaluations.")] = 0,
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:

@@ -53,7 +53,7 @@ def evaluate(
     ] = None,
     base_url: Annotated[
         str | None,
-        typer.Option("--base-url", metavar="URL", help="Of a server that speaks OpenAI's API, ending in /v1."),
+        typer.Option("--base-url", metavar="URL", help="Address of a server that speaks OpenAI's API, ending in /v1."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Take models, prices, caps and plugins from a run config.")
@@ -62,7 +62,7 @@ def evaluate(
         SplitName | None, typer.Option(help="The examples to evaluate on.  [default: train; of a run: test]")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most N examples of the split.")] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the evaluations; of several, the first.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the evaluations; with several, the first.")] = 0,
     seeds: Annotated[
         int, typer.Option(min=1, metavar="N", help="Ask everything N times, each by a seed of its own.")
     ] = 1,

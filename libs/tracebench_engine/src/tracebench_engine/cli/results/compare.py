@@ -54,7 +54,7 @@ def compare(
         ),
     ] = False,
     metric: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of logs with several scorers or filters, the one to compare by.")
+        str | None, typer.Option(metavar="NAME", help="Which scorer or filter to compare by, where logs have several.")
     ] = None,
     cluster: Annotated[
         str | None,

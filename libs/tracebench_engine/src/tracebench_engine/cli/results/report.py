@@ -42,11 +42,11 @@ def report(
         ),
     ] = Path("report.html"),
     runs_dir: RunsDir = None,
-    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="As of `compare`.")] = None,
-    axis: Annotated[AxisName, typer.Option(help="As of `compare`.")] = "evaluations",
-    at: Annotated[float | None, typer.Option(metavar="N", min=0, help="As of `compare`.")] = None,
-    failures: Annotated[Literal["initial", "worst", "exclude"], typer.Option(help="As of `compare`.")] = "initial",
-    margin: Annotated[float | None, typer.Option(metavar="D", help="As of `compare`.")] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="As in `compare`.")] = None,
+    axis: Annotated[AxisName, typer.Option(help="As in `compare`.")] = "evaluations",
+    at: Annotated[float | None, typer.Option(metavar="N", min=0, help="As in `compare`.")] = None,
+    failures: Annotated[Literal["initial", "worst", "exclude"], typer.Option(help="As in `compare`.")] = "initial",
+    margin: Annotated[float | None, typer.Option(metavar="D", help="As in `compare`.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a comparison of runs to one file; HTML opens from disk, offline."""

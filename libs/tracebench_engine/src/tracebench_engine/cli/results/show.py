@@ -42,16 +42,18 @@ def show(
     *,
     evaluation: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Of a job: show its N-th evaluation, with what the suite kept of it."),
+        typer.Option(metavar="N", help="For a job: show its N-th evaluation, and what the suite kept of it."),
     ] = None,
     views: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write what its suite draws of it into a folder: .svg, .png, .vl.json, .csv."),
+        typer.Option(
+            metavar="DIR", help="Write the pictures and tables of its suite into a folder: .svg, .png, .vl.json, .csv."
+        ),
     ] = None,
     every: Annotated[
         bool,
         typer.Option(
-            "--all", help="Of a run of many jobs: compare its trainers and show every job, as of any other run."
+            "--all", help="For a run with very many jobs: compare its trainers and list every job all the same."
         ),
     ] = False,
     columns: Columns = None,

@@ -27,12 +27,12 @@ def register(app: typer.Typer) -> None:
 def verify(
     name: Annotated[str, typer.Argument(metavar="REPORT|RUN", help="A report as HTML, or a run.")],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[RUN…]", help="Of a report: its runs, directories or ids.")
+        list[str] | None, typer.Argument(metavar="[RUN…]", help="For a report: its runs, as directories or ids.")
     ] = None,
     *,
     head: Annotated[
         str | None,
-        typer.Option(metavar="HEX", help="Of a run: the head that `run` and `show` printed, 64 hexadecimal digits."),
+        typer.Option(metavar="HEX", help="For a run: the head that `run` and `show` printed, 64 hexadecimal digits."),
     ] = None,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,

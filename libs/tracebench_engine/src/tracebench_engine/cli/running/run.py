@@ -133,7 +133,7 @@ def resume(
     *,
     failed: Annotated[bool, typer.Option("--failed", help="Run jobs again that failed or timed out.")] = False,
     error_type: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of those, only the ones that failed with this type of error.")
+        str | None, typer.Option(metavar="NAME", help="With --failed: only jobs that failed with this type of error.")
     ] = None,
     max_evaluations: MaxEvaluations = None,
     max_calls: MaxCalls = None,
