@@ -62,7 +62,9 @@ def evaluate(
         SplitName | None, typer.Option(help="The examples to evaluate on.  [default: train; of a run: test]")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most N examples of the split.")] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the evaluations; with several, the first.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Seed of the evaluations; with several, the first.")
+    ] = 0,
     seeds: Annotated[
         int, typer.Option(min=1, metavar="N", help="Ask everything N times, each by a seed of its own.")
     ] = 1,
