@@ -240,7 +240,7 @@ def test_what_others_write_at_the_top_is_answered_with_the_line_that_works(
         ("budget: {cost: lots}", "usd: …"),
         ("llm: {name: gpt-4o}", "model: gpt-4o"),
         ("llm: {temp: 0.2}", "temperature: 0.2"),
-        ("llm: {endpoint: 'http://127.0.0.1:8000'}", 'base_url: "http://127.0.0.1:8000"'),
+        ("llm: {endpoint: 'http://127.0.0.1:8000'}", "base_url: http://127.0.0.1:8000"),
     ],
 )
 def test_what_others_write_within_a_field_is_answered_with_the_line_that_works(
