@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.checkout import from_checkout
+from tracebench_core.checkout import from_checkout, is_here
 from tracebench_core.errors import typed
 from tracebench_core.plugins import PluginHost, discover
 from tracebench_core.plugins.discovery import core_version
@@ -67,7 +67,9 @@ def test_a_plugin_of_this_checkout_is_installed_from_it() -> None:
 
 def test_a_command_of_a_plugin_is_told_with_what_installs_it_whole() -> None:
     """The viewer's own folder alone would lack Streamlit, and no index need have the plugin."""
-    assert install_entry_hint("tracebench.commands", "ui") == 'pip install "tracebench-engine[ui]"'
+    alone = f"pip install -e {ROOT / 'plugins' / 'tracebench_viewer'}"  # where the bench, whose extra it is, is not here either
+    whole = 'pip install "tracebench-engine[ui]"'
+    assert install_entry_hint("tracebench.commands", "ui") == (whole if is_here("tracebench-engine") else alone)
     assert install_entry_hint("tracebench.commands", "no-plugin-has-this") is None
     assert install_entry_hint("tracebench.commands", "opto") is None  # it is installed, and brings no command
     if from_checkout("ui") is not None:  # else the bench is not installed from one
