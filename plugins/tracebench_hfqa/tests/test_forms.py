@@ -26,7 +26,8 @@ ROWS = 3
 
 
 def cases(entry: Entry) -> Iterator[Case]:
-    for path in sorted(SAMPLES.glob(f"{entry.dataset_id.split('/')[-1].lower()}*.jsonl")):
+    name = entry.dataset_id.split("/")[-1].lower()
+    for path in sorted([*SAMPLES.glob(f"{name}.jsonl"), *SAMPLES.glob(f"{name}.*.jsonl")]):
         yield from list(read_cases(entry, "any", read_file(path), where=str(path)))[: 1 if entry.subtasks else ROWS]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracebench_core.errors import quoted
+from tracebench_core.errors import RunDirError, quoted
 from tracebench_engine.api.console import output
 from tracebench_engine.cli.results.evaluated import SCORE, is_evaluated, print_evaluated
 
@@ -69,9 +70,10 @@ def _verdict(run_dir: Path) -> None:
     from tracebench_engine.api.records import load_run
     from tracebench_engine.api.verdicts import verdict_at_end
 
-    if is_evaluated(run := load_run(run_dir)):
-        print_evaluated(run, metric=SCORE)
-        return
+    with suppress(RunDirError):  # of a damaged one the verdict tells
+        if is_evaluated(run := load_run(run_dir)):
+            print_evaluated(run, metric=SCORE)
+            return
     told = verdict_at_end(run_dir)
     if len(told.entrants) != 1 or told.without_scores:
         for sentence in filter(None, (told.sentence, *told.remarks, told.next_step)):
