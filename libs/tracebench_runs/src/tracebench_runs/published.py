@@ -75,7 +75,8 @@ class JournalLine(TypedDict):
 
     In a chained journal `prev` is the SHA-256 of the line before, without its `sum` and with its closing brace, and `mac` begins the
     HMAC-SHA-256 of the line up to it; `chained` begins a chain, over the head of the one before, and tells its `key` by the beginning of
-    the key's SHA-256. Journals of older versions have neither, and a run that was begun without a chain goes on without.
+    the key's SHA-256. Journals of older versions have neither, and a run that was begun without a chain goes on without. A job that
+    `leans` stands on processes of its runner: what it measured is believed on that runner's word alone.
     """
 
     __pydantic_config__ = _CLOSED  # type: ignore[misc]
@@ -97,6 +98,7 @@ class JournalLine(TypedDict):
     files: NotRequired[dict[str, SealPair]]
     job: NotRequired[str]
     phase: NotRequired[Literal["score"]]
+    leans: NotRequired[bool]
     ended: NotRequired[str]
     attempt: NotRequired[str]
     status: NotRequired[JobStatus]

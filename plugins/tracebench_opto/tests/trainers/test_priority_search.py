@@ -109,7 +109,11 @@ def test_polca_evaluates_no_near_copies_and_says_how_many_it_dropped() -> None:
     toy = build_dials()
     teacher = Teacher(toy.lesson, improves=0.5, harms=0.5)
     strict, free = (
-        run_trial(polca.build(polca.Settings(num_steps=6, num_proposals=4, epsilon=epsilon)), toy, answer=teacher)
+        run_trial(
+            polca.build(polca.Settings(num_steps=6, num_proposals=4, epsilon=epsilon, summary_frequency=0)),
+            toy,
+            answer=teacher,
+        )
         for epsilon in (1.0, 0.0)
     )
     dropped = [e for e in strict.events if isinstance(e, MetricLogged) and e.name == "proposal_near_copy"]
