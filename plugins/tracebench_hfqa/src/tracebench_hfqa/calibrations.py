@@ -41,8 +41,9 @@ def cases(name: str, task: Any) -> Iterator[Calibration]:
         yield Calibration(name="gold", kind="gold", replies=golds, expected=1.0, **shared)
     if family.grader is not None:  # the rest is for a model to say
         return
+    said = "" if family.verbatim else "I cannot tell."  # any words follow some instruction
     yield Calibration(
-        name=NOTHING, kind="known", replies=dict.fromkeys(rows, "I cannot tell."), expected=0.0, abs_tol=slack, **shared
+        name=NOTHING, kind="known", replies=dict.fromkeys(rows, said), expected=0.0, abs_tol=slack, **shared
     )
     if entry.family in SPELLINGS:
         yield from _read(entry.family, family, rows, shared)
