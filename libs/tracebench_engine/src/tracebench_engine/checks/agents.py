@@ -20,7 +20,7 @@ from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.agents import agent_version, agents_folder, find_agent
 from tracebench_core.plugins.interpreters import READY
 from tracebench_core.specs import AgentSpec
-from tracebench_engine.checks.pythons import build_environment, locked, run_installer
+from tracebench_engine.checks.pythons import build_environment, built_anew, remove_built, run_installer
 
 SECONDS = 20.0
 """How long Node may take to tell its version."""
@@ -63,15 +63,9 @@ def install_agent(name: str, host: PluginHost) -> ListedAgent:
     if not spec.is_installable:
         raise UsageError(f"`{name}` is neither on PyPI nor on npm. {spec.by_hand}", hint="trace-bench agents list")
     home = agents_folder().absolute() / name
-    with locked(home):
-        shutil.rmtree(home, ignore_errors=True)
-        try:
-            _install(spec, home)
-            record = {"name": name, "packages": [*_packages(spec)], "version": _version(spec, home)}
-        except BaseException:
-            shutil.rmtree(home, ignore_errors=True)
-            raise
-        (home / READY).write_text(json.dumps(record, indent=2) + "\n")
+    with built_anew(home) as record:
+        _install(spec, home)
+        record |= {"name": name, "packages": [*_packages(spec)], "version": _version(spec, home)}
     return _listed(spec)
 
 
@@ -81,12 +75,7 @@ def remove_agent(name: str) -> None:
     Raises:
         UsageError: when there is none.
     """
-    home = agents_folder() / name
-    if Path(name).name != name or not home.is_dir():
-        raise UsageError(f"There is no agent `{name}` in `{agents_folder()}`.", hint="trace-bench agents list")
-    with locked(home):
-        (home / READY).unlink(missing_ok=True)
-        shutil.rmtree(home)
+    remove_built(agents_folder(), name, what="agent", listed="trace-bench agents list")
 
 
 def _offered(host: PluginHost) -> dict[str, AgentSpec]:

@@ -97,15 +97,9 @@ def create_python(name: str, host: PluginHost) -> NamedPython:
         )
     spec = offered[name]
     home = pythons_folder() / name
-    with locked(home):
-        shutil.rmtree(home, ignore_errors=True)
-        try:
-            build_environment(f"The interpreter `{name}`", home, python=spec.python, requirements=spec.requirements)
-        except BaseException:
-            shutil.rmtree(home, ignore_errors=True)
-            raise
-        record = {"name": name, "requirements": list(spec.requirements), "python": spec.python}
-        (home / READY).write_text(json.dumps(record, indent=2) + "\n")
+    with built_anew(home) as record:
+        build_environment(f"The interpreter `{name}`", home, python=spec.python, requirements=spec.requirements)
+        record |= {"name": name, "requirements": list(spec.requirements), "python": spec.python}
     return _describe(name, spec)
 
 
@@ -115,9 +109,32 @@ def remove_python(name: str) -> None:
     Raises:
         UsageError: when there is none.
     """
-    home = pythons_folder() / name
+    remove_built(pythons_folder(), name, what="interpreter", listed="trace-bench pythons list")
+
+
+@contextmanager
+def built_anew(home: Path) -> Iterator[dict[str, object]]:
+    """Hold and empty a folder for a build, of which nothing is left when it fails; what the record is given makes it ready."""
+    record: dict[str, object] = {}
+    with locked(home):
+        shutil.rmtree(home, ignore_errors=True)
+        try:
+            yield record
+        except BaseException:
+            shutil.rmtree(home, ignore_errors=True)
+            raise
+        (home / READY).write_text(json.dumps(record, indent=2) + "\n")
+
+
+def remove_built(folder: Path, name: str, *, what: str, listed: str) -> None:
+    """Remove what was built under a name; `what` it is called, and the command that lists those that there are.
+
+    Raises:
+        UsageError: when there is none.
+    """
+    home = folder / name
     if Path(name).name != name or not home.is_dir():
-        raise UsageError(f"There is no interpreter `{name}` in `{pythons_folder()}`.", hint="trace-bench pythons list")
+        raise UsageError(f"There is no {what} `{name}` in `{folder}`.", hint=listed)
     with locked(home):
         (home / READY).unlink(missing_ok=True)
         shutil.rmtree(home)
