@@ -23,8 +23,11 @@ SCORE = "score"
 def is_evaluated(run: Run) -> bool:
     """Tell whether a run measures given candidates and optimises nothing."""
     from tracebench_engine.api.given import GIVEN
+    from tracebench_engine.api.records import iter_job_lines
 
-    return bool(run.planned) and all(job.trainer_id == GIVEN for job in run.planned)
+    if GIVEN.encode() not in next(iter(iter_job_lines(run.layout)), b""):  # of most runs, no further job need be read
+        return False
+    return all(job.trainer_id == GIVEN for job in run.planned)
 
 
 def show_evaluated(run: Run, *, metric: str, columns: str | None = None, as_json: bool) -> None:
