@@ -1,0 +1,94 @@
+"""Runs beside what was promised: what is missing, what was run twice, what nobody promised."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tracebench_engine.api.records import Run, findings_told, verify_run
+from tracebench_open.registration import Registration, content_of, fingerprint, words_of
+
+SOUND = frozenset({"whole", "not chained"})
+"""What `trace-bench verify` says of a run whose journal nothing speaks against."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How a promise was kept."""
+
+    promised: int
+    statuses: Counter[str]
+    """How the promised jobs ended, those that are missing left out; a job of several runs as it ended in the first."""
+    missing: tuple[str, ...]
+    """Promised jobs that no run has ended, in words."""
+    repeated: tuple[str, ...]
+    """Promised jobs that several runs have ended: somebody could choose."""
+    unpromised: tuple[str, ...]
+    """Jobs of the runs that ended and were not promised."""
+    early: tuple[str, ...]
+    """Runs that began before the registration was written."""
+    damaged: tuple[str, ...]
+    """Runs whose files are not what their journal vouches for."""
+    told: tuple[str, ...]
+    """What differs and breaks no promise."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was promised was run, once, and nothing else."""
+        return not (self.missing or self.repeated or self.unpromised or self.early or self.damaged)
+
+
+def compare(registration: Registration, runs: Sequence[Run]) -> Kept:
+    """Compare what was promised with what some runs hold; the jobs of a damaged run count for nothing."""
+    verified = {run.run_id: verify_run(run.layout.path) for run in runs}
+    promised = {mark: words_of(series, seed) for mark, series, seed in registration.promised()}
+    ended: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    unpromised: list[str] = []
+    for run in runs:
+        for job in run.planned if verified[run.run_id].verdict in SOUND else ():
+            if (status := run.results[job.job_id].status) == "not_run":
+                continue
+            source = run.manifest["tasks"].get(job.task_id, {}).get("source", "")
+            mark = fingerprint(content_of(job, source=source), job.seed)
+            if mark in promised:
+                ended[mark].append((run.run_id, status))
+            else:
+                unpromised.append(f"{job.task_id} x {job.called} seed={job.seed} in {run.run_id}")
+    return Kept(
+        promised=len(promised),
+        statuses=Counter(found[0][1] for found in ended.values()),
+        missing=tuple(words for mark, words in promised.items() if mark not in ended),
+        repeated=tuple(
+            f"{promised[mark]} in {', '.join(run for run, _ in found)}"
+            for mark, found in ended.items()
+            if len(found) > 1
+        ),
+        unpromised=tuple(unpromised),
+        early=tuple(
+            f"{run.run_id} began at {run.manifest['created_at']}, the registration is of "
+            f"{registration.registered_at.isoformat(timespec='seconds')}"
+            for run in runs
+            if _began(run) < registration.registered_at
+        ),
+        damaged=tuple(
+            " ".join([f"{run_id}: {found.words}.", *findings_told(found.findings[:1])])
+            for run_id, found in verified.items()
+            if found.verdict not in SOUND
+        ),
+        told=tuple(_versions(registration, runs)),
+    )
+
+
+def _began(run: Run) -> datetime:
+    began = datetime.fromisoformat(run.manifest["created_at"])
+    return began if began.tzinfo is not None else began.replace(tzinfo=UTC)
+
+
+def _versions(registration: Registration, runs: Sequence[Run]) -> Iterator[str]:
+    before = {*registration.plugins}
+    for run in runs:
+        other = sorted({*run.manifest.get("versions", {}).get("plugins", ())} - before)
+        if other:
+            yield f"{run.run_id} ran with {', '.join(other)}; registered: {', '.join(registration.plugins)}"
