@@ -11,8 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
+from tests.crash.processes import everyone
+from tests.crash.soak import install_ward, matrix
 from tests.whole import HEAVY
 
+from tracebench_core.specs.events import EvaluationDone
 from tracebench_engine.api import load_run
 from tracebench_engine.job import kernel
 
@@ -172,3 +176,64 @@ def test_a_run_can_be_cancelled_while_everything_below_it_is_held(
     _, words = process.communicate(timeout=60)
     assert process.returncode == 130, words
     assert gone(everyone)
+
+
+HURRIED = """
+from tracebench_engine.run import supervisor
+supervisor.ASK_AFTER, supervisor.HELD, supervisor.ENDING, supervisor.STARTING = 0.4, 4.0, 1.0, 60.0
+from tracebench_engine.cli.app import main
+main()
+"""
+HELPERS = ["gateway", "sandbox", pytest.param("environments", marks=HEAVY)]
+
+
+@pytest.fixture
+def helped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime_dir: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A run whose jobs stand on a gateway, a sandbox server and an environment, with little patience for them."""
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    install_ward(tmp_path / "site")
+    config = tmp_path / "c.yaml"
+    config.write_text(yaml.safe_dump({**matrix(1, has_environments=True), "run_id": "run", "runs_dir": str(tmp_path)}))
+    process = subprocess.Popen(
+        [sys.executable, "-c", HURRIED, "run", "--config", str(config)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            kernel.kill_tree(process.pid)
+        process.wait()
+
+
+def hold(process: subprocess.Popen[bytes], helper: str) -> None:
+    for _ in range(3000):
+        if "job" in (there := everyone(process.pid)).values() and helper in there.values():
+            break
+        time.sleep(0.02)
+    os.kill(next(pid for pid, kind in there.items() if kind == helper), signal.SIGSTOP)
+
+
+@pytest.mark.parametrize("helper", HELPERS)
+def test_a_helper_that_is_held_is_replaced_and_passes_for_no_measurement(
+    helped: subprocess.Popen[bytes], tmp_path: Path, helper: str
+) -> None:
+    hold(helped, helper)
+    _, words = helped.communicate(timeout=170)
+    assert helped.returncode == 0, words
+    assert b"answers no more and is started again" in words
+    run = load_run(tmp_path / "run")
+    assert {r.status for r in run.results.values()} == {"ok"}
+    told = [event for job_id in run.results for event in run.events(job_id) if isinstance(event, EvaluationDone)]
+    assert {event.status for event in told if event.by != "trainer"} == {"ok"}  # the stub's candidates may fail
+
+
+@pytest.mark.parametrize("helper", HELPERS)
+def test_a_run_can_be_ended_while_a_helper_is_held(helped: subprocess.Popen[bytes], helper: str) -> None:
+    hold(helped, helper)
+    below = kernel.descendants(helped.pid)
+    helped.send_signal(signal.SIGTERM)
+    _, words = helped.communicate(timeout=170)
+    assert helped.returncode == 130, words
+    assert gone(below)

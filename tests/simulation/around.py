@@ -11,6 +11,7 @@ from tests.simulation.outside import Outside
 from tracebench_core.specs import ExecutorSetting, JobOrder, JobResult, JobSpec
 from tracebench_core.specs.order import Sealed
 from tracebench_engine.matrix.plan import Plan
+from tracebench_engine.run.supervisor import Supervisor
 from tracebench_runs.storage.layout import RunLayout
 
 GRACE = 2.0
@@ -39,6 +40,7 @@ class Surrounded:
     def __init__(self, plan: Plan, layout: RunLayout, outside: Outside) -> None:
         self._plan, self._layout, self._outside = plan, layout, outside
         self.is_paused = False
+        self.supervisor = Supervisor(())
         self._own_secret = f"{outside.random.getrandbits(64):x}"
         config = plan.config
         self.setting = ExecutorSetting(run_dir=str(layout.path), workers=config.max_workers, environ={})

@@ -10,7 +10,7 @@ import pytest
 
 from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.specs import Candidate, Example, Feedback, Parameter, TaskSpec
-from tracebench_core.specs.events import Event, Flagged, Scored
+from tracebench_core.specs.events import EvaluationDone, Event, Flagged, Scored
 from tracebench_engine.builtin.tasks.simple import SimpleTask
 from tracebench_engine.job.scoring import Scorer
 from tracebench_engine.measure.answer_cache import CachedModels
@@ -22,6 +22,8 @@ from tracebench_engine.measure.service import EvaluationService
 
 LOST = -1.0
 """In place of a score: the infrastructure kept it from being measured, and once more where that is tried again."""
+LATE = -2.0
+"""In place of a score: it reached its time limit, as any may on a starved machine."""
 DRAWS = {
     "start": [1.0],
     "steady": [5.0],
@@ -30,6 +32,7 @@ DRAWS = {
     "twin": [5.0],
     "cut": [7.0, LOST, 7.0],
     "gone": [7.0, LOST],
+    "late": [7.0, LATE, 7.0],
     "cut and random": [7.0, LOST, 6.0, 7.0, LOST, 7.0, 8.0],
 }
 """What a candidate scores, the first time and later; the last again and again."""
@@ -42,6 +45,7 @@ IDS = {
     "cut": "c5",
     "gone": "c6",
     "cut and random": "c7",
+    "late": "c8",
 }
 
 
@@ -57,6 +61,8 @@ def scorer_of(
         drawn = DRAWS[name][min(met[name], len(DRAWS[name])) - 1]
         if drawn == LOST:
             raise EvaluationFailed(Feedback(score=0.0, status="not_measured", text="the sandbox died"))
+        if drawn == LATE:
+            raise EvaluationFailed(Feedback(score=0.0, status="timeout", text="2 s"))
         return drawn
 
     task = SimpleTask([Parameter(name="x", initial="start")], "Up.", draw, lambda _e, o, _c: Feedback(score=o))
@@ -137,6 +143,15 @@ def test_a_repeat_that_was_not_measured_is_made_up_for_and_is_no_chance_of_the_c
     assert winner == name
     assert scored(events)[IDS[name]].repeats == repeats
     assert bool([event for event in events if isinstance(event, Flagged)]) == (len(set(repeats)) > 1)
+
+
+def test_a_repeat_that_earned_no_score_is_recorded() -> None:
+    winner, events = choose("late", "start")
+
+    assert winner == "late"
+    assert scored(events)["c8"].repeats == (7.0, 7.0, 7.0, 7.0)
+    told = [event.status for event in events if isinstance(event, EvaluationDone) and event.candidate == "c8"]
+    assert told == ["ok", "timeout"]
 
 
 def test_of_a_timed_task_each_leader_is_measured_twice() -> None:

@@ -240,8 +240,7 @@ def _command_outcome(exchange: Exchange) -> Outcome:
         while exchange.wait(deadline=exchange.deadline):
             pass
         late = exchange.report is None
-        exchange.end()
-        report = exchange.report or {"code": None, "reason": None, "cpu": None}
+        report = exchange.end()
         code, value_shown = report["code"], exchange.printed.text
         value = {"returncode": code, "stdout": value_shown, "stderr": exchange.errors.text}
         shown = value_shown[-PRINTED:]

@@ -18,7 +18,7 @@ from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
 from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
 from tracebench_sandbox import descriptors
 from tracebench_sandbox.codec import CodecError, Encoder
-from tracebench_sandbox.frames import NOT_STARTED, TEMPLATE_ENDED, Inbox, Tail
+from tracebench_sandbox.frames import NOT_STARTED, TEMPLATE_ENDED, TEMPLATE_HELD, Inbox, Tail
 
 T = TypeVar("T")
 PRINTED = 4096
@@ -128,14 +128,15 @@ class Exchange:
             self._take_report()
         return True
 
-    def end(self) -> None:
-        """End the child if it lives, and wait until it is reaped."""
-        if self.report is not None:
-            return
-        with suppress(OSError):  # the template may be gone, and its children with it
-            self._link.send(b"k")
-        if _readable(self._link.fileno(), _PATIENCE):
-            self._take_report()
+    def end(self) -> dict[str, Any]:
+        """End the child if it lives, wait until it is reaped, and return the template's report."""
+        if self.report is None:
+            with suppress(OSError):  # the template may be gone, and its children with it
+                self._link.send(b"k")
+            if _readable(self._link.fileno(), _PATIENCE):
+                self._take_report()
+        self.report = self.report or {"code": None, "late": False, "cpu": None, "reason": TEMPLATE_HELD}
+        return self.report
 
     def __enter__(self) -> Exchange:
         """Return itself."""
@@ -170,12 +171,12 @@ class Exchange:
         Raises:
             SandboxUnavailableError: when the child was never started.
         """
-        self.end()
-        if self.report is not None and self.report["reason"] == NOT_STARTED:
+        report = self.end()
+        if report["reason"] == NOT_STARTED:
             raise SandboxUnavailableError("The sandbox could not start a process.", hint="trace-bench doctor")
-        if late or (self.report is not None and self.report["late"]):
+        if report["late"] or (late and report["reason"] not in {TEMPLATE_ENDED, TEMPLATE_HELD}):
             return self.outcome("timeout", f"The time limit of {self.limits.seconds:g} s was reached.")
-        status, words = _explain(self.report, self.limits)
+        status, words = _explain(report, self.limits)
         return self.outcome(status, words)
 
     def _take_report(self) -> None:
@@ -183,7 +184,7 @@ class Exchange:
             data = self._link.recv(_CHUNK)
         except OSError:
             data = b""
-        self.report = json.loads(data) if data else {"code": None, "late": False, "reason": TEMPLATE_ENDED}
+        self.report = json.loads(data) if data else {"code": None, "late": False, "cpu": None, "reason": TEMPLATE_ENDED}
         for fd, sink in ((self._output, self.printed), (self._channel.fileno(), self._sink)):
             for _ in range(_LAST_WORDS):  # of one who has died; what it started may go on writing
                 if not _readable(fd, 0) or not _pump(fd, sink):
@@ -236,6 +237,23 @@ def read_answer(message: Any) -> tuple[int | None, dict[str, Any]]:
     return place, {"status": message["s"], "value": message.get("v") if message["s"] == "ok" else None, **texts}
 
 
+def knock(address: str) -> socket.socket:
+    """Connect, and ask for nothing: a template that is not held closes the connection at once.
+
+    Raises:
+        OSError: when none listens, or too many wait already.
+    """
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        link.settimeout(0)
+        _connect(link, address)
+        link.send(b"{}")
+    except BaseException:
+        link.close()
+        raise
+    return link
+
+
 def _connect(link: socket.socket, address: str) -> None:
     """Connect by a short path (see `launch`)."""
     if len(address) < 100:  # noqa: PLR2004 - a socket's address holds 107 bytes
@@ -268,14 +286,12 @@ def _pump(fd: int, sink: Inbox | Tail) -> bool:
     return bool(data)
 
 
-def _explain(report: dict[str, Any] | None, limits: Limits) -> tuple[OutcomeStatus, str]:
-    code = report["code"] if report else None
-    if report and report["reason"]:
+def _explain(report: dict[str, Any], limits: Limits) -> tuple[OutcomeStatus, str]:
+    code = report["code"]
+    if report["reason"]:
         return "killed", f"The process was ended: {report['reason']}."
     if code == -signal.SIGXCPU:
         return "timeout", f"The CPU time limit of {limits.seconds:g} s was reached."
-    if code is None:
-        return "killed", "The process is gone."
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
         return "killed", f"The process was killed by {name}."

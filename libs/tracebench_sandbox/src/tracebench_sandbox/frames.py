@@ -16,7 +16,8 @@ SLACK = 1 << 16
 """What a frame may hold beside the value: the error, the traceback, the printed text."""
 NOT_STARTED = "the sandbox could not start a process"
 TEMPLATE_ENDED = "the sandbox's template ended"
-"""Two reasons in a report that say nothing of the candidate."""
+TEMPLATE_HELD = "the sandbox's template does not answer"
+"""Three reasons in a report that say nothing of the candidate."""
 
 
 def read_frame(fd: int, *, decoder: Decoder) -> Any:

@@ -89,15 +89,14 @@ class Scorer:
         if self.repeats is None or self._score(first) is None:
             return []
         found = self.repeats.of(candidate, examples, split, first)
-        again = [results for results in found if self._score(results) is not None]
-        for results in again:
+        for results in found:
             if scores_by_example(results) != scores_by_example(
                 first
-            ):  # what came out as before is told by its score alone
+            ):  # one that is as before is told by its score alone
                 for result in results:
                     self.recorder.evaluation(candidate.id, result, by="engine")
         self.recorder.calls(self.models)
-        return again
+        return [results for results in found if self._score(results) is not None]
 
     def _tell_chance(self, times: Sequence[Sequence[ExampleResult]], split: Split) -> None:
         """Say so where the winner's score is itself random."""

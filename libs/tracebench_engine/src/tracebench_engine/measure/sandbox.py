@@ -17,12 +17,12 @@ from tracebench_core.specs import Limits, Outcome, SandboxConfig
 from tracebench_engine.measure.bounded import Gate
 from tracebench_sandbox.client import LocalSandbox, SandboxClient
 from tracebench_sandbox.exchange import Exchange, Request
-from tracebench_sandbox.frames import TEMPLATE_ENDED
+from tracebench_sandbox.frames import TEMPLATE_ENDED, TEMPLATE_HELD
 from tracebench_sandbox.granted import granted_folders
 from tracebench_sandbox.session import LocalSession
 
-GONE_SECONDS = 60.0
-"""How long a server that was killed is waited for."""
+GONE_SECONDS = 180.0
+"""How long a server that was killed, or is held, is waited for: longer than its supervisor takes to replace it."""
 RETRY_DELAY = 0.05
 MOST_DEATHS = 3
 """After as many deaths under one request it may be the request that causes them: it is not asked again."""
@@ -77,6 +77,9 @@ class EvaluationSandbox(SandboxClient):
                     continue
                 if not is_lost(answer):
                     return answer
+                if is_lost(answer, TEMPLATE_HELD):
+                    wait_for_server(SandboxUnavailableError("The sandbox's server does not answer."), deadline)
+                    continue
                 deaths, deadline = deaths + 1, time.monotonic() + GONE_SECONDS
             raise SandboxUnavailableError(f"The sandbox's server ended {MOST_DEATHS} times under one request.")
 
@@ -112,7 +115,7 @@ class EvaluationSession:
         with self._gate.passed():
             outcome = self._session.call(*args, entry=entry)
         if is_lost(outcome):
-            raise SandboxUnavailableError("The sandbox's server ended under a session.")
+            raise SandboxUnavailableError("The sandbox's server ended under a session, or does not answer.")
         return outcome
 
     def close(self) -> None:
@@ -138,7 +141,8 @@ def wait_for_server(err: SandboxUnavailableError, deadline: float) -> None:
     time.sleep(RETRY_DELAY)
 
 
-def is_lost(answer: object) -> bool:
-    """Tell whether the server's death stands in an answer: an outcome, or some of which one may be it."""
-    outcomes = answer if isinstance(answer, list) else [answer]
-    return any(isinstance(o, Outcome) and o.status == "killed" and TEMPLATE_ENDED in o.error for o in outcomes)
+def is_lost(answer: object, *how: str) -> bool:
+    """Tell whether the server's death, or silence, stands in an answer: an outcome, or some of which one may be it."""
+    outcomes = [o for o in (answer if isinstance(answer, list) else [answer]) if isinstance(o, Outcome)]
+    words = how or (TEMPLATE_ENDED, TEMPLATE_HELD)
+    return any(o.status == "killed" and any(word in o.error for word in words) for o in outcomes)

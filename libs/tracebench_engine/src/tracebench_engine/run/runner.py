@@ -192,6 +192,7 @@ class Runner:
                     todo += [by_id[job_id] for job_id in self._retries.take()]
             except KeyboardInterrupt:
                 self._stopped_by = "interrupt"
+                around.supervisor.hurry()
             finally:
                 committer.close()
                 if self._plan.config.run_budget.caps():
@@ -247,6 +248,7 @@ class Runner:
                 yield None
             self._stopped_by = self._stopped_by or self._control.stopped_by
             if self._stopped_by:
+                around.supervisor.hurry()
                 return
             if self._control.reason(job.job_id) is not None:
                 self._layout.job(job.job_id).fresh()

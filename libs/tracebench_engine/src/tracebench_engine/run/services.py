@@ -85,7 +85,8 @@ class RunServices:
         self._gateway: GatewayHandle | None = None
         self._sandboxes: dict[_Held, SupervisedSandbox] = {}
         self._environments: SupervisedEnvironments | None = None
-        self._supervisor = Supervisor(())
+        self.supervisor = Supervisor(())
+        """Of gateway and sandbox servers."""
         self._deaths_at_start: dict[str, tuple[int, int]] = {}
         self._limits = SharedLimits()
         self._served = self._find_served()
@@ -105,8 +106,8 @@ class RunServices:
             self._serve_models()
             self._open_sandboxes(private)
             self._open_gateway()
-            self._supervisor = Supervisor([*self._sandboxes.values(), *filter(None, [self._gateway])])
-            self._stack.callback(self._supervisor.close)
+            self.supervisor = Supervisor([*self._sandboxes.values(), *filter(None, [self._gateway])])
+            self._stack.callback(self.supervisor.close)
             self._watch_for_outages()
         except BaseException:
             self._stack.close()
@@ -220,7 +221,7 @@ class RunServices:
     def is_spoiled(self, job: JobSpec) -> bool:
         """Tell whether the job's sandbox server, or what holds its environments, died meanwhile: it may pass for a measurement."""
         if self._server_of(job) is not None:
-            self._supervisor.look()
+            self.supervisor.look()
         return self._deaths(job) != self._deaths_at_start[job.job_id]
 
     def leans(self, job: JobSpec) -> bool:
@@ -279,7 +280,7 @@ class RunServices:
         try:
             return gateway.run_used(), gateway.run_refusal()
         except ConnectionError:  # it was killed while it was asked
-            self._supervisor.look()
+            self.supervisor.look()
             return gateway.run_used(), gateway.run_refusal()
 
     def _server_of(self, job: JobSpec) -> SupervisedSandbox | None:

@@ -1,11 +1,14 @@
-"""Starts the helpers of a run again, gateway, sandbox servers and what holds environments, when one of them ends on its own."""
+"""Starts the helpers of a run again, gateway, sandbox servers and what holds environments, when one ends on its own or answers no more."""
 
 from __future__ import annotations
 
 import logging
+import select
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,6 +22,14 @@ log = logging.getLogger(__name__)
 
 INTERVAL = 0.2
 """Seconds between two looks."""
+ASK_AFTER = 10.0
+"""Seconds after which a helper is asked for a sign of life."""
+HELD = 120.0
+"""Seconds of silence after which it is taken for lost."""
+ENDING = 20.0
+"""The same while the run ends."""
+STARTING = 900.0
+"""The same before its first answer: it imports what it needs."""
 AWAITED = 30.0
 """Seconds for which nothing is begun while what holds environments is started again."""
 
@@ -28,6 +39,50 @@ class Helper(Protocol):
 
     def is_alive(self) -> bool: ...
     def restart(self) -> None: ...
+    def knock(self) -> socket.socket:
+        """Connect, and say what is answered at once."""
+        ...
+
+
+class Pulse:
+    """Whether a helper answers. Patience is counted in beats, and none passes while this process is held itself."""
+
+    def __init__(self, knock: Callable[[], socket.socket]) -> None:
+        self._knock = knock
+        self._knocked: socket.socket | None = None
+        self._silent = 0.0
+        self._has_answered = False
+
+    def beat(self) -> None:
+        """Ask now and then, and listen; `INTERVAL` has passed since the last time."""
+        self._silent += INTERVAL
+        if self._knocked is None:
+            if self._silent >= ASK_AFTER:
+                with suppress(OSError):  # it takes nobody any more
+                    self._knocked = self._knock()
+        elif _has_word(self._knocked):
+            self._forget()
+            self._has_answered = True
+
+    def begin(self) -> None:
+        """Another process answers from now on."""
+        self._forget()
+        self._has_answered = False
+
+    def is_lost(self, *, ending: bool) -> bool:
+        """Say whether it was silent for too long."""
+        return self._silent >= (ENDING if ending else HELD if self._has_answered else STARTING)
+
+    def _forget(self) -> None:
+        if self._knocked is not None:
+            self._knocked.close()
+        self._knocked, self._silent = None, 0.0
+
+
+def _has_word(end: socket.socket) -> bool:
+    poller = select.poll()
+    poller.register(end, select.POLLIN)
+    return bool(poller.poll(0))
 
 
 class SupervisedSandbox:
@@ -51,6 +106,12 @@ class SupervisedSandbox:
         """Tell whether the server runs."""
         return self._server.alive
 
+    def knock(self) -> socket.socket:
+        """See `Helper`."""
+        from tracebench_sandbox.exchange import knock  # noqa: PLC0415 - as below
+
+        return knock(self.address)
+
     def restart(self) -> None:
         """Clear up after the dead server and start another."""
         self.deaths += 1
@@ -73,7 +134,8 @@ class Supervisor:
     """Looks after helpers from a thread of its own."""
 
     def __init__(self, helpers: Sequence[Helper]) -> None:
-        self._helpers = helpers
+        self._pulses = [(helper, Pulse(helper.knock)) for helper in helpers]
+        self._is_ending = False
         self._looking = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
@@ -81,24 +143,32 @@ class Supervisor:
             self._thread.start()
 
     def look(self) -> None:
-        """Start every helper again that is gone; one that does not start is tried again at the next look."""
+        """Start every helper again that is gone or lost; one that does not start is tried again at the next look."""
         with self._looking:
-            for helper in self._helpers:
+            for helper, pulse in self._pulses:
                 try:
-                    if not helper.is_alive():
-                        log.warning("%s ended on its own and is started again", type(helper).__name__)
+                    if (is_gone := not helper.is_alive()) or pulse.is_lost(ending=self._is_ending):
+                        how = "ended on its own" if is_gone else "answers no more"
+                        log.warning("%s %s and is started again", type(helper).__name__, how)
+                        pulse.begin()
                         helper.restart()
                 except Exception as err:  # noqa: BLE001 - a supervisor that dies supervises nothing: it looks again in a moment
                     log.warning("%s does not start: %s: %s", type(helper).__name__, type(err).__name__, err)
 
+    def hurry(self) -> None:
+        """The run ends: have less patience."""
+        self._is_ending = True
+
     def close(self) -> None:
         """Look no more."""
         self._ended.set()
-        if self._helpers:
+        if self._pulses:
             self._thread.join()
 
     def _watch(self) -> None:
         while not self._ended.wait(INTERVAL):
+            for _, pulse in self._pulses:
+                pulse.beat()
             self.look()
 
 
@@ -138,6 +208,10 @@ class SupervisedEnvironments:
         now = time.monotonic()
         self._gone_since = self._gone_since or now
         return now - self._gone_since < AWAITED
+
+    def knock(self) -> socket.socket:
+        """See `Helper`."""
+        return self._process.knock()
 
     def restart(self) -> None:
         """Start another."""

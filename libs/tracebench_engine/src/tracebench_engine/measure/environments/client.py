@@ -103,6 +103,18 @@ class EnvironmentProcess:
             return not poller.poll(0)
         return False
 
+    def knock(self) -> socket.socket:
+        """Connect, and ask for no environment, which is refused at once."""
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.settimeout(LOOK_SECONDS)
+            connection.connect(self.address)
+            connection.sendall(b"{}\n")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
     def restart(self) -> None:
         """End what the dead one has started, and start another at the same address, which reclaims what was open.
 
