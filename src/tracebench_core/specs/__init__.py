@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Calibrated as Calibrated,
         ErrorInfo as ErrorInfo,
         FrontPoint as FrontPoint,
+        Gain as Gain,
         JobResult as JobResult,
         JobSpec as JobSpec,
         JobStatus as JobStatus,

@@ -53,6 +53,8 @@ class JobStarted(Event):
     """Whether the trainer does different things under different caps, so that its log does not show what it would do under another."""
     self_reported: tuple[str, ...] = ()
     """The task's metrics, or `score`, that the candidate itself prints."""
+    content: str = ""
+    """The task's metric that splits a gain into form and content."""
     calibration: Calibrated | None = None
     """Of the task, when the job began; None where nobody asked."""
     runtime: Runtime | None = None

@@ -165,6 +165,17 @@ class Cage(Spec):
     """Why it was held less well than by default."""
 
 
+class Gain(Spec):
+    """What the chosen candidate scores above the initial one, by what the outputs hold and by how they say it; the two add up to it."""
+
+    split: Split
+    """Test, where both were tested; else what stood for validation."""
+    content: float
+    """New: what an extractor that knew the right answer would get out of the best candidate's outputs and not out of the initial one's."""
+    form: float
+    """The rest: what such an extractor would have got out of the initial candidate's outputs already."""
+
+
 class JobResult(Spec):
     """The reduction of one job's events: `results.json`."""
 
@@ -236,10 +247,12 @@ class JobResult(Spec):
     """What the job ran with; None where it was not told."""
     cages: dict[str, Cage] = {}
     """How agents and programs that the job ran were held, by what they are called; empty where it ran none."""
+    gain: Gain | None = None
+    """None where the task does not measure form and content apart, or not of both candidates."""
 
 
 ADDED_TO_RESULTS = (
     "evaluations_by_status", "exceptions", "score_val_repeats", "score_test_repeats", "self_reported", "judge", "calibration",
-    "runtime", "cages",
+    "runtime", "cages", "gain",
 )  # fmt: skip
 """Fields that results of 0.1 do not have: what its journals vouch for are texts without them."""

@@ -127,6 +127,9 @@ class TaskSpec(Spec):
     """Name of the native metric; the guide puts its value into `Feedback.metrics`."""
     direction: Literal["maximize", "minimize"] = "maximize"
     """Of the native metric. `Feedback.score` is always maximised."""
+    content: str = ""
+    """Name of the metric that says what an output holds in whatever form, on the scale of the score and never below it. A gain in score is
+    split by it. It knows the right answer, so that trainers are not shown it."""
     objectives: tuple[Objective, ...] = ()
     """Two or more make the task multi-objective; their values are in `Feedback.metrics`."""
     score_bounds: Bounds = Bounds()

@@ -7,6 +7,7 @@ from typing import Any
 from tracebench_core.specs import Objective, Requirement, TaskSpec, TaskVersion
 from tracebench_hfqa.entry import Entry
 from tracebench_hfqa.families import find_family
+from tracebench_hfqa.guide import CONTENT
 from tracebench_hfqa.loaders import TOKENS, attribute_of, named
 from tracebench_hfqa.rows.opening import SAMPLE_LABEL
 from tracebench_hfqa.rows.source import Settings
@@ -29,6 +30,7 @@ def _spec(name: str, entry: Entry, subtask: str | None) -> TaskSpec:
         groups=(entry.id,) if subtask else (),
         options="tracebench_hfqa.options:TaskOptions",
         metric=find_family(entry.family).metric,
+        content=CONTENT if find_family(entry.family).read_as_answer else "",
         worst_score=0.0,
         target=1.0,
         aggregate=entry.aggregate,

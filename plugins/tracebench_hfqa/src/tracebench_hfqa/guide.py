@@ -15,6 +15,8 @@ from tracebench_hfqa.families.text import normalise
 from tracebench_hfqa.oracle import content
 from tracebench_hfqa.running import run_tests
 
+CONTENT = "content"
+"""Name of the metric."""
 QUESTION, REPLY, GOLD = 400, 600, 300
 """Characters of each that feedback shows."""
 JUDGE = (
@@ -42,7 +44,7 @@ class QAGuide:
             metrics["spread"] = pstdev(scores)
         if self._oracle:
             held = [content(reply["text"], self._family, case) for reply in replies]
-            metrics["content"] = math.fsum(held) / len(held)
+            metrics[CONTENT] = math.fsum(held) / len(held)
         if self._judge:
             metrics |= self._judged(case, verdicts, context)
         worst = scores.index(min(scores))

@@ -31,8 +31,9 @@ class TaskOptions(Spec):
     """Of one reply of the program."""
     judge: bool = False
     """Ask a model (role `judge`) whether the answer means the same as the gold one: a metric of its own, never the score."""
-    oracle: bool = False
-    """A metric `content`: what an extractor that knew the right answer would have got out of the reply; never the score."""
+    oracle: bool = True
+    """A metric `content`: what an extractor that knew the right answer would have got out of the reply; never the score, and told to no
+    trainer."""
     framework: Literal["trace", "dspy"] = "trace"
     """Accepted for configs that name it; every trainer, DSPy's too, runs on the same program."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -30,11 +30,12 @@ from tracebench_analysis.statistics.bootstrap import bootstrap_t_interval, iqm_i
 from tracebench_analysis.statistics.contrasts import contrast
 from tracebench_analysis.statistics.differences import Difference, Scores
 from tracebench_analysis.statistics.floor import REFERENCES, UNCHANGING, noise_floor, resolution_of
+from tracebench_analysis.statistics.intervals import Interval
 from tracebench_analysis.statistics.multiplicity import RankComparison, compare_ranks, holm
 from tracebench_analysis.statistics.sequential import FIRST_LOOK, Looks, decide, plan_looks
 from tracebench_core.errors import UsageError, quoted
 from tracebench_core.ids import did_you_mean
-from tracebench_core.specs import Axis, Bounds, Budget
+from tracebench_core.specs import Axis, Bounds, Budget, Gain
 from tracebench_runs.events.ranking import FindAggregate, mean_alone
 from tracebench_runs.reading.reader import Run
 
@@ -272,6 +273,8 @@ def _summaries(
             proposals=total_proposals(own),
             lacks=lacks(scores[entrant], table),
             of_tasks=len(table),
+            content=_part([o for o in own if o.task in on], outcomes, lambda gain: gain.content),
+            form=_part([o for o in own if o.task in on], outcomes, lambda gain: gain.form),
         )
 
 
@@ -293,6 +296,19 @@ def _gap(outcomes: Sequence[Outcome], every: Outcomes) -> float | None:
         if anchors is not None and outcome.gap is not None:
             gaps.append(anchors.normalise(anchors.zero + outcome.gap))
     return math.fsum(gaps) / len(gaps) if gaps else None
+
+
+def _part(outcomes: Sequence[Outcome], every: Outcomes, part: Callable[[Gain], float]) -> Interval | None:
+    """Return a part of the gain of the jobs with a score on the common scale; None where one of them does not tell it."""
+    by_task: dict[str, list[float]] = {}
+    for outcome in outcomes:
+        anchors = every.anchors.get(outcome.task)
+        if outcome.score is None or anchors is None:
+            continue
+        if outcome.gain is None:
+            return None
+        by_task.setdefault(outcome.task, []).append(anchors.normalise(anchors.zero + part(outcome.gain)))
+    return bootstrap_t_interval([*by_task.values()]) if by_task else None
 
 
 def _height(standing: Standing) -> float:

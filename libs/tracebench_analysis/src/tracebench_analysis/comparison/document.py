@@ -43,6 +43,7 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
                 "n": summary.n,
                 "lacks_tasks": list(summary.lacks),
                 "use": asdict(summary.use),
+                **({"gain": {"content": _interval(summary.content), "form": _interval(summary.form)}} if summary.content else {}),
             }
             for position, summary in enumerate(comparison.summaries, start=1)
         ],

@@ -13,7 +13,7 @@ from tracebench_analysis.comparison.judges import Judges
 from tracebench_analysis.recap import MEASURES, Measure
 from tracebench_analysis.statistics.anchors import Anchors, find_anchors
 from tracebench_analysis.whatif import Recap, recap_job
-from tracebench_core.specs import Bounds, Budget, BudgetState, JobResult, JobStatus, ProposalCounts
+from tracebench_core.specs import Bounds, Budget, BudgetState, Gain, JobResult, JobStatus, ProposalCounts
 from tracebench_runs.events.ranking import FindAggregate, mean_alone
 from tracebench_runs.reading.reader import Run
 from tracebench_runs.results.rows import TaskKey, group_of
@@ -51,6 +51,8 @@ class Outcome:
     error: str
     proposals: ProposalCounts
     """What became of what the model was asked to propose."""
+    gain: Gain | None = None
+    """Of the score over the initial candidate's, by content and form; None where it was not measured so."""
     times: tuple[float, ...] = ()
     """Of a score that is the mean of several measurements from the same inputs, each of them."""
 
@@ -111,6 +113,10 @@ class _Job:
         if self.recap is not None:
             return ()
         return self.result.score_test_repeats if measure == "test" else self.result.score_val_repeats
+
+    def gain_on(self, measure: Measure) -> Gain | None:
+        gain = self.result.gain if self.recap is None else None
+        return gain if gain is not None and (gain.split == "test") == (measure == "test") else None
 
     def initial_on(self, measure: Measure) -> float | None:
         return _finite(self.result.score_test_initial if measure == "test" else self.result.score_val_initial)
@@ -274,6 +280,7 @@ def _outcome(job: _Job, entrant: str, scale: _Scale, policy: FailurePolicy) -> O
         stop_reason=result.stop_reason,
         error=f"{result.error.type}: {result.error.message}" if result.error else "",
         proposals=result.proposals,
+        gain=job.gain_on(scale.measure) if score is not None else None,
         times=job.times_on(scale.measure) if score is not None else (),
     )
 

@@ -115,6 +115,10 @@ class Summary:
     """Tasks of the table on which it has no score: it stands apart from those that have all, and is ranked with nobody."""
     of_tasks: int
     """Tasks of the table."""
+    content: Interval | None = None
+    """Of the score, what the outputs hold and those of the initial candidate do not; None where a job with a score does not tell."""
+    form: Interval | None = None
+    """Of the score, what the outputs of the initial candidate hold already, in a form that is not read."""
 
     @property
     def n(self) -> str:

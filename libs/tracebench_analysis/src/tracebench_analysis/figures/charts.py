@@ -57,6 +57,17 @@ class Charts:
             layers.insert(0, band.mark_rect(opacity=0.15, color="grey").encode(x="from:Q", x2="to:Q"))
         return alt.layer(*layers).properties(width=WIDTH, height=max(60, 28 * len(rows)))
 
+    def gains(self, rows: Sequence[Row]) -> Any:
+        """Draw what each score is made of: content, and beside it form."""
+        alt = self._alt
+        scale = alt.Scale(domain=["content", "form"], range=[COLORS[0], COLORS[6]])
+        color = alt.Color("part:N", scale=scale, legend=alt.Legend(title=None, orient="bottom"))
+        bars = self._chart(rows).mark_bar(size=14).encode(
+            y=alt.Y("trainer:N", sort=None, title=None), x=alt.X("score:Q", title="normalised score"), color=color,
+            tooltip=["trainer:N", "part:N", "score:Q", "low:Q", "high:Q"],
+        )  # fmt: skip
+        return bars.properties(width=WIDTH, height=max(60, 14 * len(rows)))
+
     def curves(self, rows: Sequence[Row]) -> Any:
         """Draw best-so-far with bands; a menu chooses among several axes, and what is dotted is carried on after jobs had ended."""
         alt = self._alt

@@ -27,6 +27,15 @@ def leaderboard_rows(comparison: Comparison) -> list[Row]:
     ]  # fmt: skip
 
 
+def gain_rows(comparison: Comparison) -> list[Row]:
+    """Return the parts of every entrant's score, content and form, in the order of the leaderboard; none where they were not measured."""
+    return [
+        {"trainer": s.standing.entrant, "part": part, "score": interval.estimate, "low": _or(interval.low, interval.estimate),
+         "high": _or(interval.high, interval.estimate)}
+        for s in comparison.summaries for part, interval in (("content", s.content), ("form", s.form)) if interval is not None
+    ]  # fmt: skip
+
+
 def curve_rows(runs: Sequence[Run], comparison: Comparison, axes: Iterable[Axis] = AXES) -> list[Row]:
     """Return the mean curve of every entrant on every axis that was used, with band; `carried` once half of its jobs had ended."""
     rows: list[Row] = []

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 
 from tracebench_analysis.comparison.verdicts import Comparison
 from tracebench_analysis.figures.charts import Charts
-from tracebench_analysis.figures.plots import curve_rows, leaderboard_rows, profile_rows, rank_rows, reached_rows
+from tracebench_analysis.figures.plots import (
+    curve_rows,
+    gain_rows,
+    leaderboard_rows,
+    profile_rows,
+    rank_rows,
+    reached_rows,
+)
 from tracebench_runs.reading.reader import Run
 
 
@@ -20,7 +27,7 @@ class Figure(NamedTuple):
 
 
 def figures(runs: Sequence[Run], comparison: Comparison) -> dict[str, Figure]:
-    """Return the charts that have data: `leaderboard`, `cost`, `curves`, `profile`, `reached`, `ranks`.
+    """Return the charts that have data: `leaderboard`, `cost`, `gains`, `curves`, `profile`, `reached`, `ranks`.
 
     Raises:
         MissingRequirementError: when the chart library is not installed.
@@ -29,6 +36,7 @@ def figures(runs: Sequence[Run], comparison: Comparison) -> dict[str, Figure]:
     scores, floor = leaderboard_rows(comparison), comparison.floor.split
     curves, profile = curve_rows(runs, comparison), profile_rows(comparison)
     reached, ranks = reached_rows(runs, comparison), rank_rows(comparison)
+    gains = gain_rows(comparison)
     found: dict[str, Figure] = {}
     if scores:
         found["leaderboard"] = Figure(
@@ -36,6 +44,12 @@ def figures(runs: Sequence[Run], comparison: Comparison) -> dict[str, Figure]:
             "Scores with 95 % intervals; grey: the noise floor below the best.",
         )
         found["cost"] = Figure(draw.cost(scores), "Score by cost.")
+    if gains:
+        found["gains"] = Figure(
+            draw.gains(gains),
+            "What the scores are made of. Content: what the outputs hold and the initial candidate's do not. Form: what "
+            "those held already, in a form that is not read.",
+        )
     if curves:
         found["curves"] = Figure(
             draw.curves(curves),

@@ -31,7 +31,8 @@ class Section:
 def sections(runs: Sequence[Run], comparison: Comparison) -> list[Section]:
     """Return every table of a report, in order; those without a row are left out."""
     every = [
-        _leaderboard(comparison), _pairs(comparison), *_tasks(comparison), _ran(runs), _instruments(runs), _failures(comparison),
+        _leaderboard(comparison), _gains(comparison), _pairs(comparison), *_tasks(comparison), _ran(runs), _instruments(runs),
+        _failures(comparison),
     ]  # fmt: skip
     return [section for section in every if section.rows]
 
@@ -89,6 +90,26 @@ def brief_leaderboard(comparison: Comparison) -> Section:
         tuple(rows),
         f"{_SCORE} 95 %: where that mean would lie with other seeds. jobs: how many have a score, of how many. The last three are what a "
         "job used, on average.",
+    )
+
+
+def _gains(comparison: Comparison) -> Section:
+    rows = [
+        (
+            s.standing.entrant,
+            interval_cells(s.standing.interval)[0],
+            *interval_cells(s.content),
+            *interval_cells(s.form),
+        )
+        for s in comparison.summaries
+        if s.content is not None
+    ]
+    return Section(
+        "Form and content",
+        ("trainer", "score", "content", "95 %", "form", "95 %"),
+        tuple(rows),
+        "What the score, a gain over the initial candidate, is made of in the jobs with a score. content: what an extractor that knew the "
+        "right answer would get out of the outputs, and not out of the initial candidate's. form: what it would have got out of those.",
     )
 
 

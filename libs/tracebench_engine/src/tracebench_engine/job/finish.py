@@ -184,6 +184,7 @@ def measure_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: B
                 recorder=context.recorder,
                 worst_score=opened.spec.worst_score,
                 aggregate=context.aggregate(opened.spec),
+                content=opened.spec.content,
                 repeats=None if given else _repeats(order, opened.spec, service, heard),
             )
             if given is not None:

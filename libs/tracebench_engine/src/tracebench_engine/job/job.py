@@ -344,6 +344,7 @@ def _setup(
         objectives=opened.spec.objectives,
         worst_score=opened.spec.worst_score,
         aggregate=context.aggregate(opened.spec),
+        content=opened.spec.content,
         start=job.start,
     )
 

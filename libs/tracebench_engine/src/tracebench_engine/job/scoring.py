@@ -28,6 +28,8 @@ class Scorer:
     recorder: Recorder
     worst_score: float | None
     aggregate: Aggregate = mean
+    content: str = ""
+    """The metric that stands beside the score: examples become one figure of it as they do of the score."""
     repeats: Repeats | None = None
     """How the winner is measured again."""
 
@@ -139,6 +141,21 @@ class Scorer:
     def _score(self, results: Sequence[ExampleResult]) -> float | None:
         return aggregate_score([r.feedback for r in results], self.worst_score, self.aggregate)
 
+    def _held(self, times: Sequence[Sequence[ExampleResult]]) -> float | None:
+        """Return the metric of content; an example that failed counts for what it does in the score. None where one does not tell."""
+        found = [
+            [
+                f.model_copy(update={"score": f.metrics.get(self.content)}) if f.status == "ok" else f
+                for f in (r.feedback for r in results)
+            ]
+            for results in times
+        ]
+        if not times or any(f.status == "ok" and f.score is None for feedbacks in found for f in feedbacks):
+            return None
+        figures = [aggregate_score(feedbacks, self.worst_score, self.aggregate) for feedbacks in found]
+        known = [figure for figure in figures if figure is not None]
+        return averages.mean(known) if len(known) == len(figures) else None
+
     def _record(
         self,
         what: Literal["initial", "best", "final", "finalist"],
@@ -149,7 +166,9 @@ class Scorer:
         """Record what a candidate got: the mean of its measurements, and each of them where there are several."""
         results = [result for results in times for result in results]
         names = set.intersection(*(set(r.feedback.metrics) for r in results)) if results else set()
-        metrics = {n: averages.mean([r.feedback.metrics[n] for r in results]) for n in sorted(names)}
+        metrics = {n: averages.mean([r.feedback.metrics[n] for r in results]) for n in sorted(names - {self.content})}
+        if self.content and (held := self._held(times)) is not None:
+            metrics[self.content] = held
         scores = self._scores(times)
         repeats = tuple(scores) if len(scores) > 1 else ()
         self.recorder.scored(

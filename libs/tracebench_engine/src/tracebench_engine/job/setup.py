@@ -36,4 +36,6 @@ class Setup:
     objectives: tuple[Objective, ...] = ()
     worst_score: float | None = None
     aggregate: Aggregate = mean
+    content: str = ""
+    """The metric that trainers are not shown."""
     start: Start | None = None

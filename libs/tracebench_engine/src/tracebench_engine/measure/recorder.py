@@ -129,6 +129,7 @@ class Recorder:
                 aggregate=task.aggregate,
                 reads_budget=reads_budget,
                 self_reported=task.self_reported,
+                content=task.content,
                 runtime=runtime(),
                 calibration=calibration,
             )

@@ -17,6 +17,7 @@ from tracebench_core.specs import (
     Cage,
     ErrorInfo,
     FeedbackStatus,
+    Gain,
     JobResult,
     JobSpec,
     Judge,
@@ -185,6 +186,7 @@ class Reducer:
             calibration=start.calibration,
             runtime=start.runtime,
             cages=dict(sorted(self._cages.items())),
+            gain=gain_of(self._scored, start.content),
         )
 
     def _scores(self) -> dict[str, Any]:
@@ -228,6 +230,20 @@ def scores_of(scored: Mapping[tuple[str, str], Scored]) -> dict[str, Any]:
         "metrics_best": dict(sorted(best.metrics.items())) if best else {},
         "best_candidate": chosen and chosen.candidate,
     }
+
+
+def gain_of(scored: Mapping[tuple[str, str], Scored], metric: str) -> Gain | None:
+    """Return the gain on test, else on validation, split by a metric of content; None where one of its four figures is not known."""
+    for split in ("test", "validation", "train"):
+        before, after = scored.get(("initial", split)), scored.get(("best", split))
+        if before is None or after is None:
+            continue
+        known = (before.score, after.score, before.metrics.get(metric), after.metrics.get(metric))
+        if any(figure is None for figure in known):
+            return None
+        one, other, held, holds = (figure or 0.0 for figure in known)
+        return Gain(split=before.split, content=holds - held, form=(other - one) - (holds - held))
+    return None
 
 
 def _on_validation(scored: Mapping[tuple[str, str], Scored], what: str) -> Scored | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tracebench_core import averages
-from tracebench_core.specs import JobStatus, Usage
+from tracebench_core.specs import Gain, JobStatus, Usage
 from tracebench_runs.results.rows import (
     AXES,
     EVALUATIONS,
@@ -28,7 +28,7 @@ COLUMNS = (
     "task_id", "task_version", "guide", "eval_kwargs", "rank", "trainer_id", "params", "optimizer", "score", "n",
     "mean", "ci95_low", "ci95_high", "jobs", "ok", "failed", "timeout", "other", "isolation", "llm_variant",
     *(f"used_{axis}" for axis in AXES), *(f"proposals_{name}" for name in PROPOSALS), *SPENT, "unscored",
-    *(f"evaluations_{status}" for status in EVALUATIONS), "label",
+    *(f"evaluations_{status}" for status in EVALUATIONS), "label", "gain_content", "gain_form",
 )  # fmt: skip
 _MEASURED: frozenset[JobStatus] = frozenset({"ok", "timeout"})
 _COUNTED: tuple[JobStatus, ...] = ("ok", "failed", "timeout")
@@ -56,6 +56,8 @@ class Standing:
     """By all attempts at all its jobs; None where no ledger tells."""
     by_status: list[int] | None = field(default_factory=lambda: [0] * len(EVALUATIONS))
     """The trainer's evaluations of all its jobs together; None where one job does not tell."""
+    gains: list[Gain | None] = field(default_factory=list)
+    """By job with a score."""
 
     @property
     def mean(self) -> float | None:
@@ -83,6 +85,8 @@ class Standing:
             **spent_cells(self.spent),
             "unscored": self.counts["unscored"],
             **count_cells(self.by_status),
+            "gain_content": _mean([gain.content if gain else None for gain in self.gains]),
+            "gain_form": _mean([gain.form if gain else None for gain in self.gains]),
         }
         return csv_line(cells, COLUMNS)
 
@@ -140,6 +144,9 @@ def _standing(group: GroupKey, rows: Iterable[Row], *, score: Score, isolation: 
         value = _score(row, score)
         if value is not None:
             standing.scores.append(value)
+            standing.gains.append(
+                row.gain if row.gain is not None and (row.gain.split == "test") == (score == "test") else None
+            )
     return standing
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, get_args
 from tracebench_core.specs import AXES as BUDGET_AXES
 from tracebench_core.specs import (
     FeedbackStatus,
+    Gain,
     JobResult,
     JobSpec,
     JobStatus,
@@ -34,7 +35,7 @@ COLUMNS = (
     "isolation", "error_type", "feedback", "started_at", "ended_at", "tb_logdir", "estimated_tokens", "llm_variant", *SPENT,
     "used_llm_calls", *(f"evaluations_{status}" for status in EVALUATIONS),
     "score_test_lowest", "score_test_highest", "self_reported", "judge_version", "judge_digest", "calibration", "python",
-    "label",
+    "label", "gain_content", "gain_form",
 )  # fmt: skip
 _BEFORE_SPENT = COLUMNS[: COLUMNS.index(SPENT[0])]
 _AFTER_SPENT = COLUMNS[len(_BEFORE_SPENT) + len(SPENT) :]
@@ -99,6 +100,7 @@ class Row:
     """How untrusted code was held; empty where none ran."""
     spent: Usage | None = None
     """Over all attempts; None where no ledger tells."""
+    gain: Gain | None = None
 
     @property
     def csv(self) -> bytes:
@@ -127,6 +129,7 @@ def make_row(job: JobSpec, result: JobResult, *, group: GroupKey, run_id: str, t
             for role, usage in result.usage.items()
         ),
         isolation=_isolation(result),
+        gain=result.gain,
     )
 
 
@@ -200,6 +203,8 @@ def _cells(job: JobSpec, result: JobResult, *, run_id: str, group: GroupKey) -> 
         **count_cells(_by_status(result)),
         "score_test_lowest": min(result.score_test_repeats, default=None),
         "score_test_highest": max(result.score_test_repeats, default=None),
+        "gain_content": result.gain and result.gain.content,
+        "gain_form": result.gain and result.gain.form,
         "self_reported": " ".join(result.self_reported),
         "judge_version": result.judge.version if result.judge else None,
         "judge_digest": result.judge.digest if result.judge else None,

@@ -20,7 +20,7 @@ SPARK = 32
 
 COLUMNS = (
     "trainer", "score", "95 %", "IQM", "IQM 95 %", "n", "failed", "gap", "rank", "evaluations", "calls", "tokens", "usd", "seconds",
-    "proposals",
+    "proposals", "content", "form",
 )  # fmt: skip
 LEAST = ("proposals", "tokens", "calls", "IQM 95 %", "IQM", "seconds", "evaluations", "gap", "rank", "usd", "failed")
 """What a narrow terminal leaves out first."""
@@ -28,7 +28,9 @@ LEAST = ("proposals", "tokens", "calls", "IQM 95 %", "IQM", "seconds", "evaluati
 
 def summary_table(found: Comparison, *, columns: Sequence[str] | None = None) -> None:
     """Print the entrants over all tasks, best first: scores with the initial candidate at 0, use as the mean of a job."""
-    output.table(COLUMNS, [_row(summary) for summary in found.summaries], columns=columns, least=LEAST)
+    told = COLUMNS if any(summary.content for summary in found.summaries) else COLUMNS[:-2]
+    rows = [_row(summary)[: len(told)] for summary in found.summaries]
+    output.table(told, rows, columns=columns, least=LEAST)
 
 
 def verdict_lines(found: Comparison, run: Run) -> Iterator[str]:
@@ -159,4 +161,6 @@ def _row(summary: Summary) -> tuple[str, ...]:
         ),
         "-" if use.seconds is None else f"{use.seconds:.2f}",
         f"{summary.proposals.usable}/{summary.proposals.asked}" if summary.proposals.asked else "-",
+        interval_text(summary.content)[0],
+        interval_text(summary.form)[0],
     )

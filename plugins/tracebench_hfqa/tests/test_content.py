@@ -1,0 +1,106 @@
+"""A gain in score split into form and content: from the guide through the job's record to tables, report and picture."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.warm import trace_bench
+
+from tracebench_engine.api import load_config, run
+from tracebench_testing.fake_openai import FakeOpenAI
+
+ROWS = [
+    json.loads(line)
+    for line in files("tracebench_hfqa").joinpath("samples", "gsm8k.jsonl").read_text().splitlines()
+    if line.strip()
+]
+GOLD = {row["question"]: row["answer"].rpartition("####")[2].strip() for row in ROWS}
+SIZES = {"num_train": 2, "num_validate": 2, "num_test": 4}
+
+
+@pytest.fixture(autouse=True)
+def _samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEBENCH_HF_SOURCE", "sample")
+
+
+class Rules:
+    """A model that mumbles the right answer to every second question and knows no other; told to SAY, it says these, told to LEARN, all."""
+
+    def __init__(self, proposal: str) -> None:
+        self.proposal = proposal
+        self.proposing: list[str] = []
+
+    def __call__(self, messages: list[dict[str, Any]]) -> str:
+        text = "\n".join(str(message["content"]) for message in messages)
+        asked = [question for question in GOLD if question in text]
+        if "<current_values>" in text:
+            self.proposing.append(text)
+            return json.dumps({"values": {"instructions": self.proposal}})
+        gold = GOLD[asked[0]]
+        known = int(gold.replace(",", "")) % 2 == 0
+        if "LEARN" in text or ("SAY" in text and known):
+            return f"#### {gold}"
+        return f"Is it {gold}? Or is it 1234567?" if known else "I do not know."
+
+
+def trained(tmp_path: Path, rules: Rules, **options: Any) -> Path:
+    with FakeOpenAI(reply=rules) as server:
+        document = {
+            "runs_dir": str(tmp_path / "runs"),
+            "mode": "real",
+            "seeds": [1, 2],
+            "llm": {
+                "model": "openai/rules",
+                "base_url": server.base_url,
+                "prices": {"openai/rules": {"prompt": 0, "completion": 0}},
+            },
+            "budget": {"evaluations": 12},
+            "tasks": [{"id": "hf:gsm8k", "eval_kwargs": SIZES | options}],
+            "trainers": [{"id": "BestOfN", "optimizer": "Reflective"}, {"id": "NoOp"}],
+        }
+        (tmp_path / "try.json").write_text(json.dumps(document))
+        return Path(run(load_config(tmp_path / "try.json")).run_dir)
+
+
+@pytest.mark.parametrize("word", ["SAY", "LEARN"])
+def test_a_gain_is_split_by_what_the_first_prompt_already_got_out_of_the_model(tmp_path: Path, word: str) -> None:
+    rules = Rules(f"{word} what you know.")
+    told = trained(tmp_path, rules)
+    found = [json.loads(path.read_text()) for path in sorted(told.glob("jobs/*/results.json"))]
+    for result in (r for r in found if r["trainer_id"] == "BestOfN"):
+        gain = result["gain"]
+        assert gain["split"] == "test"
+        assert gain["content"] + gain["form"] == pytest.approx(result["score_test"] - result["score_test_initial"])
+        assert gain["form"] > 0
+        assert (gain["content"] > 0) == (word == "LEARN")
+    assert rules.proposing
+    assert not any("content=" in prompt for prompt in rules.proposing)
+    board = {row["trainer_id"]: row for row in csv.DictReader((told / "leaderboard.csv").read_text().splitlines())}
+    both = [r["gain"] for r in found if r["trainer_id"] == "BestOfN"]
+    assert float(board["BestOfN"]["gain_form"]) == pytest.approx(sum(g["form"] for g in both) / len(both))
+    assert (float(board["NoOp"]["gain_content"]), float(board["NoOp"]["gain_form"])) == (0, 0)
+
+
+def test_where_it_is_not_measured_nothing_is_told(tmp_path: Path) -> None:
+    told = trained(tmp_path, Rules("SAY it."), oracle=False)
+    board = [*csv.DictReader((told / "leaderboard.csv").read_text().splitlines())]
+    assert {row["gain_content"] for row in board} == {""}
+
+
+def test_tables_report_and_picture_show_the_parts(tmp_path: Path) -> None:
+    told = trained(tmp_path, Rules("SAY it."))
+    shown = trace_bench("compare", str(told), folder=tmp_path, environ=os.environ).stdout
+    header, *lines = [line.split("\t") for line in shown.splitlines() if "\t" in line]
+    row = dict(zip(header, next(line for line in lines if line[0].startswith("BestOfN")), strict=False))
+    assert float(row["form"]) == pytest.approx(float(row["score"]), abs=0.01)
+    assert float(row["content"]) == 0
+    trace_bench("report", str(told), "-o", "report.html", folder=tmp_path, environ=os.environ)
+    page = (tmp_path / "report.html").read_text()
+    assert "Form and content" in page
+    assert '"part":"content"' in page.replace('": "', '":"')
