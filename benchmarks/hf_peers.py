@@ -11,7 +11,7 @@ import ast
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,19 @@ class Harness:
         found: dict[str, Any] = yaml.load((self._tasks / path).read_text(), Loader=loader)
         return found
 
+    def files(self, folder: str) -> list[Path]:
+        """Return the files of the tasks in a folder, without those that only group or share."""
+        return sorted(path for path in (self._tasks / folder).glob("*.yaml") if not path.name.startswith("_"))
+
+    def module(self, path: str) -> Any:
+        """Return a script of a task, as a module."""
+        spec = spec_from_file_location(Path(path).stem, self._tasks / path)
+        assert spec is not None
+        assert spec.loader is not None
+        found = module_from_spec(spec)
+        spec.loader.exec_module(found)
+        return found
+
     def scorer(self, path: str, name: str, template: str = "") -> Callable[[Callable[[Row], str]], Scorer]:
         """Return what a task scores by one of its filters, given a row and the gold text."""
         import lm_eval.filters  # noqa: F401, PLC0415 - registers them
@@ -91,12 +104,20 @@ class Harness:
         steps = []
         for step in next(f["filter"] for f in held["filter_list"] if f["name"] == name):
             more = {k: v for k, v in step.items() if k != "function"}
-            steps.append(get_filter(step["function"])(**more))
+            own = step["function"].removeprefix("utils.")
+            made = (
+                get_filter(own)
+                if own == step["function"]
+                else getattr(self.module(f"{Path(path).parent}/utils.py"), own)
+            )
+            steps.append(made(**more))
 
         def score(rows: Sequence[Row], gold: Callable[[Row], str]) -> list[bool]:
             replies: Any = [[row["reply"]] for row in rows]
             for step in steps:
-                replies = step.apply(replies, [{"choices": row["texts"]} for row in rows])
+                replies = step.apply(
+                    replies, [{"choices": row["texts"], "input": row.get("question", "")} for row in rows]
+                )
             texts = [found if isinstance(found, str) else found[0] for found in replies]
             return [
                 bool(exact_match_fn(predictions=[text], references=[gold(row)], **told)["exact_match"] == 1)
@@ -137,7 +158,28 @@ def harness() -> dict[str, dict[str, Scorer]]:
         "hotpot_qa": text, "musique": text, "qasper": text,
         "drop": {"drop": each(lambda r: any(get_metrics(r["reply"], g)[0] == 1 for g in r["lists"]))},
         "bbeh": {"bbh few-shot": few(first)},
+        **newer(own, choice),
     }  # fmt: skip
+
+
+def newer(own: Harness, choice: dict[str, Scorer]) -> dict[str, dict[str, Scorer]]:
+    """Return the harness's scorers of data sets that have come since: its tasks for them, as they are."""
+    bracketed, first = lambda r: f"({r['letter']})", lambda r: r["golds"][0]
+    gpqa = {
+        f"gpqa {name}": own.scorer("gpqa/cot_zeroshot/_gpqa_cot_zeroshot_yaml", name)(bracketed)
+        for name in ("strict-match", "flexible-extract")
+    }
+    aime = own.module("aime/utils.py").process_results
+    number = {"aime": each(lambda r: aime({"answer": r["golds"][0]}, [r["reply"]])["exact_match"] == 1)}
+    folder = "bbh/cot_zeroshot"
+    bbh = {
+        f"bbh/{path.stem}": {
+            f"bbh {name}": own.scorer(f"{folder}/{path.name}", name, f"{folder}/_cot_zeroshot_template_yaml")(first)
+            for name in ("strict-match", "flexible-extract")
+        }
+        for path in own.files(folder)
+    }
+    return {"mmlu": choice, "mmlu_pro": choice, "gpqa": choice | gpqa, "aime24": number, "aime25": number, **bbh}
 
 
 def each(one: Callable[[Row], bool]) -> Scorer:

@@ -21,7 +21,13 @@ ROWS = [
     if line.strip()
 ]
 GOLD = {row["question"]: row["answer"].rpartition("####")[2].strip() for row in ROWS}
-SIZES = {"num_train": 2, "num_validate": 2, "num_test": 4}
+SIZES = {"program": "instructions", "num_train": 2, "num_validate": 2, "num_test": 4}
+TAKES_THE_FIRST = """\
+import re
+
+def extract_answer(response, question):
+    return "#### " + re.findall("[0-9]+", response + " 0")[0]
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +38,7 @@ def _samples(monkeypatch: pytest.MonkeyPatch) -> None:
 class Rules:
     """A model that mumbles the right answer to every second question and knows no other; told to SAY, it says these, told to LEARN, all."""
 
-    def __init__(self, proposal: str) -> None:
+    def __init__(self, **proposal: str) -> None:
         self.proposal = proposal
         self.proposing: list[str] = []
 
@@ -41,7 +47,7 @@ class Rules:
         asked = [question for question in GOLD if question in text]
         if "<current_values>" in text:
             self.proposing.append(text)
-            return json.dumps({"values": {"instructions": self.proposal}})
+            return json.dumps({"values": self.proposal})
         gold = GOLD[asked[0]]
         known = int(gold.replace(",", "")) % 2 == 0
         if "LEARN" in text or ("SAY" in text and known):
@@ -70,7 +76,7 @@ def trained(tmp_path: Path, rules: Rules, **options: Any) -> Path:
 
 @pytest.mark.parametrize("word", ["SAY", "LEARN"])
 def test_a_gain_is_split_by_what_the_first_prompt_already_got_out_of_the_model(tmp_path: Path, word: str) -> None:
-    rules = Rules(f"{word} what you know.")
+    rules = Rules(instructions=f"{word} what you know.")
     told = trained(tmp_path, rules)
     found = [json.loads(path.read_text()) for path in sorted(told.glob("jobs/*/results.json"))]
     for result in (r for r in found if r["trainer_id"] == "BestOfN"):
@@ -87,19 +93,28 @@ def test_a_gain_is_split_by_what_the_first_prompt_already_got_out_of_the_model(t
     assert (float(board["NoOp"]["gain_content"]), float(board["NoOp"]["gain_form"])) == (0, 0)
 
 
+def test_better_extraction_of_the_same_replies_is_form(tmp_path: Path) -> None:
+    """The metric is of what the model said, not of what the program's own code took from it."""
+    told = trained(tmp_path, Rules(extract_answer=TAKES_THE_FIRST), program="template")
+    gains = [json.loads(p.read_text())["gain"] for p in told.glob("jobs/*/results.json") if "BestOfN" in p.read_text()]
+    assert len(gains) == 2
+    assert all(gain["form"] > 0 and gain["content"] == 0 for gain in gains)
+
+
 def test_where_it_is_not_measured_nothing_is_told(tmp_path: Path) -> None:
-    told = trained(tmp_path, Rules("SAY it."), oracle=False)
+    told = trained(tmp_path, Rules(instructions="SAY it."), oracle=False)
     board = [*csv.DictReader((told / "leaderboard.csv").read_text().splitlines())]
     assert {row["gain_content"] for row in board} == {""}
 
 
 def test_tables_report_and_picture_show_the_parts(tmp_path: Path) -> None:
-    told = trained(tmp_path, Rules("SAY it."))
+    told = trained(tmp_path, Rules(instructions="SAY it."))
     shown = trace_bench("compare", str(told), folder=tmp_path, environ=os.environ).stdout
     header, *lines = [line.split("\t") for line in shown.splitlines() if "\t" in line]
     row = dict(zip(header, next(line for line in lines if line[0].startswith("BestOfN")), strict=False))
     assert float(row["form"]) == pytest.approx(float(row["score"]), abs=0.01)
     assert float(row["content"]) == 0
+    pytest.importorskip("altair")
     trace_bench("report", str(told), "-o", "report.html", folder=tmp_path, environ=os.environ)
     page = (tmp_path / "report.html").read_text()
     assert "Form and content" in page

@@ -83,6 +83,13 @@ class ExampleResult(Spec):
     raised: Raised | None = None
     """Where the task's own code raised, when an exception took the place of feedback."""
 
+    def without_metric(self, name: str) -> ExampleResult:
+        """Return the result without a metric that its reader is not to see; itself where it has none of that name."""
+        if name not in self.feedback.metrics:
+            return self
+        metrics = {own: value for own, value in self.feedback.metrics.items() if own != name}
+        return self.model_copy(update={"feedback": self.feedback.model_copy(update={"metrics": metrics})})
+
 
 class Evaluation(Spec):
     """One candidate on a batch of examples, in the order of the batch."""

@@ -43,7 +43,8 @@ class QAGuide:
         if len(verdicts) > 1:
             metrics["spread"] = pstdev(scores)
         if self._oracle:
-            held = [content(reply["text"], self._family, case) for reply in replies]
+            told = [(reply["text"], reply.get("said") or "") for reply in replies]
+            held = [max(content(text, self._family, case) for text in dict.fromkeys(texts)) for texts in told]
             metrics[CONTENT] = math.fsum(held) / len(held)
         if self._judge:
             metrics |= self._judged(case, verdicts, context)

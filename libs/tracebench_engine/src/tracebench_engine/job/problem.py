@@ -393,15 +393,7 @@ class MeteredProblem:
                 if score is not None:
                     used = self.budget.used().model_copy(update={"evaluations": self._taken})
                     self._recorder.best(self._archive.best.id, score, used, step=pending.step)
-        return self._shown(result)
-
-    def _shown(self, result: ExampleResult) -> ExampleResult:
-        """Return a result without what the trainer is not to see."""
-        feedback = result.feedback
-        if self._setup.content not in feedback.metrics:
-            return result
-        metrics = {name: value for name, value in feedback.metrics.items() if name != self._setup.content}
-        return result.model_copy(update={"feedback": feedback.model_copy(update={"metrics": metrics})})
+        return result.without_metric(self._setup.content)
 
 
 def _ids(parents: Sequence[str | Candidate]) -> tuple[str, ...]:

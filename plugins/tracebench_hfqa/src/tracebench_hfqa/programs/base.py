@@ -25,10 +25,12 @@ class Reply:
     evidence: str | None = None
     """What the first hop of a program of two found."""
     tokens: int = 0
+    said: str = ""
+    """What the model said, where the program made its answer out of it."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the reply as the data that travels to the guide."""
-        return {"text": self.text, "evidence": self.evidence, "tokens": self.tokens}
+        return {"text": self.text, "evidence": self.evidence, "tokens": self.tokens, "said": self.said}
 
 
 class Program(ABC):

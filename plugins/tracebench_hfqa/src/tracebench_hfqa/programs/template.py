@@ -68,4 +68,4 @@ class Template(Program):
         if not isinstance(outcome.value, str):
             words = f"`extract_answer` must return text, not {type(outcome.value).__name__}."
             raise EvaluationFailed(Feedback(score=0.0, status="invalid", text=words))
-        return Reply(outcome.value, tokens=said.tokens)
+        return Reply(outcome.value, tokens=said.tokens, said=said.text)
