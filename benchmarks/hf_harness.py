@@ -3,8 +3,8 @@
     python -m venv peers && peers/bin/pip install lm_eval==0.4.13 jieba fuzzywuzzy rouge
     python benchmarks/hf_harness.py --peers peers/bin/python
 
-The replies give our sample rows' answers, or wrong ones, in the forms of `tracebench_hfqa.forms`: the truth is known by
-construction, and they are the forms that this suite's scorer was written for. Exits with 1 where the harness agrees with the truth more often.
+The replies give our sample rows' answers, or wrong ones, in the forms of `tracebench_hfqa.forms`: their truth is known by construction,
+and they are the forms that this suite's scorer was written for. Exits with 1 where the harness agrees with the truth more often.
 """
 
 from __future__ import annotations
