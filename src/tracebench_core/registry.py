@@ -92,6 +92,7 @@ class TaskFields(PartFields, total=False):
     aliases: tuple[str, ...]
     broken: str
     concurrency: int | None
+    content: str
     dataset: str | None
     deterministic: bool
     direction: Literal["maximize", "minimize"]
