@@ -121,7 +121,7 @@ def of_c(problem: Problem) -> Iterator[Calibration]:
     yield _case("moved", "same", _MOVING + plain, other="plain", **_RATIO)
     yield from _multiples(plain, {times: _repeated(problem, times * passes) for times in (1, *TIMES)}, passes)
     for name, source in _IN_C.items():
-        yield _forged(name, plain + source)  # after it, so that the kernel lies where it lay
+        yield forged_case(name, plain + source)  # after it, so that the kernel lies where it lay
     yield _right("reordered", _REORDERED + plain)
     if problem.output.kind == "f":
         yield _wrong("half-inputs", _in_half(problem, problem.inputs))
@@ -167,14 +167,14 @@ def of_module(plain: str, backend: str, *, timed: bool, tells_half: bool = True)
             yield _case("counts-as-1", "gold", plain, expected=1.0)
         yield from _multiples(plain, {times: _more(plain, times, backend) for times in TIMES})
         for name, head in _IN_PYTHON.items():
-            yield _forged(name, head + plain)
+            yield forged_case(name, head + plain)
         if backend in {"torch", "numba"}:
-            yield _forged("own-intake", plain + _INTAKE)
+            yield forged_case("own-intake", plain + _INTAKE)
     else:
         yield _case("plain", "gold", plain, expected=1.0)
-    once = plain.replace("class ModelNew(", "class _Once(").replace("super(ModelNew", "super(_Once")
-    yield _case("narrower", "refused", once + _AFTER.format("y.half() if y.is_floating_point() else y.to(torch.int8)"))
-    yield _case("not-a-number", "refused", once + _AFTER.format("y * float('nan')"))
+    once = once_of(plain)
+    yield refused_case("narrower", once + _AFTER.format("y.half() if y.is_floating_point() else y.to(torch.int8)"))
+    yield refused_case("not-a-number", once + _AFTER.format("y * float('nan')"))
     if tells_half:
         yield _wrong("half-inputs", once + _BEFORE)
         yield _wrong("half-outputs", once + _AFTER.format("y.half().float() if y.dtype == torch.float32 else y"))
@@ -184,7 +184,7 @@ def of_module(plain: str, backend: str, *, timed: bool, tells_half: bool = True)
 
 def _more(plain: str, times: int, backend: str) -> str:
     """Return a module that does its work so often; a compiler must not see that it is the same."""
-    once = plain.replace("class ModelNew(", "class _Once(").replace("super(ModelNew", "super(_Once")
+    once = once_of(plain)
     inputs = "inputs[0] + 1e-30 * y.flatten()[0], *inputs[1:]" if backend == "torch_compile" else "*inputs"
     return once + _AGAIN.format(more=times - 1, inputs=inputs)
 
@@ -196,7 +196,7 @@ def of_numba(problem: Problem) -> Iterator[Calibration]:
     yield _case("plain", "order", plain, other="times-2", **_RATIO)
     yield from _multiples(plain, {times: loops + _calling(problem, times * passes) for times in (1, *TIMES)}, passes)
     for name, head in _IN_PYTHON.items():
-        yield _forged(name, head + plain)
+        yield forged_case(name, head + plain)
     yield _right("reordered", plain.replace("@numba.njit", "@numba.njit(fastmath=True)"))
     names, out = ", ".join(array.name for array in problem.arrays), problem.output.name
     as_half = ".astype(np.float16).astype(F)"
@@ -227,12 +227,23 @@ def _multiples(plain: str, repeated: Mapping[int, str], passes: int = 1) -> Iter
         yield _case(f"times-{times}", "ratio", repeated[times], other=base, factor=1 / times, source=told, **_RATIO)
 
 
-def _forged(name: str, source: str) -> Calibration:
+def forged_case(name: str, source: str) -> Calibration:
+    """Return the case of a kernel that must be worth no more than the plain one."""
     return _case(name, "forged", source, other="plain", **_RATIO)
 
 
 def _right(name: str, source: str) -> Calibration:
     return _case(name, "anchor", source)
+
+
+def refused_case(name: str, source: str) -> Calibration:
+    """Return the case of a kernel that must be worth nothing, whatever is said of it."""
+    return _case(name, "refused", source)
+
+
+def once_of(plain: str) -> str:
+    """Return a problem's own module as the base class `_Once`, of which another is made."""
+    return plain.replace("class ModelNew(", "class _Once(").replace("super(ModelNew", "super(_Once")
 
 
 def _wrong(name: str, source: str) -> Calibration:

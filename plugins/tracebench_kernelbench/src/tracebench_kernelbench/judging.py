@@ -17,7 +17,7 @@ from tracebench_kernelbench.driving import MEMORY_MB, Failure, Record, drive
 from tracebench_kernelbench.fast import fast_metrics
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.problem import Problem
-from tracebench_kernelbench.timing import compare_afresh
+from tracebench_kernelbench.timing import Timing, compare_afresh
 
 _NS_PER_MS = 1e6
 
@@ -43,19 +43,44 @@ def judge(problem: Problem, source: str, sandbox: Sandbox, effort: Effort) -> Ve
     """
     built = build_kernel(sandbox, source, problem.signature, seconds=effort.compile_seconds)
     if not built.binary:
-        return _bad(f"It does not compile.\n{built.words}", compiled=False)
+        return bad(f"It does not compile.\n{built.words}", compiled=False)
     record = drive(sandbox, problem, built.binary, effort)
     if (wrong := _first_lie(problem, record)) is not None:
-        return _bad(wrong)
+        return bad(wrong)
     if record.failure is not None:
         status: Literal["invalid", "timeout"] = "timeout" if record.failure.kind == "hang" else "invalid"
-        return _bad(_explain(record.failure, problem, effort), status=status)
+        return bad(_explain(record.failure, problem, effort), status=status)
     return _good(problem, record)
 
 
-def _bad(text: str, *, compiled: bool = True, status: Literal["invalid", "timeout"] = "invalid") -> Verdict:
+def bad(text: str, *, compiled: bool = True, status: Literal["invalid", "timeout"] = "invalid") -> Verdict:
+    """Return the verdict of a kernel that is worth nothing."""
     zero = {"correct": 0.0, "speedup": 0.0, **fast_metrics(0.0)}
     return Verdict(compiled, False, text, status, metrics={"compiled": float(compiled), **zero})  # noqa: FBT003
+
+
+def metrics_of(timing: Timing) -> dict[str, float]:
+    """Return the metrics of a right kernel whose times are known; times are in milliseconds."""
+    return {
+        "compiled": 1.0,
+        "correct": 1.0,
+        "speedup": timing.score,
+        **fast_metrics(timing.score),
+        "speedup_raw": timing.raw,
+        "noise": timing.noise,
+        "reference_ms": timing.reference / _NS_PER_MS,
+        "candidate_ms": timing.candidate / _NS_PER_MS,
+    }
+
+
+def sentence_of(timing: Timing, clock: str, calls: int) -> str:
+    """Return what was measured by turns, in words; `clock` says of what, such as `Processor time`."""
+    counted = ": inside the noise, so it counts as 1" if timing.score == 1.0 else ""
+    return (
+        f"Correct in all calls. {clock} of a call, median (least) of {calls} by turns: reference {_ms(timing.reference)} "
+        f"({_ms(timing.reference_least)}), this kernel {_ms(timing.candidate)} ({_ms(timing.candidate_least)}). "
+        f"Speed-up {timing.raw:.3f}, noise ±{100 * timing.noise:.1f} %{counted}."
+    )
 
 
 def _good(problem: Problem, record: Record) -> Verdict:
@@ -73,18 +98,7 @@ def _good(problem: Problem, record: Record) -> Verdict:
         f"One core of this machine needs at least {_ms(limits[bound])} for it (bound by {bound}): this kernel reaches "
         f"{100 * share:.0f} % of that."
     )
-    metrics = {
-        "compiled": 1.0,
-        "correct": 1.0,
-        "speedup": timing.score,
-        **fast_metrics(timing.score),
-        "speedup_raw": timing.raw,
-        "speedup_wall": wall,
-        "noise": timing.noise,
-        "reference_ms": timing.reference / _NS_PER_MS,
-        "candidate_ms": timing.candidate / _NS_PER_MS,
-        "roofline": share,
-    }
+    metrics = metrics_of(timing) | {"speedup_wall": wall, "roofline": share}
     return Verdict(True, True, text, "ok", timing.score, metrics)  # noqa: FBT003
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import AggregateSpec, EnvironmentSpec, SuiteSpec, TaskSpec, ViewSpec
 from tracebench_kernelbench import catalog
+from tracebench_kernelbench.cuda.listing import list_device
 from tracebench_kernelbench.fast import FAST
 from tracebench_kernelbench.modules.listing import list_modules, list_numba
 from tracebench_kernelbench.settings import SETTINGS
@@ -33,7 +34,7 @@ def tracebench_suite() -> SuiteSpec:
 @hookimpl
 def tracebench_tasks() -> tuple[TaskSpec, ...]:
     """Return a task per problem of our own, in C and with Numba, and those of KernelBench below a root."""
-    return (*catalog.listed(), *list_numba(), *list_modules(SETTINGS))
+    return (*catalog.listed(), *list_numba(), *list_modules(SETTINGS), *list_device(SETTINGS))
 
 
 @hookimpl

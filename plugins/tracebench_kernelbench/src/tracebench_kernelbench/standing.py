@@ -37,6 +37,18 @@ def of_modules(options: Mapping[str, Any]) -> dict[str, str]:
     return {**_tools(backend.tools), **_packages(dict.fromkeys((*TORCH.modules, *backend.modules)))}
 
 
+def of_device(_options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what kernels on a device are built with, and what runs them."""
+    return {**_tools(("g++", "nvcc")), **_packages(("torch", "triton")), **_drivers()}
+
+
+def _drivers() -> dict[str, str]:
+    try:
+        return {"nvidia": Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").partition("\n")[0]}
+    except OSError:
+        return {}
+
+
 def _judged_elsewhere(options: Mapping[str, Any]) -> bool:
     return bool(options.get("server") or os.environ.get(SERVER))
 

@@ -11,10 +11,10 @@ from tracebench_kernelbench.modules.backends import BACKENDS, INSTALL, NUMBA, lo
 from tracebench_kernelbench.modules.source import REPRESENTATIVE, Found, cpu_sizes, find_problems, refused
 from tracebench_kernelbench.settings import Settings
 
-_LOADING = "tracebench_kernelbench.modules.loading"
-_HUB_LEVEL = 4
-_WEIGHTS = "level 4 wraps models whose weights a hub serves, and what is judged has no network"
-_SHARED: dict[str, Any] = {
+LOADING = "tracebench_kernelbench.modules.loading"
+HUB_LEVEL = 4
+WEIGHTS = "level 4 wraps models whose weights a hub serves, and what is judged has no network"
+SHARED: dict[str, Any] = {
     "metric": "speedup",
     "worst_score": 0.0,
     "aggregate": "kernelbench_geometric_mean",
@@ -33,7 +33,7 @@ def list_numba() -> Iterator[TaskSpec]:
         for name, title in titles.items():
             yield TaskSpec(
                 name=f"numba/{name}",
-                loader=f"{_LOADING}:numba_{name}",
+                loader=f"{LOADING}:numba_{name}",
                 title=f"{title}, with Numba",
                 groups=("numba", f"numba/{family}"),
                 tags=("kernel", "numba", family),
@@ -42,7 +42,7 @@ def list_numba() -> Iterator[TaskSpec]:
                 requires=(_requires("numba"), _requires("pycparser"), *catalog.COMPILERS),
                 preload=("numpy",),
                 sandbox=("numpy", *NUMBA.modules, *NUMBA.besides),
-                **_SHARED,
+                **SHARED,
             )
 
 
@@ -66,12 +66,12 @@ def list_modules(settings: Settings) -> Iterator[TaskSpec]:
 
 def _module(problem: Found, profile: str) -> TaskSpec:
     level, name = f"{profile}level{problem.level}", f"{profile}level{problem.level}/{problem.number}"
-    broken = _WEIGHTS if problem.level == _HUB_LEVEL else refused(problem, at_cpu_sizes=bool(profile))
+    broken = WEIGHTS if problem.level == HUB_LEVEL else refused(problem, at_cpu_sizes=bool(profile))
     chosen = problem.number in REPRESENTATIVE.get(problem.level, ()) and not broken
     words = problem.name.strip("_").replace("_", " ")
     return TaskSpec(
         name=name,
-        loader=f"{_LOADING}:{'cpu' if profile else 'original'}_{problem.level}_{problem.number}",
+        loader=f"{LOADING}:{'cpu' if profile else 'original'}_{problem.level}_{problem.number}",
         title=f"{words}, at sizes for a CPU" if profile else words,
         aliases=(f"{level}/{problem.number}_{problem.name}",),
         groups=(level, *((f"{level}/representative", f"{profile}representative") if chosen else ())),
@@ -83,7 +83,7 @@ def _module(problem: Found, profile: str) -> TaskSpec:
         sandbox=loaded_beforehand(BACKENDS.values()),
         source=f"KernelBench, level {problem.level}, problem {problem.number}; sizes: {'profile cpu' if profile else 'original'}",
         licence="MIT",
-        **_SHARED,
+        **SHARED,
     )
 
 
@@ -92,4 +92,4 @@ def _requires(name: str) -> Requirement:
 
 
 def _broken(name: str, reason: str) -> TaskSpec:
-    return TaskSpec(name=name, title=name, loader=f"{_LOADING}:broken", broken=reason)
+    return TaskSpec(name=name, title=name, loader=f"{LOADING}:broken", broken=reason)

@@ -35,7 +35,7 @@ _MOST_BYTES = 2 << 30
 """Of all outputs of a call, each element of a view counted: a copy is made of them."""
 _PAGE = 4096
 _LINE, _STEP = 64, 39
-_DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()  # noqa: SIM905
+DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()  # noqa: SIM905
 _Number = Annotated[int, Field(ge=0, le=1 << 48)]
 _Numbers = Annotated[list[_Number], Field(max_length=32)]
 _ROWS = TypeAdapter(list[tuple[_Number, str, _Numbers, _Numbers]])
@@ -109,13 +109,13 @@ def told(shared: memoryview) -> list[NDArray[Any]]:
         rows = _ROWS.validate_json(text, strict=True)
     except ValidationError as err:
         raise Unreadable("it returns no tensors") from err
-    if sum(prod(shape) * np.dtype(name).itemsize for _, name, shape, _ in rows if name in _DTYPES) > _MOST_BYTES:
+    if sum(prod(shape) * np.dtype(name).itemsize for _, name, shape, _ in rows if name in DTYPES) > _MOST_BYTES:
         raise Unreadable("its outputs are larger than the memory that they can lie in")
     return [_array(shared, *row) for row in rows]
 
 
 def _array(shared: memoryview, at: int, name: str, shape: list[int], steps: list[int]) -> NDArray[Any]:
-    if name not in _DTYPES:
+    if name not in DTYPES:
         raise Unreadable(f"an output is {name[:40]}, and no array of NumPy")
     dtype = np.dtype(name)
     try:

@@ -18,12 +18,11 @@ from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 from tracebench_core.contracts import NotMeasured, Sandbox, Session
 from tracebench_core.specs import Limits, Outcome
-from tracebench_kernelbench.fast import fast_metrics
-from tracebench_kernelbench.judging import Verdict
+from tracebench_kernelbench.judging import Verdict, bad, metrics_of, sentence_of
 from tracebench_kernelbench.modules.comparing import (
     Arrays,
     Tolerance,
@@ -289,27 +288,17 @@ def _died(outcome: Outcome, when: str) -> str:
 
 
 def _bad(text: str, outcome: Outcome) -> Verdict:
-    zero = {"correct": 0.0, "speedup": 0.0, **fast_metrics(0.0)}
     compiled = outcome.status in {"ok", "timeout", "killed", "memory"}
-    status: Literal["invalid", "timeout"] = "timeout" if outcome.status == "timeout" else "invalid"
-    return Verdict(compiled, False, text, status, metrics={"compiled": float(compiled), **zero})  # noqa: FBT003
+    return bad(text, compiled=compiled, status="timeout" if outcome.status == "timeout" else "invalid")
 
 
 def _good(exercise: Exercise, source: str, timing: Timing | None, calls: int) -> Verdict:
     hints = find_hints(source, exercise.backend.name)
     noted = "".join(f"\nHint: {hint}" for hint in hints)
-    metrics = {"compiled": 1.0, "correct": 1.0, "hints": float(len(hints))}
     if timing is None:
         text = "Correct in all calls. No time is taken with this backend: what is right counts 1."
+        metrics = {"compiled": 1.0, "correct": 1.0, "hints": float(len(hints))}
         return Verdict(True, True, text + noted, "ok", 1.0, metrics)  # noqa: FBT003
-    text = (
-        f"Correct in all calls. Processor time of a call, median (least) of {calls} by turns: reference {timing.reference / 1e6:.4g} ms "
-        f"({timing.reference_least / 1e6:.4g} ms), this kernel {timing.candidate / 1e6:.4g} ms ({timing.candidate_least / 1e6:.4g} ms). "
-        f"Speed-up {timing.raw:.3f}, noise ±{100 * timing.noise:.1f} %"
-        f"{': inside the noise, so it counts as 1' if timing.score == 1.0 else ''}."
-    )
-    metrics |= {
-        "speedup": timing.score, **fast_metrics(timing.score), "speedup_raw": timing.raw,
-        "noise": timing.noise, "reference_ms": timing.reference / 1e6, "candidate_ms": timing.candidate / 1e6,
-    }  # fmt: skip
+    text = sentence_of(timing, "Processor time", calls)
+    metrics = metrics_of(timing) | {"hints": float(len(hints))}
     return Verdict(True, True, text + noted, "ok", timing.score, metrics)  # noqa: FBT003

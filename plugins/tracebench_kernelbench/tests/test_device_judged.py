@@ -1,0 +1,145 @@
+"""The judge of a device's kernels, on a device with a clock of its own: what is honest is told apart, and what cheats earns nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+from plugins.tracebench_kernelbench.tests.device_cheats import CODE, KEPT, PLAIN, SLOW, WORK, WRONG, module
+from plugins.tracebench_kernelbench.tests.fake_device import Door, FakeDevice, Gpu, Op
+
+from tracebench_core.contracts import NotMeasured
+from tracebench_kernelbench.cuda.judging import Assignment, Bench, judge_on_device
+from tracebench_kernelbench.judging import Verdict
+from tracebench_kernelbench.options import Effort
+
+EFFORT = Effort(trials=2, warm=2, least=8, most=8, budget_ms=0, call_seconds=1.0, compile_seconds=20.0)
+FEW = {"works on another stream", "returns what it returned before", "has a kernel that never ends wait for inputs"}
+"""Tried in every run of the tests; the others are of the heavy group `kernels`."""
+OTHERWISE = {
+    "has a kernel that never ends wait for inputs": "goes on on the device",
+    "keeps the device busy while its rival is called": "goes on on the device",
+    "says that its results lie beyond its memory": "outside of the memory", "describes a result larger than all memory": "outside of the",
+    "describes a result of no type": "no array of NumPy", "guesses a handle of its judge's": "KeyError", "fails": "ValueError: no",
+    "answers what is no answer": "describes none", "ends its process": "Its process ended", "says nothing": "too long",
+    "never comes to an end": "too long",
+}  # fmt: skip
+"""What is said of those whose output is not what is found wrong."""
+
+
+def few_of(cases: Mapping[str, object]) -> list[ParameterSet]:
+    return [pytest.param(name, marks=() if name in FEW else pytest.mark.heavy("kernels")) for name in cases]
+
+
+@pytest.fixture
+def gpu() -> Gpu:
+    return Gpu()
+
+
+@pytest.fixture
+def bench(gpu: Gpu, tmp_path: Path) -> Iterator[Bench]:
+    door = Door(gpu, tmp_path)
+    root = str(Path(__file__).parents[3])
+    yield Bench(
+        lambda: FakeDevice(gpu),
+        [sys.executable, str(Path(__file__).with_name("fake_guest.py")), door.path],
+        {"PYTHONPATH": root},
+    )
+    door.close()
+
+
+def judged(source: str, bench: Bench, code: str = CODE) -> Verdict:
+    return judge_on_device(Assignment(code, "cuda"), source, bench, EFFORT)
+
+
+def test_the_same_work_is_worth_one(bench: Bench) -> None:
+    verdict = judged(module(PLAIN), bench)
+
+    assert (verdict.correct, verdict.score) == (True, 1.0), verdict.text
+    assert verdict.metrics["speedup_raw"] == pytest.approx(1.0, rel=0.05)
+
+
+@pytest.mark.parametrize("times", [2, 5, 10])
+def test_work_done_over_again_is_worth_its_share(times: int, bench: Bench) -> None:
+    again = f"out = gpu.empty()\nfor _ in range({times}):\n    {WORK.format(us=400)}\nreturn out"
+
+    verdict = judged(module(again), bench)
+
+    assert verdict.metrics["speedup_raw"] == pytest.approx(1 / times, rel=0.1), verdict.text
+
+
+def test_a_kernel_that_is_four_times_as_fast_is_worth_four(bench: Bench) -> None:
+    verdict = judged(module(PLAIN.replace("400", "100")), bench)
+
+    assert verdict.metrics["speedup_raw"] == pytest.approx(4, rel=0.1), verdict.text
+
+
+@pytest.mark.parametrize("name", few_of(WRONG))
+def test_a_kernel_that_does_not_do_its_work_is_worth_nothing(name: str, bench: Bench) -> None:
+    verdict = judged(module(*WRONG[name]), bench)
+
+    assert (verdict.correct, verdict.score) == (False, 0.0), verdict.text
+    assert OTHERWISE.get(name, "Wrong in call") in verdict.text
+
+
+@pytest.mark.parametrize("name", few_of(SLOW))
+def test_a_kernel_that_does_ten_times_the_work_is_not_thought_quick(name: str, bench: Bench) -> None:
+    verdict = judged(module(*SLOW[name]), bench)
+
+    assert verdict.score < 0.5, verdict.text
+
+
+def test_a_clock_that_is_raised_by_turns_is_found(bench: Bench) -> None:
+    raising = "kept[len(kept)] = 1\ngpu.ask('rate', rate=1.0 + len(kept) % 2)\n" + PLAIN
+
+    with pytest.raises(NotMeasured, match="clock differs by"):
+        judged(module(raising, KEPT), bench)
+
+
+def test_others_work_on_the_device_is_found_before_anything_is_measured(gpu: Gpu, bench: Bench) -> None:
+    gpu.put("somebody", Op(poll=lambda: None))
+
+    with pytest.raises(NotMeasured, match="not quiet"):
+        judged(module(PLAIN), bench)
+
+
+@pytest.mark.parametrize("flushes", [True, False])
+def test_only_a_cache_that_is_cleared_gives_no_one_an_advantage(
+    flushes: bool, gpu: Gpu, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The device without a flush shows that the case can fail: inputs were copied a moment ago, and persist."""
+    gpu.cached = 0.8
+    if not flushes:
+        monkeypatch.setattr(FakeDevice, "flush", lambda self: None)
+    persisting = "gpu.ask('persist', handle=gpu.memory, at=x)\n" + PLAIN
+
+    raw = judged(module(persisting), bench).metrics["speedup_raw"]
+    reference = judged(module(PLAIN), bench).metrics["reference_ms"]
+
+    assert raw == pytest.approx(1, rel=0.05)
+    assert (reference == pytest.approx(0.4, rel=0.1)) == flushes
+
+
+def test_a_reference_that_is_constant_or_fails_or_is_too_short_is_no_measure(gpu: Gpu, bench: Bench) -> None:
+    gpu.jitter = 0.1
+    for code, words in (
+        (CODE.replace("square", "zeros"), "does not depend"),
+        (CODE.replace("gpu.launch", "raise ValueError('broken')"), "The reference failed"),
+        (CODE.replace("us=400", "us=0"), "too little to be timed"),
+    ):
+        with pytest.raises(NotMeasured, match=words):
+            judged(module(PLAIN), bench, code)
+
+
+def test_no_process_is_left_and_none_got_a_secret(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    told = "raise ValueError(f'{os.getpid()} {sorted(os.environ)} {os.getcwd()}')"
+
+    verdict = judged(module(told, "import os\n"), bench)
+
+    assert "OPENAI_API_KEY" not in verdict.text
+    pid = int(verdict.text.split("ValueError: ")[1].split()[0])
+    assert not Path(f"/proc/{pid}").exists()
