@@ -1,10 +1,7 @@
-"""How often noise is kept, and how often a true gain: `noise_aware` against `greedy`; and what an experiment costs beside its command.
+"""What an experiment costs beside its command, and the loop on a shipped experiment; how often noise is kept is `autoresearch_noise.py`.
 
-    python benchmarks/autoresearch.py validity             # 200 simulated runs of 20 proposals; baseline: the greedy rule
-    python benchmarks/autoresearch.py overhead --rounds 5  # a command in a box; baseline: as a plain subprocess
-    python benchmarks/autoresearch.py loop                 # the loop on `tiny_lm` and a rule-based server; baseline: two trainers
-
-The simulation draws measurements from a normal distribution with standard deviation 1; the rules are the trainer's own.
+python benchmarks/autoresearch.py overhead --rounds 5  # a command in a box; baseline: as a plain subprocess
+python benchmarks/autoresearch.py loop                 # the loop on `tiny_lm` and a rule-based server; baseline: two trainers
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,18 +24,16 @@ from typing import Any
 from tracebench_autoresearch.evaluation.box import run_in_box
 from tracebench_autoresearch.experiment import Command
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot, write_files
-from tracebench_autoresearch.trainer.judging import Greedy, NoiseAware, Rule
 from tracebench_autoresearch.trainer.prompts import shown_files
 from tracebench_core.proposing.answer_format import shown_values
 from tracebench_sandbox import open_sandbox
 from tracebench_testing.fake_openai import FakeOpenAI
 
-BASELINE = 4
 _PROGRAM = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 """A program as OpenEvolve shows it; the current one stands last."""
 OPENEVOLVE = "{id: OpenEvolve, params_variants: [{iterations: 7, num_islands: 1, parallel_evaluations: 1, diff_based_evolution: true}]}"
 TRAINERS = (
-    "{id: Autoresearch, params_variants: [{num_experiments: 7, baseline_repeats: 3, max_repeats: 4}]}",
+    "{id: Autoresearch, params_variants: [{num_experiments: 7, max_repeats: 9}]}",
     "{id: SequentialRefine, params_variants: [{num_steps: 7}]}",
     "{id: PrioritySearch, optimizer: Reflective, params_variants: [{ps_steps: 7, ps_candidates: 1, ps_proposals: 1}]}",
 )
@@ -60,59 +55,6 @@ IDEAS = (
     ("a slightly different scale", "SCALE = 0.1", "SCALE = 0.11"),
 )
 """Good, neutral, bad and broken edits, in the order in which the rule-based server proposes them."""
-
-
-def simulate(
-    build: Callable[[], Rule], *, gain: float, runs: int, proposals: int, repeats: int
-) -> tuple[float, float, float, float]:
-    """Return the shares of proposals that were accepted and indecisive, of runs with an acceptance, and measurements per proposal.
-
-    Each proposal measures `gain` above what is kept at that time.
-    """
-    verdicts: list[str] = []
-    struck, measured = 0, 0
-    for seed in range(runs):
-        rng, rule, level, any_accepted = random.Random(seed), build(), 0.0, False
-        rule.start([rng.gauss(level, 1.0) for _ in range(repeats)])
-        for _ in range(proposals):
-            count = [1]
-
-            def draw(mean: float, count: list[int] = count, rng: random.Random = rng) -> float:
-                count[0] += 1
-                return rng.gauss(mean, 1.0)
-
-            ruling = rule.judge(rng.gauss(level + gain, 1.0), lambda: draw(level + gain), lambda: draw(level))  # noqa: B023
-            verdicts.append(ruling.verdict)
-            measured += count[0]
-            if ruling.verdict == "accepted":
-                level += gain
-                any_accepted = True
-        struck += any_accepted
-    total = len(verdicts)
-    return verdicts.count("accepted") / total, verdicts.count("indecisive") / total, struck / runs, measured / total
-
-
-def validity(runs: int, proposals: int) -> None:
-    """Print the tables of false acceptances and of power."""
-    rules: dict[str, tuple[Callable[[], Rule], int]] = {
-        "greedy": (Greedy, 1),
-        "noise_aware, 3 repeats": (lambda: NoiseAware(max_repeats=3), BASELINE),
-        "noise_aware, 5 repeats": (NoiseAware, BASELINE),
-        "noise_aware, 10 repeats": (lambda: NoiseAware(max_repeats=10), BASELINE),
-        "noise_aware, 20 repeats": (lambda: NoiseAware(max_repeats=20), BASELINE),
-    }
-    for gain, title in (
-        (0.0, "A/A: edits that change nothing"),
-        (1.0, "edits that gain one standard deviation"),
-        (2.0, "two"),
-    ):
-        print(f"\n{title}: {runs} runs of {proposals} proposals")
-        print(f"{'rule':<26}{'accepted':>10}{'indecisive':>12}{'runs with any':>15}{'measurements each':>19}")
-        for name, (build, repeats) in rules.items():
-            accepted, indecisive, struck, each = simulate(
-                build, gain=gain, runs=runs, proposals=proposals, repeats=repeats
-            )
-            print(f"{name:<26}{accepted:>9.1%}{indecisive:>11.1%}{struck:>14.1%}{each:>16.2f}")
 
 
 def overhead(rounds: int) -> None:
@@ -220,9 +162,7 @@ def loop(trainers: Sequence[str], keep: Path | None) -> None:
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["validity", "overhead", "loop"])
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--proposals", type=int, default=20)
+    parser.add_argument("what", choices=["overhead", "loop"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--trainers", type=int, default=len(TRAINERS), help="for `loop`: the first so many")
     parser.add_argument(
@@ -230,9 +170,7 @@ def main() -> None:
     )
     parser.add_argument("--keep", type=Path, help="for `loop`: the folder in which the run `r` is left")
     asked = parser.parse_args()
-    if asked.what == "validity":
-        validity(asked.runs, asked.proposals)
-    elif asked.what == "overhead":
+    if asked.what == "overhead":
         overhead(asked.rounds)
     else:
         loop((*TRAINERS[: asked.trainers], *([OPENEVOLVE] if asked.openevolve else ())), asked.keep)

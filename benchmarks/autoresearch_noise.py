@@ -3,7 +3,7 @@
     python benchmarks/autoresearch_noise.py               # 400 runs of 20 proposals; baseline: the greedy rule
     python benchmarks/autoresearch_noise.py --runs 2000   # a share of 5 % then lies between 4.0 and 6.0 % in 95 of 100 cases
 
-The rules are the trainer's own classes. A run is one series of measurements in time: each takes one step of it, whichever files it measures,
+The rules are the trainer's own classes. A run is one series of measurements in time: each takes one step, whichever files it measures,
 and adds the noise of that step to what the files are worth. The noise has a standard deviation of 1 where it has one.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -18,19 +19,21 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tracebench_autoresearch.trainer.judging import Greedy, NoiseAware, Rule
+from tracebench_autoresearch.trainer.judging import Greedy, PairedTrial, Rule
 
 Series = NDArray[np.float64]
 LONGEST = 4000
 """Steps of the longest run."""
 STEP_AT = 60
 """The measurement from which the step is there."""
-RULES: dict[str, tuple[Callable[[], Rule], int]] = {
-    "greedy": (Greedy, 1),
-    "noise_aware, 3 repeats": (lambda: NoiseAware(max_repeats=3), 4),
-    "noise_aware, 5 repeats": (NoiseAware, 4),
-    "noise_aware, 10 repeats": (lambda: NoiseAware(max_repeats=10), 4),
+Build = Callable[[int, random.Random], Rule]
+"""Makes a rule for so many proposals."""
+RULES: dict[str, tuple[Build, int]] = {
+    "`greedy`": (lambda _proposals, _rng: Greedy(), 1),
+    "`noise_aware`": (lambda proposals, rng: PairedTrial(rng, experiments=proposals), 4),
+    "`noise_aware`, 40 pairs": (lambda proposals, rng: PairedTrial(rng, experiments=proposals, max_repeats=40), 4),
 }
+"""Each with the measurements of its baseline."""
 
 
 def gaussian(rng: Generator) -> Series:
@@ -114,10 +117,12 @@ class Tally:
     """Runs that kept any."""
     measured: int = 0
     """Measurements, without the baseline's."""
+    drifts: int = 0
+    """Runs in which a drift was said."""
 
 
 def simulate(
-    build: Callable[[], Rule],
+    build: Build,
     noise: Callable[[Generator], Series],
     *,
     gain: float,
@@ -128,7 +133,12 @@ def simulate(
     """Return what becomes of edits that each are worth `gain` more than what is kept at their time."""
     tally = Tally()
     for seed in range(runs):
-        bench, rule, level, before = Bench(iter(noise(np.random.default_rng(seed)))), build(), 0.0, tally.kept
+        bench, rule, level, before = (
+            Bench(iter(noise(np.random.default_rng(seed)))),
+            build(proposals, random.Random(seed)),
+            0.0,
+            tally.kept,
+        )
         rule.start([bench.measure(level) for _ in range(first)])
         for _ in range(proposals):
 
@@ -138,11 +148,12 @@ def simulate(
             def kept(worth: float = level, bench: Bench = bench) -> float:
                 return bench.measure(worth)
 
-            if rule.judge(edit(), edit, kept).verdict == "accepted":
+            if rule.judge(edit, kept).verdict == "accepted":
                 tally.kept, level = tally.kept + 1, level + gain
         tally.edits += proposals
         tally.struck += tally.kept > before
         tally.measured += bench.measured - first
+        tally.drifts += isinstance(rule, PairedTrial) and rule.drift.is_seen
     return tally
 
 
@@ -153,23 +164,23 @@ def main() -> None:
     parser.add_argument("--proposals", type=int, default=20)
     asked = parser.parse_args()
     shape = {"runs": asked.runs, "proposals": asked.proposals}
+    head = f"{' | '.join(RULES)} |"
     print(f"A/A: edits that change nothing, {asked.runs} runs of {asked.proposals}: edits kept, runs that kept any\n")
-    print(f"| noise | {' | '.join(RULES)} |\n|{'---|' * (len(RULES) + 1)}")
+    print(f"| noise | {head} a drift is said |\n|{'---|' * (len(RULES) + 2)}")
     for noise in NOISES:
-        cells = []
-        for build, first in RULES.values():
-            tally = simulate(build, noise, gain=0.0, first=first, **shape)
-            cells.append(f"{tally.kept / tally.edits:.1%}, {tally.struck / asked.runs:.0%}")
-        print(f"| {noise.__name__.replace('_', ' ')} | {' | '.join(cells)} |", flush=True)
+        found = [simulate(build, noise, gain=0.0, first=first, **shape) for build, first in RULES.values()]
+        cells = [f"{tally.kept / tally.edits:.2%}, {tally.struck / asked.runs:.1%}" for tally in found]
+        print(
+            f"| {noise.__name__.replace('_', ' ')} | {' | '.join(cells)} | {found[1].drifts / asked.runs:.0%} |",
+            flush=True,
+        )
     print(
-        "\nGaussian noise: edits kept of those that each gain so much, measurements of one edit and of what is kept beside it\n"
+        "\nNormal noise: edits kept of those that each gain so much, measurements of one edit and of what is kept beside it\n"
     )
-    print(f"| gain | {' | '.join(RULES)} |\n|{'---|' * (len(RULES) + 1)}")
+    print(f"| gain | {head}\n|{'---|' * (len(RULES) + 1)}")
     for gain in (0.0, 1.0, 2.0, 3.0, 5.0):
-        cells = []
-        for build, first in RULES.values():
-            tally = simulate(build, gaussian, gain=gain, first=first, **shape)
-            cells.append(f"{tally.kept / tally.edits:.1%}, {tally.measured / tally.edits:.1f}")
+        found = [simulate(build, gaussian, gain=gain, first=first, **shape) for build, first in RULES.values()]
+        cells = [f"{tally.kept / tally.edits:.1%}, {tally.measured / tally.edits:.1f}" for tally in found]
         print(f"| {gain:g} sd | {' | '.join(cells)} |", flush=True)
 
 

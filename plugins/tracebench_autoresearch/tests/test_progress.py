@@ -37,6 +37,8 @@ def history(*, decided: bool = True, direction: str = "minimize") -> History:
         experiments,
         self_reported=False,
         best="c5",
+        confirmation=None,
+        drift=1.0,
     )
 
 

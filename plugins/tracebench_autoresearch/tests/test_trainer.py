@@ -49,7 +49,7 @@ def test_the_loop_keeps_reverts_and_goes_on_after_a_crash(tmp_path: Path) -> Non
         prompts.append(prompt)
         return rules([{"content": prompt}])
 
-    done = trial(dial(tmp_path), reply, num_experiments=6, max_repeats=2, baseline_repeats=3)
+    done = trial(dial(tmp_path), reply, num_experiments=6, max_repeats=8, baseline_repeats=3, confirm=0)
 
     assert verdicts(done) == ["accepted", "rejected", "rejected", "rejected", "accepted"]
     counted = [event for event in done.events if isinstance(event, Proposals)]
@@ -65,9 +65,9 @@ def test_a_budget_that_ends_amid_the_repeats_leaves_an_indecisive_edit(tmp_path:
     done = trial(
         dial(tmp_path, noise=0.5),
         lambda *_: ahead,
-        budget=Budget(evaluations=4),
+        budget=Budget(evaluations=7),
+        num_experiments=1,
         baseline_repeats=3,
-        false_acceptance=1e-9,
     )
 
     assert done.spent == "evaluations"

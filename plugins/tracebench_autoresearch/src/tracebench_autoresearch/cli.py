@@ -130,6 +130,10 @@ def best(name: Name, *, job: Job = None, runs_dir: RunsDir = None) -> None:
                 f"{one.candidate}\t{output.number(one.value)}\t{runs}\t{one.description}\t{one.reason}".rstrip()
             )
         )
+    if found.confirmation is not None:
+        output.line(f"Measured anew: {found.confirmation.words}")
+        for line in found.confirmation.lines():
+            output.line(line)
 
 
 @app.command()
@@ -206,3 +210,10 @@ def _note(found: History) -> None:
         counts[one.status] = counts.get(one.status, 0) + 1
     words = ", ".join(f"{n} {status}" for status, n in counts.items()) or "nothing tried yet"
     output.note(f"{found.job}: {found.task}, {found.trainer}: {words}")
+    if found.drifts:
+        output.note(
+            f"What is kept did not go on measuring the same (evidence {found.drift:.3g}; 20 is much): the machine drifts. Verdicts stand: "
+            "they rest on pairs in random order; means of different experiments do not compare."
+        )
+    if found.confirmation is not None:
+        output.note(f"{found.metric}, measured anew: {found.confirmation.words}")

@@ -42,7 +42,9 @@ def open_program(name: str, **options: object) -> ProgramTask:
     """
     chosen = ProgramOptions.model_validate(options)
     inner = open_experiment(name, **chosen.model_dump(include=set(Options.model_fields)))
-    return ProgramTask(inner, AutoresearchSettings(num_experiments=chosen.num_experiments, accept=chosen.accept))
+    return ProgramTask(
+        inner, AutoresearchSettings(num_experiments=chosen.num_experiments, accept=chosen.accept, confirm=0)
+    )
 
 
 def open_experiment(name: str, **options: object) -> ExperimentTask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -97,6 +98,7 @@ class _Inside:
         self._kept = "c0"
         self.parameters = task.parameters
         self.objective = task.objective
+        self.rng = random.Random(context.seed)  # noqa: S311 - reproducible, not secret
         self.initial: Values = {PARAMETER: task.parameters[0].initial}
 
     def standing(self) -> float | None:

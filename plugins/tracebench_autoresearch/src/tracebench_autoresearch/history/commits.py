@@ -65,7 +65,7 @@ class Exporter:
         for one in others:
             if one.candidate in kept:
                 tip = commits[one.candidate] = self._commit(one, history, parent=tip)
-            elif history.policy == "commit_then_reset":
+            elif history.policy == "commit_then_reset" and not one.is_ablation:
                 commits[one.candidate] = self._commit(one, history, parent=tip)
                 place = f"{ATTEMPTS}/{branch}/{one.candidate}"
                 git(self._repo, "update-ref", place, commits[one.candidate])

@@ -15,6 +15,7 @@ _SHAPES = {
     "keep": ("#009E73", "circle"),
     "indecisive": ("#E69F00", "square"),
     "discard": ("#999999", "circle"),
+    "ablation": ("#CC79A7", "triangle-up"),
     "measured": ("#56B4E9", "circle"),
     "failed": ("#D55E00", "cross"),
 }

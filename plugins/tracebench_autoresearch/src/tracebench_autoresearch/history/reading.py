@@ -7,8 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracebench_autoresearch.history.confirmation import Confirmation, read_confirmation
+from tracebench_autoresearch.statistics.drift import ALARM
+from tracebench_autoresearch.trainer.confirming import ROUND
+from tracebench_autoresearch.trainer.loop import DRIFT
 from tracebench_core.specs import Candidate
-from tracebench_core.specs.events import CandidateSeen, Decision, EvaluationDone, SuiteRecord
+from tracebench_core.specs.events import CandidateSeen, Decision, EvaluationDone, MetricLogged, SuiteRecord
 from tracebench_engine.api.records import Run
 
 RECORD = "autoresearch.outcome"
@@ -31,10 +35,14 @@ class Experiment:
     """Of the last measurement: `measured`, `crashed`, `timed out`, …"""
     verdict: str = ""
     reason: str = ""
+    is_ablation: bool = False
+    """Made by the confirmation, of what was kept."""
 
     @property
     def status(self) -> str:
-        """`baseline`, `keep`, `discard`, `indecisive`, or how the measurement ended; `measured` under a trainer that decides nothing."""
+        """`baseline`, `keep`, `discard`, `indecisive`, `ablation`, or how it ended; `measured` under a trainer that decides nothing."""
+        if self.is_ablation:
+            return "ablation"
         if self.outcome not in {"measured", ""} and not self.values:
             return self.outcome
         if self.number == 0:
@@ -75,6 +83,15 @@ class History:
     """Whether nothing but the candidates' own word stands for the metric."""
     best: str
     """The candidate that stands at the end: the last one kept, or where nothing is decided the one that the run reports."""
+    confirmation: Confirmation | None
+    """What stands of what was kept, measured anew."""
+    drift: float
+    """The most evidence, up to now, that what is kept does not go on measuring the same."""
+
+    @property
+    def drifts(self) -> bool:
+        """Say whether that is enough to say so."""
+        return self.drift >= ALARM
 
     @property
     def kept(self) -> list[Experiment]:
@@ -105,6 +122,8 @@ def read_history(run: Run, job_id: str) -> History:
         experiments=experiments,
         self_reported="score" in result.self_reported,
         best=accepted[-1] if accepted else "c0" if decided else reported,
+        confirmation=read_confirmation(events),
+        drift=max((e.value for e in events if isinstance(e, MetricLogged) and e.name == DRIFT), default=1.0),
     )
 
 
@@ -112,9 +131,12 @@ def _experiments(events: Iterable[Any], metric: str) -> tuple[Experiment, ...]:
     """Gather what was said of each candidate; a suite's records may stand before their candidate's first appearance."""
     found: dict[str, Experiment] = {}
     outcomes: dict[str, str] = {}
+    confirming = False
     for event in events:
+        confirming = confirming or (isinstance(event, MetricLogged) and event.name == ROUND)
         if isinstance(event, CandidateSeen):
-            found[event.id] = Experiment(len(found), event.id, event.t, event.origin, event.parents)
+            words = (event.origin, event.parents)
+            found[event.id] = Experiment(len(found), event.id, event.t, *words, is_ablation=confirming)
         elif isinstance(event, EvaluationDone) and event.by == "trainer" and event.candidate in found:
             _add(found[event.candidate], event, metric)
         elif isinstance(event, SuiteRecord) and event.name == RECORD:

@@ -25,7 +25,8 @@ def rows(history: History, commits: Mapping[str, str]) -> Iterator[tuple[str, ..
 
 
 def records(history: History, commits: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Yield the same with everything that is known, as plain data."""
+    """Yield the same with everything that is known, as plain data; `confirmed` is None where nothing was confirmed or refuted."""
+    standing = {edit.candidate: edit.confirmed for edit in history.confirmation.edits} if history.confirmation else {}
     for one in history.experiments:
         yield {
             "number": one.number,
@@ -43,6 +44,7 @@ def records(history: History, commits: Mapping[str, str]) -> Iterator[dict[str, 
             "reason": one.reason,
             "description": one.description,
             "time": one.time,
+            "confirmed": standing.get(one.candidate),
         }
 
 

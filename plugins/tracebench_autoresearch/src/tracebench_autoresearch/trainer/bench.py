@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from random import Random
 from typing import Any, Literal, Protocol
 
 from pydantic import JsonValue
@@ -20,6 +21,8 @@ class Bench(Protocol):
     def initial(self) -> Values: ...
     @property
     def objective(self) -> str: ...
+    @property
+    def rng(self) -> Random: ...
     def step(self) -> AbstractContextManager[int]: ...
     def check(self, values: Mapping[str, JsonValue]) -> str: ...
     def evaluate(

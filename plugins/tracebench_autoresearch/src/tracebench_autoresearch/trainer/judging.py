@@ -1,22 +1,26 @@
 """Is it better, or is it noise? Rules for keeping an edit, on scores for which higher is better.
 
-`NoiseAware` is a group-sequential one-sided t test. The edit is measured again, in turns with what it would replace, while its mean is
-ahead; the looks share the probability of a false acceptance (half of it goes to the last look), and the noise is pooled over everything
-that was measured more than once. An edit that falls behind is rejected at once; one that stays ahead without standing out is indecisive.
+`PairedTrial` measures an edit and what it would replace in pairs, each in an order that a coin decides, and keeps it once the evidence of
+the pairs (`statistics.evidence`) is what the run demands. So what is kept goes on being measured as long as anything is tried, and neither
+drift nor any other shape of the noise makes noise look like a gain. An edit whose evidence is halved is rejected at once; one that has
+neither won nor lost after all its pairs is indecisive.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tracebench_engine.api.analysis import student_cdf as cdf
+from tracebench_autoresearch.statistics.drift import Drift
+from tracebench_autoresearch.statistics.evidence import Evidence, RunLevel, Scale
 
 Verdict = Literal["accepted", "rejected", "indecisive"]
 Measure = Callable[[], float | None]
 """Measures once more; None when it failed."""
+LOST = 0.5
+"""Evidence from which an edit is rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +34,14 @@ class Ruling:
 
 
 class Rule(Protocol):
-    """Decides edit by edit; knows the scores of what is kept."""
+    """Decides edit by edit."""
 
-    def start(self, scores: Sequence[float]) -> None:
+    def start(self, scores: list[float]) -> None:
         """Take the baseline's scores; none when it does not measure."""
         ...
 
-    def judge(self, first: float, again: Measure, again_kept: Measure) -> Ruling:
-        """Decide on an edit that measured `first`; an accepted one takes the place of what was kept."""
+    def judge(self, edit: Measure, kept: Measure) -> Ruling:
+        """Decide on an edit, measuring it and what is kept; an accepted one takes the place of what was kept."""
         ...
 
 
@@ -48,91 +52,98 @@ class Greedy:
         self._min_gain = min_gain
         self._kept: float | None = None
 
-    def start(self, scores: Sequence[float]) -> None:
+    def start(self, scores: list[float]) -> None:
         """See `Rule`."""
         self._kept = scores[0] if scores else None
 
-    def judge(self, first: float, again: Measure, again_kept: Measure) -> Ruling:
+    def judge(self, edit: Measure, kept: Measure) -> Ruling:
         """See `Rule`."""
+        if (score := edit()) is None:
+            return Ruling("rejected", "failed", 1)
         if self._kept is None:
-            self._kept = first
+            self._kept = score
             return Ruling("accepted", "the first that measures", 1)
-        gain = first - self._kept
+        gain = score - self._kept
         if gain > self._min_gain:
-            self._kept = first
+            self._kept = score
             return Ruling("accepted", f"measured {gain:+.4g}, once", 1)
         return Ruling("rejected", f"measured {gain:+.4g}, once", 1)
 
 
-class NoiseAware:
-    """Keeps what stands out from the noise; see the module."""
+class PairedTrial:
+    """Keeps what wins against what is kept, pair by pair; see the module."""
 
-    def __init__(self, *, alpha: float = 0.05, max_repeats: int = 5, min_gain: float = 0.0) -> None:
-        self._looks = _shares(alpha, max_repeats)
-        self._min_gain = min_gain
-        self._groups: list[list[float]] = []
-        self._kept: list[float] = []
-        self._enough = 3 * max_repeats
+    def __init__(
+        self,
+        rng: random.Random,
+        *,
+        experiments: int,
+        false_acceptance: float = 0.05,
+        max_repeats: int = 20,
+        min_gain: float = 0.0,
+    ) -> None:
+        """`rng` throws the coins; `experiments` are those that the run may hold."""
+        self._rng = rng
+        self._level = RunLevel(alpha=false_acceptance, tests=experiments)
+        self._most, self._min_gain = max_repeats, min_gain
+        self._scale, self._measures = Scale(), False
+        self.drift = Drift(rng)
 
-    def start(self, scores: Sequence[float]) -> None:
+    def start(self, scores: list[float]) -> None:
         """See `Rule`."""
-        self._kept = list(scores)
-        self._groups.append(self._kept)
+        for score in scores:
+            self._of_kept(score)
 
-    def judge(self, first: float, again: Measure, again_kept: Measure) -> Ruling:
-        """See `Rule`. Measures the edit at most `max_repeats` times, and what is kept as often beside it, until that is well known."""
-        scores = [first]
-        self._groups.append(scores)
-        if not self._kept:
-            self._kept = scores
-            return Ruling("accepted", "the first that measures", 1)
-        for look, share in enumerate(self._looks):
-            if look:
-                if (more := again()) is None:
-                    return Ruling("rejected", f"failed when it was run again, after {len(scores)}", len(scores))
-                scores.append(more)
-                if len(self._kept) < self._enough and (other := again_kept()) is not None:
-                    self._kept.append(other)
-            gain, p = self._test(scores)
-            words = f"gain {gain:+.4g}, p {_p_text(p)}, {_runs(scores)} against {_runs(self._kept)}"
-            if gain <= self._min_gain:
-                return Ruling("rejected", words, len(scores))
-            if p is not None and p <= share:
-                self._kept = scores
-                return Ruling("accepted", words, len(scores))
-        return Ruling("indecisive", words, len(scores))
+    def judge(self, edit: Measure, kept: Measure) -> Ruling:
+        """See `Rule`. Measures at most `max_repeats` pairs."""
+        if not self._measures:
+            return self._first(edit)
+        evidence, gains, runs = Evidence(), list[float](), 0
+        for left in reversed(range(self._most)):
+            scale = self._scale.value
+            mine, theirs = self._pair(edit, kept)
+            runs += 1
+            if mine is None:
+                return Ruling(
+                    "rejected", "failed" if runs == 1 else f"failed when it was run again, after {runs - 1}", runs
+                )
+            if theirs is not None:
+                gains.append(mine - theirs)
+                evidence.add(gains[-1] - self._min_gain, scale)
+            if evidence.value >= self._level.needed:
+                ruling = Ruling("accepted", self._words(evidence, gains), runs)
+                self._level.count_kept()
+                self._scale.restart()
+                self.drift.restart()
+                return ruling
+            if evidence.value <= LOST:
+                return Ruling("rejected", self._words(evidence, gains), runs)
+            if not evidence.can_reach(self._level.needed, pairs=left):
+                break
+        return Ruling("indecisive", self._words(evidence, gains), runs)
 
-    def noise(self) -> tuple[float, int]:
-        """Return the pooled standard deviation of one measurement, and its degrees of freedom; 0 of each while nothing is known."""
-        squares = math.fsum((x - mean(group)) ** 2 for group in self._groups for x in group)
-        freedom = sum(len(group) - 1 for group in self._groups if group)
-        return (math.sqrt(squares / freedom) if freedom else 0.0), freedom
+    def _first(self, edit: Measure) -> Ruling:
+        """Keep the first that measures at all, where the baseline does not."""
+        if (score := edit()) is None:
+            return Ruling("rejected", "failed", 1)
+        self._of_kept(score)
+        return Ruling("accepted", "the first that measures", 1)
 
-    def _test(self, scores: Sequence[float]) -> tuple[float, float | None]:
-        """Return the gain in means and its one-sided p; None while nothing tells the noise."""
-        gain = mean(scores) - mean(self._kept)
-        sigma, freedom = self.noise()
-        if not freedom:
-            return gain, None
-        error = sigma * math.sqrt(1 / len(scores) + 1 / len(self._kept))
-        if error == 0:
-            return gain, 0.0 if gain > self._min_gain else 1.0
-        return gain, 1.0 - cdf((gain - self._min_gain) / error, df=freedom)
+    def _pair(self, edit: Measure, kept: Measure) -> tuple[float | None, float | None]:
+        if self._rng.random() < 0.5:  # noqa: PLR2004 - a coin
+            mine = edit()
+            return mine, None if mine is None else self._of_kept(kept())
+        theirs = self._of_kept(kept())
+        return edit(), theirs
 
+    def _of_kept(self, score: float | None) -> float | None:
+        if score is not None:
+            self._measures = True
+            self._scale.add(score)
+            self.drift.add(score)
+        return score
 
-def mean(scores: Sequence[float]) -> float:
-    """Return the mean."""
-    return math.fsum(scores) / len(scores)
-
-
-def _shares(alpha: float, looks: int) -> list[float]:
-    """Return each look's share of the error: half to the last, the rest evenly to those before."""
-    return [alpha] if looks == 1 else [alpha / 2 / (looks - 1)] * (looks - 1) + [alpha / 2]
-
-
-def _runs(scores: Sequence[float]) -> str:
-    return f"{len(scores)} run{'s' if len(scores) > 1 else ''}"
-
-
-def _p_text(p: float | None) -> str:
-    return "unknown" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"  # noqa: PLR2004
+    def _words(self, evidence: Evidence, gains: list[float]) -> str:
+        gain = f"gain {sum(gains) / len(gains):+.4g}" if gains else "no gain known"
+        pairs = f"{len(gains)} pair{'s' if len(gains) != 1 else ''}"
+        return f"{gain} in {pairs}, evidence {evidence.value:.3g} of {self._level.needed:.3g}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from functools import partial
 
 from tracebench_autoresearch.edits.files import UnusableEdit
 from tracebench_autoresearch.trainer.agent import run_agent
 from tracebench_autoresearch.trainer.bench import Bench
-from tracebench_autoresearch.trainer.judging import Greedy, NoiseAware, Rule, Ruling
+from tracebench_autoresearch.trainer.confirming import KeptEdit, confirm
+from tracebench_autoresearch.trainer.judging import Greedy, PairedTrial, Rule, Ruling
 from tracebench_autoresearch.trainer.proposing import Agent, Proposer
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
 from tracebench_autoresearch.trainer.workspace import Workspace
@@ -17,6 +19,10 @@ from tracebench_core.errors import BudgetExhausted
 from tracebench_core.ids import canonical_json
 from tracebench_core.proposing.rendering import score_text
 from tracebench_core.specs import Candidate, Evaluation, Values
+
+DRIFT = "drift"
+"""Name of the number that is logged after each experiment: the evidence that what is kept does not go on measuring the same."""
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -29,6 +35,10 @@ class _State:
     last: str = ""
     """What came of the last experiment, in full."""
     seen: set[bytes] = field(default_factory=set)
+    edits: list[KeptEdit] = field(default_factory=list)
+    """What was kept, oldest first."""
+    drifts: bool = False
+    """Whether a drift was said."""
 
 
 class Autoresearch:
@@ -48,19 +58,32 @@ class Autoresearch:
 
     def research(self, bench: Bench, agent: Agent | None = None) -> list[str]:
         """Do the same on anything that measures; return one line for each experiment, oldest first."""
-        workspace, proposer, rule = Workspace(bench.parameters), Proposer(bench, self.settings, agent), self._rule()
+        workspace, proposer, rule = (
+            Workspace(bench.parameters),
+            Proposer(bench, self.settings, agent),
+            self._rule(bench),
+        )
         with bench.step():
             state = self._baseline(bench, rule)
         for _ in range(self.settings.num_experiments):
             with bench.step():
                 self._experiment(bench, workspace, proposer, rule, state)
+        if state.edits and self.settings.confirm and isinstance(rule, PairedTrial):
+            rounds, alpha = self.settings.confirm, self.settings.false_acceptance
+            log.info("%s", confirm(bench, workspace, state.edits, bench.rng, rounds=rounds, alpha=alpha))
         return state.tried
 
-    def _rule(self) -> Rule:
+    def _rule(self, bench: Bench) -> Rule:
         settings = self.settings
         if settings.accept == "greedy":
             return Greedy(min_gain=settings.min_gain)
-        return NoiseAware(alpha=settings.false_acceptance, max_repeats=settings.max_repeats, min_gain=settings.min_gain)
+        return PairedTrial(
+            bench.rng,
+            experiments=settings.num_experiments,
+            false_acceptance=settings.false_acceptance,
+            max_repeats=settings.max_repeats,
+            min_gain=settings.min_gain,
+        )
 
     def _baseline(self, problem: Bench, rule: Rule) -> _State:
         repeats = self.settings.baseline_repeats if self.settings.accept == "noise_aware" else 1
@@ -88,35 +111,81 @@ class Autoresearch:
             return
         state.seen.add(key)
         problem.count_proposals(asked=1, usable=1)
-        evaluation = problem.evaluate(values, parents=[state.kept], origin=proposal.hypothesis)
-        ruling = self._decide(problem, rule, evaluation, state.kept.values)
+        arm = _Arm(problem, values, state.kept, proposal.hypothesis)
+        ruling = self._decide(problem, rule, arm)
         problem.log("runs", ruling.runs)
+        evaluation = arm.first
         if ruling.verdict == "accepted":
+            state.edits.append(KeptEdit(evaluation.candidate, state.kept.values))
             state.kept = evaluation.candidate
+        if isinstance(rule, PairedTrial):
+            self._watch(problem, rule, state)
         state.tried.append(
             f"{ruling.verdict}: {proposal.hypothesis} (score {score_text(evaluation.score)}; {ruling.reason})"
         )
         state.last = f"{proposal.hypothesis}\n{ruling.verdict}: {ruling.reason}\n{_words(evaluation)}"
 
     @staticmethod
-    def _decide(problem: Bench, rule: Rule, evaluation: Evaluation, kept: Values) -> Ruling:
-        """Decide on a measured edit, measuring again as the rule wants it, and record the verdict; also when the budget ends amid it."""
-        candidate = evaluation.candidate
-        if evaluation.score is None:
-            failed = evaluation.status != "not_measured"
-            ruling = Ruling("rejected" if failed else "indecisive", _words(evaluation).partition("\n")[0], 1)
-        else:
-            try:
-                ruling = rule.judge(
-                    evaluation.score,
-                    lambda: problem.evaluate(candidate.values, repeat=True).score,
-                    lambda: problem.evaluate(kept, repeat=True).score,
-                )
-            except BudgetExhausted:
-                problem.decide(candidate, "indecisive", "the budget ended before it could be told from noise")
-                raise
-        problem.decide(candidate, ruling.verdict, ruling.reason)
+    def _decide(problem: Bench, rule: Rule, arm: _Arm) -> Ruling:
+        """Decide on an edit, measuring as the rule wants it, and record the verdict; also when the budget ends amid it."""
+        try:
+            ruling = rule.judge(arm.edit, arm.kept)
+        except BudgetExhausted:
+            if arm.seen:
+                problem.decide(arm.first.candidate, "indecisive", "the budget ended before it could be told from noise")
+            raise
+        if arm.failure:
+            ruling = Ruling("indecisive" if arm.is_unmeasured else ruling.verdict, arm.failure, ruling.runs)
+        problem.decide(arm.first.candidate, ruling.verdict, ruling.reason)
         return ruling
+
+    @staticmethod
+    def _watch(problem: Bench, rule: PairedTrial, state: _State) -> None:
+        """Say once that the machine drifts."""
+        problem.log(DRIFT, rule.drift.evidence)
+        if rule.drift.is_seen and not state.drifts:
+            state.drifts = True
+            log.warning("what is kept does not go on measuring the same: evidence %.3g", rule.drift.most)
+
+
+class _Arm:
+    """An edit and what it would replace, as a rule measures them."""
+
+    def __init__(self, problem: Bench, values: Values, kept: Candidate, hypothesis: str) -> None:
+        self._problem, self._values, self._kept, self._hypothesis = problem, values, kept, hypothesis
+        self.seen: list[Evaluation] = []
+        """Measurements of the edit."""
+
+    @property
+    def first(self) -> Evaluation:
+        """The first of them."""
+        return self.seen[0]
+
+    @property
+    def failure(self) -> str:
+        """Why the last of them has no score; nothing where it has."""
+        last = self.seen[-1]
+        if last.score is not None:
+            return ""
+        words = _words(last).partition("\n")[0]
+        return f"{words}, after {len(self.seen) - 1}" if len(self.seen) > 1 else words
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """Say whether that was the machine's doing, not the edit's."""
+        return self.seen[-1].status == "not_measured"
+
+    def edit(self) -> float | None:
+        """Measure the edit."""
+        again = bool(self.seen)
+        self.seen.append(
+            self._problem.evaluate(self._values, parents=[self._kept], origin=self._hypothesis, repeat=again)
+        )
+        return self.seen[-1].score
+
+    def kept(self) -> float | None:
+        """Measure what it would replace."""
+        return self._problem.evaluate(self._kept.values, repeat=True).score
 
 
 def _words(evaluation: Evaluation) -> str:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from tracebench_autoresearch.statistics.evidence import fewest_pairs
 from tracebench_core.errors import UsageError
 from tracebench_core.proposing.settings import TrainerSettings
 from tracebench_core.specs import CostEstimate, Range, TaskShape
@@ -21,11 +22,15 @@ class AutoresearchSettings(TrainerSettings):
     policy: Literal["edit_then_commit", "commit_then_reset"] = "edit_then_commit"
     """Whether reverted edits get a commit, too, when the job is exported; what is kept does not depend on it."""
     baseline_repeats: int = Field(default=4, ge=1)
-    """Measurements of the initial files, from which the noise is estimated at first; `greedy` makes one."""
-    max_repeats: int = Field(default=5, ge=1)
-    """Most measurements of one edit before it is called indecisive."""
+    """Measurements of the initial files, from which the scale of the noise is known at first; `greedy` makes one."""
+    max_repeats: int = Field(default=20, ge=1)
+    """Most pairs of measurements, one of the edit and one of what is kept, before an edit is called indecisive."""
     false_acceptance: float = Field(default=0.05, gt=0, lt=0.5)
-    """Most probability that an edit which changes nothing is kept, over all looks at it."""
+    """Most share, on average over runs, of edits that change nothing among those that a run keeps; where none changes anything, the most
+    probability that a run keeps any."""
+    confirm: int = Field(default=8, ge=0, le=16)
+    """Rounds at the end in which what was kept is measured anew, against the initial files and without each kept edit; 0 for none, and
+    `greedy` makes none."""
     min_gain: float = Field(default=0.0, ge=0)
     """Gains up to this much of the metric do not count."""
     memory: int = Field(default=12, ge=0)
@@ -60,27 +65,38 @@ class AutoresearchSettings(TrainerSettings):
         return agent
 
     @model_validator(mode="after")
-    def _noise_needs_two(self) -> AutoresearchSettings:
-        if self.accept == "noise_aware" and self.baseline_repeats < 2:  # noqa: PLR2004 - a spread needs two
-            raise ValueError("`accept: noise_aware` estimates the noise from at least two `baseline_repeats`")
+    def _can_decide(self) -> AutoresearchSettings:
+        if self.accept == "greedy":
+            return self
+        if self.baseline_repeats < 2:  # noqa: PLR2004 - a spread needs two
+            raise ValueError("`accept: noise_aware` knows the noise from at least two `baseline_repeats`")
+        if self.max_repeats < (fewest := fewest_pairs(self.num_experiments / self.false_acceptance)):
+            raise ValueError(
+                f"with `num_experiments: {self.num_experiments}` and `false_acceptance: {self.false_acceptance:g}` no edit can be kept in "
+                f"fewer than {fewest} pairs: `max_repeats` must be at least that"
+            )
         return self
 
 
 def cost(settings: AutoresearchSettings, shape: TaskShape) -> CostEstimate:
-    """One call a proposal; one measurement each with `greedy`, else up to twice `max_repeats`, half of them of what it would replace."""
+    """One call a proposal; of measurements one with `greedy`, else two a pair, and those of the confirmation of what was kept."""
     tried = settings.num_experiments
     calls = 0 if settings.agent else tried
-    base = settings.baseline_repeats if settings.accept == "noise_aware" else 1
-    most = 2 * settings.max_repeats - 1 if settings.accept == "noise_aware" else 1
-    likely = min(2.0, most)
+    if settings.accept == "greedy":
+        base, likely, high = 1, float(tried), float(tried)
+    else:
+        base, likely = settings.baseline_repeats, _LIKELY_PAIRS * 2.0 * tried + settings.confirm * (2 + _LIKELY_KEPT)
+        high = 2.0 * settings.max_repeats * tried + settings.confirm * (2.0 + 2 * tried)
     return CostEstimate(
         evaluations=Range(
-            low=base * shape.train,
-            likely=(base + likely * tried) * shape.train,
-            high=(base + most * tried) * shape.train,
+            low=base * shape.train, likely=(base + likely) * shape.train, high=(base + high) * shape.train
         ),
         llm_calls=Range(low=calls, likely=calls, high=calls),
-        steps=1 + tried,
+        steps=1 + tried + (settings.confirm if settings.accept == "noise_aware" else 0),
         proposals=Range(low=0, likely=tried, high=tried),
         start=base * shape.train,
     )
+
+
+_LIKELY_PAIRS, _LIKELY_KEPT = 4, 2
+"""Of an edit that changes nothing (`benchmarks/autoresearch_noise.py`); edits that a run keeps."""

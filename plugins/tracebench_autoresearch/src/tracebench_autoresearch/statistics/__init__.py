@@ -1,0 +1,1 @@
+"""What measurements say: of an edit, of a run, of the machine; whatever the noise."""
