@@ -128,6 +128,12 @@ class SystemExperiment(Part):
     hidden: tuple[str, ...] = ()
     """Globs of files that no box holds; one may still be a command's `stdin`."""
     prepare: Prepare | None = None
+    environment: str = ""
+    """Where `python` and the programs beside it come from: a file of the revision (`uv.lock`, requirements, or an `environment.yml` with
+    packages of pip alone), from which an environment is made once; the path of an interpreter; or the name of one that
+    `trace-bench pythons` built. Trace-Bench's own when left out."""
+    readable: tuple[str, ...] = ()
+    """Further files and folders of this machine that boxes may read, by absolute names; `~` and `$NAME` are expanded."""
     run: Command
     evaluate: Command | None = None
     """Runs after `run` in a box of its own, which holds its outputs; the metrics are then read from here."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from tracebench_autoresearch import catalog
 from tracebench_autoresearch.experiment import SHIPPED, SystemExperiment
+from tracebench_autoresearch.sources.cache import environments
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import (
     Requirement,
@@ -19,6 +21,7 @@ from tracebench_core.specs import (
     TrainerSpec,
     ViewSpec,
 )
+from tracebench_engine.api.interpreters import find_python, has_python
 
 _GIT = Requirement(kind="command", name="git", hint="apt-get install git")
 
@@ -75,6 +78,7 @@ def _spec(number: int, one: catalog.Found) -> TaskSpec:
         sizes=TaskSizes(parameters=1, train=1),
         resources=Resources(cpus=run.cpus, memory_mb=None if run.outside else run.memory_mb, gpus=run.gpus),
         requires=tuple(_requirements(experiment)),
+        readable=_readable(experiment),
         sandbox=(),
         source=str(one.path) if one.path.parent.parent != SHIPPED else "written for this plugin",
     )
@@ -98,9 +102,21 @@ def _program_spec(number: int, name: str, experiment: SystemExperiment) -> TaskS
         sizes=TaskSizes(parameters=1, train=1),
         resources=Resources(cpus=experiment.run.cpus, gpus=experiment.run.gpus),
         requires=tuple(_requirements(experiment)),
+        readable=_readable(experiment),
         sandbox=(),
         source="written for this plugin",
     )
+
+
+def _readable(experiment: SystemExperiment) -> tuple[str, ...]:
+    """Return what boxes read beside the system: what is named, and where the environments lie that are made of files or named by path."""
+    if not experiment.environment:
+        return experiment.readable
+    named = experiment.environment
+    if (path := Path(named).expanduser()).is_absolute():
+        return (*experiment.readable, str(path.parent.parent))
+    built = (str(Path(find_python(named)).parent.parent),) if has_python(named) else ()
+    return (*experiment.readable, *built, str(environments()))
 
 
 def _requirements(experiment: SystemExperiment) -> Iterator[Requirement]:

@@ -8,6 +8,7 @@ from typing import Any
 from tracebench_autoresearch.evaluation.baseline import Baseline
 from tracebench_autoresearch.evaluation.measuring import SEEDS, Measurement, measure
 from tracebench_autoresearch.experiment import SystemExperiment
+from tracebench_autoresearch.sources.environment import open_python
 from tracebench_autoresearch.sources.opening import open_snapshot
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot, matches
 from tracebench_core.contracts import Context, EvaluationFailed
@@ -27,11 +28,12 @@ class ExperimentTask:
         """Open the repository and read the revision.
 
         Raises:
-            UsageError: when it cannot be read, prepared, or holds nothing that may be edited.
+            UsageError: when it cannot be read, prepared, given its environment, or holds nothing that may be edited.
         """
         self.experiment = experiment
-        self._baseline = Baseline(experiment)
         self.snapshot = open_snapshot(experiment)
+        self._python = open_python(experiment.environment, self.snapshot) if experiment.environment else None
+        self._baseline = Baseline(experiment, self._python)
         edited = {p: t for p, t in self.snapshot.texts.items() if matches(p, experiment.editable)}
         self._fixed = [pattern for pattern in experiment.editable if not _WILD & set(pattern)]
         if missing := [name for name in self._fixed if name not in edited]:
@@ -70,7 +72,15 @@ class ExperimentTask:
         initial: Any = self.parameters[0].initial
         start = self._applied(initial)
         baseline = {} if files == initial else self._baseline.metrics(start, context)
-        return measure(self.experiment, self._applied(files), context, seed=seed, initial=start, baseline=baseline)
+        return measure(
+            self.experiment,
+            self._applied(files),
+            context,
+            seed=seed,
+            initial=start,
+            baseline=baseline,
+            python=self._python,
+        )
 
     def guide(self, example: Example, output: Measurement, context: Context, /) -> Feedback:
         """Turn the measurement into a score and words.

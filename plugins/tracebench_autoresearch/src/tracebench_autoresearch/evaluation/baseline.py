@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 
 from tracebench_autoresearch.evaluation.measuring import measure
 from tracebench_autoresearch.experiment import SystemExperiment
@@ -17,8 +18,8 @@ SEED = 1
 class Baseline:
     """Measures the initial files once, when a guard first needs them."""
 
-    def __init__(self, experiment: SystemExperiment) -> None:
-        self._experiment = experiment
+    def __init__(self, experiment: SystemExperiment, python: Path | None) -> None:
+        self._experiment, self._python = experiment, python
         self._lock = threading.Lock()
         self._metrics: Mapping[str, float] | None = None
 
@@ -28,6 +29,8 @@ class Baseline:
             return {}
         with self._lock:
             if self._metrics is None:
-                measured = measure(self._experiment, initial, context, seed=SEED, initial=initial, baseline={})
+                measured = measure(
+                    self._experiment, initial, context, seed=SEED, initial=initial, baseline={}, python=self._python
+                )
                 self._metrics = measured.metrics if measured.outcome == "measured" else {}
             return self._metrics

@@ -11,6 +11,7 @@ import sys
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from tracebench_autoresearch.experiment import Command
@@ -22,6 +23,7 @@ OUTPUT_BYTES = 4 << 20
 """Of each stream, kept from its end."""
 _ARCHIVE = ".files.tar.b64"
 _NOT_STARTED = 127
+_PATH = "/usr/local/bin:/usr/bin:/bin"
 _SCRIPT = f"""\
 if [ -f {_ARCHIVE} ]; then base64 -d {_ARCHIVE} | tar -x || exit 126; rm {_ARCHIVE}; fi
 mark=$1; count=$2; shift 2
@@ -54,15 +56,16 @@ class Ran:
     """Of all that ran in the box, counted from outside; None where that cannot be told."""
 
 
-def filled(command: Command, seed: int) -> list[str]:
-    """Return the words of a command with the seed and this interpreter in their places."""
+def filled(command: Command, seed: int, python: Path | None) -> list[str]:
+    """Return the words of a command with the seed and the interpreter in their places; this one where the experiment has none."""
     argv = [word.replace("{seed}", str(seed)) for word in command.command]
-    return [sys.executable, *argv[1:]] if argv[0] == "python" else argv
+    return [str(python or sys.executable), *argv[1:]] if argv[0] == "python" else argv
 
 
-def variables(command: Command, seed: int) -> dict[str, str]:
+def variables(command: Command, seed: int, python: Path | None) -> dict[str, str]:
     """Return what every command finds in its environment."""
-    return {
+    found = {"PATH": f"{python.parent}:{_PATH}"} if python is not None else {}
+    return found | {
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "OMP_NUM_THREADS": str(math.ceil(command.cpus)),
@@ -70,17 +73,26 @@ def variables(command: Command, seed: int) -> dict[str, str]:
     }
 
 
-def run_in_box(sandbox: Sandbox, command: Command, files: Snapshot, *, stdin: str, seed: int, seconds: float) -> Ran:
-    """Run a command on `files`. The box is gone when it returns.
+def run_in_box(
+    sandbox: Sandbox,
+    command: Command,
+    files: Snapshot,
+    *,
+    stdin: str,
+    seed: int,
+    seconds: float,
+    python: Path | None = None,
+) -> Ran:
+    """Run a command on `files`, with the experiment's interpreter if it has one. The box is gone when it returns.
 
     Raises:
         NotMeasured: when the box could not take the files, as on a full disk.
     """
     mark = secrets.token_hex(16)
-    environ = (f"{name}={text}" for name, text in variables(command, seed).items())
+    environ = (f"{name}={text}" for name, text in variables(command, seed, python).items())
     wanted = (str(len(command.outputs)), *command.outputs)
     outcome = sandbox.command(
-        ("/bin/sh", "-c", _SCRIPT, "sh", mark, *wanted, "/usr/bin/env", *environ, *filled(command, seed)),
+        ("/bin/sh", "-c", _SCRIPT, "sh", mark, *wanted, "/usr/bin/env", *environ, *filled(command, seed, python)),
         files=_as_texts(files.entries),
         stdin=stdin,
         limits=Limits(seconds=seconds, memory_mb=command.memory_mb, output_bytes=OUTPUT_BYTES, file_mb=64),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from tracebench_autoresearch.evaluation.box import Ran, run_in_box
 from tracebench_autoresearch.evaluation.extraction import NoMetric, read_metric
@@ -66,6 +67,7 @@ def measure(
     seed: int,
     initial: Snapshot,
     baseline: Mapping[str, float],
+    python: Path | None = None,
 ) -> Measurement:
     """Run an experiment on a candidate's files, each command in a box of its own: what one of them changes, the next never sees.
 
@@ -75,7 +77,7 @@ def measure(
     Raises:
         NotMeasured: when the initial files, with which a speed-up compares, do not run.
     """
-    running = _Running(experiment, files, context, seed)
+    running = _Running(experiment, files, context, seed, python)
     try:
         for guard in experiment.guards:
             running.run(guard, name="guard")
@@ -144,6 +146,7 @@ class _Running:
     files: Snapshot
     context: Context
     seed: int
+    python: Path | None
 
     def run(self, command: Command, *, name: str, given: Mapping[str, bytes] | None = None) -> Ran:
         """Run one of its commands; raises _Ended when it fails."""
@@ -157,18 +160,19 @@ class _Running:
         files = self.files.without(self.experiment.hidden).with_files(
             {path: Entry("100644", data) for path, data in (given or {}).items()}
         )
+        how: dict[str, Any] = {"stdin": stdin, "seed": self.seed, "seconds": seconds, "python": self.python}
         if command.outside:
-            ran = run_outside(command, files, stdin=stdin, seed=self.seed, seconds=seconds, check=context.check)
+            ran = run_outside(command, files, check=context.check, **how)
         else:
-            ran = run_in_box(context.sandbox, command, files, stdin=stdin, seed=self.seed, seconds=seconds)
+            ran = run_in_box(context.sandbox, command, files, **how)
         tail = last_lines(ran)
         if ran.end == "late":
             raise _Ended(Measurement("timed out", f"`{line}` was ended after {seconds:g} s", tail=tail))
         if ran.end == "ended" and (not command.exit_codes or ran.code in command.exit_codes):
             return ran
-        how = f"ended with exit code {ran.code}" if ran.end == "ended" else f"was killed: {ran.why}"
+        end = f"ended with exit code {ran.code}" if ran.end == "ended" else f"was killed: {ran.why}"
         outcome: Outcome = "guard failed" if name == "guard" else "crashed"
-        raise _Ended(Measurement(outcome, f"`{line}` {how}", seconds=ran.seconds, tail=tail))
+        raise _Ended(Measurement(outcome, f"`{line}` {end}", seconds=ran.seconds, tail=tail))
 
 
 def _judge(

@@ -24,7 +24,14 @@ _LOOK_SECONDS = 0.5
 
 
 def run_outside(
-    command: Command, files: Snapshot, *, stdin: str, seed: int, seconds: float, check: Callable[[], None]
+    command: Command,
+    files: Snapshot,
+    *,
+    stdin: str,
+    seed: int,
+    seconds: float,
+    check: Callable[[], None],
+    python: Path | None = None,
 ) -> Ran:
     """Run a command on `files`; `check` is asked twice a second and raises to end it. The folder is gone when it returns."""
     with scratch_folder("experiment") as scratch:
@@ -36,8 +43,8 @@ def run_outside(
             given.seek(0)
             began = time.monotonic()
             process = subprocess.Popen(  # noqa: S603 - the experiment's own, which asks for this
-                [*APART, *filled(command, seed)],
-                cwd=folder, env=passed(os.environ) | variables(command, seed), stdin=given, stdout=out, stderr=errors,
+                [*APART, *filled(command, seed, python)],
+                cwd=folder, env=passed(os.environ) | variables(command, seed, python), stdin=given, stdout=out, stderr=errors,
                 start_new_session=True,
             )  # fmt: skip
             try:

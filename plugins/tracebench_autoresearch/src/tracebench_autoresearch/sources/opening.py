@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -10,11 +9,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from tracebench_autoresearch.experiment import Prepare, SystemExperiment
+from tracebench_autoresearch.sources.cache import cache, locked
 from tracebench_autoresearch.sources.git import CLONE_SECONDS, git
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot, matches, read_entry, take_snapshot, write_files
 from tracebench_core.errors import UsageError
@@ -41,7 +40,7 @@ def locate(experiment: SystemExperiment) -> Path:
     if not experiment.is_remote:
         return Path(experiment.repo)
     place = cache() / "clones" / hashlib.sha256(experiment.repo.encode()).hexdigest()[:20]
-    with _lock(place):
+    with locked(place):
         if place.is_dir() and _knows(place, experiment.revision or "HEAD"):
             return place
         if place.is_dir():
@@ -56,12 +55,6 @@ def locate(experiment: SystemExperiment) -> Path:
     return place
 
 
-def cache() -> Path:
-    """Return the folder of clones and prepared files."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "trace-bench" / "autoresearch"
-
-
 def _knows(place: Path, revision: str) -> bool:
     with suppress(UsageError):
         git(place, "cat-file", "-e", f"{revision}^{{commit}}")
@@ -72,7 +65,7 @@ def _knows(place: Path, revision: str) -> bool:
 def _prepared(prepare: Prepare, snapshot: Snapshot) -> dict[str, Entry]:
     key = hashlib.sha256(f"{snapshot.revision}\0{prepare.model_dump_json()}".encode()).hexdigest()[:24]
     place = cache() / "prepared" / key
-    with _lock(place):
+    with locked(place):
         if not place.is_dir():
             _run_steps(prepare, snapshot, place)
     files = [p for p in sorted(place.rglob("*")) if p.is_file()]
@@ -124,12 +117,3 @@ def _run_step(step: tuple[str, ...], number: int, work: Path, seconds: float) ->
         if code:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
             raise UsageError(f"{what} ended with exit code {code}:\n{log.read().decode(errors='replace').strip()}")
-
-
-@contextmanager
-def _lock(place: Path) -> Iterator[None]:
-    """Keep other processes from making the same place at the same time."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.with_name(f"{place.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
