@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, JsonValue, model_validator
@@ -43,9 +44,9 @@ class Calibration(Spec):
     split: Split = "train"
     examples: tuple[str, ...] = ()
     """Ids of the examples it is measured on; all of the split when empty."""
-    replies: dict[str, str] = {}
-    """What a model says in this case, by example id, whatever it is asked; `""` stands for every example that is not named. Without it a
-    case of a task that asks a model needs a model."""
+    replies: Mapping[str, str | tuple[str, ...]] = {}
+    """What a model says in this case, by example id, whatever it is asked; several in turn, the last of them again and again. `""` stands
+    for every example that is not named. Without it a case of a task that asks a model needs a model."""
     expected: float | dict[str, float] | None = None
     """The figure that must come out; or one for each example, by its id, and then every example is looked at."""
     other: str = ""

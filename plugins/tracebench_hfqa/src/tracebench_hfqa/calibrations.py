@@ -10,6 +10,7 @@ from tracebench_hfqa.families import find_family
 from tracebench_hfqa.families.family import Case, Family
 from tracebench_hfqa.forms import SPELLINGS, Form, forms, gold_of, hedges, rival_of
 from tracebench_hfqa.loaders import TOKENS, named
+from tracebench_hfqa.scripted.cases import dialogue_cases
 from tracebench_hfqa.state import find_entry
 
 ROWS = 12
@@ -35,6 +36,12 @@ def cases(name: str, task: Any) -> Iterator[Calibration]:
     shared: dict[str, Any] = {"source": CONSTRUCTED}
     if any(parameter.name == "extract_answer" for parameter in task.parameters):
         shared["values"] = {"extract_answer": AS_SAID}
+    if family.dialogue:
+        yield Calibration(
+            name=NOTHING, kind="known", replies=dict.fromkeys(rows, "I cannot tell."), expected=0.0, **shared
+        )
+        yield from dialogue_cases(rows, NOTHING, shared)
+        return
     golds = {id_: reply for id_, case in rows.items() if (reply := family.gold_reply(case))}
     slack = 0.2 if family.metric == "f1" else 0.0  # F1 gives a part for a common word
     if golds:

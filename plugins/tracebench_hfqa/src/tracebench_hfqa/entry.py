@@ -24,10 +24,11 @@ TaskType = Literal[
     "strategy_qa",
     "code_exec",
     "small",
+    "tools",
     "words",
 ]
 Agent = Literal["hfqa", "bbeh", "code"]
-ProgramName = Literal["instructions", "chain_of_thought", "few_shot", "two_hop", "template", "code"]
+ProgramName = Literal["instructions", "chain_of_thought", "few_shot", "two_hop", "template", "code", "tools"]
 PROGRAM_OF_AGENT: dict[str, ProgramName] = {"hfqa": "instructions", "bbeh": "template", "code": "code"}
 
 

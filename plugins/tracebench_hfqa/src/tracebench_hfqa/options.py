@@ -19,7 +19,7 @@ class TaskOptions(Spec):
     split_seed: int = Field(default=0, ge=0)
     """Draws which rows are train, validation and test; equal for all jobs of a comparison."""
     program: ProgramName | None = None
-    """`instructions`, `chain_of_thought`, `few_shot`, `two_hop`, `template` or `code`."""
+    """`instructions`, `chain_of_thought`, `few_shot`, `two_hop`, `template` or `code`; `tools` is that of dialogues with tools."""
     initial_instructions: str | None = Field(default=None, min_length=1)
     demonstrations: int = Field(default=0, ge=0, le=64)
     """Most demonstrations that the program `few_shot` may show; 8 when it is chosen and this is 0."""

@@ -53,6 +53,11 @@ def build(name: str, subtask: str | None, *, splits: frozenset[Split] = ALL, **t
         raise ConfigError(
             f"`hf:{name}` asks for programs; `program: {program.name}` cannot write one.", hint="leave `program` out"
         )
+    if family.dialogue != (program.name == "tools"):
+        asks = "dialogues with tools" if family.dialogue else "answers"
+        raise ConfigError(
+            f"`hf:{name}` asks for {asks}; `program: {program.name}` gives none.", hint="leave `program` out"
+        )
     return QATask(
         program=program,
         guide=QAGuide(family, seconds=entry.timeout, judge=options.judge, oracle=options.oracle),

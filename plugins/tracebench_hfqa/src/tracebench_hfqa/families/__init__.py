@@ -21,6 +21,7 @@ NAMES = (
     "simpleqa",
     "small",
     "strategy_qa",
+    "tools",
     "words",
 )
 

@@ -114,10 +114,13 @@ class Family:
     sandboxed: bool = False
     """The reply is code, and `score` may not be called: the guide runs it."""
 
+    dialogue: bool = False
+    """The reply is a dialogue with tools, which the program `tools` alone leads."""
+
     @property
     def read_as_answer(self) -> bool:
         """Whether a reply is read for an answer, by rules: not run, not graded by a model, not checked as a whole."""
-        return not (self.sandboxed or self.grader or self.verbatim)
+        return not (self.sandboxed or self.grader or self.verbatim or self.dialogue)
 
 
 LONGEST = 20_000

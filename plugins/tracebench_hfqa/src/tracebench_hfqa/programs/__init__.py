@@ -8,6 +8,7 @@ from tracebench_hfqa.programs.code import CodeProgram
 from tracebench_hfqa.programs.few_shot import FewShot
 from tracebench_hfqa.programs.instructions import ChainOfThought, Instructions
 from tracebench_hfqa.programs.template import Template
+from tracebench_hfqa.programs.tools import Tools
 from tracebench_hfqa.programs.two_hop import TwoHop
 
 PROGRAMS: dict[ProgramName, type[Program]] = {
@@ -17,4 +18,5 @@ PROGRAMS: dict[ProgramName, type[Program]] = {
     "two_hop": TwoHop,
     "template": Template,
     "code": CodeProgram,
+    "tools": Tools,
 }

@@ -35,10 +35,10 @@ class Replies(NoModels):
 
     def __init__(self, beyond: Models | None = None) -> None:
         self._beyond = beyond or NoModels()
-        self._replies: Mapping[str, str] = {}
+        self._replies: Mapping[str, str | tuple[str, ...]] = {}
         self._example = ""
 
-    def say(self, replies: Mapping[str, str], *, example: str) -> None:
+    def say(self, replies: Mapping[str, str | tuple[str, ...]], *, example: str) -> None:
         """Take the replies of a case, and the example that is measured next."""
         self._replies, self._example = replies, example
 
@@ -51,6 +51,8 @@ class Replies(NoModels):
         text = self._replies.get(self._example, self._replies.get(""))
         if text is None:
             raise ModelError(f"The case has no reply for example `{self._example}`.", kind="replay_miss")
+        if not isinstance(text, str):  # so many of them were said in this dialogue before
+            text = text[min(sum(message["role"] == "assistant" for message in messages), len(text) - 1)]
         return [Completion(text=text, model=NAME)] * n
 
     def endpoint(self, role: Role, phase: Phase = "training") -> Endpoint:

@@ -1,0 +1,144 @@
+"""Dialogues with tools: the environment's deeds, the loop with a model, what counts, and rows that cannot be used."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from tracebench_core.errors import ConfigError
+from tracebench_engine.api import evaluate_task
+from tracebench_hfqa.families import find_family
+from tracebench_hfqa.families.family import Fields, RowError
+from tracebench_hfqa.scripted.dialogue import MOST_CALLS, calls_in
+from tracebench_hfqa.scripted.environment import Tool, ToolError, call
+from tracebench_testing.fake_model import FakeModel
+
+ROWS = [
+    json.loads(line)
+    for line in files("tracebench_hfqa").joinpath("samples", "tool_dialogues.jsonl").read_text().splitlines()
+]
+FIELDS = Fields(question="messages", answer="turns")
+BANK = next(row for row in ROWS if row["id"] == "bank-1")
+
+
+def tools_of(row: dict[str, Any]) -> list[Tool]:
+    return [Tool.model_validate(tool) for tool in row["environment"]["tools"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("transfer", {"account": "N1", "to": "N2", "balance": 1000}, "only 310 are there"),
+        ("transfer", {"account": "N1", "to": "N1", "balance": 1}, "both records are the same"),
+        ("transfer", {"account": "N1", "to": "N2", "balance": -5}, "a whole number above 0"),
+        ("transfer", {"account": "N1", "to": "N2", "balance": True}, "a whole number above 0"),
+        ("transfer", {"account": "N1", "to": "N9", "balance": 5}, "there is no record `N9`"),
+        ("transfer", {"account": "N1", "to": "N2"}, "`transfer` needs `balance`"),
+        ("close_account", {"account": "N1"}, "which does not allow it"),
+        ("close_account", {"account": "N1", "force": True}, "takes no `force`"),
+        ("rob", {}, "there is no tool `rob`"),
+    ],
+)
+def test_what_may_not_be_done_is_refused_and_changes_nothing(name: str, arguments: dict[str, Any], words: str) -> None:
+    state = deepcopy(BANK["environment"]["state"])
+    with pytest.raises(ToolError, match=words):
+        call(state, tools_of(BANK), name, arguments)
+    assert state == BANK["environment"]["state"]
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ('[{"tool": "a"}, {"tool": "b", "arguments": {"x": 1}}]', ["a", "b"]),
+        ('Let me see.\n```json\n{"tool": "a", "arguments": {}}\n```', ["a"]),
+        ("It is done [see above].", None),
+        ('{"tool": 3}', None),
+        ("[" * 100_000, None),
+        ('[{"a":' * 30_000, None),
+    ],
+)
+def test_calls_are_read_out_of_words(text: str, made: list[str] | None) -> None:
+    found = calls_in(text)
+    assert (None if found is None else [each.tool for each in found]) == made
+
+
+def test_a_model_sees_what_its_calls_return_and_the_user_goes_on_when_it_answers() -> None:
+    def answer(prompt: str, _call: int) -> str:
+        if "Is N2" not in prompt and "What is on N2 now" not in prompt:
+            done = '"moved": 60' in prompt
+            return (
+                "Moved." if done else '{"tool": "transfer", "arguments": {"account": "N1", "to": "N2", "balance": 60}}'
+            )
+        seen = '"balance": 135' in prompt
+        return "It is 135." if seen else '{"tool": "get_account", "arguments": {"account": "N2"}}'
+
+    ids = [e.metrics for e in evaluate_task("hf:tool_use", split="train", model=FakeModel(answer))]
+    assert len(ids) == 4
+    family = find_family("tools")
+    case = family.read(BANK, FIELDS)
+    transcript = [
+        {"calls": [{"tool": "transfer", "arguments": {"account": "N1", "to": "N2", "balance": 60}}], "said": "Moved."},
+        {"calls": [{"tool": "get_account", "arguments": {"account": "N2"}}], "said": "It is 135."},
+    ]
+    assert family.score(json.dumps(transcript), case).score == 1
+
+
+@pytest.mark.parametrize(
+    ("turns", "metrics"),
+    [
+        ([([], "Moved."), ([], "It is 135.")], {"solved": 0, "final_state": 0, "turns": 0}),
+        ([([60], ""), ([], "It is 999.")], {"solved": 0, "final_state": 1, "turns": 0.5}),
+        ([([60, 60], ""), ([], "135")], {"solved": 0, "final_state": 0, "turns": 0}),
+        ([([], ""), ([60], "135")], {"solved": 0, "final_state": 1, "turns": 0.5}),
+        ([([60], ""), ([], "135"), ([], "135")], {"solved": 1, "final_state": 0, "turns": 1}),
+    ],
+)
+def test_only_what_was_called_counts_after_every_turn(turns: list[Any], metrics: dict[str, float]) -> None:
+    family = find_family("tools")
+    done = [
+        {
+            "calls": [{"tool": "transfer", "arguments": {"account": "N1", "to": "N2", "balance": n}} for n in made],
+            "said": s,
+        }
+        for made, s in turns
+    ]
+    assert family.score(json.dumps(done), family.read(BANK, FIELDS)).metrics == metrics
+
+
+def test_a_turn_of_calls_without_end_ends() -> None:
+    prompts: list[str] = []
+
+    def answer(prompt: str, _call: int) -> str:
+        prompts.append(prompt)
+        return '{"tool": "no_such_tool"}'
+
+    options = {"num_train": 1, "num_validate": 0, "num_test": 0}
+    (feedback,) = evaluate_task("hf:tool_use", eval_kwargs=options, model=FakeModel(answer))
+    assert feedback.score == 0
+    assert len(prompts) == 2 * MOST_CALLS
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"environment": {}}, "no `state` and `tools`"),
+        ({"environment": {"state": {}, "tools": [{"name": "x"}]}}, "cannot be read at"),
+        ({"messages": "hello"}, "no list of messages"),
+        ({"messages": ["one"]}, "1 messages of the user and 2 turns"),
+        ({"turns": [{"calls": [{"tool": "fly"}]}, {}]}, "calls `fly`"),
+        ({"turns": 3}, "cannot be read"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_named(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(RowError, match=words):
+        find_family("tools").read({**BANK, **change}, FIELDS)
+
+
+def test_no_other_program_leads_a_dialogue_and_no_dialogue_another_task() -> None:
+    for task, program in (("hf:tool_use", "instructions"), ("hf:gsm8k", "tools")):
+        with pytest.raises(ConfigError, match=r"gives none"):
+            evaluate_task(task, eval_kwargs={"program": program})
