@@ -15,6 +15,8 @@ from tracebench_autoresearch.history.drawing import render
 from tracebench_autoresearch.history.progress import progress
 from tracebench_autoresearch.history.reading import History, find_candidate, read_history
 from tracebench_autoresearch.history.table import COLUMNS, records, rows
+from tracebench_autoresearch.starting.finding import Direction
+from tracebench_autoresearch.starting.writing import Wanted, try_repository, write_experiment
 from tracebench_autoresearch.task import ExperimentTask
 from tracebench_core.errors import OutputError, UsageError, quoted
 from tracebench_engine.api.console import output
@@ -29,6 +31,49 @@ Name = Annotated[str, typer.Argument(metavar="RUN|JOB", help="A run or job: its 
 Job = Annotated[
     str | None, typer.Option("--job", metavar="JOB", help="One job of the run; needed where it has several.")
 ]
+
+
+@app.command()
+def init(
+    where: Annotated[str, typer.Argument(metavar="PATH|URL", help="A folder, a git repository or its URL.")],
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="The new folder.  [default: experiments/NAME]"),
+    ] = None,
+    command: Annotated[str, typer.Option(metavar="LINE", help="What is run.  [default: found]")] = "",
+    editable: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="What may be edited; may be repeated.  [default: found]")
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(metavar="NAME", help="Of a printed line `NAME: number`.  [default: found]")
+    ] = "",
+    direction: Annotated[
+        Direction | None, typer.Option(help="Which way is better.  [default: by the metric's name]")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="The most that one run may take.")] = 600.0,
+    repeats: Annotated[int, typer.Option(min=2, help="Measurements of the repository as it is.")] = 8,
+    experiments: Annotated[int, typer.Option(min=1, help="Of how many the power is told.")] = 50,
+) -> None:
+    """Make an `experiment.yaml` of a repository: find what is run and read, measure its noise, and say which gains can be told."""
+    name = where.rstrip("/").rpartition("/")[2].removesuffix(".git") or "mine"
+    folder = out or Path("experiments", name)
+    started = try_repository(
+        where, Wanted(command, tuple(editable or ()), metric, direction, seconds, repeats), output.note
+    )
+    path = write_experiment(started, folder)
+    about = started.experiment["metric"]["name"]
+    spread = f"standard deviation {started.spread:.3g}; up to {started.seconds:.3g} s"
+    output.line(f"{about}: {started.centre:.6g} in {repeats} runs, {spread}")
+    gain = started.smallest_gain(experiments)
+    output.line(
+        f"{experiments} experiments tell gains from {gain:.3g} on: four in five of them are kept"
+        if gain
+        else "The same files measured the same each time: any gain can be told (`accept: greedy`)"
+    )
+    output.line(str(path))
+    output.note(f"`{about}` is the program's own word; to keep it out of its reach, see docs/how-to/autoresearch.md")
+    output.note(f"Look at it:  {output.command('list-tasks', '--bench', 'autoresearch', '--root', folder.parent)}")
 
 
 @app.command()

@@ -1,0 +1,83 @@
+"""Guess from a repository's files what is run and edited, and from what it prints which number counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tracebench_autoresearch.sources.snapshot import Snapshot
+from tracebench_core.errors import UsageError
+
+Direction = Literal["maximize", "minimize"]
+_RUN = ("train.py", "main.py", "run.py", "experiment.py", "solve.py", "benchmark.py")
+_MEASURES = re.compile(r"(^|/)(eval\w*|prepare|score\w*|metric\w*|test_\w+|\w+_test)\.py$")
+_ENVIRONMENTS = ("uv.lock", "requirements.txt", "environment.yml", "environment.yaml")
+_NUMBER = re.compile(r"^\s*(\w[\w.-]*)\s*[:=]\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\b", re.MULTILINE)
+_LOW = re.compile(
+    r"loss|bpb|bpc|error|perplexity|ppl|rmse|mse|mae|seconds|latency|nll|regret|distance|cost", re.IGNORECASE
+)
+_HIGH = re.compile(
+    r"acc|score|auc|f1|r2|bleu|rouge|reward|return|recall|precision|speedup|throughput|rate", re.IGNORECASE
+)
+_HELD_OUT = re.compile(r"val|test|dev|held", re.IGNORECASE)
+_BESIDE = re.compile(r"^(epoch|step|iter|seed|exit_code|run_seconds|\w*memory\w*|\w*params?)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the files say."""
+
+    command: str
+    editable: tuple[str, ...]
+    shown: tuple[str, ...]
+    """Files that seem to measure: never edited, and shown."""
+    environment: str
+
+
+def find_layout(snapshot: Snapshot, *, command: str, editable: Sequence[str]) -> Layout:
+    """Return the layout; what is given stands above what is guessed.
+
+    Raises:
+        UsageError: when no file looks like what is run.
+    """
+    named = [word for word in command.split() if word in snapshot.texts]
+    program = named[0] if named else next((name for name in _RUN if name in snapshot.texts), "")
+    if not program and not (command and editable):
+        raise UsageError(
+            f"No file looks like what is run: there is no {', '.join(f'`{name}`' for name in _RUN)}.",
+            hint='--command "python my_program.py" --editable my_program.py',
+        )
+    if not command:
+        command = f"python {program}" + (
+            " --seed {seed}" if '"--seed"' in snapshot.texts[program].replace("'", '"') else ""
+        )
+    edited = tuple(editable) or (program,)
+    shown = tuple(path for path in sorted(snapshot.texts) if _MEASURES.search(path) and path not in edited)
+    environment = next((name for name in _ENVIRONMENTS if name in snapshot.texts), "")
+    return Layout(command, edited, shown, environment)
+
+
+def find_metric(printed: str, *, name: str, direction: Direction | None) -> tuple[str, Direction]:
+    """Return the number that counts among lines `name: number`, and which way is better.
+
+    Raises:
+        UsageError: when there is none, or its name does not tell which way is better.
+    """
+    found = [match[1] for match in _NUMBER.finditer(printed) if not _BESIDE.match(match[1])]
+    if name and name not in found:
+        raise UsageError(f"No line `{name}: <number>` was printed. The last lines were:\n{printed}")
+    if not found:
+        raise UsageError(
+            f"No line `name: <number>` was printed, so there is nothing to read. The last lines were:\n{printed}",
+            hint="print one, or describe the metric in `experiment.yaml` (docs/reference/autoresearch.md)",
+        )
+    known = [one for one in found if _LOW.search(one) or _HIGH.search(one)]
+    held_out = [one for one in known if _HELD_OUT.search(one)]
+    chosen = name or (held_out or known or found)[-1]
+    if direction is not None:
+        return chosen, direction
+    if not (_LOW.search(chosen) or _HIGH.search(chosen)):
+        raise UsageError(f"`{chosen}` does not tell whether more of it is better.", hint="--direction maximize")
+    return chosen, "minimize" if _LOW.search(chosen) else "maximize"

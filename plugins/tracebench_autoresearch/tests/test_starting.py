@@ -1,0 +1,115 @@
+"""`trace-bench autoresearch init`: what it finds, what it writes, and what it says where it finds nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tracebench_autoresearch.experiment import FILE, read_experiment
+from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
+from tracebench_autoresearch.starting.finding import find_layout, find_metric
+from tracebench_autoresearch.starting.power import smallest_gain
+from tracebench_core.errors import UsageError
+
+TRAIN = """
+import argparse, random
+options = argparse.ArgumentParser()
+options.add_argument("--seed", type=int)
+random.seed(options.parse_args().seed)
+print("epoch: 3")
+print("train_loss:", random.gauss(1, 0.1))
+print("val_loss:", random.gauss(2, 0.1))
+"""
+
+
+def init(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tracebench_engine.cli", "autoresearch", "init", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    subprocess.run(["git", *who, "-C", str(folder), *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "evaluate.py").write_text("print('nothing')\n")
+    (folder / "requirements.txt").write_text("# nothing\n")
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    return folder
+
+
+@pytest.mark.timeout(300)
+def test_an_experiment_is_found_tried_and_written(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (repo / "evaluate.py").write_text("print('not committed')\n")
+
+    done = init(tmp_path, "mine", "--repeats", "3")
+
+    assert done.returncode == 0, done.stderr
+    assert "uncommitted changes in `evaluate.py`" in done.stderr
+    assert "50 experiments tell gains from" in done.stdout
+    path = tmp_path / "experiments/mine" / FILE
+    written = yaml.safe_load(path.read_text())
+    assert written["run"]["command"] == "python train.py --seed {seed}"
+    assert written["metric"] == {"name": "val_loss", "direction": "minimize"}
+    assert (written["environment"], written["shown"]) == ("requirements.txt", ["evaluate.py"])
+    assert read_experiment(path).editable == ("train.py",)
+    again = init(tmp_path, f"file://{repo}", "--repeats", "2", "-o", "other")
+    assert again.returncode == 0, again.stderr
+    assert len(yaml.safe_load((tmp_path / "other" / FILE).read_text())["revision"]) == 40
+    assert "is there already" in init(tmp_path, "mine", "--repeats", "2").stderr
+
+
+@pytest.mark.timeout(300)
+def test_what_does_not_run_or_print_is_said(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/train.py").write_text("import no_such_module\n")
+    crashed = init(tmp_path, "mine")
+    (tmp_path / "mine/train.py").write_text("print('done')\n")
+    silent = init(tmp_path, "mine")
+
+    assert crashed.returncode == silent.returncode == 2
+    assert "No module named 'no_such_module'" in crashed.stderr
+    assert "No line `name: <number>` was printed" in silent.stderr
+    assert "Traceback (most recent call last)" not in silent.stderr
+    assert not (tmp_path / "experiments").exists()
+
+
+def test_a_folder_without_a_program_is_refused_unless_one_is_named() -> None:
+    files = Snapshot("r", {"mine.py": Entry("100644", b"")})
+
+    with pytest.raises(UsageError, match="No file looks like what is run"):
+        find_layout(files, command="", editable=())
+    assert find_layout(files, command="python mine.py -x", editable=()).editable == ("mine.py",)
+
+
+def test_the_number_that_counts_is_of_held_out_data_and_its_name_says_the_direction() -> None:
+    printed = "epoch: 4\nval_accuracy = 0.9\ntrain_accuracy = 0.99\npeak_memory_mb: 7\n"
+
+    assert find_metric(printed, name="", direction=None) == ("val_accuracy", "maximize")
+    assert find_metric(printed, name="train_accuracy", direction="minimize") == ("train_accuracy", "minimize")
+    with pytest.raises(UsageError, match="whether more of it is better"):
+        find_metric("zeal: 3\n", name="", direction=None)
+    with pytest.raises(UsageError, match="No line `loss: <number>`"):
+        find_metric(printed, name="loss", direction=None)
+
+
+def test_the_gain_that_can_be_told_grows_with_the_noise_and_with_the_experiments() -> None:
+    values = [0.0, 1.0, -1.0, 0.5]
+
+    assert smallest_gain([1.0, 1.0], experiments=50) == 0
+    assert smallest_gain([10 * v for v in values], experiments=50) == pytest.approx(
+        10 * smallest_gain(values, experiments=50)
+    )
+    assert smallest_gain(values, experiments=2) < smallest_gain(values, experiments=2000)
