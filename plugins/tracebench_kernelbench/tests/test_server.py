@@ -207,6 +207,28 @@ def test_who_stops_waiting_takes_its_job_along(http: httpx.Client, server: tuple
     assert http.get("/jobs").json()["completed_jobs"][-1]["error"] == "It was cancelled."
 
 
+def _kill_at_work(address: str, pid: int, killed: list[str]) -> None:
+    with httpx.Client(base_url=address, timeout=60, trust_env=False) as http:
+        while (state := http.get("/status").json()["device_status"]["cpu:0"]) != "busy":
+            time.sleep(0.02)
+    os.kill(pid, signal.SIGKILL)
+    killed.append(state)
+
+
+def _cancel(address: str, job: str) -> None:
+    with httpx.Client(base_url=address, timeout=60, trust_env=False) as http:
+        http.post(f"/job/{job}/cancel")
+
+
+def test_building_has_a_limit_of_its_own_unless_the_request_says_one() -> None:
+    asked = {"custom_cuda": "class ModelNew: ...", "ref_arch_src": "class Model: ..."}
+
+    assert Submission.model_validate(asked).order().effort.compile_seconds == 240
+    assert Submission.model_validate(asked).order(build_seconds=500).effort.compile_seconds == 500
+    own = Submission.model_validate(asked | {"effort": {"compile_seconds": 9}})
+    assert own.order(build_seconds=500).effort.compile_seconds == 9
+
+
 @pytest.mark.heavy("kernels")
 def test_of_several_servers_the_idle_one_is_asked_and_one_that_dies_is_left() -> None:
     slow = "void kernel(const float* x, int* out) { for (volatile int i = 0;; i++) ; }"
@@ -218,16 +240,17 @@ def test_of_several_servers_the_idle_one_is_asked_and_one_that_dies_is_left() ->
             assert http.get("/status").json()["queue_info"]["completed_jobs"] == 0
             http.post(f"/job/{job}/cancel")
         with httpx.Client(base_url=other, timeout=60, trust_env=False) as http:
-            for _ in range(3):
-                http.post("/evaluate", json=body)
-        held = Order(problem="argmax", source=slow, effort=Effort.model_validate(TINY | {"call_seconds": 3}))
-        killer = threading.Timer(1.0, lambda: os.kill(pid, signal.SIGKILL))
+            busy = http.post("/evaluate", json=body).json()["job_id"]
+        held = Order(problem="argmax", source=slow, effort=Effort.model_validate(TINY | {"call_seconds": 8}))
+        killed = list[str]()
+        killer = threading.Thread(target=_kill_at_work, args=(one, pid, killed))
         killer.start()
-        with httpx.Client(base_url=other, timeout=60, trust_env=False) as http:
-            for shown in http.get("/jobs").json()["active_jobs"]:
-                http.post(f"/job/{shown['job_id']}/cancel")
-        verdict = judge_remotely(servers, held, patience=400)
+        verdict = judge_remotely(servers, held, patience=400, check=lambda: _cancel(other, busy) if killed else None)
         killer.join()
+        with httpx.Client(base_url=other, timeout=60, trust_env=False) as http:
+            ended = {job["job_id"] for job in http.get("/jobs").json()["completed_jobs"]}
+    assert killed == ["busy"]  # in the middle of the job, which the other server then had
+    assert len(ended - {busy}) == 2
     assert verdict.status == "timeout"
 
 

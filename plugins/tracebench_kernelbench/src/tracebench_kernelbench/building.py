@@ -112,7 +112,7 @@ def build(
     limits = Limits(seconds=seconds, memory_mb=memory_mb, output_bytes=most_bytes, file_mb=most_bytes >> 20)
     outcome = sandbox.command(["sh", "-c", _SCRIPT, "build", *argv], files=sources, limits=limits)
     if outcome.status == "timeout":
-        return Built(words=f"The compiler was ended after {seconds:g} s.")
+        return Built(words=f"The compiler was ended after {seconds:g} s (`compile_seconds`).")
     if outcome.value is None:
         raise NotMeasured(f"The compiler could not be run: {outcome.error}")
     code, said = outcome.value["returncode"], outcome.value["stderr"]

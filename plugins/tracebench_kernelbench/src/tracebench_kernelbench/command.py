@@ -40,6 +40,10 @@ def serve(
     devices: Annotated[
         int, typer.Option(min=1, help="Candidates that are judged at a time, each on a core of its own.")
     ] = 1,
+    build_seconds: Annotated[
+        float,
+        typer.Option(min=1, max=600, help="That building a module may take where its request has no `effort`."),
+    ] = 240,
     root: Annotated[
         Path | None,
         typer.Option(help="A checkout of KernelBench, or fetched rows: levels without `ref_arch_src` are read there."),
@@ -57,6 +61,7 @@ def serve(
         port,
         token=os.environ.get(TOKEN) or None,
         devices=devices,
+        build_seconds=build_seconds,
         ready=lambda address: typer.echo(f"KernelBench evaluation server at {address}"),
     )
 

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tracebench_kernelbench.server.jobs import Job, Jobs, QueueFullError
-from tracebench_kernelbench.server.orders import Submission
+from tracebench_kernelbench.server.orders import BUILD_SECONDS, Submission
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MOST_BYTES = 4 << 20
@@ -29,8 +29,8 @@ Handler = Callable[[Request], Awaitable[Response]]
 class Door:
     """The handlers over one queue."""
 
-    def __init__(self, jobs: Jobs, *, token: str | None) -> None:
-        self._jobs, self._token = jobs, token
+    def __init__(self, jobs: Jobs, *, token: str | None, build_seconds: float = BUILD_SECONDS) -> None:
+        self._jobs, self._token, self._build_seconds = jobs, token, build_seconds
 
     def app(self) -> Starlette:
         """Return the application."""
@@ -110,7 +110,7 @@ class Door:
                 return _refuse(413, f"the body is larger than {_MOST_BYTES >> 20} MiB")
         try:
             asked = Submission.model_validate_json(bytes(body))
-            job = Job(asked.order().model_dump(), asked.timeout or _SECONDS)
+            job = Job(asked.order(build_seconds=self._build_seconds).model_dump(), asked.timeout or _SECONDS)
         except ValidationError as err:
             return _refuse(422, "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in err.errors()))
         except ValueError as err:

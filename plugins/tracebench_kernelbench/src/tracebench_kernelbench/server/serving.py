@@ -13,7 +13,9 @@ from tracebench_kernelbench.server.app import LOOPBACK, Door
 from tracebench_kernelbench.server.jobs import Jobs
 
 
-def serve(host: str, port: int, *, token: str | None, devices: int, ready: Callable[[str], None]) -> None:
+def serve(
+    host: str, port: int, *, token: str | None, devices: int, build_seconds: float, ready: Callable[[str], None]
+) -> None:
     """Serve; `ready` is told the address once it can be asked. Port 0 takes a free one.
 
     Raises:
@@ -37,7 +39,9 @@ def serve(host: str, port: int, *, token: str | None, devices: int, ready: Calla
         jobs = Jobs([f"cpu:{index}" for index in range(devices)])
         try:
             ready(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}")
-            config = uvicorn.Config(Door(jobs, token=token).app(), log_level="warning", access_log=False)
+            config = uvicorn.Config(
+                Door(jobs, token=token, build_seconds=build_seconds).app(), log_level="warning", access_log=False
+            )
             uvicorn.Server(config).run(sockets=[listener])
         finally:
             jobs.close()
