@@ -104,6 +104,10 @@ class Gpu:
             self._slice(ready[self._turn % len(ready)])
         return True
 
+    def clear_cache(self) -> None:
+        self.hot.clear()
+        self.persisting.clear()
+
     def is_idle(self, who: str) -> bool:
         return not any(self.queues.get(who, {}).values())
 
@@ -179,7 +183,7 @@ class FakeDevice:
         self._put(self.gpu.copy(source, source_at, target, target_at, size))
 
     def flush(self) -> None:
-        self._put(Op(FLUSH, lambda: (self.gpu.persisting.clear(), self.gpu.hot.clear())[0]))
+        self._put(Op(FLUSH, self.gpu.clear_cache))
 
     def gauge(self, share: float = 1.0) -> None:
         self._put(Op(share * GAUGE))
