@@ -32,9 +32,14 @@ ENTRIES = {entry.id: entry for entry in read_entries(SHIPPED)}
 
 
 def is_tried(name: str) -> bool:
-    """Tell whether replies of a family are read for an answer here; a program is none, and instructions are followed by chance, too."""
+    """Tell whether replies of a family are read for an answer; programs and dialogues are not, and instructions are kept by chance."""
     family = find_family(name)
-    return not family.sandboxed and name != "ifeval" and all(find_spec(needed.name) for needed in family.requires)
+    return (
+        not family.sandboxed
+        and not family.dialogue
+        and name != "ifeval"
+        and all(find_spec(needed.name) for needed in family.requires)
+    )
 
 
 FILES = {

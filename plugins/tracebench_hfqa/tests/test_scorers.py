@@ -199,7 +199,7 @@ GOLDS: dict[str, Any] = {
 }
 GOLDS["small:f1"], GOLDS["small:word"] = GOLDS["hfqa"], GOLDS["words"]
 GOLDS["small:list"] = st.integers(1, 4).map(lambda n: ["\n".join(f"{i}. item" for i in range(1, n + 1))])
-UNREAD = {"code_exec", "small", "ifeval", *(() if find_spec("math_verify") else ("math",))}
+UNREAD = {"code_exec", "small", "ifeval", "tools", *(() if find_spec("math_verify") else ("math",))}
 READ = sorted((set(NAMES) - UNREAD) | {"small:f1", "small:word", "small:list"})
 """Families, and the ways in which one of them scores its rows."""
 

@@ -48,7 +48,7 @@ def test_the_columns_are_those_of_the_format_in_their_order():
         "estimated_tokens, llm_variant, spent_calls, spent_tokens, spent_usd, spent_estimated_tokens, used_llm_calls, "
         "evaluations_ok, evaluations_invalid, evaluations_timeout, evaluations_error, evaluations_not_measured, "
         "score_test_lowest, score_test_highest, self_reported, judge_version, judge_digest, calibration, python, "
-        "label"
+        "label, gain_content, gain_form"
     )
 
 
@@ -132,6 +132,8 @@ def test_a_row_says_what_the_job_was_and_how_it_ended(run):
         "calibration": "",
         "python": "",
         "label": "",
+        "gain_content": "",
+        "gain_form": "",
     }
 
 
