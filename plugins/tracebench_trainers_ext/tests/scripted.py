@@ -46,11 +46,23 @@ def improve(messages: list[dict[str, Any]]) -> str:
 
 
 def run(
-    folder: Path, server: FakeOpenAI, trainers: Sequence[Any], *, root: Path | None = None, **config: Any
+    folder: Path,
+    server: FakeOpenAI,
+    trainers: Sequence[Any],
+    *,
+    root: Path | None = None,
+    record: bool = False,
+    **config: Any,
 ) -> tuple[dict[str, JobResult], Path]:
     """Run trainers on one task in real mode; return results by trainer, and the run's folder."""
     prices = {"fake-model": {"prompt": 2.0, "completion": 8.0}}
-    llm = {"model": "fake-model", "base_url": server.base_url, "api_key_env": "FAKE_KEY", "prices": prices}
+    llm = {
+        "model": "fake-model",
+        "base_url": server.base_url,
+        "api_key_env": "FAKE_KEY",
+        "prices": prices,
+        "record": record,
+    }
     settings = {
         "mode": "real",
         "tasks": ["internal:code_param"],

@@ -15,6 +15,7 @@ from tracebench_core.contracts.trainer import (
     Ticket,
     Trainer,
 )
+from tracebench_core.contracts.twin import Twin
 
 __all__ = [
     "SIDE_BY_SIDE",
@@ -42,4 +43,5 @@ __all__ = [
     "Task",
     "Ticket",
     "Trainer",
+    "Twin",
 ]

@@ -59,6 +59,9 @@ class TrainerSpec(Component):
     advice: Ref | None = None
     """`(settings, TaskShape) -> list[str]`: in sentences, what it could not do, or not tell apart, on a task so large at such a budget;
     none where all is well. `plan` and `validate` show them."""
+    twin: Ref | None = None
+    """`(settings, parameters) -> Twin`: the program of the library that this trainer is built on, without Trace-Bench; `verify --twin`
+    compares the two. It raises a TraceBenchError where there is none for these settings or parameters, or the library is missing."""
     traced_only: bool = False
     """The trainer needs a task's computation graph."""
     reads_budget: bool = False

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,7 +15,7 @@ from pydantic import BaseModel
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import MissingRequirementError, ModelError, NotApplicableError, ProgramError, UsageError
 from tracebench_trainers_ext.applicability import Rule
-from tracebench_trainers_ext.libraries import Library
+from tracebench_trainers_ext.libraries import Library, find_interpreter
 from tracebench_trainers_ext.surroundings import build_environ
 
 ADAPTERS = Path(__file__).with_name("foreign")
@@ -59,7 +57,7 @@ class ForeignTrainer:
         for rule in self._rules:
             if why := rule(problem):
                 raise NotApplicableError(why)
-        interpreter = self._interpreter()
+        interpreter = find_interpreter(self._library, getattr(self.settings, "python", None))
         with tempfile.TemporaryDirectory(prefix="foreign-", dir=Path.cwd(), ignore_cleanup_errors=True) as folder:
             argv = (interpreter, "-m", "tracebench_adapters", self._adapter)
             own = build_environ(Path(folder), os.environ, adapters=ADAPTERS)
@@ -93,20 +91,6 @@ class ForeignTrainer:
         bounds = [library.distribution, library.low, library.high] if library else None
         order = {"settings": settings, "library": bounds, "report": str(folder / REPORT)}
         return {"TRACEBENCH_ORDER": json.dumps(order)}
-
-    def _interpreter(self) -> str:
-        from tracebench_engine.api import find_python  # noqa: PLC0415 - in the job's process alone
-
-        asked = getattr(self.settings, "python", None)
-        if asked is not None:
-            return find_python(asked)
-        library = self._library
-        if library is None or find_spec(library.module) is not None:
-            return sys.executable
-        try:
-            return find_python(library.python)
-        except MissingRequirementError:
-            raise MissingRequirementError(f"`{library.distribution}` is not installed.", hint=library.hint) from None
 
     def _judge(self, code: int, path: Path) -> None:
         """Return when the adapter said that it was done; raise what it says else."""

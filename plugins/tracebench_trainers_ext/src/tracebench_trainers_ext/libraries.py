@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from typing import NamedTuple
 
+from tracebench_core.errors import MissingRequirementError
+from tracebench_core.plugins.interpreters import find_python
 from tracebench_core.specs import PythonSpec
 
 DISTRIBUTION = "tracebench-trainers-ext"
@@ -28,6 +32,22 @@ class Library(NamedTuple):
         if self.python == "ext":
             return f'pip install "{DISTRIBUTION}[{self.name}]"   (or: trace-bench pythons create ext)'
         return f"trace-bench pythons create {self.python}"
+
+
+def find_interpreter(library: Library | None, asked: str | None) -> str:
+    """Return the path of the Python that runs a library: the one that is asked for, else this one where it has it, else the named one.
+
+    Raises:
+        MissingRequirementError: when the library is in neither, with the command that brings it.
+    """
+    if asked is not None:
+        return find_python(asked)
+    if library is None or find_spec(library.module) is not None:
+        return sys.executable
+    try:
+        return find_python(library.python)
+    except MissingRequirementError:
+        raise MissingRequirementError(f"`{library.distribution}` is not installed.", hint=library.hint) from None
 
 
 GEPA = Library("gepa", "gepa", "gepa", "0.1.4", "0.2")

@@ -1,4 +1,4 @@
-"""`verify`: whether a report tells what its runs hold, and whether a run is the one whose head somebody kept."""
+"""`verify`: whether a report tells what its runs hold, a run is the one whose head somebody kept, and a trainer is the library."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import find_run
 from tracebench_engine.api.console.options import AsJson, RunsDir
 from tracebench_engine.cli.results.report import compared, load_runs
+from tracebench_engine.cli.results.twin import verify_twins
 
 EXITS = {"match": 0, "whole": 0, "differs": 1, "lost": 1, "not chained": 3}
 _HEAD = re.compile(r"[0-9a-f]{64}")
@@ -25,7 +26,9 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    name: Annotated[str, typer.Argument(metavar="REPORT|RUN", help="A report as HTML, or a run.")],
+    name: Annotated[
+        str, typer.Argument(metavar="REPORT|RUN|JOB", help="A report as HTML, a run, or with `--twin` a job.")
+    ],
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[RUN…]", help="For a report: its runs, as directories or ids.")
     ] = None,
@@ -34,10 +37,26 @@ def verify(
         str | None,
         typer.Option(metavar="HEX", help="For a run: the head that `run` and `show` printed, 64 hexadecimal digits."),
     ] = None,
+    twin: Annotated[
+        bool,
+        typer.Option(
+            "--twin",
+            help="For a recorded job, or for those of a run: run the library's own program, without Trace-Bench, on the recorded replies, "
+            "and say whether it visits the same candidates.",
+        ),
+    ] = False,
+    overhead: Annotated[bool, typer.Option(help="With `--twin`: replay the job, too, and show what both take.")] = True,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say whether a report agrees with its runs, or whether a run is what it was when its head was printed. Both offline."""
+    """Say whether a report agrees with its runs, whether a run is what it was when its head was printed, or whether a trainer does what
+    its library does by itself. All offline.
+    """
+    if twin:
+        if names or head is not None:
+            raise UsageError("`--twin` takes one job, or one run.", hint=output.command("verify", "--twin", name))
+        verify_twins(name, runs_dir=runs_dir, overhead=overhead, as_json=as_json)
+        return
     if names:
         if head is not None:
             raise UsageError("`--head` is of one run, not of a report.", hint="trace-bench verify RUN --head HEX")

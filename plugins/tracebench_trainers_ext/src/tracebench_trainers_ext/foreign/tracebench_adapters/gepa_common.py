@@ -1,5 +1,7 @@
 """What both entrances of gepa share: the plan, the model, the lineage, and a log that goes to the job."""
 
+from pathlib import Path
+
 from .task import shown
 
 HELD = (
@@ -10,19 +12,8 @@ HELD = (
 """Names of gepa's settings that the bench holds, wherever they stand."""
 FALLBACK_CALLS = 300
 """Evaluations that gepa plans with where nothing caps them: it demands a number."""
-CODE = """The task is: {objective}
-
-This is the current value of {role}:
-```
-<curr_param>
-```
-
-These are examples of what it was used on, with the score that it reached (higher is better) and feedback:
-```
-<side_info>
-```
-
-Write a better value. Read the feedback closely, and change what it names. Give the whole new value, and nothing else, within ``` blocks."""
+CODE = Path(__file__).with_name("gepa_code.txt").read_text()
+"""What gepa asks for a better value of code: its own template is for instructions in words."""
 
 
 def planned_calls(task, settings):
