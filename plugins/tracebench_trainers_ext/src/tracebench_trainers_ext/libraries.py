@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from tracebench_core.errors import MissingRequirementError
-from tracebench_core.plugins.interpreters import find_python
 from tracebench_core.specs import PythonSpec
 
 DISTRIBUTION = "tracebench-trainers-ext"
@@ -40,6 +39,8 @@ def find_interpreter(library: Library | None, asked: str | None) -> str:
     Raises:
         MissingRequirementError: when the library is in neither, with the command that brings it.
     """
+    from tracebench_engine.api import find_python  # noqa: PLC0415 - where a library is started alone
+
     if asked is not None:
         return find_python(asked)
     if library is None or find_spec(library.module) is not None:
