@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Un
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from tracebench_core.contracts.twin import Twin
 from tracebench_core.errors import PluginError
 from tracebench_core.specs import (
     Bounds,
@@ -22,6 +23,7 @@ from tracebench_core.specs import (
     Exclusion,
     GuideSpec,
     Objective,
+    Parameter,
     Requirement,
     Resources,
     Split,
@@ -141,6 +143,8 @@ class TrainerFields(PartFields, total=False):
     sees: tuple[Split, ...]
     setting_aliases: dict[str, str]
     traced_only: bool
+    twin: Callable[[Any, Sequence[Parameter]], Twin]
+    """Called with the settings and the task's parameters."""
     uses_model: bool
 
 

@@ -76,9 +76,11 @@ def verify_twin(run_dir: Path, job_id: str) -> Beside:
 
 
 def repeat_job(run_dir: Path, job_id: str) -> Again:
-    """Run one job of a recorded run again, from the recording, in a folder that is removed, and return what it took."""
-    whole = replay_of(run_dir)
-    job = load_run(run_dir).job(job_id)
+    """Run one job again, in a folder that is removed, and return what it took: from the recording, unless it asked no model."""
+    ran = load_run(run_dir)
+    job = ran.job(job_id)
+    asked = ran.results[job_id].usage
+    whole = replay_of(run_dir) if asked else _without_recording(run_dir)
     with tempfile.TemporaryDirectory(prefix="again-", ignore_cleanup_errors=True) as folder:
         summary = run(_alone(whole, job, folder).config, root=whole.root, stream=io.StringIO())
         found = load_run(summary.run_dir)
@@ -87,6 +89,11 @@ def repeat_job(run_dir: Path, job_id: str) -> Again:
         seconds = next((e.seconds for e in events if isinstance(e, TrainingEnded)), 0.0)
         told = json.loads(found.layout.summary.read_text(encoding="utf-8"))
         return Again(seconds, told.get("cpu_seconds"))
+
+
+def _without_recording(run_dir: Path) -> Replay:
+    _, config, root, _ = reopen_run_dir(run_dir)
+    return Replay(config.model_copy(update={"run_id": None, "resume": "auto"}), 1, root)
 
 
 def _alone(whole: Replay, job: JobSpec, folder: str) -> Replay:
