@@ -96,3 +96,7 @@ agents *names:
 # write the public face, name by name, into the file that tests compare it with
 face:
     {{bin}}/python -m tests.face
+
+# try the newest release of every library that is pinned, or of some, each in an environment of its own, and say what broke
+newest *names:
+    PATH=$PWD/.tools/bin:$PATH {{bin}}/python -m tests.newest "$@"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from plugins.tracebench_trainers_ext.tests.coder import STAGES, Coder
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, improve, run, said
 from pydantic import ValidationError
+from tests.warm import trace_bench
 from tests.whole import HEAVY
 
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
@@ -119,3 +121,18 @@ def test_the_scripted_model_goes_on_from_where_a_conversation_is() -> None:
         lines.append(answer.arguments["command"])
         messages = [*messages, {"role": "assistant", "tool_calls": [{}]}, {"role": "tool", "content": "done"}]
     assert [line == "./evaluate" for line in lines] == [True, False, True, False, True]
+
+
+def test_an_agent_that_is_not_installed_is_told_before_anything_is_spent(tmp_path: Path) -> None:
+    config = {"tasks": ["internal:code_param"], "trainers": [{"id": "Agent", "params": {"agent": "aider"}}]}
+    (tmp_path / "c.json").write_text(json.dumps(config))
+    environ = os.environ | {VARIABLE: str(tmp_path / "agents")}
+    done = trace_bench("plan", "c.json", folder=tmp_path, environ=environ)
+    assert "trace-bench agents install aider" in done.stdout + done.stderr
+    here = tmp_path / "agents/aider"
+    (here / "bin").mkdir(parents=True)
+    (here / "bin/aider").write_text("#!/bin/sh\n")
+    (here / "bin/aider").chmod(0o755)
+    (here / "trace-bench.json").write_text("{}")
+    done = trace_bench("plan", "c.json", folder=tmp_path, environ=environ)
+    assert "agents install" not in done.stdout + done.stderr

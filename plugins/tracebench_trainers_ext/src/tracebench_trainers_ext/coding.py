@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.contracts import Problem
+from tracebench_core.errors import MissingRequirementError
+from tracebench_core.specs import TaskShape
 from tracebench_trainers_ext.launch import ForeignTrainer
 from tracebench_trainers_ext.settings.agent import AgentSettings
 
@@ -49,3 +51,16 @@ class CodingAgent(ForeignTrainer):
     def _held(self) -> dict[str, Any]:
         held = super()._held()
         return held | {"shown": (*held["shown"], *self._shown), "silence": self.settings.silence}
+
+
+def missing_agent(settings: AgentSettings, _shape: TaskShape) -> list[str]:
+    """Return what is to be said where the agent of a config is not here, with the command that installs it."""
+    from tracebench_engine.api.agents import find_agent, find_preset  # noqa: PLC0415 - where a config names an agent
+
+    if settings.agent is None:
+        return []
+    try:
+        find_agent(find_preset(settings.agent))
+    except MissingRequirementError as missing:
+        return [f"{missing} {missing.hint}"]
+    return []

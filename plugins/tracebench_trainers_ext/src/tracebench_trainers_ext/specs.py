@@ -22,6 +22,7 @@ def _spec(
     title: str,
     citation: str,
     twin: str | None = None,
+    advice: str | None = None,
     uses_model: bool = True,
     aliases: tuple[str, ...] = (),
 ) -> TrainerSpec:
@@ -31,6 +32,7 @@ def _spec(
         settings=f"{PACKAGE}.settings.{settings}",
         title=title,
         citation=citation,
+        advice=f"{PACKAGE}.{advice}" if advice else None,
         twin=f"{PACKAGE}.twins:{twin}" if twin else None,
         uses_model=uses_model,
         aliases=aliases,
@@ -191,6 +193,7 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         "agent",
         "agent:AgentSettings",
         library=None,
+        advice="coding:missing_agent",
         title="A coding agent of your choice, in a folder with the candidate's files",
         citation="",
     ),

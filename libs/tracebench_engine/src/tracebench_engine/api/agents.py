@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tracebench_core.lazy import imported_on_use
 
 if TYPE_CHECKING:
+    from tracebench_core.plugins.agents import find_agent as find_agent
     from tracebench_engine.builtin.hosting import find_preset as find_preset
     from tracebench_engine.checks.agents import (
         ListedAgent as ListedAgent,

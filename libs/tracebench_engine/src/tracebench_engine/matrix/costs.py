@@ -120,14 +120,14 @@ def _size(job: JobSpec, plan: Plan, host: PluginHost, *, opens: bool) -> TaskSiz
 def _declared(spec: TrainerSpec, job: JobSpec, size: TaskSize | str) -> Declared:
     if isinstance(size, str):
         return Declared(None, None, size)
-    if spec.cost is None:
-        return Declared(size, None, f"`{spec.name}` declares no cost")
     try:
         settings = settings_model(spec, job.settings) if spec.settings else dict(job.settings)
-        estimate: Callable[[Any, TaskShape], CostEstimate] = load_ref(spec.cost, owner=spec.name)
         advice = load_ref(spec.advice, owner=spec.name) if spec.advice is not None else None
         shape = size.shape.model_copy(update={"budget": job.budget})
         words = () if advice is None else tuple(advice(settings, shape))
+        if spec.cost is None:
+            return Declared(size, None, f"`{spec.name}` declares no cost", advice=words)
+        estimate: Callable[[Any, TaskShape], CostEstimate] = load_ref(spec.cost, owner=spec.name)
         return Declared(size, estimate(settings, shape), advice=words)
     except (Exception, SystemExit) as err:  # noqa: BLE001 - a plugin's cost model may raise anything; the run does not need it
         return Declared(size, None, f"the cost model of `{spec.name}` failed: {err}")
