@@ -180,10 +180,11 @@ class Exchange:
         return self.outcome(status, words)
 
     def _take_report(self) -> None:
-        try:
-            data = self._link.recv(_CHUNK)
-        except OSError:
-            data = b""
+        data = b""
+        for _ in range(2):  # whoever closes before our last word is read resets the link, and its report comes after that
+            with suppress(OSError):
+                data = self._link.recv(_CHUNK)
+                break
         self.report = json.loads(data) if data else {"code": None, "late": False, "cpu": None, "reason": TEMPLATE_ENDED}
         for fd, sink in ((self._output, self.printed), (self._channel.fileno(), self._sink)):
             for _ in range(_LAST_WORDS):  # of one who has died; what it started may go on writing
