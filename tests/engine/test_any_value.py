@@ -102,9 +102,11 @@ def test_every_value_is_measured_or_named_and_read_by_everything(
 ) -> None:
     install_plugin("values", PLUGIN)
     config = {
+        "mode": "stub",
         "tasks": ["values:any"],
-        "trainers": ["NoOp", "Tries"],
+        "trainers": ["NoOp", "Tries", {"id": "BestOfN", "params_variants": [{"n": 2}]}],
         "seeds": [1, 2],
+        "llm": {"record": True},
         "runs_dir": str(tmp_path / "runs"),
     }
     measured = api.run(parse_config({**config, "max_workers": 2}), stream=io.StringIO()).run_dir
@@ -124,6 +126,7 @@ def test_every_value_is_measured_or_named_and_read_by_everything(
     for command in [
         ["show", str(measured)],
         ["show", str(measured), "--json"],
+        *(["show", str(measured / "jobs" / job_id)] for job_id in run.results),
         ["runs", "--runs-dir", str(measured.parent)],
         ["compare", str(measured)],
         ["compare", str(measured), "--json"],
@@ -135,6 +138,7 @@ def test_every_value_is_measured_or_named_and_read_by_everything(
         ["export", str(measured), "--to", str(out / "table")],
         ["fsck", str(measured)],
         ["resume", str(measured)],
+        ["replay", str(measured)],
     ]:
         done = trace_bench(*command, folder=tmp_path, environ=dict(os.environ))
         said = done.stdout + done.stderr

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from plugins.tracebench_viewer.tests.visiting import browsing
+from tests.conftest import install_plugin  # noqa: F401 - a fixture for this folder, too
 
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
