@@ -181,7 +181,7 @@ class Exchange:
 
     def _take_report(self) -> None:
         data = b""
-        for _ in range(2):  # whoever closes before our last word is read resets the link, and its report comes after that
+        for _ in range(2):  # who closes before our last word is read resets the link, and its report comes after that
             with suppress(OSError):
                 data = self._link.recv(_CHUNK)
                 break
