@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tracebench_engine.api.programs import scratch_folder
 from tracebench_terminalbench.found import find_harbor
-from tracebench_terminalbench.job_config import Case, backend_of, grace, job_config
+from tracebench_terminalbench.job_config import HERE, Case, backend_of, grace, job_config
 from tracebench_terminalbench.launch import harbor_environ, run_job
 from tracebench_terminalbench.options import Agent, Options
 from tracebench_terminalbench.trials import read_trials
@@ -29,7 +29,7 @@ def broken_invariants(options: Options, cases: Sequence[Case]) -> Iterator[str]:
         MissingRequirementError: when Harbor is not here.
     """
     backend = backend_of(options, cases)
-    if backend != "local":
+    if backend not in HERE:
         yield from absent_engine(backend)
         return
     harbor = find_harbor(options.harbor_command)

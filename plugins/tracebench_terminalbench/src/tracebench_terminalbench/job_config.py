@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tracebench_engine.api.interpreters import data_folder
 
 if TYPE_CHECKING:
     from tracebench_terminalbench.options import Options
 
 LOCAL = "tracebench_harbor.environment:LocalEnvironment"
+IMAGES = "tracebench_harbor.image_environment:ImageEnvironment"
+HERE = ("local", "oci")
+"""Backends whose sandboxes are this machine's own namespaces, and end with Harbor."""
 TERMINUS = "tracebench_harbor.agent:TemplateTerminus2"
+STORE = "TRACEBENCH_IMAGES"
+"""The variable that names the folder of unpacked images, in place of `trace-bench/images` in the user's data folder."""
 GRACE, LOCAL_GRACE = 10.0, 1.0
 MODELLESS = ("oracle", "nop")
 """Agents that ask no model."""
@@ -65,7 +73,7 @@ def grace(options: Options, cases: Sequence[Case]) -> float:
     """Return the seconds between SIGTERM and SIGKILL: sandboxes here end with Harbor, containers elsewhere must be removed by it."""
     if options.grace is not None:
         return options.grace
-    return LOCAL_GRACE if backend_of(options, cases) == "local" else GRACE
+    return LOCAL_GRACE if backend_of(options, cases) in HERE else GRACE
 
 
 TOYS = Path(__file__).parent / "toys"
@@ -76,6 +84,9 @@ def environment(backend: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return Harbor's entry for a backend."""
     if backend == "local":
         return {"import_path": LOCAL, "kwargs": dict(kwargs)}
+    if backend == "oci":
+        ours = {"python": sys.executable, "store": str(data_folder(STORE, "images"))}
+        return {"import_path": IMAGES, "kwargs": {**ours, **kwargs}}
     if ":" in backend:
         return {"import_path": backend, "kwargs": dict(kwargs)}
     return {"type": backend, "kwargs": dict(kwargs)}

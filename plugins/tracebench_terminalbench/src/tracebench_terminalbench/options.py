@@ -30,7 +30,7 @@ class Options(BaseModel):
     harbor_dataset: str = DATASET
     """`name@version` of Harbor's registry, or `org/name` (also `org/name@ref`) of its hub."""
     harbor_env: str | None = None
-    """Where the sandboxes run: `local`, `docker`, `podman`, `daytona`, `e2b`, `modal`, another of Harbor's names, or `module:Class`.
+    """Where the sandboxes run: `local`, `oci`, `docker`, `podman`, `daytona`, `e2b`, `modal`, another of Harbor's names, or `module:Class`.
     None: `local` for our own toy tasks, `docker` for all others."""
     harbor_model: str | None = None
     """The agent's model; it must be the one that the config gives the role `agent`, whose calls the gateway meters."""
@@ -53,7 +53,7 @@ class Options(BaseModel):
     attempts: int = Field(default=1, ge=1)
     """Trials of one example; its score is their mean."""
     grace: float | None = Field(default=None, ge=0)
-    """Seconds that Harbor has to remove its sandboxes when it is told to stop; 1 for `local`, whose sandboxes end with it, else 10."""
+    """Seconds that Harbor has to remove its sandboxes when told to stop; 1 for `local` and `oci`, whose sandboxes end with it, else 10."""
 
     @field_validator("extra_env")
     @classmethod

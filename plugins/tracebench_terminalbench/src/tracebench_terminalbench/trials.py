@@ -18,7 +18,7 @@ REWARD_STANDS = frozenset(
 """Failures of the agent after which its work was verified all the same: Harbor's own table, since 0.25 in `error_policy`."""
 INFRASTRUCTURE = frozenset(
     {
-        "EnvironmentStartTimeoutError", "SandboxBuildFailedError", "HealthcheckError", "LocalSandboxError",
+        "EnvironmentStartTimeoutError", "SandboxBuildFailedError", "HealthcheckError", "LocalSandboxError", "ImageError",
         "NotUnderstoodError", "AgentSetupTimeoutError", "CancelledError", "RuntimeError", "OSError", "DownloadVerifierDirError",
         "AddTestsDirError", "APIConnectionError", "InternalServerError", "ServiceUnavailableError", "BadGatewayError",
         "RateLimitError", "Timeout", "AuthenticationError", "AgentAuthenticationError", "ApiUsageLimitError", "ModelGoneError",

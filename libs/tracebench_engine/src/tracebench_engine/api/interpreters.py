@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 from tracebench_core.lazy import imported_on_use
 
 if TYPE_CHECKING:
-    from tracebench_core.plugins.interpreters import find_python as find_python, has_python as has_python
+    from tracebench_core.plugins.interpreters import (
+        data_folder as data_folder,
+        find_python as find_python,
+        has_python as has_python,
+    )
     from tracebench_engine.checks.pythons import (
         build_environment as build_environment,
         create_python as create_python,

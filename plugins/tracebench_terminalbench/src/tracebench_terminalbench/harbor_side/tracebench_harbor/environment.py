@@ -14,6 +14,7 @@ import shlex
 import shutil
 import signal
 import tarfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -67,16 +68,9 @@ class LocalEnvironment(BaseEnvironment):
         steps = read_dockerfile(self.environment_dir)
         self._mount_point = self.trial_paths.trial_dir.resolve() / f".sandbox-{self.session_id.rsplit('__', 1)[-1]}"
         self._mount_point.mkdir(parents=True, exist_ok=True)
-        self._holder = await asyncio.create_subprocess_exec(
-            *holder_argv(self._mount_point, size=self._size),
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            env={"PATH": PATH}, preexec_fn=die_with_parent, start_new_session=True,
-        )  # fmt: skip
         try:
-            await asyncio.wait_for(self._until_ready(self._holder), START_SECONDS)
-            self._pid = _child_of(self._holder.pid)
-            folders = shlex.join(self._mount_targets() or LOGS)
-            await self._checked(f"mkdir -p {folders} && chmod 777 {folders}", cwd="/")
+            self._pid = child_of(await self._hold(holder_argv(self._mount_point, size=self._size), {"PATH": PATH}))
+            await self._begin()
             for step in steps:
                 await self._follow(step.word, step.rest)
             if self.task_env_config.workdir:
@@ -141,6 +135,20 @@ class LocalEnvironment(BaseEnvironment):
             members = [member for member in archive.getmembers() if member.isreg() or member.isdir()]
             archive.extractall(target_dir, members=members, filter="data")
 
+    async def _hold(self, argv: Sequence[str], environ: Mapping[str, str]) -> int:
+        """Start the process that the sandbox lives with, and return its number once the sandbox is built."""
+        self._holder = await asyncio.create_subprocess_exec(
+            *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            env=dict(environ), preexec_fn=die_with_parent, start_new_session=True,
+        )  # fmt: skip
+        await asyncio.wait_for(self._until_ready(self._holder), START_SECONDS)
+        return self._holder.pid
+
+    async def _begin(self) -> None:
+        """Make the folders that Harbor fetches when the trial ends."""
+        folders = shlex.join(self._mount_targets() or LOGS)
+        await self._checked(f"mkdir -p {folders} && chmod 777 {folders}", cwd="/")
+
     async def _until_ready(self, holder: asyncio.subprocess.Process) -> None:
         if holder.stdout is None or holder.stderr is None:
             raise LocalSandboxError("the holder has no pipes")
@@ -197,8 +205,13 @@ class LocalEnvironment(BaseEnvironment):
         """Run a command in the sandbox; a timeout or a cancellation leaves no process of it behind."""
         if self._pid is None:
             raise LocalSandboxError("the sandbox is not running")
+        return await self._run([*enter_argv(self._pid, cwd), *argv], stdin=stdin, timeout=timeout)
+
+    async def _run(
+        self, argv: Sequence[str], *, stdin: bytes | None = None, timeout: float | None = None
+    ) -> tuple[int, bytes, bytes]:
         process = await asyncio.create_subprocess_exec(
-            *enter_argv(self._pid, cwd), *argv, start_new_session=True,
+            *argv, start_new_session=True,
             stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
@@ -212,7 +225,8 @@ class LocalEnvironment(BaseEnvironment):
         return process.returncode or 0, out, err
 
 
-def _child_of(pid: int) -> int:
+def child_of(pid: int) -> int:
+    """Return the first child of a process."""
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
 

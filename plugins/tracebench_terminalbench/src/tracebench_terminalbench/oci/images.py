@@ -1,0 +1,204 @@
+"""A store of unpacked images: each is fetched by skopeo, built by buildah where there is a Dockerfile, and unpacked by umoci, once."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tracebench_terminalbench.oci.layers import inspect, words_of
+from tracebench_terminalbench.oci.mapped import PLACE, MappedError, end_with_parent, hand_over, has_range, run_mapped
+from tracebench_terminalbench.oci.sources import find_source, full_name, references
+
+TOOLS = ("skopeo", "umoci", "buildah")
+INSTALL = "apt-get install skopeo umoci buildah"
+_TAG = "image"
+_OUT = "localhost/task:latest"
+_POLICY = '{"default": [{"type": "insecureAcceptAnything"}]}'
+
+
+class Image(NamedTuple):
+    """An unpacked image."""
+
+    root: Path
+    """Its files, of the users that `mapped` maps; never written to."""
+    config: Mapping[str, Any]
+    """The image's own: `Env`, `WorkingDir`, `User`, …"""
+    notes: str
+    """What could not be had as the image has it, or nothing."""
+
+
+class Store:
+    """A folder of unpacked images, which processes share.
+
+    Args:
+        folder: the store; made where there is none.
+        images: places of images by name: a folder in OCI's layout, a file of `docker save`, or skopeo's own name of a place.
+        registry: `host:port` that is asked in place of each image's own registry.
+        image_mb: megabytes that one image may unpack to.
+        network: whether builds have the host's network.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        images: Mapping[str, str],
+        registry: str | None = None,
+        image_mb: int = 20_000,
+        network: bool = True,
+    ) -> None:
+        self._folder, self._images, self._registry = folder, images, registry
+        self._most, self._network = image_mb, network
+
+    def image(self, reference: str) -> Image:
+        """Return an image by its name.
+
+        Raises:
+            MappedError: when it cannot be had, or cannot be unpacked.
+        """
+        with self._work() as work:
+            return self._kept(self._digest(reference), lambda: self._fetch(reference, work / "layout"), work)
+
+    def built(self, context: Path) -> Image:
+        """Return the image that the Dockerfile of a folder describes; its images are fetched, and it is built only where something changed.
+
+        Raises:
+            MappedError: when something it names cannot be had, or a step of it fails; with the words of buildah.
+        """
+        names = references((context / "Dockerfile").read_text(encoding="utf-8", errors="replace"))
+        with self._work() as work:
+            bases = {name: self._digest(name) for name in names.values()}
+            key = hashlib.sha256(json.dumps([bases, _hash_of(context), self._network]).encode()).hexdigest()
+            return self._kept(key, lambda: self._build(context, names, work), work)
+
+    def _kept(self, key: str, make: Any, work: Path) -> Image:
+        place = self._folder / "roots" / key[:32]
+        if not place.exists():
+            layout = make()
+            contents = inspect(layout, most_mb=self._most)
+            done = work / "done"
+            hand_over(layout)
+            done.mkdir()
+            hand_over(done)
+            faked = ["--rootless"] if contents.devices or not has_range() else []
+            run_mapped(
+                ["umoci", "raw", "unpack", *faked, "--image", f"{layout.relative_to(work)}:{_TAG}", "done/rootfs"],
+                work,
+                environ={},
+            )
+            told = {"config": contents.config, "notes": words_of(contents.devices)}
+            (done / "image.json").write_text(json.dumps(told), encoding="utf-8")
+            place.parent.mkdir(exist_ok=True)
+            done.rename(place)
+        told = json.loads((place / "image.json").read_text(encoding="utf-8"))
+        return Image(place / "rootfs", told["config"], told["notes"])
+
+    def _digest(self, reference: str) -> str:
+        source = find_source(reference, images=self._images, registry=self._registry)
+        raw = _run(["skopeo", "inspect", "--raw", *source.flags, source.name], reference)
+        return hashlib.sha256(raw).hexdigest()
+
+    def _fetch(self, reference: str, layout: Path) -> Path:
+        source = find_source(reference, images=self._images, registry=self._registry)
+        flags = [f"--src{flag[1:]}" for flag in source.flags]
+        argv = ["skopeo", "--insecure-policy", "copy", "--quiet", *flags, source.name, f"oci:{layout}:{_TAG}"]
+        _run(argv, reference)
+        return layout
+
+    def _build(self, context: Path, names: Mapping[str, str], work: Path) -> Path:
+        """Build in a storage of its own, as root of a user namespace: a step cannot touch the host."""
+        home, copied, out = (work / name for name in ("home", "context", "out"))
+        for folder in (home, out):
+            folder.mkdir()
+        shutil.copytree(context, copied, symlinks=True)
+        (home / "policy.json").write_text(_POLICY, encoding="utf-8")
+        (home / "registries.conf").write_text('unqualified-search-registries = ["docker.io"]\n', encoding="utf-8")
+        for number, name in enumerate(names.values()):
+            layout = self._fetch(name, work / f"base-{number}")
+            inspect(layout, most_mb=self._most)
+            hand_over(layout)
+        for folder in (home, copied, out):
+            hand_over(folder)
+        home = PLACE / "home"
+        environ = {
+            "HOME": str(home), "XDG_RUNTIME_DIR": str(home / "run"), "_CONTAINERS_USERNS_CONFIGURED": "done",
+            "CONTAINERS_REGISTRIES_CONF": str(home / "registries.conf"), "BUILDAH_ISOLATION": "chroot",
+            **{name: os.environ[name] for name in ("http_proxy", "https_proxy", "no_proxy") if name in os.environ},
+        }  # fmt: skip
+        storage = f"[overlay@{home / 'graph'}+{home / 'state'}]"
+        contexts = []
+        for number, (written, name) in enumerate(names.items()):
+            target = f"containers-storage:{storage}{full_name(name)}"
+            copy = ["skopeo", "--insecure-policy", "copy", "--quiet", f"oci:base-{number}:{_TAG}", target]
+            run_mapped(copy, work, environ=environ)
+            contexts += ["--build-context", f"{written}=docker-image://{full_name(name)}"]
+        buildah = [
+            "buildah",
+            "--root",
+            str(home / "graph"),
+            "--runroot",
+            str(home / "state"),
+            "--storage-driver",
+            "overlay",
+        ]
+        policy = ["--signature-policy", str(home / "policy.json")]
+        build = [*buildah, "build", *policy, "--pull-never", "--network=host", "--layers=false", *contexts]
+        run_mapped([*build, "--tag", _OUT, "context"], work, environ=environ, network=self._network)
+        push = [*buildah, "push", "--quiet", *policy, "--disable-compression", _OUT, f"oci:out/layout:{_TAG}"]
+        run_mapped(push, work, environ=environ)
+        return out / "layout"
+
+    @contextmanager
+    def _work(self) -> Iterator[Path]:
+        """Yield an empty folder in the store, which is the caller's alone meanwhile; removed in the end."""
+        if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
+            raise MappedError(f"images need the commands {', '.join(missing)}, which are not here; Debian: {INSTALL}")
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for left in self._folder.glob("work-*"):  # of one that was killed
+                _remove(left)
+            work = hand_over(Path(tempfile.mkdtemp(prefix="work-", dir=self._folder)))
+            work.chmod(0o755)
+            try:
+                yield work
+            finally:
+                _remove(work)
+
+
+def _run(argv: Sequence[str], reference: str) -> bytes:
+    done = subprocess.run(argv, capture_output=True, check=False, preexec_fn=end_with_parent)  # noqa: S603 - Debian's own tool
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise MappedError(f"the image `{reference}` cannot be had: {said[-1] if said else 'skopeo said nothing'}")
+    return done.stdout
+
+
+def _hash_of(folder: Path) -> str:
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        kind = path.lstat().st_mode
+        found.update(f"{path.relative_to(folder)}\0{kind:o}\0".encode())
+        found.update(
+            os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        )
+    return found.hexdigest()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, also where an image made folders that their own owner may not write to."""
+    for place, names, _ in os.walk(folder):
+        for name in names:
+            path = Path(place, name)
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder)

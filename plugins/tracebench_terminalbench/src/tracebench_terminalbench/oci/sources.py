@@ -1,0 +1,88 @@
+"""Where an image comes from: a folder in OCI's layout, a file of `docker save`, a registry; and which images a Dockerfile names."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tracebench_terminalbench.oci.mapped import MappedError
+
+HUB = "docker.io"
+_LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$")
+_FROM = re.compile(r"FROM\s+(?:--platform=\S+\s+)?(\S+)(?:\s+AS\s+(\S+))?", re.IGNORECASE)
+_COPY_FROM = re.compile(r"(?:COPY|RUN)\s.*?(?:--from=|,from=)([^\s,]+)", re.IGNORECASE)
+_ARG = re.compile(r"ARG\s+(\w+)=(\S+)", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$\{?(\w+)(?::-([^}]*))?\}?")
+
+
+class Source(NamedTuple):
+    """An image as skopeo names it, and what has to be said with it."""
+
+    name: str
+    flags: tuple[str, ...] = ()
+
+
+def full_name(reference: str) -> str:
+    """Return an image's whole name: `debian` is `docker.io/library/debian:latest`."""
+    first, slash, _ = reference.partition("/")
+    if not slash:
+        reference = f"{HUB}/library/{reference}"
+    elif "." not in first and ":" not in first and first != "localhost":
+        reference = f"{HUB}/{reference}"
+    last = reference.rpartition("/")[2]
+    return reference if ":" in last or "@" in last else f"{reference}:latest"
+
+
+def find_source(reference: str, *, images: Mapping[str, str], registry: str | None) -> Source:
+    """Return where an image is: as `images` says for its name, short or whole, else in the registry, else where its name says.
+
+    Raises:
+        MappedError: when a place in `images` holds no image.
+    """
+    for name, place in images.items():
+        if full_name(name) == full_name(reference):
+            return _place(place)
+    whole = full_name(reference)
+    host = whole.partition("/")[0]
+    if registry is not None:
+        host, whole = registry, f"{registry}/{whole.removeprefix(f'{host}/')}"
+    return Source(f"docker://{whole}", ("--tls-verify=false",) if _LOOPBACK.match(host) else ())
+
+
+def references(dockerfile: str) -> dict[str, str]:
+    """Return the images that a Dockerfile starts or copies from, as it writes them, with their names; its own stages are not among them."""
+    text = re.sub(r"\\\n", " ", dockerfile)
+    values: dict[str, str] = {}
+    stages: set[str] = {"scratch"}
+    found: dict[str, str] = {}
+    for line in (raw.strip() for raw in text.splitlines()):
+        if named := _ARG.match(line):
+            values.setdefault(named[1], named[2].strip("\"'"))
+        elif (image := _FROM.match(line) or _COPY_FROM.match(line)) and not image[1].isdigit():
+            name = _filled(image[1], values)
+            if name.lower() not in stages:
+                found[image[1]] = name
+            if image.re is _FROM and image[2]:
+                stages.add(image[2].lower())
+    return found
+
+
+def _filled(name: str, values: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda found: values.get(found[1], found[2] or ""), name)
+
+
+def _place(written: str) -> Source:
+    if re.match(r"[a-z-]+:", written):  # as skopeo names it
+        return Source(written)
+    path, _, tag = written.rpartition(":") if not Path(written).expanduser().exists() else (written, "", "")
+    place = Path(path).expanduser().absolute()
+    if (place / "oci-layout").is_file():
+        return Source(f"oci:{place}" + (f":{tag}" if tag else ""))
+    if place.is_file() and tarfile.is_tarfile(place):
+        with tarfile.open(place) as archive:
+            kind = "oci-archive" if "oci-layout" in archive.getnames() else "docker-archive"
+        return Source(f"{kind}:{place}" + (f":{tag}" if tag else ""))
+    raise MappedError(f"`{written}` is no image: neither a folder in OCI's layout nor a file of `docker save`")
