@@ -18,10 +18,17 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from tracebench_sandbox.kernel import limits, namespaces
-from tracebench_sandbox.kernel.enclosure import DEVICES, KERNEL, LINKS
-from tracebench_sandbox.kernel.namespaces import BIND, IPC, NET, PIDS, RECURSIVE, UTS
-from tracebench_sandbox.kernel.syscalls import checked, libc, prctl, syscall
+from tracebench_engine.api.namespaces import (
+    DEVICES,
+    KERNEL,
+    LINKS,
+    checked,
+    libc,
+    limits,
+    namespaces,
+    prctl,
+    syscall,
+)
 from tracebench_terminalbench.oci.mapped import PLACE, end_with_parent, fork_mapped, has_range
 
 _NO_SUID, _NO_DEVICES, _NO_PROGRAMS = 2, 4, 8
@@ -54,7 +61,7 @@ def main() -> None:
         os.write(1, b"READY\n")
         reap(hidden=ranged)
 
-    child = fork_mapped(hold, rootfs.parent, kinds=PIDS | NET | IPC | UTS)
+    child = fork_mapped(hold, rootfs.parent, kinds=namespaces.PIDS | namespaces.NET | namespaces.IPC | namespaces.UTS)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if group is not None:
         group.close()
@@ -90,7 +97,7 @@ def build_root(lower: str, *, size: str) -> None:
     Path("/tmp").chmod(0o1777)  # noqa: S108 - the image's own
     for path in (Path("/proc", name) for name in KERNEL):
         if path.exists():
-            namespaces.mount(path, path, flags=BIND | RECURSIVE)
+            namespaces.mount(path, path, flags=namespaces.BIND | namespaces.RECURSIVE)
             namespaces.set_read_only(path)
 
 
@@ -110,7 +117,7 @@ def _devices(folder: Path) -> None:
     namespaces.mount("tmpfs", folder, kind="tmpfs", options="mode=755,size=64k", flags=_NO_SUID)
     for name in DEVICES:
         (folder / name).touch()
-        namespaces.mount(Path("/dev", name), folder / name, flags=BIND)
+        namespaces.mount(Path("/dev", name), folder / name, flags=namespaces.BIND)
     for name, to in LINKS.items():
         (folder / name).symlink_to(to)
     for name, kind, options in (
