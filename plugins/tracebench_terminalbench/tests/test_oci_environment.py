@@ -92,13 +92,15 @@ def running(words: str) -> dict[int, str]:
 def test_what_the_task_starts_from_is_inside_and_its_limits_hold(
     harbor: Harbor, tmp_path: Path, base: Path, write_image_task: Callable[..., Case]
 ) -> None:
-    user = "FROM base\nRUN mkdir /work && chown 1000:1000 /work\nWORKDIR /work\nUSER worker\n"
+    user = "FROM base\nRUN mkdir /job && chown 1000:1000 /job\nWORKDIR /job\nUSER worker\n"
     cases = [
         write_image_task("from", "grep ^ID= /etc/os-release > /app/id", "grep -q tracebench-busybox /app/id"),
-        write_image_task("host", "true", "test ! -e /usr/bin/python3 && test ! -e /home && ! ls /proc/1/root/work"),
+        write_image_task(
+            "host", "true", "test ! -e /usr/bin/python3 && test ! -e /home && R=/proc/1/root && ! ls $R/usr/bin/python3"
+        ),
         write_image_task("alone", "true", "ifconfig | grep -c RUNNING | grep -qx 1"),
         write_image_task("mounts", "true", "! mknod /x b 8 0 && ! sh -c 'echo 1 > /proc/sysrq-trigger'"),
-        write_image_task("user", "id > /work/who", "grep -q uid=1000 /work/who", dockerfile=user),
+        write_image_task("user", "id > /job/who", "grep -q uid=1000 /job/who", dockerfile=user),
         write_image_task("memory", "true", "! head -c 700m /dev/zero | tail -c 699m > /dev/null"),
         write_image_task("storage", "true", "! head -c 80m /dev/zero > /big && rm /big", more="storage_mb = 64\n"),
     ]

@@ -18,7 +18,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from tracebench_engine.api.namespaces import (
+from tracebench_engine.api.sandboxes import (
     DEVICES,
     KERNEL,
     LINKS,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tracebench_engine.api.namespaces import namespaces, prctl
+from tracebench_engine.api.sandboxes import namespaces, prctl
 
 FIRST, COUNT = 0x6FFF0000, 0x10000
 """Users of the host that are the image's users 0 to 65535: the last of those that systemd sets aside for containers."""
