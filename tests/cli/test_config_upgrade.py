@@ -135,6 +135,10 @@ def test_a_suite_that_lacks_its_data_is_told_as_such(cli: Cli, tmp_path: Path) -
     assert "! line 3: `tasks[1]` cannot be looked up here: `veribench` needs: env `VERIBENCH_ROOT`" in done.stderr
     assert yaml.safe_load(done.stdout)["tasks"][1] == {"id": "veribench:binary_search"}
 
+    checked = cli("validate", "--config", "old.yaml", env={"VERIBENCH_ROOT": ""})
+    assert checked.returncode == 2
+    assert "Task `veribench:binary_search` cannot be looked up here: `veribench` needs: env `VERIBENCH_ROOT`" in checked.stderr
+
 
 def test_a_name_of_today_that_nobody_offers_is_the_users_to_mend(cli: Cli, tmp_path: Path) -> None:
     """What a plugin says of earlier names may name what is gone, too, or another plugin's that is not here."""

@@ -25,7 +25,7 @@ def kept(cli: Cli, tmp_path: Path) -> str:
     (tmp_path / "c.yaml").write_text(CONFIG)
     done = cli("run", "--config", "c.yaml", "--runs-dir", "runs", "-v")
     assert done.returncode == 0, done.stderr
-    printed = re.search(r"^Head: ([0-9a-f]{64}) \(line \d+\)$", done.stdout, re.MULTILINE)
+    printed = re.search(r"^Head: ([0-9a-f]{64})$", done.stdout, re.MULTILINE)
     assert printed is not None, done.stdout
     assert head_of(cli) == printed[1]
     assert printed[1] in cli("show", "runs/kept").stderr

@@ -78,6 +78,11 @@ class Catalog:
         """Return why a task or component cannot run on this machine, or nothing."""
         return why_unavailable(spec.broken, spec.requires)
 
+    def lacking(self, suite: str) -> str:
+        """Return what a suite lacks here where it lists no task that can run: others may come with it."""
+        reasons = [self.availability(spec) for id_, spec in self.tasks.items() if id_.startswith(f"{suite}:")]
+        return reasons[0] if reasons and all(reasons) else ""
+
     def add(self, plugin: str, parts: Iterable[Part]) -> None:
         """Take what a plugin added to its registry.
 

@@ -153,6 +153,8 @@ class PluginHost:
                     f"Task `{task_id}`: plugin `{suite}` is not loaded: {record.error}",
                     hint="trace-bench plugins",
                 )
+            if lacking := self._catalog.lacking(suite):
+                raise UsageError(f"Task `{task_id}` cannot be looked up here: `{suite}` {lacking}.")
             raise UsageError(
                 f"Suite `{suite}` has no task `{task_id}`.{did_you_mean(task_id, self._catalog.tasks)}",
                 hint=f"trace-bench list-tasks --bench {suite}",

@@ -42,7 +42,7 @@ def chain_words(chain: ChainEnd | None) -> str:
     if chain is None:
         return "not chained: the run was begun by a version that kept no chain"
     lost = "; its key is not on this machine, only the head tells whether it was changed" if chain.lost_keys else ""
-    return f"{chain.head} (line {chain.n}){lost}"
+    return f"{chain.head}{lost}"
 
 
 def verify_run(run_dir: Path, *, head: str | None = None) -> Verified:

@@ -10,7 +10,7 @@ import yaml
 
 from tracebench_core.errors import ConfigError, TraceBenchError, typed
 from tracebench_core.ids import did_you_mean
-from tracebench_core.plugins import Catalog, Kind, PluginHost
+from tracebench_core.plugins import Kind, PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import Component
 from tracebench_engine.api.installed.formerly import Subject, former_names
@@ -128,9 +128,8 @@ class _Upgrade:
     def _lacking(self, task: str) -> str:
         """Say what the suite of a task lacks, where it lists none that can run here; its tasks come with it."""
         suite = task.partition(":")[0]
-        offered = self._host.suite_tasks(suite) if suite in self._host.records else {}
-        reasons = [Catalog.availability(spec) for spec in offered.values()]
-        return f"cannot be looked up here: `{suite}` {reasons[0]}." if reasons and all(reasons) else ""
+        lacking = self._host.catalog().lacking(suite)
+        return f"cannot be looked up here: `{suite}` {lacking}." if lacking else ""
 
     def _replaced(
         self, kind: Subject, entry: dict[str, Any], field: str, loc: Loc, error: str, *, lacking: str = ""

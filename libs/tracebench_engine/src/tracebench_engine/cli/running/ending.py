@@ -50,12 +50,12 @@ def tell_end(summary: RunSummary, *, verbose: bool = False) -> None:
     if summary.stopped_by.startswith("cancelled"):
         state = summary.stopped_by
     output.line(f"Run {state}: {summary.run_id}")
+    _head(run_dir)
     if verbose:
         for name, path in FILES.items():
             if (run_dir / path).exists():
                 output.line(f"{name}: {run_dir / path}")
     _verdict(run_dir)
-    _head(run_dir)
 
 
 def _head(run_dir: Path) -> None:

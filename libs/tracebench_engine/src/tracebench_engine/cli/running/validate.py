@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tracebench_engine.api.installed.hosting import PluginHost
 
 FAILED = 1
+JOBS_TOLD = 10
+"""How many jobs are printed one by one; of the others, only how many they are."""
 
 
 def register(app: typer.Typer) -> None:
@@ -61,14 +63,19 @@ def validate(
         settings = _only(host, settings, suite_names(bench))
     failed = False
     checks = []
+    jobs = 0
     with placing(config, overrides=changes):
         for check in api.validate(settings, root=root, host=host, strict=strict, task_timeout=task_timeout):
             failed = failed or check.level == "FAIL"
+            jobs += check.subject.startswith("job ")
             if as_json:
                 checks.append({"level": check.level, "subject": check.subject, "message": check.message})
-            else:
+            elif jobs <= JOBS_TOLD:
                 reason = f": {check.message}" if check.message else ""
-                output.line(output.safe(f"[{check.level}] {check.subject}{reason}"))
+                output.prose(f"[{check.level}] {check.subject}{reason}", is_data=True)
+    if not as_json and (more := jobs - JOBS_TOLD) > 0:
+        every = output.command("validate", "--config", config, "--strict", "--json")
+        output.prose(f"[OK] and {more:,} more {'job' if more == 1 else 'jobs'}; all of them: {every}", is_data=True)
     manifest = str(prepare_run(settings, root=root, host=host)) if manifest_wanted and not failed else None
     if as_json:
         output.document("validation", ok=not failed, checks=checks, manifest=manifest)
