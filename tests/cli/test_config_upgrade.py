@@ -137,7 +137,10 @@ def test_a_suite_that_lacks_its_data_is_told_as_such(cli: Cli, tmp_path: Path) -
 
     checked = cli("validate", "--config", "old.yaml", env={"VERIBENCH_ROOT": ""})
     assert checked.returncode == 2
-    assert "Task `veribench:binary_search` cannot be looked up here: `veribench` needs: env `VERIBENCH_ROOT`" in checked.stderr
+    assert (
+        "Task `veribench:binary_search` cannot be looked up here: `veribench` needs: env `VERIBENCH_ROOT`"
+        in checked.stderr
+    )
 
 
 def test_a_name_of_today_that_nobody_offers_is_the_users_to_mend(cli: Cli, tmp_path: Path) -> None:
