@@ -44,25 +44,20 @@ def finish(summary: RunSummary, *, as_json: bool, verbose: bool = False) -> None
 
 
 def tell_end(summary: RunSummary, *, verbose: bool = False) -> None:
-    """Print how a run ended and what it says of its trainers."""
+    """Print how a run ended, by what it is known again wherever it is, and what it says of its trainers."""
+    from tracebench_engine.api.records import chain_of, chain_words
+
     run_dir = Path(summary.run_dir)
     state = "interrupted" if summary.exit_code == INTERRUPTED else "complete"
     if summary.stopped_by.startswith("cancelled"):
         state = summary.stopped_by
     output.line(f"Run {state}: {summary.run_id}")
-    _head(run_dir)
+    output.line(f"Head: {chain_words(chain_of(run_dir))}")
     if verbose:
         for name, path in FILES.items():
             if (run_dir / path).exists():
                 output.line(f"{name}: {run_dir / path}")
     _verdict(run_dir)
-
-
-def _head(run_dir: Path) -> None:
-    """Print by what the run is known again wherever it is: what somebody noted when it ended tells whether it changed since."""
-    from tracebench_engine.api.records import chain_of, chain_words
-
-    output.line(f"Head: {chain_words(chain_of(run_dir))}")
 
 
 def _verdict(run_dir: Path) -> None:
