@@ -255,4 +255,4 @@ ADDED_TO_RESULTS = (
     "evaluations_by_status", "exceptions", "score_val_repeats", "score_test_repeats", "self_reported", "judge", "calibration",
     "runtime", "cages", "gain",
 )  # fmt: skip
-"""Fields that results of 0.1 do not have: what its journals vouch for are texts without them."""
+"""Fields that results of 0.1 do not have, in the order in which they came: older journals vouch for texts without the last ones."""

@@ -31,8 +31,8 @@ def result_bytes(result: JobResult) -> bytes:
 
 def sealed_bytes(result: JobResult, digest: str) -> bytes | None:
     """Return the text of a result that has this SHA-256, as this version or an older one writes it; None where neither has."""
-    for left_out in (set[str](), set(ADDED_TO_RESULTS)):
-        text = _text(result, without=left_out)
+    for had in range(len(ADDED_TO_RESULTS), -1, -1):  # today's version, the one before it, and so on
+        text = _text(result, without=set(ADDED_TO_RESULTS[had:]))
         if content_hash(text) == digest:
             return text
     return None
