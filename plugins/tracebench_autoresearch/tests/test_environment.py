@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,13 +58,15 @@ def test_an_environment_is_made_of_a_file_and_the_box_cannot_change_it(tmp_path:
     assert found.metrics["wrote"] == 0
 
 
-def test_a_lock_file_makes_an_environment_that_is_made_once(tmp_path: Path) -> None:
+def test_a_lock_file_makes_an_environment_that_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = Path(__file__).parents[3] / ".tools/bin"
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}{os.pathsep}{beside}")
+    if (uv := shutil.which("uv")) is None:
+        pytest.skip(f"no uv on PATH, and none in {beside}")
     project = '[project]\nname = "p"\nversion = "0"\nrequires-python = ">=3.11"\n'
     (tmp_path / "p").mkdir()
     (tmp_path / "p/pyproject.toml").write_text(project)
-    locked = subprocess.run(
-        ["uv", "lock", "--offline"], cwd=tmp_path / "p", capture_output=True, text=True, check=False
-    )
+    locked = subprocess.run([uv, "lock", "--offline"], cwd=tmp_path / "p", capture_output=True, text=True, check=False)
     if locked.returncode:
         pytest.skip(f"uv cannot lock here: {locked.stderr}")
     files = snapshot(uv_lock=(tmp_path / "p/uv.lock").read_text(), pyproject_toml=project)
