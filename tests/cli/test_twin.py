@@ -124,6 +124,14 @@ def test_another_order_differs_and_the_place_is_named(cli: Cli, tmp_path: Path, 
     assert (found["verdict"], found["words"]) == ("differs", "in the place of `c1` came `c3`")
 
 
+def test_the_same_candidates_from_other_prompts_prove_nothing(cli: Cli, tmp_path: Path, program: Path) -> None:
+    brought = made(cli, tmp_path)
+    program.write_text(LIBRARY.replace('"Number {place}?"', '"Another {place}?"'))
+    found = said_of(cli, brought, code=3)
+    assert (found["verdict"], found["prompts"]) == ("unproven", [0, 3])
+    assert "3 of its 3 prompts were none of the job's" in str(found["words"])
+
+
 def test_what_the_job_never_had_differs(cli: Cli, tmp_path: Path, program: Path) -> None:
     brought = made(cli, tmp_path)
     program.write_text(LIBRARY.replace("+ place)", "+ place + 0.5)"))
@@ -167,7 +175,7 @@ def test_a_twin_that_proves_nothing_is_refused(
 @pytest.mark.parametrize(
     ("trainer", "record", "told"),
     [
-        ("Lone", True, ("`Lone` declares no twin", "trace-bench list trainers")),
+        ("Lone", True, ("`Lone` declares no twin", "trace-bench list-trainers")),
         ("Unequipped", True, ("`walking` is not installed", " walking")),
         ("Walker", False, ("was not recorded", "llm.record=true")),
     ],

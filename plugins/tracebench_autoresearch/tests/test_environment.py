@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from plugins.tracebench_autoresearch.tests.dials import write
 
-from tracebench_autoresearch.sources.environment import open_python
+from tracebench_autoresearch.sources.environment import environment_key, open_python
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import Feedback
@@ -79,6 +79,28 @@ def test_a_lock_file_makes_an_environment_that_is_made_once(tmp_path: Path, monk
     assert (again.stat().st_ino, (again.parent.parent / "ready").stat().st_mtime_ns) == made
 
 
+@pytest.mark.parametrize("line", ["-r base.txt", "--constraint=base.txt"])
+def test_another_file_that_is_read_makes_another_environment(line: str) -> None:
+    def files_with(text: str) -> Snapshot:
+        return snapshot(**{"requirements.txt": line, "base.txt": text, "mine.py": "one"})
+
+    one, same, other = (environment_key("requirements.txt", files_with(text)) for text in ("# 1", "# 1", "# 2"))
+    assert one == same != other
+
+
+@pytest.mark.parametrize("line", ["-e .", ".", "./part", "../part", "part @ file:part", "--editable=part"])
+def test_a_copy_of_the_own_files_is_refused(line: str) -> None:
+    with pytest.raises(UsageError, match="no candidate could edit"):
+        open_python("requirements.txt", snapshot(**{"requirements.txt": "-r base.txt\n", "base.txt": line}))
+
+
+def test_what_is_not_read_makes_the_same_environment() -> None:
+    files = {"requirements.txt": "-r base.txt\n", "base.txt": "# one"}
+    assert environment_key("requirements.txt", snapshot(**files)) == environment_key(
+        "requirements.txt", snapshot(**files, mine_py="x")
+    )
+
+
 def test_an_interpreter_is_taken_by_its_path(tmp_path: Path) -> None:
     assert open_python(sys.executable, snapshot()) == Path(sys.executable)
     with pytest.raises(UsageError, match="no interpreter"):
@@ -97,7 +119,9 @@ def test_what_conda_alone_has_is_refused_in_words() -> None:
 
 def test_nothing_is_left_of_an_environment_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="cannot be built"):
-        open_python("requirements.txt", snapshot(requirements_txt="./no-such-package\n"))
+        open_python(
+            "requirements.txt", snapshot(requirements_txt="no-such-package @ https://127.0.0.1:1/no-such-package.zip\n")
+        )
 
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_dir() and (path / "bin").exists()]
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracebench_engine.checks.pythons import (
         build_environment as build_environment,
         create_python as create_python,
+        find_uv as find_uv,
         list_pythons as list_pythons,
         remove_python as remove_python,
     )

@@ -5,6 +5,7 @@ from tracebench_engine.builtin.command import passed
 from tracebench_engine.door.held import APART, Files, Hold, Network, Streams, belongings, held_command, start_held
 from tracebench_engine.door.program import (
     Program,
+    bare_environ,
     describe_exit,
     find_program,
     model_variables,
@@ -19,6 +20,7 @@ __all__ = [
     "Network",
     "Program",
     "Streams",
+    "bare_environ",
     "belongings",
     "describe_exit",
     "find_program",

@@ -164,6 +164,13 @@ def _built_from(home: Path) -> tuple[str, ...]:
         return ()
 
 
+def find_uv() -> str | None:
+    """Return the path of `uv`: beside this Python, else on PATH; None where it is neither."""
+    return shutil.which(
+        "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    )
+
+
 def build_environment(what: str, home: Path, *, python: str, requirements: Sequence[str]) -> None:
     """Build an environment in a folder, with packages from PyPI.
 
@@ -173,10 +180,7 @@ def build_environment(what: str, home: Path, *, python: str, requirements: Seque
     """
     home = home.absolute()
     here = installed_python(python)
-    uv = shutil.which(
-        "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    )
-    if uv is not None:
+    if (uv := find_uv()) is not None:
         run_installer([uv, "venv", "--quiet", "--python", here or python, str(home)], what)
         installer = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(home)]
     else:

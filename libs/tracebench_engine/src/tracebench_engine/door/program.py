@@ -21,6 +21,16 @@ from tracebench_engine.door.silence import Silence
 
 SEEN_DOOR = Path("/run/trace-bench")
 """Where a program with a root of its own finds the door's folder."""
+KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
+"""What a library's program may know of the environment that it is started from; all else, keys above all, stays there."""
+PLACES = {
+    "HOME": "home",
+    "TMPDIR": "tmp",
+    "XDG_CACHE_HOME": "cache",
+    "XDG_CONFIG_HOME": "config",
+    "XDG_DATA_HOME": "data",
+    "XDG_STATE_HOME": "state",
+}
 LOOK_SECONDS = 1.0
 """Longest pause between two questions to the gateway whether it turned the program away."""
 
@@ -51,6 +61,18 @@ class Program:
     """Seconds that the program may go on once a cap has turned it away; then it is ended."""
     silence: float | None = None
     """Seconds without a model call and an evaluation after which it is ended; None for never."""
+
+
+def bare_environ(
+    folder: Path, environ: Mapping[str, str], *, places: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return an environment with nothing of the user's, and folders of its own below `folder`, which are made; `places` names more."""
+    bare = {"PATH": os.defpath, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    bare |= {name: environ[name] for name in KEPT if name in environ}
+    for name, place in {**PLACES, **(places or {})}.items():
+        bare[name] = str(folder / place)
+        (folder / place).mkdir(parents=True, exist_ok=True)
+    return bare
 
 
 def run_program(problem: Problem, program: Program) -> int:

@@ -7,20 +7,23 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tracebench_autoresearch.sources.cache import environments, locked
 from tracebench_autoresearch.sources.snapshot import Snapshot, write_files
 from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
-from tracebench_engine.api.interpreters import build_environment, find_python, has_python
+from tracebench_engine.api.interpreters import build_environment, find_python, find_uv, has_python
 
 PYTHON = ">=3.11"
 _READY = "ready"
 _CONDA = frozenset({"python", "pip"})
 """Packages of conda that an environment has anyway."""
+_FOLLOWED = re.compile(r"(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)")
+_LOCAL = re.compile(r"-e\b|--editable\b|\.{0,2}/|\.$|\.\[|file:|\S+\s*@\s*file:")
+"""A requirement that is a folder or a file of the revision (pip's requirements file format)."""
 
 
 def open_python(named: str, snapshot: Snapshot) -> Path:
@@ -46,10 +49,8 @@ def open_python(named: str, snapshot: Snapshot) -> Path:
 
 
 def _built(name: str, snapshot: Snapshot) -> Path:
-    """Return the interpreter of an environment that the file describes; the same file makes one and the same."""
-    beside = [path for path in (name, str(Path(name).with_name("pyproject.toml"))) if path in snapshot.texts]
-    key = hashlib.sha256("\0".join(f"{path}\0{snapshot.texts[path]}" for path in beside).encode()).hexdigest()[:24]
-    home = environments() / key
+    """Return the interpreter of an environment that the file describes; the same files make one and the same."""
+    home = environments() / environment_key(name, snapshot)
     with locked(home):
         if not (home / _READY).is_file():
             shutil.rmtree(home, ignore_errors=True)
@@ -60,6 +61,38 @@ def _built(name: str, snapshot: Snapshot) -> Path:
                 raise
             (home / _READY).write_text(f"{name} of {snapshot.revision}\n")
     return home / "bin" / "python"
+
+
+def environment_key(name: str, snapshot: Snapshot) -> str:
+    """Return what an environment is kept by: 24 hexadecimal digits over the files that it depends on."""
+    texts = snapshot.texts
+    read = (f"{path}\0{texts[path]}" for path in _read_for(name, texts))
+    return hashlib.sha256("\0".join(read).encode()).hexdigest()[:24]
+
+
+def _read_for(name: str, texts: Mapping[str, str]) -> list[str]:
+    """Return the files that an environment depends on: its own, and those that these lead to.
+
+    Raises:
+        UsageError: when one of them installs what lies in the revision, where a candidate's edits would not reach.
+    """
+    found: dict[str, None] = {}
+    left = [name, str(Path(name).with_name("pyproject.toml"))]
+    while left:
+        path = left.pop()
+        if path in found or path not in texts:
+            continue
+        found[path] = None
+        for line in texts[path].splitlines() if path.endswith((".txt", ".in", ".yml", ".yaml")) else ():
+            wanted = line.strip().removeprefix("- ").strip("\"' ")
+            if _LOCAL.match(wanted):
+                raise UsageError(
+                    f"`{path}` installs `{wanted}`, a copy of the experiment's own files that no candidate could edit.",
+                    hint="leave the line out, and name the folder in the command: run: env PYTHONPATH=src python …",
+                )
+            if named := _FOLLOWED.match(wanted):
+                left.append(os.path.normpath(Path(path).parent / named[1]))
+    return sorted(found)
 
 
 def _build(name: str, snapshot: Snapshot, home: Path) -> None:
@@ -77,13 +110,10 @@ def _build(name: str, snapshot: Snapshot, home: Path) -> None:
 
 
 def _exported(project: Path, what: str) -> Path:
-    """Write what a lock file pins as requirements, with their hashes; the project itself is what candidates edit, and is left out."""
-    uv = shutil.which(
-        "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    )
-    if uv is None:
+    """Write what a lock file pins as requirements, with their hashes, but for what lies in the revision, which candidates edit."""
+    if (uv := find_uv()) is None:
         raise MissingRequirementError(f"{what} is read by `uv`, which is not here.", hint='pip install "uv>=0.9,<1"')
-    words = ("export", "--frozen", "--no-emit-project", "--no-dev", "--no-header", "--quiet", "-o", "pinned.txt")
+    words = ("export", "--frozen", "--no-emit-local", "--no-dev", "--no-header", "--quiet", "-o", "pinned.txt")
     done = subprocess.run([uv, *words], cwd=project, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise PluginError(f"{what} cannot be read: {done.stderr.strip()[-2000:]}")

@@ -32,15 +32,13 @@ from tracebench_kernelbench.modules.comparing import (
 )
 from tracebench_kernelbench.modules.hints import find_hints
 from tracebench_kernelbench.modules.inputs import widened
-from tracebench_kernelbench.modules.stepping import ConstantOutput, TooShort
+from tracebench_kernelbench.modules.stepping import LEAST_MULTIPLE, ConstantOutput, TooShort
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.timing import Timing, compare
 
 _OF_MODULES = Tolerance(1e-4, 1e-4, by_scale=True)
 _PARTS, _INPUTS, _HEAP, _OUTPUTS = 16, 2, 3, 1
 """Of the device's free memory: to each guest's inputs and the judge's, to what each guest makes, and to the copy of outputs."""
-_LEAST_MULTIPLE = 4
-"""How many times what handing over differs by a reference must take."""
 _SLICE = 1 << 24
 """Numbers that are compared at a time: their distances are in double precision."""
 _DUMPABLE = (3, 4)
@@ -108,14 +106,10 @@ class _Judge:
 
     def prepare(self) -> None:
         """Look at the problem by its reference: does it measure something, how far may outputs lie off, what does handing over take."""
-        plain = [self._right(self._inputs(seed, wide=False), seed) for seed in (1, 2)]
+        plain = [self._right(self._inputs(seed, wide=False)) for seed in (1, 2)]
         if differs(plain[0], plain[1], self.assignment.tolerance) is None:
-            raise ConstantOutput(
-                "The output of this problem does not depend on its inputs: a constant would pass.", retry=False
-            )
-        widely = (
-            [self._called(self._inputs(seed, wide=True), seed) for seed in (1, 2)] if all(map(is_finite, plain)) else []
-        )
+            raise ConstantOutput
+        widely = [self._called(self._inputs(seed, wide=True)) for seed in (1, 2)] if all(map(is_finite, plain)) else []
         self.wide = bool(widely) and all(called.reply.status == "ok" and is_finite(called.outputs) for called in widely)
         self.tolerance, _ = made_strict(self.assignment.tolerance, list(self._tries()))
         self.turns.look(self.reference, self._inputs(1, wide=self.wide))
@@ -163,10 +157,10 @@ class _Judge:
             )
         reference, candidate = ([round(1e9 * turn[place]) for turn in spent] for place in (0, 1))
         spread = 1e9 * self.turns.handing.spread
-        if median(reference) < _LEAST_MULTIPLE * spread:
+        if median(reference) < LEAST_MULTIPLE * spread:
             raise TooShort(
                 f"The reference takes {median(reference) / 1e3:.3g} µs a call, and handing over differs by {spread / 1e3:.3g} µs: too "
-                f"little to be timed here, where {_LEAST_MULTIPLE} times that are needed.",
+                f"little to be timed here, where {LEAST_MULTIPLE} times that are needed.",
                 retry=False,
             )
         timing = compare(reference, candidate, handing=spread)
@@ -188,18 +182,18 @@ class _Judge:
         for seed in (1, 2):
             inputs = self._inputs(seed, wide=self.wide)
             others = (inputs.values, halved(inputs.values), jolted(inputs.values))
-            outputs = [self._right(self.turns.put(values, turn=0), seed) for values in others]
+            outputs = [self._right(self.turns.put(values, turn=0)) for values in others]
             trusted(self.reference.ask("halve", self.effort.compile_seconds, half=True))
-            outputs.append(self._right(self.turns.put(inputs.values, turn=0), seed))
+            outputs.append(self._right(self.turns.put(inputs.values, turn=0)))
             trusted(self.reference.ask("halve", self.effort.compile_seconds, half=False))
             yield Tried(*outputs)
 
-    def _right(self, inputs: Inputs, turn: int) -> Arrays:
-        called = self._called(inputs, turn)
+    def _right(self, inputs: Inputs) -> Arrays:
+        called = self._called(inputs)
         trusted(called.reply)
         return called.outputs
 
-    def _called(self, inputs: Inputs, _turn: int) -> Called:
+    def _called(self, inputs: Inputs) -> Called:
         return self.turns.call(self.reference, inputs, self.effort.compile_seconds, [])
 
 

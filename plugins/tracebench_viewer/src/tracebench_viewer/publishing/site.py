@@ -90,20 +90,20 @@ def write_site(runs: Mapping[str, AnalysedRun], out: Path) -> int:
             page = render_job(name, read_job(run, job.job_id), views=[Drawn(view.title, view) for view in views])
             files.write(page, "runs", name, "jobs", f"{job.job_id}.html")
     files.write(json.dumps({"schema_version": 1, "runs": sorted(runs)}, indent=1) + "\n", MARK)
-    return files.bytes
+    return sum(files.sizes.values())
 
 
 class _Files:
     def __init__(self, out: Path) -> None:
         self._out = out
-        self.bytes = 0
+        self.sizes: dict[Path, int] = {}
 
     def write(self, text: str, *names: str) -> None:
         content = text.encode("utf-8", "replace")
         path = self._out.joinpath(*names)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        self.bytes += len(content)
+        self.sizes[path] = len(content)
 
 
 def _read(name: str, run: AnalysedRun) -> Published:

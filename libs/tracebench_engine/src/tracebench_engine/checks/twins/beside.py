@@ -19,6 +19,7 @@ from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import JobSpec, Parameter, TrainerSpec
 from tracebench_engine.checks.twins.answering import Answering
 from tracebench_engine.checks.twins.told import Told, shared
+from tracebench_engine.door.program import bare_environ
 from tracebench_engine.measure.building import OpenTask
 
 STUB = Path(__file__).with_name("stub")
@@ -30,15 +31,6 @@ GRACE = 5.0
 LOOK = 0.02
 SHOWN = 1500
 """Characters of what a program wrote that are shown."""
-FOLDERS = {
-    "HOME": "home",
-    "TMPDIR": "tmp",
-    "XDG_CACHE_HOME": "cache",
-    "XDG_CONFIG_HOME": "config",
-    "XDG_DATA_HOME": "data",
-    "XDG_STATE_HOME": "state",
-}
-KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "OMP_NUM_THREADS")
 
 
 class Ended(NamedTuple):
@@ -62,7 +54,8 @@ class Beside(NamedTuple):
     library: str
     version: str
     verdict: str
-    """`same`: the same candidates in the same order; `same set`: in another one; `differs`."""
+    """`same`: the same candidates in the same order; `same set`: in another one; `unproven`: the same, but answered out of turn;
+    `differs`."""
     words: str
     candidates: int
     """That the job had besides the initial one."""
@@ -91,7 +84,7 @@ def twin_of(host: PluginHost, job: JobSpec, parameters: Sequence[Parameter]) -> 
         raise NotApplicableError(
             f"`{job.trainer_id}` declares no twin: a trainer of Trace-Bench's own has no program of a library beside it, and another one's "
             "plugin may name one by `twin` in its spec.",
-            hint="trace-bench list trainers",
+            hint="trace-bench list-trainers",
         )
     settings = load_ref(spec.settings, owner=spec.name)(**job.settings) if spec.settings else job.settings
     make: Callable[[Any, Sequence[Parameter]], Twin] = load_ref(spec.twin, owner=spec.name)
@@ -117,6 +110,10 @@ def run_beside(job: JobSpec, told: Told, twin: Twin, opened: OpenTask, *, worker
             f"The twin of `{job.trainer_id}` has imported {', '.join(answering.ours)}, and so proves nothing."
         )
     verdict, words = _judge(told, answering, twin, workers=workers)
+    prompts = shared(tuple(call.prompt for call in told.calls), tuple(answering.prompts))
+    if verdict != "differs" and (strange := len(answering.prompts) - prompts):
+        verdict = "unproven"
+        words += f", but {strange} of its {len(answering.prompts)} prompts were none of the job's, and were answered in the job's order"
     return Beside(
         job_id=job.job_id,
         task=job.task_id,
@@ -128,7 +125,7 @@ def run_beside(job: JobSpec, told: Told, twin: Twin, opened: OpenTask, *, worker
         words=words,
         candidates=len(told.candidates) - 1,
         measured=(shared(told.measured, tuple(answering.measured)), len(told.measured)),
-        prompts=(shared(tuple(call.prompt for call in told.calls), tuple(answering.prompts)), len(told.calls)),
+        prompts=(prompts, len(told.calls)),
         twin_seconds=ended.seconds,
         twin_cpu_seconds=ended.cpu_seconds,
         job_seconds=told.seconds,
@@ -178,11 +175,7 @@ def _order(job: JobSpec, twin: Twin, opened: OpenTask, answering: Answering) -> 
 
 
 def _run(twin: Twin, folder: Path, answering: Answering) -> Ended:
-    environ = {name: os.environ[name] for name in KEPT if name in os.environ}
-    for name, place in FOLDERS.items():
-        (folder / place).mkdir()
-        environ[name] = str(folder / place)
-    environ |= {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(STUB), **twin.environ}
+    environ = bare_environ(folder, os.environ) | {"PYTHONPATH": str(STUB), **twin.environ}
     environ["RECORDED_JOB"] = str(folder / "job.json")
     log = folder / "output.log"
     with log.open("wb") as output:

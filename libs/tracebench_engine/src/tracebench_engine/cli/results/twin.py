@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from tracebench_engine.api.rundirs.twins import Again, Beside
 
-DIFFERS = 1
+EXITS = {"differs": 1, "unproven": 3}
 COLUMNS = ("trainer", "task", "seed", "library", "candidates", "verdict", "evaluations", "prompts",
            "seconds", "twin's", "processor s", "twin's own")  # fmt: skip
 
 
 def verify_twins(name: str, *, runs_dir: str | None, overhead: bool, as_json: bool) -> None:
-    """Verify one job's twin, or those of all jobs of a run that have one; exit with 1 where one differs."""
+    """Verify one job's twin, or those of all jobs of a run that have one; exit with 1 where one differs, else 3 where one is unproven."""
     from tracebench_engine.api.rundirs.twins import repeat_job, verify_twin
 
     run_dir, jobs = _named(name, runs_dir)
@@ -36,8 +36,9 @@ def verify_twins(name: str, *, runs_dir: str | None, overhead: bool, as_json: bo
         output.table(COLUMNS, [_row(beside, again) for beside, again in found])
         for beside, _ in found:
             output.note(output.safe(f"{beside.trainer}, seed {beside.seed}: {beside.words}."))
-    if any(beside.verdict == "differs" for beside, _ in found):
-        raise typer.Exit(DIFFERS)
+    verdicts = {beside.verdict for beside, _ in found}
+    if code := next((code for verdict, code in EXITS.items() if verdict in verdicts), 0):
+        raise typer.Exit(code)
 
 
 def _named(name: str, runs_dir: str | None) -> tuple[Path, list[str]]:
@@ -49,7 +50,7 @@ def _named(name: str, runs_dir: str | None) -> tuple[Path, list[str]]:
     run_dir = find_run(name, runs_dir=runs_dir)
     jobs = [job.job_id for job in jobs_with_twins(run_dir)]
     if not jobs:
-        raise NotApplicableError(f"No trainer of `{run_dir.name}` declares a twin.", hint="trace-bench list trainers")
+        raise NotApplicableError(f"No trainer of `{run_dir.name}` declares a twin.", hint="trace-bench list-trainers")
     return run_dir, jobs
 
 

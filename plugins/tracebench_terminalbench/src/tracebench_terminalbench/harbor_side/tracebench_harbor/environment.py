@@ -14,7 +14,7 @@ import shlex
 import shutil
 import signal
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -100,14 +100,8 @@ class LocalEnvironment(BaseEnvironment):
         user: str | int | None = None,
     ) -> ExecResult:
         """Run a shell command inside; the sandbox has one user, root of its own."""
-        fixed = {"PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8"}
-        variables = {**fixed, **self._image_env, **(self._merge_env(env) or {})}
-        argv = ["env", "-i", *(f"{name}={value}" for name, value in variables.items()), "bash", "-c", command]
-        try:
-            code, out, err = await self._inside(argv, cwd=cwd or self._workdir, timeout=timeout_sec)
-        except TimeoutError:
-            return ExecResult(stdout="", stderr=f"Command timed out after {timeout_sec} seconds", return_code=124)
-        return ExecResult(stdout=out.decode(errors="replace"), stderr=err.decode(errors="replace"), return_code=code)
+        argv = [*self._with_variables(env, home="/root"), "bash", "-c", command]
+        return await result_of(self._inside(argv, cwd=cwd or self._workdir, timeout=timeout_sec), timeout_sec)
 
     async def upload_file(self, source_path: Path | str, target_path: str) -> None:
         """Copy a file into the sandbox."""
@@ -134,6 +128,12 @@ class LocalEnvironment(BaseEnvironment):
         with tarfile.open(fileobj=io.BytesIO(await self._tar(source_dir, "."))) as archive:
             members = [member for member in archive.getmembers() if member.isreg() or member.isdir()]
             archive.extractall(target_dir, members=members, filter="data")
+
+    def _with_variables(self, env: dict[str, str] | None, *, home: str) -> list[str]:
+        """Return the words that run what follows them with a command's variables: the image's, and those that are asked for."""
+        fixed = {"PATH": PATH, "HOME": home, "LANG": "C.UTF-8"}
+        variables = {**fixed, **self._image_env, **(self._merge_env(env) or {})}
+        return ["env", "-i", *(f"{name}={value}" for name, value in variables.items())]
 
     async def _hold(self, argv: Sequence[str], environ: Mapping[str, str]) -> int:
         """Start the process that the sandbox lives with, and return its number once the sandbox is built."""
@@ -223,6 +223,15 @@ class LocalEnvironment(BaseEnvironment):
             await process.wait()
             raise
         return process.returncode or 0, out, err
+
+
+async def result_of(running: Awaitable[tuple[int, bytes, bytes]], seconds: int | None) -> ExecResult:
+    """Return how a command ended, as Harbor is told it."""
+    try:
+        code, out, err = await running
+    except TimeoutError:
+        return ExecResult(stdout="", stderr=f"Command timed out after {seconds} seconds", return_code=124)
+    return ExecResult(stdout=out.decode(errors="replace"), stderr=err.decode(errors="replace"), return_code=code)
 
 
 def child_of(pid: int) -> int:

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Mapping
@@ -16,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from harbor.environments.base import ExecResult
-from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
+from harbor.environments.capabilities import EnvironmentResourceCapabilities
 
-from .environment import LocalEnvironment, LocalSandboxError, child_of
+from .environment import LocalEnvironment, LocalSandboxError, child_of, result_of
 from .namespaces import PATH, die_with_parent
 from .users import User, find_user
 
@@ -69,11 +70,6 @@ class ImageEnvironment(LocalEnvironment):
         """Name this environment."""
         return "tracebench-oci"
 
-    @property
-    def capabilities(self) -> EnvironmentCapabilities:
-        """Offer tasks with and without internet, and nothing else."""
-        return EnvironmentCapabilities(disable_internet=True)
-
     @classmethod
     def resource_capabilities(cls) -> EnvironmentResourceCapabilities:
         """Offer a limit of memory."""
@@ -104,7 +100,7 @@ class ImageEnvironment(LocalEnvironment):
             self._image_env = dict(pair.partition("=")[::2] for pair in config.get("Env") or ())
             self._workdir = self.task_env_config.workdir or config.get("WorkingDir") or "/"
             await self._begin()
-            await self._checked(f"mkdir -p '{self._workdir}'", cwd="/")
+            await self._checked(f"mkdir -p {shlex.quote(self._workdir)}", cwd="/")
             self._user = await self._found(config.get("User") or 0)
             await self._upload_environment_dir_after_start()
         except BaseException:
@@ -131,20 +127,15 @@ class ImageEnvironment(LocalEnvironment):
         """Run a shell command inside, by bash where the image has it, as the user that is asked for, else the image's own."""
         asked = self._resolve_user(user)
         who = self._user if asked is None else await self._found(asked)
-        fixed = {"PATH": PATH, "HOME": who.home, "LANG": "C.UTF-8"}
-        variables = {**fixed, **self._image_env, **(self._merge_env(env) or {})}
-        words = [f"{name}={value}" for name, value in variables.items()]
         script = 'cd "$0" || exit 125; if command -v bash >/dev/null; then exec bash -c "$1"; else exec sh -c "$1"; fi'
-        argv = ["env", "-i", *words, "sh", "-c", script, cwd or self._workdir, command]
-        try:
-            code, out, err = await self._run(self._enter(who, argv), timeout=timeout_sec)
-        except TimeoutError:
-            return ExecResult(stdout="", stderr=f"Command timed out after {timeout_sec} seconds", return_code=124)
-        said = err.decode(errors="replace")
-        if code and any(words in said for words in _FULL):
-            said += f"\n(the sandbox may have {self._processes} processes, and all of them are in use)"
-            self.logger.warning(said)
-        return ExecResult(stdout=out.decode(errors="replace"), stderr=said, return_code=code)
+        argv = [*self._with_variables(env, home=who.home), "sh", "-c", script, cwd or self._workdir, command]
+        result = await result_of(self._run(self._enter(who, argv), timeout=timeout_sec), timeout_sec)
+        if result.return_code and any(words in (result.stderr or "") for words in _FULL):
+            result.stderr = (
+                f"{result.stderr}\n(the sandbox may have {self._processes} processes, and all of them are in use)"
+            )
+            self.logger.warning(result.stderr)
+        return result
 
     def _enter(self, who: User, argv: list[str]) -> list[str]:
         """Return the command that runs what follows it inside, in the limits and the control group of the sandbox."""
