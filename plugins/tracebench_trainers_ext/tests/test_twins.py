@@ -95,7 +95,6 @@ CASES = [
         Case("OpenEvolve", {"iterations": 6}, model=Row, verdicts=("same", "unproven")),
         Case("SkyDiscover-BestOfN", {"iterations": 6}, model=Row),
         Case("SkyDiscover-AdaEvolve", {"iterations": 6}, model=Row),
-        Case("ShinkaEvolve", {"iterations": 6}, model=Row),
         Case("Optuna", {"n_trials": 30}, task=NUMBER),
         Case("Nevergrad", {"n_trials": 30}, task=NUMBER),
     )

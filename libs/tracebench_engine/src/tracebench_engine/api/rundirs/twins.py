@@ -28,8 +28,8 @@ __all__ = ["Again", "Beside", "jobs_with_twins", "repeat_job", "verify_twin"]
 class Again(NamedTuple):
     """A job once more by Trace-Bench, from its recording and alone."""
 
-    seconds: float
-    """Of its training."""
+    seconds: float | None
+    """Of its training; None where it did not come to its end."""
     cpu_seconds: float | None
     """Of its whole run: with the start of the command's helpers and the engine's own scoring."""
 
@@ -86,7 +86,7 @@ def repeat_job(run_dir: Path, job_id: str) -> Again:
         found = load_run(summary.run_dir)
         ((again, _),) = found.results.items()
         events = read_events(found.layout.job(again)).events
-        seconds = next((e.seconds for e in events if isinstance(e, TrainingEnded)), 0.0)
+        seconds = next((e.seconds for e in events if isinstance(e, TrainingEnded)), None)
         told = json.loads(found.layout.summary.read_text(encoding="utf-8"))
         return Again(seconds, told.get("cpu_seconds"))
 
