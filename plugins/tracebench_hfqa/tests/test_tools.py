@@ -58,6 +58,7 @@ def test_what_may_not_be_done_is_refused_and_changes_nothing(name: str, argument
         ("It is done [see above].", None),
         ('{"tool": 3}', None),
         ("[" * 100_000, None),
+        ('{"tool": "a", "arguments": {"x": ' + "[" * 500 + "]" * 500 + "}}", None),
         ('[{"a":' * 30_000, None),
     ],
 )
@@ -95,6 +96,9 @@ def test_a_model_sees_what_its_calls_return_and_the_user_goes_on_when_it_answers
         ([([60, 60], ""), ([], "135")], {"solved": 0, "final_state": 0, "turns": 0}),
         ([([], ""), ([60], "135")], {"solved": 0, "final_state": 1, "turns": 0.5}),
         ([([60], ""), ([], "135"), ([], "135")], {"solved": 1, "final_state": 0, "turns": 1}),
+        ([([60], ""), ([], "It is 2135, or 1350.")], {"solved": 0, "final_state": 1, "turns": 0.5}),
+        ([([60], ""), ([], "On N2 are **€135**.")], {"solved": 1, "final_state": 1, "turns": 1}),
+        ([([60], None), ([], "135")], {"solved": 0, "final_state": 1, "turns": 0.5}),
     ],
 )
 def test_only_what_was_called_counts_after_every_turn(turns: list[Any], metrics: dict[str, float]) -> None:
@@ -120,6 +124,44 @@ def test_a_turn_of_calls_without_end_ends() -> None:
     (feedback,) = evaluate_task("hf:tool_use", eval_kwargs=options, model=FakeModel(answer))
     assert feedback.score == 0
     assert len(prompts) == 2 * MOST_CALLS
+
+
+def test_who_calls_without_end_has_served_nobody_though_the_records_are_right() -> None:
+    row = next(row for row in ROWS if row["id"] == "shop-2")
+    replies = {
+        "Cancel order A2": "It is sent.",
+        "Cancel A1": json.dumps([call for turn in row["turns"][1:] for call in turn["calls"]]),
+    }
+
+    def answer(prompt: str, _call: int) -> str:
+        asked = [reply for words, reply in replies.items() if words in prompt]
+        return asked[-1] if asked else "I do not know."
+
+    options = {"num_train": 12, "num_validate": 0, "num_test": 0}
+    found = evaluate_task("hf:tool_use", eval_kwargs=options, model=FakeModel(answer))
+    assert {"solved": 0, "final_state": 1, "turns": 0.5} in [each.metrics for each in found]
+    assert max(each.score or 0 for each in found) == 0
+
+
+def test_calls_that_only_look_change_nothing_and_ten_thousand_are_told_in_short() -> None:
+    """A table that is empty at first is there, so that looking into it leaves the records as they were."""
+    row = deepcopy(BANK)
+    row["environment"]["tools"].append({"name": "find_card", "description": "Cards.", "does": "find", "table": "cards"})
+    family = find_family("tools")
+    case = family.read(row, FIELDS)
+    moved = {"tool": "transfer", "arguments": {"account": "N1", "to": "N2", "balance": 60}}
+    looks = [{"tool": "find_card"}, {"tool": "find_account", "arguments": {"owner": "Ünal 鈴木"}}] * 5000
+    served = [{"calls": [*looks, moved, *looks], "said": ""}, {"calls": looks, "said": "135"}]
+    assert family.score(json.dumps(served), case).score == 1
+    served[0]["calls"] = looks
+    assert len(family.score(json.dumps(served), case).rule) < 5000
+
+
+def test_an_amount_that_is_no_number_is_refused() -> None:
+    state = deepcopy(BANK["environment"]["state"])
+    state["accounts"]["N2"]["balance"] = "much"
+    with pytest.raises(ToolError, match="no number"):
+        call(state, tools_of(BANK), "transfer", {"account": "N1", "to": "N2", "balance": 60})
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ serve him. A dialogue is done again from its first state, so that only what was 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ TURNS = TypeAdapter(tuple[Turn, ...])
 TOOLS = TypeAdapter(tuple[Tool, ...])
 STATE = TypeAdapter(State)
 ENVIRONMENT = "environment"
+MOST_SHOWN, SHOWN = 10, 200
+"""Calls that feedback shows, and characters of the arguments of each."""
 
 
 def read(row: Mapping[str, Any], fields: Fields) -> Case:
@@ -42,6 +45,7 @@ def read(row: Mapping[str, Any], fields: Fields) -> Case:
     for turn in turns:
         if unknown := [c.tool for c in turn.calls if c.tool not in {t.name for t in tools}]:
             raise RowError(f"calls `{unknown[0]}`, which is none of its tools")
+    start = {tool.table: {} for tool in tools} | start
     told = {"state": start, "tools": [tool.model_dump(mode="json") for tool in tools], "users": users}
     gold = TURNS.dump_python(turns, mode="json")
     return Case(question="\n".join(users), context=json.dumps(told, ensure_ascii=False), gold=gold)
@@ -58,7 +62,7 @@ def score(reply: str, case: Case) -> Verdict:
         done = ()
     wanted, reached = states(start, tools, gold), states(start, tools, done)
     right = [
-        at < len(done) and reached[at] == wanted[at] and normalise(turn.said) in normalise(done[at].said)
+        at < len(done) and reached[at] == wanted[at] and _is_told(turn.said, done[at].said)
         for at, turn in enumerate(gold)
     ]
     final = bool(reached) and len(done) == len(gold) and reached[-1] == wanted[-1]
@@ -66,14 +70,27 @@ def score(reply: str, case: Case) -> Verdict:
     return Verdict(score=metrics["solved"], metrics=metrics, extracted=reply.strip(), rule=_rule(right, done, gold))
 
 
+def _is_told(needed: str | None, said: str | None) -> bool:
+    """Tell whether an answer was given and holds what is needed as words of its own: 135 is not told by 1350."""
+    if said is None or not needed:
+        return said is not None
+    return re.search(rf"(?<!\w){re.escape(normalise(needed))}(?!\w)", normalise(said)) is not None
+
+
 def _rule(right: list[bool], done: tuple[Turn, ...], gold: tuple[Turn, ...]) -> str:
     if all(right):
         return ""
     at = right.index(False)
-    made = ", ".join(f"{c.tool}({json.dumps(c.arguments)})" for c in done[at].calls) if at < len(done) else ""
-    needed = ", ".join(f"{c.tool}({json.dumps(c.arguments)})" for c in gold[at].calls)
+    made = _listed(done[at]) if at < len(done) else ""
+    needed = _listed(gold[at])
     saying = f" The user had to be told `{gold[at].said}`." if gold[at].said else ""
     return f"Turn {at + 1} went wrong: called {made or 'nothing'}; needed was {needed or 'nothing'}.{saying}"
+
+
+def _listed(turn: Turn) -> str:
+    shown = [f"{c.tool}({json.dumps(c.arguments)[:SHOWN]})" for c in turn.calls[:MOST_SHOWN]]
+    rest = len(turn.calls) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")
 
 
 def gold_reply(case: Case) -> str:

@@ -65,4 +65,4 @@ class Tools(Program):
             made += calls
             results = [do(state, tools, call) for call in calls]
             messages.append(user("Results:\n" + "\n".join(json.dumps(result) for result in results)))
-        return Turn(calls=tuple(made)), tokens
+        return Turn(calls=tuple(made), said=None), tokens

@@ -28,7 +28,7 @@ def dialogue_cases(rows: Mapping[str, Case], nothing: str, shared: Mapping[str, 
     }
     for name, replies in forms.items():
         yield Calibration(name=name, kind="form", replies=replies, expected=1.0, **shared)
-    claims = {i: tuple(f"{DONE} {turn.said}" for turn in turns) for i, turns in served.items()}
+    claims = {i: tuple(_said(turn) for turn in turns) for i, turns in served.items()}
     yield Calibration(name="says that it is done", kind="forged", replies=claims, other=nothing, **shared)
     written = {i: json.dumps(case.gold) for i, case in rows.items()}
     yield Calibration(name="writes the dialogue down", kind="forged", replies=written, other=nothing, **shared)
@@ -58,4 +58,4 @@ def _listed(calls: tuple[Call, ...]) -> str:
 
 
 def _said(turn: Turn) -> str:
-    return f"{DONE} {turn.said}".strip()
+    return f"{DONE} {turn.said or ''}".strip()

@@ -9,7 +9,7 @@ from copy import deepcopy
 from itertools import islice
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from tracebench_core.specs.base import Spec
 from tracebench_hfqa.scripted.environment import State, Tool, ToolError, call
@@ -25,14 +25,16 @@ class Call(Spec):
     """One call."""
 
     tool: str
-    arguments: dict[str, Any] = Field(default_factory=dict)
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    """Nested no deeper than can be written down again."""
 
 
 class Turn(Spec):
     """What was done after one message of the user, and what he was told."""
 
     calls: tuple[Call, ...] = ()
-    said: str = ""
+    said: str | None = ""
+    """None where he was told nothing any more."""
 
 
 def calls_in(text: str) -> list[Call] | None:

@@ -12,7 +12,7 @@ from tracebench_core.specs.base import Spec
 
 Deed = Literal["get", "find", "add", "set", "remove", "move"]
 State = dict[str, dict[str, dict[str, Any]]]
-"""By table and by the record's id, its fields."""
+"""By table and by the record's id, its fields; a table of each tool is there, if an empty one."""
 
 
 class ToolError(ValueError):
@@ -56,7 +56,7 @@ def call(state: State, tools: Sequence[Tool], name: str, arguments: Mapping[str,
         raise ToolError(f"there is no tool `{name}`; there are {', '.join(t.name for t in tools)}")
     if unknown := [given for given in arguments if given not in tool.arguments]:
         raise ToolError(f"`{name}` takes no `{unknown[0]}`; it takes {', '.join(tool.arguments) or 'nothing'}")
-    table = state.setdefault(tool.table, {})
+    table = state[tool.table]
     if tool.does == "find":
         return {id_: deepcopy(record) for id_, record in table.items() if _is_like(id_, record, arguments)}
     if missing := [needed for needed in tool.arguments if needed not in arguments]:
@@ -101,8 +101,10 @@ def _moved(giver: dict[str, Any], taker: dict[str, Any], field: str, amount: Any
         raise ToolError(f"`{field}` must be a whole number above 0")
     if giver is taker:
         raise ToolError("both records are the same")
-    if giver.get(field, 0) < amount:
-        raise ToolError(f"only {giver.get(field, 0)} are there")
-    giver[field] -= amount
-    taker[field] = taker.get(field, 0) + amount
+    held, other = giver.get(field, 0), taker.get(field, 0)
+    if not all(isinstance(each, int | float) for each in (held, other)):
+        raise ToolError(f"`{field}` is no number there")
+    if held < amount:
+        raise ToolError(f"only {held} are there")
+    giver[field], taker[field] = held - amount, other + amount
     return {"moved": amount}
