@@ -66,6 +66,14 @@ for place in range(recorded.settings.tries):
     said = recorded.ask(f"Number {place}?")[0]
     recorded.measure({name: float(len(said) + place)}, recorded.train)
 """
+IN_A_PROCESS = """
+import subprocess, sys
+import tracebench_core
+import recorded
+
+recorded.measure(recorded.initial, recorded.train[:1])
+subprocess.run([sys.executable, "-c", LIBRARY.replace("recorded.measure(recorded.initial, recorded.train)", "")], check=True)
+"""
 BACKWARDS = LIBRARY.replace("range(recorded.settings.tries)", "reversed(range(recorded.settings.tries))")
 
 
@@ -132,6 +140,22 @@ def test_the_same_candidates_from_other_prompts_prove_nothing(cli: Cli, tmp_path
     assert "3 of its 3 prompts were none of the job's" in str(found["words"])
 
 
+def test_the_same_candidates_without_the_prompts_prove_nothing(cli: Cli, tmp_path: Path, program: Path) -> None:
+    """One that looks candidates up where the job wrote them down has no need to ask."""
+    brought = made(cli, tmp_path)
+    (journal,) = (tmp_path / "runs/one/jobs").glob("*/events.jsonl")
+    program.write_text(
+        "import json\nimport recorded\n"
+        f"for line in open({str(journal)!r}):\n"
+        "    found = json.loads(line)\n"
+        "    if found['kind'] == 'candidate':\n"
+        "        recorded.measure(found['values'], recorded.train)\n"
+    )
+    found = said_of(cli, brought, code=3)
+    assert (found["verdict"], found["candidates"], found["prompts"]) == ("unproven", 3, [0, 3])
+    assert "3 of the job's 3 prompts it never sent" in str(found["words"])
+
+
 def test_what_the_job_never_had_differs(cli: Cli, tmp_path: Path, program: Path) -> None:
     brought = made(cli, tmp_path)
     program.write_text(LIBRARY.replace("+ place)", "+ place + 0.5)"))
@@ -156,10 +180,11 @@ def test_a_twin_ends_where_a_cap_ended_the_job(cli: Cli, tmp_path: Path) -> None
     ("source", "words"),
     [
         ("import tracebench_core\n" + LIBRARY, "has imported tracebench_core"),
+        (IN_A_PROCESS.replace("LIBRARY", repr(LIBRARY)), "has imported tracebench_core"),
         ("raise ValueError('out of luck')", "failed with code 1"),
         ("", "failed with code 0"),
     ],
-    ids=["ours", "raises", "does nothing"],
+    ids=["ours", "ours in one of two processes", "raises", "does nothing"],
 )
 def test_a_twin_that_proves_nothing_is_refused(
     cli: Cli, tmp_path: Path, program: Path, source: str, words: str
@@ -191,6 +216,18 @@ def test_what_has_no_twin_is_told_in_words(
     assert words in done.stderr
     assert hint in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["request", "reply", "job_id", "role"])
+def test_a_recorded_call_that_lacks_something_is_named(cli: Cli, tmp_path: Path, name: str) -> None:
+    brought = made(cli, tmp_path)
+    calls = tmp_path / "runs/one/llm/calls.jsonl"
+    lines = calls.read_text().splitlines()
+    lines[2] = json.dumps({field: value for field, value in json.loads(lines[2]).items() if field != name})
+    calls.write_text("\n".join(lines) + "\n")
+    done = cli("verify", "--twin", "one", "--no-overhead", env=brought)
+    assert done.returncode == 2
+    assert "is damaged in line 3" in done.stderr
 
 
 def test_a_run_without_any_is_told(cli: Cli, tmp_path: Path) -> None:

@@ -99,6 +99,10 @@ class Player:
         return f"not on the recording `{self._path}`; nearest is `{nearest[0][:12]}`: {_first_difference(wanted, nearest[1])}"
 
 
+_FIELDS = ("digest", "occurrence", "metered", "job_id", "role", "request")
+"""Of each recorded call; beside them there is an error or a reply."""
+
+
 def check_recording(run_dir: Path) -> None:
     """See that a run has a recording that this version reads.
 
@@ -140,7 +144,8 @@ def entries(path: Path) -> Iterator[Entry]:
                 raise RunDirError(f"the recording `{path}` is damaged in line {damaged}")
             try:
                 entry = json.loads(line)
-                entry["digest"], entry["occurrence"], entry["metered"]
+                for name in (*_FIELDS, "error" if "error" in entry else "reply"):
+                    entry[name]
             except (ValueError, KeyError, TypeError):
                 damaged = number
                 continue

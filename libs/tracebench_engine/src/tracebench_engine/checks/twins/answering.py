@@ -40,8 +40,8 @@ class Answering:
         self.prompts: list[str] = []
         self.gone = ""
         """What was asked first that the recording does not hold."""
-        self.ours: list[str] = []
-        """Modules of Trace-Bench that the program had imported."""
+        self.ours: set[str] = set()
+        """Modules of Trace-Bench that a process of the program had imported."""
         self.version = ""
         self.last = time.monotonic()
         """When it asked for something last."""
@@ -68,7 +68,8 @@ class Answering:
         """
         key = key_of(asked["values"])
         with self._lock:
-            self.version, self.ours = asked["version"], asked["ours"]
+            self.version = asked["version"]
+            self.ours |= set(asked["ours"])
             self._heard()
             self.visited.setdefault(key)
             return [self._result(key, example)._asdict() | {"example": example} for example in asked["examples"]]

@@ -54,7 +54,7 @@ class Beside(NamedTuple):
     library: str
     version: str
     verdict: str
-    """`same`: the same candidates in the same order; `same set`: in another one; `unproven`: the same, but answered out of turn;
+    """`same`: the same candidates in the same order; `same set`: in another one; `unproven`: the same, but from other prompts or fewer;
     `differs`."""
     words: str
     candidates: int
@@ -107,13 +107,16 @@ def run_beside(job: JobSpec, told: Told, twin: Twin, opened: OpenTask, *, worker
         )
     if answering.ours:
         raise ProgramError(
-            f"The twin of `{job.trainer_id}` has imported {', '.join(answering.ours)}, and so proves nothing."
+            f"The twin of `{job.trainer_id}` has imported {', '.join(sorted(answering.ours))}, and so proves nothing."
         )
     verdict, words = _judge(told, answering, twin, workers=workers)
     prompts = shared(tuple(call.prompt for call in told.calls), tuple(answering.prompts))
     if verdict != "differs" and (strange := len(answering.prompts) - prompts):
         verdict = "unproven"
         words += f", but {strange} of its {len(answering.prompts)} prompts were none of the job's, and were answered in the job's order"
+    elif verdict != "differs" and (unasked := len(told.calls) - prompts):
+        verdict = "unproven"
+        words += f", but {unasked} of the job's {len(told.calls)} prompts it never sent"
     return Beside(
         job_id=job.job_id,
         task=job.task_id,
