@@ -109,6 +109,13 @@ WRONG = {
     "guesses a handle of its judge's": ("gpu.ask('open', handle='00' * 64)\nreturn x", ""),
     "answers before it is asked": (PLAIN, EARLY),
     "answers what is no answer": (f"os.write(int(sys.argv[2]), b'[]\\n')\n{PLAIN}", "import os, sys\n"),
+    "answers with what nests too deep": (
+        f"os.write(int(sys.argv[2]), b'[' * 200_000 + b'\\n')\n{PLAIN}",
+        "import os, sys\n",
+    ),
+    "describes an empty result of sides larger than all memory": ("return [(0, 'float32', [0, 1 << 48, 1 << 48])]", ""),
+    "answers without end": ("while True:\n    os.write(int(sys.argv[2]), b' ' * 65536)\n", "import os, sys\n"),
+    "tells an error of half a surrogate": ("raise ValueError('\\ud800')", ""),
     "ends its process": ("os._exit(0)", "import os\n"),
     "says nothing": ("time.sleep(60)", "import time\n"),
     "never comes to an end": ("gpu.ask('watch', stream=0, handle=gpu.memory, at=x, kernel={})\nreturn gpu.empty()", ""),

@@ -24,7 +24,11 @@ OTHERWISE = {
     "keeps the device busy while its rival is called": "goes on on the device",
     "says that its results lie beyond its memory": "outside of the memory", "describes a result larger than all memory": "outside of the",
     "describes a result of no type": "no array of NumPy", "guesses a handle of its judge's": "KeyError", "fails": "ValueError: no",
-    "answers what is no answer": "describes none", "ends its process": "Its process ended", "says nothing": "too long",
+    "describes an empty result of sides larger than all memory": "outside of the memory",
+    "answers with what nests too deep": "describes none",
+    "answers without end": "Its process ended",
+    "tells an error of half a surrogate": "ValueError", "answers what is no answer": "describes none",
+    "ends its process": "Its process ended", "says nothing": "too long",
     "never comes to an end": "too long",
 }  # fmt: skip
 """What is said of those whose output is not what is found wrong."""
@@ -83,6 +87,17 @@ def test_a_kernel_that_does_not_do_its_work_is_worth_nothing(name: str, bench: B
 
     assert (verdict.correct, verdict.score) == (False, 0.0), verdict.text
     assert OTHERWISE.get(name, "Wrong in call") in verdict.text
+
+
+def test_what_is_the_same_in_every_call_is_to_be_written_in_every_call(bench: Bench) -> None:
+    """The half of the output that no input changes still lies there from the call before, unless the judge spoils it."""
+    once = "out = gpu.empty()\nif kept:\n    gpu.launch('square', x, out, us=200, scale=self.scale, count=COUNT // 2)\n"
+    often = "else:\n    gpu.launch('half_constant', x, out, us=400, scale=self.scale)\nkept[len(kept)] = 1\nreturn out"
+
+    verdict = judged(module(once + often, KEPT), bench, CODE.replace("square", "half_constant"))
+
+    assert (verdict.correct, verdict.score) == (False, 0.0), verdict.text
+    assert "Wrong in call" in verdict.text
 
 
 @pytest.mark.parametrize("name", few_of(SLOW))
