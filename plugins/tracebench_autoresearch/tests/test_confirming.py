@@ -118,6 +118,15 @@ def test_what_a_run_kept_by_luck_is_not_confirmed(dials: Toy) -> None:
     assert "of 1 kept, 0 confirmed" in found.words
 
 
+def test_rounds_that_could_confirm_nothing_are_refused() -> None:
+    for confirm, false_acceptance, least in ((4, 0.05, 5), (8, 0.003, 9)):
+        with pytest.raises(ValueError, match=f"confirmed in fewer than {least} rounds"):
+            AutoresearchSettings(confirm=confirm, false_acceptance=false_acceptance)
+        AutoresearchSettings(confirm=least, false_acceptance=false_acceptance)
+    AutoresearchSettings(confirm=0)
+    AutoresearchSettings(confirm=1, accept="greedy")
+
+
 def test_nothing_is_said_of_a_confirmation_that_did_not_end_or_was_not_wanted(dials: Toy) -> None:
     ended = run(dials, budget=Budget(evaluations=70))
     unwanted = run(dials, confirm=0)

@@ -58,6 +58,20 @@ def test_an_environment_is_made_of_a_file_and_the_box_cannot_change_it(tmp_path:
     assert found.metrics["wrote"] == 0
 
 
+def test_programs_that_a_command_starts_find_the_interpreter_too(tmp_path: Path) -> None:
+    """`env NAME=value python …` is how a package below `src` is found."""
+    where = "import os, sys\nprint('own:', int(os.path.realpath(sys.executable) == os.environ['WANTED']))\nprint('wrote: 0')\n"
+    line = f"env WANTED={os.path.realpath(sys.executable)} python look.py"
+    for name, more in (("boxed", {}), ("outside", {"outside": True})):
+        write(
+            tmp_path, name, {"editable": ["look.py"], "run": {"command": line, **more}, **METRICS}, {"look.py": where}
+        )
+
+        found = evaluate_task(f"autoresearch:{name}", root=tmp_path)[0]
+
+        assert (found.status, found.metrics.get("own")) == ("ok", 1), found.text
+
+
 def test_a_lock_file_makes_an_environment_that_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     beside = Path(__file__).parents[3] / ".tools/bin"
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}{os.pathsep}{beside}")

@@ -46,6 +46,8 @@ def test_the_last_match_counts_and_lower_is_better(tmp_path: Path) -> None:
         ("rate=5", "rate=20", "invalid", ("guard failed", "`memory_mb` is 200; it must be at most 100")),
         ("rate=5", "exit 0", "invalid", ("no metric", "`loss` is not in the output")),
         ("rate=5", "echo loss: nan; exit 0", "invalid", ("no metric", "`loss` is nan")),
+        ("rate=5", "echo loss: -1.7e308; exit 0", "invalid", ("no metric", "`loss` is -1.7e+308, and nothing beyond")),
+        ("rate=5", "echo loss: 1; echo memory_mb: -1e308; exit 0", "invalid", ("`memory_mb` is guarded",)),
         ("rate=5", "yes loss: 1 | head -n 1000000; exit 0", "invalid", ("guard failed", "`memory_mb` is guarded")),
         ("rate=5", "sed -i 's/99/0/' score.sh; rate=5", "ok", ("measured",)),
     ],

@@ -18,6 +18,7 @@ from tracebench_testing.fake_openai import FakeOpenAI
 
 CONFIG = """
 mode: real
+uncalibrated: score
 seeds: [1]
 llm: {{provider: openai, model: rules, base_url: "{url}", prices: {{rules: {{prompt: 1.0, completion: 2.0}}}}}}
 tasks: ["autoresearch:{task}"]
@@ -69,7 +70,10 @@ def test_what_helps_is_kept_and_the_rest_is_reverted_and_becomes_commits(root: P
     table = trace_bench(tmp_path, "autoresearch", "history", "r", "--tsv").splitlines()
     assert table[0].split("\t") == ["candidate", "loss", "runs", "memory_mb", "status", "description"]
     assert "+rate=3" in trace_bench(tmp_path, "autoresearch", "diff", "r")
-    assert "the best rate" in trace_bench(tmp_path, "autoresearch", "best", "r").splitlines()[-1]
+    best = trace_bench(tmp_path, "autoresearch", "best", "r").splitlines()
+    assert [line.split("\t")[0] for line in best[1:]] == ["c0", "c1", "c5", best[4], "c1", "c5"]
+    assert "the best rate" in best[3]
+    assert best[4].startswith("Measured anew: of 2 kept, 2 confirmed, total gain 3.9")
 
     repo, hooked = tmp_path / "mine", tmp_path / "hooked"
     subprocess.run(["git", "init", "-q", str(repo)], check=True)

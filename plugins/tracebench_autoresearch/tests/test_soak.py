@@ -26,6 +26,7 @@ KILLS = int(os.environ.get("TRACEBENCH_SOAK_KILLS", "12"))
 MARK = "TRACEBENCH_SOAK_MARK"
 CONFIG = """
 mode: real
+uncalibrated: score
 seeds: [1]
 job_timeout: 0
 llm: {{provider: openai, model: rules, base_url: "{url}", prices: {{rules: {{prompt: 1.0, completion: 2.0}}}}}}
@@ -94,7 +95,7 @@ def many(messages: list[dict[str, Any]]) -> str:
 
 def test_many_candidates_leave_no_folder_and_no_process(tmp_path: Path) -> None:
     with FakeOpenAI(reply=many) as server:
-        trainer = f"{{id: Autoresearch, params_variants: [{{num_experiments: {CANDIDATES}, max_repeats: 2}}]}}"
+        trainer = f"{{id: Autoresearch, params_variants: [{{num_experiments: {CANDIDATES}}}]}}"
         place = Place(tmp_path / "many", server.base_url, trainer)
         place.run(*place.start())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from tracebench_autoresearch.history.progress import progress
 from tracebench_autoresearch.history.reading import History, find_candidate, read_history
 from tracebench_autoresearch.history.table import COLUMNS, records, rows
 from tracebench_autoresearch.starting.finding import Direction
-from tracebench_autoresearch.starting.writing import Wanted, try_repository, write_experiment
+from tracebench_autoresearch.starting.writing import Wanted, choose_folder, try_repository, write_experiment
 from tracebench_autoresearch.task import ExperimentTask
 from tracebench_core.errors import OutputError, UsageError, quoted
 from tracebench_engine.api.console import output
@@ -51,26 +52,30 @@ def init(
     direction: Annotated[
         Direction | None, typer.Option(help="Which way is better.  [default: by the metric's name]")
     ] = None,
+    environment: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where its Python comes from; '' for Trace-Bench's own.  [default: found]"),
+    ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="The most that one run may take.")] = 600.0,
     repeats: Annotated[int, typer.Option(min=2, help="Measurements of the repository as it is.")] = 8,
     experiments: Annotated[int, typer.Option(min=1, help="Of how many the power is told.")] = 50,
 ) -> None:
     """Make an `experiment.yaml` of a repository: find what is run and read, measure its noise, and say which gains can be told."""
-    name = where.rstrip("/").rpartition("/")[2].removesuffix(".git") or "mine"
-    folder = out or Path("experiments", name)
-    started = try_repository(
-        where, Wanted(command, tuple(editable or ()), metric, direction, seconds, repeats), output.note
-    )
+    folder = choose_folder(where, out)
+    wanted = Wanted(command, tuple(editable or ()), metric, direction, seconds, repeats, environment)
+    started = try_repository(where, wanted, output.note)
     path = write_experiment(started, folder)
     about = started.experiment["metric"]["name"]
     spread = f"standard deviation {started.spread:.3g}; up to {started.seconds:.3g} s"
     output.line(f"{about}: {started.centre:.6g} in {repeats} runs, {spread}")
     gain = started.smallest_gain(experiments)
-    output.line(
-        f"{experiments} experiments tell gains from {gain:.3g} on: four in five of them are kept"
-        if gain
-        else "The same files measured the same each time: any gain can be told (`accept: greedy`)"
-    )
+    if not gain:
+        told = "The same files measured the same each time: any gain can be told (`accept: greedy`)"
+    elif math.isinf(gain):
+        told = f"{experiments} experiments tell no gain by the default settings: try fewer, or a greater `max_repeats`"
+    else:
+        told = f"{experiments} experiments tell gains from {gain:.3g} on: four in five of them are kept"
+    output.line(told)
     output.line(str(path))
     output.note(f"`{about}` is the program's own word; to keep it out of its reach, see docs/how-to/autoresearch.md")
     output.note(f"Look at it:  {output.command('list-tasks', '--bench', 'autoresearch', '--root', folder.parent)}")

@@ -62,10 +62,10 @@ def filled(command: Command, seed: int, python: Path | None) -> list[str]:
     return [str(python or sys.executable), *argv[1:]] if argv[0] == "python" else argv
 
 
-def variables(command: Command, seed: int, python: Path | None) -> dict[str, str]:
-    """Return what every command finds in its environment."""
-    found = {"PATH": f"{python.parent}:{_PATH}"} if python is not None else {}
-    return found | {
+def variables(command: Command, seed: int, python: Path | None, *, path: str = "") -> dict[str, str]:
+    """Return what every command finds in its environment; the interpreter and what lies beside it come first on its path."""
+    return {
+        "PATH": f"{(python or Path(sys.executable)).parent}:{path or _PATH}",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "OMP_NUM_THREADS": str(math.ceil(command.cpus)),

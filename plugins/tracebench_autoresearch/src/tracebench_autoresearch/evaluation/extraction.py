@@ -10,6 +10,7 @@ from typing import Any
 
 from tracebench_autoresearch.evaluation.box import Ran
 from tracebench_autoresearch.experiment import Metric
+from tracebench_core.averages import LARGEST
 
 _NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?))"
 _COUNTS = re.compile(r"\b(\d+) (passed|failed|errors?|xfailed|xpassed)\b")
@@ -24,10 +25,10 @@ class NoMetric(ValueError):  # noqa: N818 - says what was found
 
 
 def read_metric(metric: Metric, ran: Ran) -> float:
-    """Return a metric's value, always finite.
+    """Return a metric's value, at most `LARGEST` in size.
 
     Raises:
-        NoMetric: when it is not there, or is no finite number.
+        NoMetric: when it is not there, is no finite number, or is too large to be averaged.
     """
     found = _find(metric, ran)
     try:
@@ -36,6 +37,8 @@ def read_metric(metric: Metric, ran: Ran) -> float:
         raise NoMetric(f"`{metric.name}` is {str(found)[:_SHOWN]!r}, which is no number") from err
     if not math.isfinite(value):
         raise NoMetric(f"`{metric.name}` is {value}")
+    if abs(value) > LARGEST:
+        raise NoMetric(f"`{metric.name}` is {value:.6g}, and nothing beyond {LARGEST:g} can be averaged")
     return value
 
 

@@ -41,11 +41,12 @@ def run_outside(
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as given:
             given.write(stdin.encode(errors="replace"))
             given.seek(0)
+            environ = passed(os.environ)
+            environ |= variables(command, seed, python, path=environ.get("PATH", ""))
             began = time.monotonic()
             process = subprocess.Popen(  # noqa: S603 - the experiment's own, which asks for this
                 [*APART, *filled(command, seed, python)],
-                cwd=folder, env=passed(os.environ) | variables(command, seed, python), stdin=given, stdout=out, stderr=errors,
-                start_new_session=True,
+                cwd=folder, env=environ, stdin=given, stdout=out, stderr=errors, start_new_session=True,
             )  # fmt: skip
             try:
                 end = _wait(process, began + seconds, check)

@@ -31,7 +31,7 @@ def git(
 
     Raises:
         MissingRequirementError: when there is no git.
-        UsageError: when git fails or takes too long, with its last line.
+        UsageError: when git fails or takes too long, with its first complaint.
     """
     environ = {n: os.environ[n] for n in _PASSED if n in os.environ} | _ENV | dict(env or {})
     try:
@@ -45,7 +45,8 @@ def git(
         raise UsageError(f"`git {words[0]}` in `{folder}` took longer than {seconds:g} s.") from err
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["no words"]
-        raise UsageError(f"`git {words[0]}` in `{folder}` failed: {said[-1]}.")
+        why = next((line for line in said if line.startswith(("fatal: ", "error: "))), said[-1])
+        raise UsageError(f"`git {words[0]}` in `{folder}` failed: {why.rstrip('.')}.")
     return done.stdout
 
 

@@ -76,6 +76,8 @@ def take_snapshot(folder: Path, revision: str | None, *, guarded: tuple[str, ...
     Raises:
         UsageError: when there is nothing to read, it is too large, has submodules, or is in a state that nobody can name.
     """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"`{folder}` is no folder.", hint=f"ls {quoted(folder.parent)}")
     if not folder.is_dir():
         raise UsageError(f"The repository `{folder}` does not exist.", hint=f"ls {quoted(folder.parent)}")
     if not is_repository(folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -22,7 +23,12 @@ _HIGH = re.compile(
     r"acc|score|auc|f1|r2|bleu|rouge|reward|return|recall|precision|speedup|throughput|rate", re.IGNORECASE
 )
 _HELD_OUT = re.compile(r"val|test|dev|held", re.IGNORECASE)
-_BESIDE = re.compile(r"^(epoch|step|iter|seed|exit_code|run_seconds|\w*memory\w*|\w*params?)$", re.IGNORECASE)
+_BESIDE = re.compile(
+    r"^(epoch|step|iter|seed|exit_code|run_seconds|lr|(learning|dropout|sampling)_rate|\w*memory\w*|\w*params?)$",
+    re.IGNORECASE,
+)
+_EFFORT = re.compile(r"seconds|time|latency|throughput|cost", re.IGNORECASE)
+"""What a run takes: printed beside what it achieves, and meant only where nothing else is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +42,20 @@ class Layout:
     environment: str
 
 
-def find_layout(snapshot: Snapshot, *, command: str, editable: Sequence[str]) -> Layout:
+def find_layout(snapshot: Snapshot, *, command: str, editable: Sequence[str], environment: str | None = None) -> Layout:
     """Return the layout; what is given stands above what is guessed.
 
     Raises:
-        UsageError: when no file looks like what is run.
+        UsageError: when no file looks like what is run, or the command has a quote that is not closed.
     """
-    named = [word for word in command.split() if word in snapshot.texts]
+    try:
+        named = [word for word in shlex.split(command) if word in snapshot.texts]
+    except ValueError as err:
+        raise UsageError(f"`{command}` is no command: {err}.", hint='--command "python my_program.py"') from err
     program = named[0] if named else next((name for name in _RUN if name in snapshot.texts), "")
     if not program and not (command and editable):
         raise UsageError(
-            f"No file looks like what is run: there is no {', '.join(f'`{name}`' for name in _RUN)}.",
+            f"No file looks like what is run: there is no text file {', '.join(f'`{name}`' for name in _RUN)}.",
             hint='--command "python my_program.py" --editable my_program.py',
         )
     if not command:
@@ -55,7 +64,8 @@ def find_layout(snapshot: Snapshot, *, command: str, editable: Sequence[str]) ->
         )
     edited = tuple(editable) or (program,)
     shown = tuple(path for path in sorted(snapshot.texts) if _MEASURES.search(path) and path not in edited)
-    environment = next((name for name in _ENVIRONMENTS if name in snapshot.texts), "")
+    if environment is None:
+        environment = next((name for name in _ENVIRONMENTS if name in snapshot.texts), "")
     return Layout(command, edited, shown, environment)
 
 
@@ -74,8 +84,9 @@ def find_metric(printed: str, *, name: str, direction: Direction | None) -> tupl
             hint="print one, or describe the metric in `experiment.yaml` (docs/reference/autoresearch.md)",
         )
     known = [one for one in found if _LOW.search(one) or _HIGH.search(one)]
-    held_out = [one for one in known if _HELD_OUT.search(one)]
-    chosen = name or (held_out or known or found)[-1]
+    achieved = [one for one in known if not _EFFORT.search(one)]
+    held_out = [one for one in achieved if _HELD_OUT.search(one)]
+    chosen = name or (held_out or achieved or known or found)[-1]
     if direction is not None:
         return chosen, direction
     if not (_LOW.search(chosen) or _HIGH.search(chosen)):

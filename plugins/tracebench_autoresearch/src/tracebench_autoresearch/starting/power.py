@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from statistics import stdev
@@ -15,12 +16,13 @@ _GAINS = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0)
 
 
 def smallest_gain(baselines: Sequence[float], *, experiments: int) -> float:
-    """Return the smallest gain, in units of the metric, of which four in five are kept as the first of a run; 0 without any noise.
+    """Return the smallest gain, in units of the metric, of which four in five are kept as the first of a run; 0 without any
+    noise, and infinity where none is.
 
     The noise is normal, as wide as the baselines are spread; there must be two.
     """
     spread = stdev(baselines)
-    return spread * next((gain for gain in _GAINS if _kept(gain, experiments) >= _SHARE), _GAINS[-1]) if spread else 0.0
+    return spread * next((gain for gain in _GAINS if _kept(gain, experiments) >= _SHARE), math.inf) if spread else 0.0
 
 
 def _kept(gain: float, experiments: int) -> float:

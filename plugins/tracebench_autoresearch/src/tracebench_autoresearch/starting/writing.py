@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from tracebench_engine.api import evaluate_task
 
 _NAME = "tried"
 _TAIL = "Last lines of the output:\n"
+_SHORT = re.compile(r"([\w.-]+@[\w.-]+):(\S+)")
+"""How git's users write a URL of ssh for short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Wanted:
     direction: Direction | None = None
     seconds: float = 600.0
     repeats: int = 8
+    environment: str | None = None
+    """Empty for Trace-Bench's own; found when None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ def try_repository(where: str, wanted: Wanted, say: Callable[[str], None]) -> St
     Raises:
         UsageError: when nothing is found to run or to read, or it does not run.
     """
+    if "://" not in where and (short := _SHORT.fullmatch(where)) and not Path(where).exists():
+        raise UsageError(f"`{where}` is no folder and no URL.", hint=f"ssh://{short[1]}/{short[2]}")
     base: dict[str, Any] = {"repo": where if "://" in where else str(Path(where).expanduser().resolve())}
     if "://" in where:
         draft = {**base, "revision": "HEAD", "editable": ["*"], "run": "true", "metric": {"name": "m"}}
@@ -78,7 +85,7 @@ def try_repository(where: str, wanted: Wanted, say: Callable[[str], None]) -> St
     else:
         place = Path(base["repo"])
     snapshot = take_snapshot(place, base.get("revision"), guarded=wanted.editable)
-    layout = find_layout(snapshot, command=wanted.command, editable=wanted.editable)
+    layout = find_layout(snapshot, command=wanted.command, editable=wanted.editable, environment=wanted.environment)
     if base.get("revision") is None and is_repository(place):
         take_snapshot(place, None, guarded=layout.editable)
     say(f"run: {layout.command}; edited: {', '.join(layout.editable)}; never edited: everything else")
@@ -113,16 +120,26 @@ def _measured(root: Path, experiment: dict[str, Any], *, seed: int) -> Feedback:
     return found
 
 
+def choose_folder(where: str, out: Path | None) -> Path:
+    """Return the folder of a new experiment, by the repository's name where none is given.
+
+    Raises:
+        UsageError: when it holds one already.
+    """
+    last = where.rstrip("/").rpartition("/")[2] if "://" in where else Path(where).expanduser().resolve().name
+    folder = out or Path("experiments", last.removesuffix(".git") or "mine")
+    if (path := folder / FILE).exists():
+        raise UsageError(f"`{path}` is there already.", hint=f"--output {quoted(folder.with_name(folder.name + '-2'))}")
+    return folder
+
+
 def write_experiment(started: Started, folder: Path) -> Path:
     """Write `experiment.yaml` into a folder and return its path.
 
     Raises:
-        UsageError: when there is one.
         OutputError: when it cannot be written.
     """
     path = folder / FILE
-    if path.exists():
-        raise UsageError(f"`{path}` is there already.", hint=f"--output {quoted(folder.with_name(folder.name + '-2'))}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(yaml.safe_dump(started.experiment, sort_keys=False), encoding="utf-8")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import median
 
 MOST_BET = 0.98
@@ -24,7 +24,7 @@ _TO_DEVIATION = 0.6745
 
 
 class Scale:
-    """How far two measurements of the same files are apart: the standard deviation of their difference, by the median of the last ones."""
+    """How far two measurements of the same files are apart: the standard deviation of their difference, by the median of all so far."""
 
     def __init__(self) -> None:
         self._distances: list[float] = []
@@ -101,6 +101,13 @@ def sign_flip_probability(differences: list[float]) -> float:
     sizes, seen = [abs(d) for d in differences], math.fsum(differences)
     slack = 1e-12 * math.fsum(sizes)
     return sum(total >= seen - slack for total in _totals(sizes)) / (1 << len(sizes))
+
+
+def false_share_held(probabilities: Mapping[str, float], alpha: float) -> frozenset[str]:
+    """Return those of some hypotheses that may be called false, with a share of at most `alpha` wrongly (Benjamini & Hochberg, 1995)."""
+    ranked = sorted(probabilities, key=probabilities.__getitem__)
+    most = max((n for n, one in enumerate(ranked, 1) if probabilities[one] <= alpha * n / len(ranked)), default=0)
+    return frozenset(ranked[:most])
 
 
 def _totals(sizes: list[float]) -> Iterator[float]:

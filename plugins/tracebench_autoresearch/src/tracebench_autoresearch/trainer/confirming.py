@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tracebench_autoresearch.edits.reverting import without
 from tracebench_autoresearch.statistics.effect import Effect, effect
-from tracebench_autoresearch.statistics.evidence import sign_flip_probability
+from tracebench_autoresearch.statistics.evidence import false_share_held, sign_flip_probability
 from tracebench_autoresearch.trainer.bench import Bench
 from tracebench_autoresearch.trainer.workspace import Workspace
 from tracebench_core.ids import canonical_json
@@ -94,13 +94,11 @@ def _contrasts(
 def _conclude(
     bench: Bench, contrasts: Sequence[_Contrast], scores: Mapping[bytes, Sequence[float | None]], alpha: float
 ) -> str:
-    """Log and say which edits stand: of those confirmed a share of at most `alpha` changes nothing (Benjamini & Hochberg, 1995)."""
+    """Log and say which edits stand: of those confirmed a share of at most `alpha` changes nothing."""
     differences = {c.about: _differences(scores[c.better], scores[c.worse]) for c in contrasts}
     edits = [c.about for c in contrasts if c.about != ALL]
     p = {about: sign_flip_probability(differences[about]) if differences[about] else 1.0 for about in edits}
-    ranked = sorted(edits, key=p.__getitem__)
-    most = max((rank for rank, about in enumerate(ranked, 1) if p[about] <= alpha * rank / len(ranked)), default=0)
-    confirmed = set(ranked[:most])
+    confirmed = false_share_held(p, alpha)
     whole = None
     for contrast in contrasts:
         about, found = contrast.about, differences[contrast.about]

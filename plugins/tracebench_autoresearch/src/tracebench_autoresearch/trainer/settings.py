@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -74,6 +75,11 @@ class AutoresearchSettings(TrainerSettings):
             raise ValueError(
                 f"with `num_experiments: {self.num_experiments}` and `false_acceptance: {self.false_acceptance:g}` no edit can be kept in "
                 f"fewer than {fewest} pairs: `max_repeats` must be at least that"
+            )
+        if self.confirm and self.confirm < (fewest := math.ceil(-math.log2(self.false_acceptance))):
+            raise ValueError(
+                f"with `false_acceptance: {self.false_acceptance:g}` no edit can be confirmed in fewer than {fewest} rounds: "
+                "`confirm` must be at least that, or 0 for none"
             )
         return self
 

@@ -69,6 +69,8 @@ class Instruments:
             if refusal and self._plan.config.uncalibrated == "score":
                 log.warning("%s is scored although %s", task_id, refusal)
                 refusal = ""
+            if refusal and found.calibrated == "never":
+                refusal = f"{refusal}; `uncalibrated: score` in the config scores it all the same"
         return Instrument(judge_of(self._host, task_id, spec), found.calibrated, refusal)
 
     def _calibrate(self, task_id: str, spec: TaskSpec, options: Mapping[str, Any], trials: Trials) -> str:
