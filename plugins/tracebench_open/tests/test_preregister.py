@@ -85,6 +85,44 @@ def test_a_seed_that_was_run_again(study: tuple[Path, Path]) -> None:
     assert len(told["findings"]["run several times"]) == 1
 
 
+def test_a_run_that_was_forced_until_it_fitted(study: tuple[Path, Path], tmp_path: Path) -> None:
+    folder, kept = study
+    shutil.copytree(kept.parent, tmp_path / "kept")
+    again = ["run", "--config", tmp_path / "kept" / kept.name / "meta/config.snapshot.yaml", "--force"]
+    done = trace_bench(*again, "--runs-dir", "kept", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    code, told = checked(folder, tmp_path / "kept" / kept.name)
+    assert code == 1
+    assert len(told["findings"]["run several times"]) == 4
+
+
+def test_a_run_whose_journal_shed_its_chain(study: tuple[Path, Path], tmp_path: Path) -> None:
+    folder, kept = study
+    bare = tmp_path / "bare"
+    shutil.copytree(kept, bare)
+    journal, lines = bare / "journal-main.jsonl", []
+    for text in journal.read_text().splitlines()[1:]:
+        record = {name: value for name, value in json.loads(text).items() if name not in ("prev", "mac", "sum")}
+        plain = json.dumps({**record, "n": len(lines)}, separators=(",", ":"))
+        lines.append(f'{plain[:-1]},"sum":"{hashlib.sha256(plain.encode()).hexdigest()[:16]}"}}\n')
+    journal.write_text("".join(lines))
+    (bare / "meta/files_index.json").unlink()
+    code, told = checked(folder, bare)
+    assert code == 1
+    assert "without a chain" in told["findings"]["damaged"][0]
+
+
+def test_a_changed_copy_is_not_excused_by_its_original(study: tuple[Path, Path], tmp_path: Path) -> None:
+    folder, kept = study
+    copy = tmp_path / "copy"
+    shutil.copytree(kept, copy)
+    events = next(copy.glob("jobs/*/events.jsonl"))
+    events.write_text(events.read_text().replace("-3.0", "-1.0"))
+    code, told = checked(folder, copy, kept)
+    assert code == 1
+    assert [events.parent.name in words for words in told["findings"]["damaged"]] == [True]
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -140,12 +178,19 @@ def test_a_registration_that_was_changed(study: tuple[Path, Path], tmp_path: Pat
 def test_bad_input(study: tuple[Path, Path], tmp_path: Path) -> None:
     folder, kept = study
     (tmp_path / "none.json").write_text("{}")
+    for name, job in (("bare", "{}"), ("endless", '{"task_id": "a", "trainer_id": "b", "x": NaN}')):
+        forged = json.loads((folder / "study.registered").read_text())
+        forged["jobs"] = [{"job": "JOB", "seeds": [1]}]
+        (tmp_path / name).write_text(json.dumps(forged).replace('"JOB"', job))
     for argv, words in (
         (["commit", "study.json", "--to", "study.registered"], "is there already"),
         (["commit", "study.json", "study.json", "--to", tmp_path / "twice"], "same job"),
         (["commit", "study.jsn", "--to", tmp_path / "x"], "study.jsn"),
         (["commit", "study.json", "--to", tmp_path / "no" / "folder"], "cannot be written"),
         (["check", tmp_path / "none.json", kept], "is no registration"),
+        (["check", tmp_path / "bare", kept], "is no registration"),
+        (["check", tmp_path / "endless", kept], "is no registration"),
+        (["check", "study.registered", kept, "--head", "0" * 64], "is not what was published"),
         (["check", "nowhere", kept], "cannot be read"),
         (["check", "study.registered", kept, kept], "named twice"),
         (["check", "study.registered", "no-run"], "no-run"),

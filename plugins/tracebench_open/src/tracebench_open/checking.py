@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tracebench_engine.api.records import Run, findings_told, verify_run
+from tracebench_engine.api.records import Run, findings_told, iter_lines, verify_run
 from tracebench_open.registration import Registration, content_of, fingerprint, words_of
 
-SOUND = frozenset({"whole", "not chained"})
-"""What `trace-bench verify` says of a run whose journal nothing speaks against."""
+SOUND = "whole"
+"""What `trace-bench verify` says of a run whose journal nothing speaks against. One without a chain has shed it: all runs after a
+registration have one."""
+NO_END = frozenset({"not_run", "skipped", "unscored"})
+"""How a job may be told to stand without that anybody has seen its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Kept:
     missing: tuple[str, ...]
     """Promised jobs that no run has ended, in words."""
     repeated: tuple[str, ...]
-    """Promised jobs that several runs have ended: somebody could choose."""
+    """Promised jobs that ended several times, in several runs or in one: somebody could choose."""
     unpromised: tuple[str, ...]
     """Jobs of the runs that ended and were not promised."""
     early: tuple[str, ...]
@@ -42,18 +46,22 @@ class Kept:
 
 def compare(registration: Registration, runs: Sequence[Run]) -> Kept:
     """Compare what was promised with what some runs hold; the jobs of a damaged run count for nothing."""
-    verified = {run.run_id: verify_run(run.layout.path) for run in runs}
     promised = {mark: words_of(series, seed) for mark, series, seed in registration.promised()}
     ended: dict[str, list[tuple[str, str]]] = defaultdict(list)
     unpromised: list[str] = []
+    damaged: list[str] = []
     for run in runs:
-        for job in run.planned if verified[run.run_id].verdict in SOUND else ():
+        if words := _damage(run):
+            damaged.append(f"{run.run_id}: {words}")
+            continue
+        times = _times_ended(run)
+        for job in run.planned:
             if (status := run.results[job.job_id].status) == "not_run":
                 continue
             source = run.manifest["tasks"].get(job.task_id, {}).get("source", "")
             mark = fingerprint(content_of(job, source=source), job.seed)
             if mark in promised:
-                ended[mark].append((run.run_id, status))
+                ended[mark] += [(run.run_id, status)] * max(1, times[job.job_id])
             else:
                 unpromised.append(f"{job.task_id} x {job.called} seed={job.seed} in {run.run_id}")
     return Kept(
@@ -72,13 +80,28 @@ def compare(registration: Registration, runs: Sequence[Run]) -> Kept:
             for run in runs
             if _began(run) < registration.registered_at
         ),
-        damaged=tuple(
-            " ".join([f"{run_id}: {found.words}.", *findings_told(found.findings[:1])])
-            for run_id, found in verified.items()
-            if found.verdict not in SOUND
-        ),
+        damaged=tuple(damaged),
         told=tuple(_versions(registration, runs)),
     )
+
+
+def _damage(run: Run) -> str:
+    """Return what speaks against a run's files, damage that somebody accepted as well, or nothing."""
+    found = verify_run(run.layout.path)
+    if found.verdict != SOUND:
+        return " ".join([f"{found.words}.", *findings_told(found.findings[:1])])
+    return f"damage was accepted: {', '.join(sorted(run.trust.accepted))}." if run.trust.accepted else ""
+
+
+def _times_ended(run: Run) -> Counter[str]:
+    """Return how often each job of a sound run was ended: `--force` and `--failed` run it again and keep the last result."""
+    found: Counter[str] = Counter()
+    for path in run.layout.journals():
+        for line in iter_lines(path):
+            if b'"kind":"job_finished"' in line:
+                record = json.loads(line)
+                found[record["job"]] += record["status"] not in NO_END
+    return found
 
 
 def _began(run: Run) -> datetime:

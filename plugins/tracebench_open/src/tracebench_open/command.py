@@ -30,6 +30,7 @@ app = typer.Typer(
 Configs = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Run configs, YAML or JSON.")]
 Names = Annotated[list[str], typer.Argument(metavar="RUN…", help="Runs, as directories or ids.")]
 To = Annotated[Path, typer.Option(metavar="FILE", help="Where the registration is written.")]
+Head = Annotated[str | None, typer.Option(metavar="HEX", help="The head that was published; another one is refused.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="What `commit` wrote.")]
 
 
@@ -55,9 +56,14 @@ def commit(configs: Configs, *, to: To, root: Root = None, override: Overrides =
 
 
 @app.command()
-def check(file: File, names: Names, *, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
+def check(file: File, names: Names, *, head: Head = None, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
     """Say whether runs hold every job that was promised, each once, and no other. Exits with 1 where they do not."""
     registration = read(file)
+    if head is not None and head.strip().lower() != registration.head:
+        raise UsageError(
+            f"`{file}` is not what was published: its head is {registration.head}.",
+            hint="ask for the file that was written before the head was published",
+        )
     folders = [find_run(name, runs_dir=runs_dir) for name in names]
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise UsageError("A run is named twice.", hint="name each once")

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import canonical_json, content_hash
@@ -47,9 +47,18 @@ class Config(_Part):
 class Series(_Part):
     """Jobs that are alike but for their seeds."""
 
-    job: dict[str, Any]
+    job: dict[str, JsonValue]
     """All that a job's measurements depend on but the seed."""
     seeds: tuple[int, ...] = Field(min_length=1)
+
+    @field_validator("job")
+    @classmethod
+    def _is_of_a_job(cls, job: dict[str, Any]) -> dict[str, Any]:
+        for name in ("task_id", "trainer_id"):
+            if not isinstance(job.get(name), str):
+                raise ValueError(f"a job has a `{name}`")  # noqa: TRY004 - pydantic turns it into words
+        canonical_json(job)  # which refuses numbers that JSON has not
+        return job
 
 
 class Registration(_Part):
@@ -83,7 +92,7 @@ def promise(
     """Return the registration of some configs and of all jobs that they mean, in their order, each by its content and its seed.
 
     Raises:
-        UsageError: when two configs mean the same job.
+        UsageError: when they mean a job twice.
     """
     read = tuple(Config(name=path.name, sha256=content_hash(path.read_bytes())) for path in configs)
     series = _in_series(jobs)
@@ -95,7 +104,7 @@ def promise(
     for mark, one, seed in made.promised():
         if mark in seen:
             raise UsageError(
-                f"Two of these configs mean the same job: {words_of(one, seed)}.", hint="leave one of them out"
+                f"These configs mean the same job twice: {words_of(one, seed)}.", hint="leave one of them out"
             )
         seen.add(mark)
     return made
