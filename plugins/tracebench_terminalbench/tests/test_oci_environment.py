@@ -148,6 +148,29 @@ def test_what_cannot_be_run_is_nothing_measured_and_the_others_are(
     assert running(str(tmp_path)) == {}
 
 
+def test_a_hostile_task_takes_neither_memory_nor_time_from_an_honest_one(
+    harbor: Harbor, tmp_path: Path, base: Path, write_image_task: Callable[..., Case]
+) -> None:
+    sparse = "/bin/busybox dd if=/dev/null of=/logs/agent/x bs=1 count=0 seek=500G"
+    users = "printf 'worker:x:many:1::/srv:/bin/sh\\nworker:x:1000:1000::/srv:/bin/sh\\n' > /etc/passwd"
+    cases = [
+        write_image_task("good", "touch /app/done", "test -e /app/done"),
+        write_image_task("sparse", sparse, "test -s /logs/agent/x"),
+        write_image_task("loud", "true", "/bin/busybox yes | head -c 900m"),
+        write_image_task("fifo", "mkdir -p /tests; /bin/busybox mkfifo /tests/test.sh", "test ! -p /tests/test.sh"),
+        write_image_task("users", "true", "id | grep -q uid=1000", dockerfile=f"FROM base\nRUN {users}\nUSER worker\n"),
+        write_image_task("beyond", "true", "true", dockerfile="FROM base\nUSER 100000\n"),
+    ]
+
+    found = trials(run(harbor, tmp_path, cases, "oracle", images={"base": f"{base}:1"}))
+
+    assert {slug: found[slug].reward for slug in ("good", "fifo", "users")} == {"good": 1.0, "fifo": 1.0, "users": 1.0}
+    assert found["loud"].reward is None, "its verifier printed more than is fetched"
+    assert "up to 65535" in found["beyond"].error
+    assert sum(path.stat().st_size for path in (tmp_path / "jobs-oracle").rglob("*") if path.is_file()) < 1 << 30
+    assert running(str(tmp_path)) == {}
+
+
 def test_nothing_is_left_of_a_trial_whose_processes_are_killed(
     harbor: Harbor, tmp_path: Path, base: Path, write_image_task: Callable[..., Case]
 ) -> None:

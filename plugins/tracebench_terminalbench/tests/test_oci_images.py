@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tarfile
 from pathlib import Path
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 from plugins.tracebench_terminalbench.tests.images import busybox, entry, needs_tools, registry, umoci, with_layer
 
-from tracebench_terminalbench.oci.images import Store
-from tracebench_terminalbench.oci.mapped import FIRST, MappedError, has_range
+from tracebench_terminalbench.oci.images import Store, _hash_of
+from tracebench_terminalbench.oci.mapped import FIRST, MappedError, hand_over, has_range, run_mapped
 
 pytestmark = pytest.mark.heavy("harbor")
 
@@ -171,6 +172,71 @@ def test_a_dockerfile_is_built_from_its_own_image_and_no_step_is_root_of_the_hos
     assert again.root == image.root
     (context / "note").write_text("changed\n")
     assert store(tmp_path, f"{layout}:1", network=False).built(context).root != image.root
+
+
+def test_a_step_that_leaves_its_root_finds_nothing_of_the_host(layout: Path, tmp_path: Path) -> None:
+    """What `chroot` hides from a step of a Dockerfile is what its tools see; one that is root leaves a `chroot`."""
+    name = "/var/tmp/trace-bench-left-here"
+    (tmp_path / "work").mkdir()
+    work = hand_over(tmp_path / "work")
+
+    with pytest.raises(MappedError, match="No such file"):
+        run_mapped(["cat", str(Path(__file__).resolve())], work, environ={})
+    run_mapped(["touch", name], work, environ={})
+
+    assert not Path(name).exists()
+    assert run_mapped(["ls", "/"], work, environ={}).split() == sorted(
+        {"dev", "etc", "proc", "tmp", "usr", "var", "sys"} | {
+            path.strip("/").split("/")[0] for path in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix/store", "/gnu/store")
+            if Path(path).exists()
+        }
+    )  # fmt: skip
+
+
+def test_two_folders_that_read_alike_end_to_end_are_two_images(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+        (folder / "Dockerfile").write_text("FROM base\nCOPY a* b* /kept/\n")
+    (one / "a").write_text("1")
+    (one / "b").write_text("2")
+    mode = f"{(one / 'b').stat().st_mode:o}"
+    (other / "a").write_text(f"1b\0{mode}\0" + "2")
+
+    assert _hash_of(one) != _hash_of(other)
+
+
+def test_nobody_waits_for_the_image_of_another(layout: Path, tmp_path: Path) -> None:
+    ready = store(tmp_path, f"{layout}:1").image("base")
+    context = tmp_path / "context"
+    context.mkdir()
+    (context / "Dockerfile").write_text("FROM base\nRUN sleep 7777\n")
+    slow = os.fork()
+    if slow == 0:
+        os.close(2)
+        store(tmp_path, f"{layout}:1", network=False).built(context)
+        os._exit(0)
+    try:
+        while not any(b"sleep\x007777" in _command(path) for path in Path("/proc").glob("[0-9]*")):
+            assert os.waitpid(slow, os.WNOHANG) == (0, 0)
+        assert store(tmp_path, f"{layout}:1").image("base").root == ready.root
+        assert store(tmp_path / "x", f"{layout}:1").image("base").root != ready.root
+        (work,) = (tmp_path / "store").glob("work-*")
+        other = with_layer(layout, [entry("more", size=1)], tag="more")
+        assert (store(tmp_path, other).image("base").root / "more").exists()
+        assert work.exists(), "the folder of one that still builds"
+    finally:
+        os.kill(slow, signal.SIGKILL)
+        os.waitpid(slow, 0)
+    store(tmp_path, with_layer(layout, [entry("last", size=1)], tag="last")).image("base")
+    assert not work.exists()
+
+
+def _command(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,16 @@ def test_the_images_of_a_dockerfile_are_found() -> None:
     assert full_name("127.0.0.1:5000/x") == "127.0.0.1:5000/x:latest"
 
 
+def test_what_a_step_merely_says_is_no_image() -> None:
+    text = (
+        "FROM base\nRUN uvx --from=httpie http --version\nRUN pg_dump x,from=y\n"
+        "COPY <<EOF /query.sql\nSELECT a\nFROM users\nEOF\nRUN --mount=from=two,target=/a --mount=type=bind,from=three true\n"
+        "COPY --chown=1 --from=four /a /b\n"
+    )
+
+    assert [*references(text)] == ["base", "two", "three", "four"]
+
+
 def test_a_registry_on_loopback_is_asked_without_tls_and_no_other() -> None:
     assert find_source("debian:12", images={}, registry="127.0.0.1:5000").flags == ("--tls-verify=false",)
     assert find_source("debian:12", images={}, registry="mirror.example.org") == (

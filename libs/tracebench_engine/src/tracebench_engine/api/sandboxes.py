@@ -7,11 +7,11 @@ from tracebench_sandbox import open_sandbox, start_server
 from tracebench_sandbox.granted import granted_folders
 from tracebench_sandbox.host import level
 from tracebench_sandbox.kernel import limits, namespaces
-from tracebench_sandbox.kernel.enclosure import DEVICES, KERNEL, LINKS
+from tracebench_sandbox.kernel.enclosure import DEVICES, KERNEL, LINKS, Enclosure
 from tracebench_sandbox.kernel.syscalls import checked, libc, prctl, syscall
 from tracebench_sandbox.launch import refuse_weak
 
 __all__ = [
-    "DEVICES", "KERNEL", "LINKS", "checked", "granted_folders", "level", "libc", "limits", "namespaces", "open_sandbox", "prctl",
-    "refuse_weak", "start_server", "syscall",
+    "DEVICES", "KERNEL", "LINKS", "Enclosure", "checked", "granted_folders", "level", "libc", "limits", "namespaces", "open_sandbox",
+    "prctl", "refuse_weak", "start_server", "syscall",
 ]  # fmt: skip

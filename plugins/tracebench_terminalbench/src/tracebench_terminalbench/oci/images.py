@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,8 +65,8 @@ class Store:
         Raises:
             MappedError: when it cannot be had, or cannot be unpacked.
         """
-        with self._work() as work:
-            return self._kept(self._digest(reference), lambda: self._fetch(reference, work / "layout"), work)
+        self._demand_tools()
+        return self._kept(self._digest(reference), lambda work: self._fetch(reference, work / "layout"))
 
     def built(self, context: Path) -> Image:
         """Return the image that the Dockerfile of a folder describes; its images are fetched, and it is built only where something changed.
@@ -74,16 +74,24 @@ class Store:
         Raises:
             MappedError: when something it names cannot be had, or a step of it fails; with the words of buildah.
         """
+        self._demand_tools()
         names = references((context / "Dockerfile").read_text(encoding="utf-8", errors="replace"))
-        with self._work() as work:
-            bases = {name: self._digest(name) for name in names.values()}
-            key = hashlib.sha256(json.dumps([bases, _hash_of(context), self._network]).encode()).hexdigest()
-            return self._kept(key, lambda: self._build(context, names, work), work)
+        bases = {name: self._digest(name) for name in names.values()}
+        key = hashlib.sha256(json.dumps([bases, _hash_of(context), self._network]).encode()).hexdigest()
+        return self._kept(key, lambda work: self._build(context, names, work))
 
-    def _kept(self, key: str, make: Any, work: Path) -> Image:
+    def _kept(self, key: str, make: Callable[[Path], Path]) -> Image:
+        """Return the image of a key, made where it is not there; nobody waits for one of another key."""
         place = self._folder / "roots" / key[:32]
-        if not place.exists():
-            layout = make()
+        with self._turn(f"lock-{key[:32]}"):
+            if not place.exists():
+                self._unpack(place, make)
+        told = json.loads((place / "image.json").read_text(encoding="utf-8"))
+        return Image(place / "rootfs", told["config"], told["notes"])
+
+    def _unpack(self, place: Path, make: Callable[[Path], Path]) -> None:
+        with self._work() as work:
+            layout = make(work)
             contents = inspect(layout, most_mb=self._most)
             done = work / "done"
             hand_over(layout)
@@ -99,8 +107,6 @@ class Store:
             (done / "image.json").write_text(json.dumps(told), encoding="utf-8")
             place.parent.mkdir(exist_ok=True)
             done.rename(place)
-        told = json.loads((place / "image.json").read_text(encoding="utf-8"))
-        return Image(place / "rootfs", told["config"], told["notes"])
 
     def _digest(self, reference: str) -> str:
         source = find_source(reference, images=self._images, registry=self._registry)
@@ -157,22 +163,46 @@ class Store:
         run_mapped(push, work, environ=environ)
         return out / "layout"
 
-    @contextmanager
-    def _work(self) -> Iterator[Path]:
-        """Yield an empty folder in the store, which is the caller's alone meanwhile; removed in the end."""
+    def _demand_tools(self) -> None:
         if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
             raise MappedError(f"images need the commands {', '.join(missing)}, which are not here; Debian: {INSTALL}")
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / "lock").open("w") as lock:
+
+    @contextmanager
+    def _turn(self, name: str) -> Iterator[None]:
+        """Hold a lock of the store."""
+        with (self._folder / name).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            for left in self._folder.glob("work-*"):  # of one that was killed
-                _remove(left)
+            yield
+
+    @contextmanager
+    def _work(self) -> Iterator[Path]:
+        """Yield an empty folder in the store, which is the caller's alone meanwhile; removed in the end."""
+        with self._turn("lock"):
+            for left in self._folder.glob("work-*"):
+                if (held := _try_hold(left)) is not None:  # of one that was killed
+                    _remove(left)
+                    os.close(held)
             work = hand_over(Path(tempfile.mkdtemp(prefix="work-", dir=self._folder)))
-            work.chmod(0o755)
-            try:
-                yield work
-            finally:
-                _remove(work)
+            held = _try_hold(work)
+        work.chmod(0o755)
+        try:
+            yield work
+        finally:
+            _remove(work)
+            if held is not None:
+                os.close(held)
+
+
+def _try_hold(folder: Path) -> int | None:
+    """Lock a folder until what is returned is closed; None where another process has it."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        return None
+    return held
 
 
 def _run(argv: Sequence[str], reference: str) -> bytes:
@@ -184,14 +214,17 @@ def _run(argv: Sequence[str], reference: str) -> bytes:
 
 
 def _hash_of(folder: Path) -> str:
-    found = hashlib.sha256()
+    """Return a digest of all files of a folder: no two folders have the same, whatever their files are called and hold."""
+    rows = []
     for path in sorted(folder.rglob("*")):
-        kind = path.lstat().st_mode
-        found.update(f"{path.relative_to(folder)}\0{kind:o}\0".encode())
-        found.update(
-            os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
-        )
-    return found.hexdigest()
+        held = ""
+        if path.is_symlink():
+            held = os.fsencode(path.readlink()).hex()
+        elif path.is_file():
+            with path.open("rb") as file:
+                held = hashlib.file_digest(file, "sha256").hexdigest()
+        rows.append([os.fsencode(path.relative_to(folder)).hex(), path.lstat().st_mode, held])
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
 def _remove(folder: Path) -> None:

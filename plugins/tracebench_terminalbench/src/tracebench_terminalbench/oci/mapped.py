@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tracebench_engine.api.sandboxes import namespaces, prctl
+from tracebench_engine.api.sandboxes import Enclosure, namespaces, prctl
 
 FIRST, COUNT = 0x6FFF0000, 0x10000
 """Users of the host that are the image's users 0 to 65535: the last of those that systemd sets aside for containers."""
 PLACE = Path("/tmp")  # noqa: S108 - a mount that nobody else sees lies over it
+_LARGE = "/var/tmp"  # noqa: S108 - the same folder: where skopeo and buildah put large files, whatever TMPDIR says
 _USER = 0x10000000
 _PRIVATE, _SET_PDEATHSIG = 0x40000, 1
 _SETTERS = (1 << 6) | (1 << 7)
@@ -94,6 +95,8 @@ def fork_mapped(work: Callable[[], None], folder: Path, *, kinds: int = 0) -> in
 def run_mapped(argv: Sequence[str], folder: Path, *, environ: Mapping[str, str], network: bool = False) -> str:
     """Run a command as root of a user namespace to its end, in a folder that it finds as `/tmp`, and return what it printed.
 
+    Of the host's other files it has the system's programs and libraries, read-only: a step of a Dockerfile can leave a `chroot`.
+
     Raises:
         MappedError: when it fails, or is not here.
     """
@@ -102,11 +105,10 @@ def run_mapped(argv: Sequence[str], folder: Path, *, environ: Mapping[str, str],
         for number in (1, 2):
             os.dup2(out.fileno(), number)
         namespaces.supervise()  # so that nothing the command started outlives it
-        namespaces.mount("proc", Path("/proc"), kind="proc")
-        namespaces.mount(
-            ".", PLACE, flags=namespaces.BIND
-        )  # its path may lead through folders that this root may not enter
-        os.chdir(PLACE)
+        # its path may lead through folders that this root may not enter
+        namespaces.mount(".", PLACE, flags=namespaces.BIND)
+        Enclosure(str(PLACE), str(PLACE), placed=((str(PLACE), _LARGE),)).build()
+        namespaces.set_writable(Path(_LARGE))
         os.execvpe(argv[0], list(argv), {"PATH": os.environ["PATH"], "TMPDIR": str(PLACE), **environ})  # noqa: S606 - named tools
 
     with tempfile.TemporaryFile() as out:

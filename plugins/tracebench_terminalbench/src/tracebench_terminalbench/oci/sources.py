@@ -13,7 +13,9 @@ from tracebench_terminalbench.oci.mapped import MappedError
 HUB = "docker.io"
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$")
 _FROM = re.compile(r"FROM\s+(?:--platform=\S+\s+)?(\S+)(?:\s+AS\s+(\S+))?", re.IGNORECASE)
-_COPY_FROM = re.compile(r"(?:COPY|RUN)\s.*?(?:--from=|,from=)([^\s,]+)", re.IGNORECASE)
+_FLAGS = re.compile(r"(?:COPY|ADD|RUN)((?:\s+--\S+)+)", re.IGNORECASE)
+_FLAG_FROM = re.compile(r"(?:--|--mount=|,)from=([^\s,]+)")
+_HEREDOC = re.compile(r"(?:COPY|ADD|RUN)\s.*<<-?([\"']?)(\w+)\1", re.IGNORECASE)
 _ARG = re.compile(r"ARG\s+(\w+)=(\S+)", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{?(\w+)(?::-([^}]*))?\}?")
 
@@ -54,19 +56,25 @@ def find_source(reference: str, *, images: Mapping[str, str], registry: str | No
 
 def references(dockerfile: str) -> dict[str, str]:
     """Return the images that a Dockerfile starts or copies from, as it writes them, with their names; its own stages are not among them."""
-    text = re.sub(r"\\\n", " ", dockerfile)
+    lines = [raw.strip() for raw in re.sub(r"\\\n", " ", dockerfile).splitlines()]
     values: dict[str, str] = {}
     stages: set[str] = {"scratch"}
     found: dict[str, str] = {}
-    for line in (raw.strip() for raw in text.splitlines()):
+    end = 0
+    for number, line in enumerate(lines):
+        if number < end:  # of a text that a step is given
+            continue
+        if (text := _HEREDOC.match(line)) and text[2] in lines[number:]:
+            end = lines.index(text[2], number)
         if named := _ARG.match(line):
             values.setdefault(named[1], named[2].strip("\"'"))
-        elif (image := _FROM.match(line) or _COPY_FROM.match(line)) and not image[1].isdigit():
-            name = _filled(image[1], values)
-            if name.lower() not in stages:
-                found[image[1]] = name
-            if image.re is _FROM and image[2]:
-                stages.add(image[2].lower())
+        image, flags = _FROM.match(line), _FLAGS.match(line)
+        for written in [image[1]] if image else _FLAG_FROM.findall(flags[1]) if flags else []:
+            name = _filled(written, values)
+            if not written.isdigit() and name.lower() not in stages:
+                found[written] = name
+        if image and image[2]:
+            stages.add(image[2].lower())
     return found
 
 

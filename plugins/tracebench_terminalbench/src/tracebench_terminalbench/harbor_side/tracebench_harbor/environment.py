@@ -25,6 +25,8 @@ from .dockerfile import NotUnderstoodError, read_dockerfile
 from .namespaces import PATH, die_with_parent, enter_argv, holder_argv, why_impossible
 
 START_SECONDS = 30.0
+MOST_SAID, MOST_FETCHED = 16 << 20, 256 << 20
+"""Bytes that are kept of what a command prints, and that may be fetched at a time: a sparse file of terabytes costs its owner nothing."""
 LOGS = ("/logs/agent", "/logs/verifier", "/logs/artifacts")
 
 
@@ -194,35 +196,73 @@ class LocalEnvironment(BaseEnvironment):
             raise LocalSandboxError(f"nothing could be copied to {target}: {err.decode(errors='replace')}")
 
     async def _tar(self, folder: str, name: str) -> bytes:
-        code, out, err = await self._inside(["tar", "-c", "-C", folder, "-f", "-", "--", name])
+        code, out, err = await self._inside(["tar", "-c", "-C", folder, "-f", "-", "--", name], most=MOST_FETCHED)
         if code != 0:
             raise FileNotFoundError(f"{folder}/{name} could not be copied: {err.decode(errors='replace')}")
         return out
 
     async def _inside(
-        self, argv: list[str], *, cwd: str = "/", stdin: bytes | None = None, timeout: float | None = None
+        self,
+        argv: list[str],
+        *,
+        cwd: str = "/",
+        stdin: bytes | None = None,
+        timeout: float | None = None,
+        most: int | None = None,
     ) -> tuple[int, bytes, bytes]:
         """Run a command in the sandbox; a timeout or a cancellation leaves no process of it behind."""
         if self._pid is None:
             raise LocalSandboxError("the sandbox is not running")
-        return await self._run([*enter_argv(self._pid, cwd), *argv], stdin=stdin, timeout=timeout)
+        return await self._run([*enter_argv(self._pid, cwd), *argv], stdin=stdin, timeout=timeout, most=most)
 
     async def _run(
-        self, argv: Sequence[str], *, stdin: bytes | None = None, timeout: float | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes | None = None,
+        timeout: float | None = None,
+        most: int | None = None,
     ) -> tuple[int, bytes, bytes]:
+        """Run a command; of what it prints `MOST_SAID` bytes are kept, or `most`, beyond which it is killed.
+
+        Raises:
+            FileNotFoundError: when it printed more than `most`.
+        """
         process = await asyncio.create_subprocess_exec(
             *argv, start_new_session=True,
             stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         try:
-            out, err = await asyncio.wait_for(process.communicate(stdin), timeout)
+            talk = asyncio.gather(
+                _kept(process.stdout, most), _kept(process.stderr), _fed(process.stdin, stdin), process.wait()
+            )
+            out, err, *_ = await asyncio.wait_for(talk, timeout)
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
             raise
         return process.returncode or 0, out, err
+
+
+async def _kept(stream: asyncio.StreamReader | None, most: int | None = None) -> bytes:
+    """Read a stream to its end, so that who writes goes on, and return its beginning."""
+    found = bytearray()
+    while stream is not None and (chunk := await stream.read(1 << 18)):
+        found += chunk[: (most or MOST_SAID) - len(found)]
+        if most is not None and len(found) >= most:
+            raise FileNotFoundError(f"more than {most >> 20} MB would be fetched")
+    return bytes(found)
+
+
+async def _fed(stream: asyncio.StreamWriter | None, text: bytes | None) -> None:
+    if stream is None or text is None:
+        return
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who ends early says why on stderr
+        stream.write(text)
+        await stream.drain()
+    stream.close()
 
 
 async def result_of(running: Awaitable[tuple[int, bytes, bytes]], seconds: int | None) -> ExecResult:

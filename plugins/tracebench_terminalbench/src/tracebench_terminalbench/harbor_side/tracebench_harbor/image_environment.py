@@ -19,9 +19,9 @@ from typing import Any
 from harbor.environments.base import ExecResult
 from harbor.environments.capabilities import EnvironmentResourceCapabilities
 
-from .environment import LocalEnvironment, LocalSandboxError, child_of, result_of
+from .environment import MOST_FETCHED, LocalEnvironment, LocalSandboxError, child_of, result_of
 from .namespaces import PATH, die_with_parent
-from .users import User, find_user
+from .users import MOST, User, find_user
 
 RELAY = Path(__file__).with_name("relay.py")
 COMPOSE = ("docker-compose.yaml", "docker-compose.yml")
@@ -219,6 +219,8 @@ class ImageEnvironment(LocalEnvironment):
         found = find_user(str(user), accounts.decode(errors="replace"))
         if found is None:
             raise ImageError(f"the image has no user `{user}`")
+        if max(found.number, found.group) > MOST:
+            raise ImageError(f"the task runs as `{user}`, and a sandbox has users and groups up to {MOST}")
         if self._pid and _has_one_user(self._pid) and found.number:
             raise ImageError(f"the task runs as `{user}`, and without root's rights a sandbox has one user, root")
         return found
@@ -232,7 +234,7 @@ class ImageEnvironment(LocalEnvironment):
 
     async def _tar(self, folder: str, name: str) -> bytes:
         argv = [sys.executable, "-I", str(RELAY), str(self._pid), "out", folder, name]
-        code, out, err = await self._run(argv)
+        code, out, err = await self._run(argv, most=MOST_FETCHED)
         if code != 0:
             raise FileNotFoundError(
                 f"{folder}/{name} could not be copied: {err.decode(errors='replace').strip()[-600:]}"

@@ -41,6 +41,10 @@ def enter(pid: str) -> None:
 
 
 def _roots(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo | None:
+    """Make an entry root's, and remove what is no folder in its place: a FIFO would be waited for without end, a link followed."""
+    there = Path(place, member.name)
+    if there.is_symlink() or not there.is_dir():
+        there.unlink(missing_ok=True)
     return tarfile.tar_filter(member, place).replace(uid=0, gid=0, uname="", gname="", deep=False)
 
 

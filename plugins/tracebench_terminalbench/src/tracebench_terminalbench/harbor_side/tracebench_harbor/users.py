@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+MOST = 0xFFFF
+"""The highest number of a user or a group that a sandbox has."""
+
 
 class User(NamedTuple):
     """A user of an image."""
@@ -21,6 +24,7 @@ def find_user(written: str, accounts: str) -> User | None:
     name, _, group = written.partition(":")
     for line in accounts.splitlines():
         parts = line.split(":")
-        if len(parts) >= 6 and name in (parts[0], parts[2]):  # noqa: PLR2004 - fields of passwd(5)
-            return User(int(parts[2]), int(group) if group.isdigit() else int(parts[3]), parts[5] or "/")
-    return User(int(name), int(group) if group.isdigit() else 0, "/") if name.isdigit() else None
+        is_sound = len(parts) >= 6 and parts[2].isdecimal() and parts[3].isdecimal()  # noqa: PLR2004 - fields of passwd(5)
+        if is_sound and name in (parts[0], parts[2]):
+            return User(int(parts[2]), int(group) if group.isdecimal() else int(parts[3]), parts[5] or "/")
+    return User(int(name), int(group) if group.isdecimal() else 0, "/") if name.isdecimal() else None
