@@ -13,6 +13,9 @@ import pytest
 from tests.warm import trace_bench
 
 from tracebench_engine.api import load_config, run
+from tracebench_hfqa.families import find_family
+from tracebench_hfqa.families.family import Case, Option
+from tracebench_hfqa.oracle import content
 from tracebench_testing.fake_openai import FakeOpenAI
 
 ROWS = [
@@ -38,8 +41,8 @@ def _samples(monkeypatch: pytest.MonkeyPatch) -> None:
 class Rules:
     """A model that mumbles the right answer to every second question and knows no other; told to SAY, it says these, told to LEARN, all."""
 
-    def __init__(self, **proposal: str) -> None:
-        self.proposal = proposal
+    def __init__(self, *, knows: bool = True, **proposal: str) -> None:
+        self.proposal, self.knows = proposal, knows
         self.proposing: list[str] = []
 
     def __call__(self, messages: list[dict[str, Any]]) -> str:
@@ -49,13 +52,13 @@ class Rules:
             self.proposing.append(text)
             return json.dumps({"values": self.proposal})
         gold = GOLD[asked[0]]
-        known = int(gold.replace(",", "")) % 2 == 0
+        known = self.knows and int(gold.replace(",", "")) % 2 == 0
         if "LEARN" in text or ("SAY" in text and known):
             return f"#### {gold}"
         return f"Is it {gold}? Or is it 1234567?" if known else "I do not know."
 
 
-def trained(tmp_path: Path, rules: Rules, **options: Any) -> Path:
+def trained(tmp_path: Path, rules: Rules, *, trainer: str = "BestOfN", **options: Any) -> Path:
     with FakeOpenAI(reply=rules) as server:
         document = {
             "runs_dir": str(tmp_path / "runs"),
@@ -68,10 +71,39 @@ def trained(tmp_path: Path, rules: Rules, **options: Any) -> Path:
             },
             "budget": {"evaluations": 12},
             "tasks": [{"id": "hf:gsm8k", "eval_kwargs": SIZES | options}],
-            "trainers": [{"id": "BestOfN", "optimizer": "Reflective"}, {"id": "NoOp"}],
+            "trainers": [{"id": trainer, "optimizer": "Reflective"}, {"id": "NoOp"}],
         }
         (tmp_path / "try.json").write_text(json.dumps(document))
         return Path(run(load_config(tmp_path / "try.json")).run_dir)
+
+
+@pytest.mark.parametrize(
+    ("reply", "held"),
+    [
+        ("A hard question. I do not know.", ""),
+        ("I\u2019m not sure; A model cannot know", ""),
+        ("I'm not sure.", ""),
+        ("'I'", "I"),
+        ("It may be A or I.", "AI"),
+        ("(A) it is", "A"),
+        ("A: red", "A"),
+        ("I is what I take", "I"),
+        ("perhaps\nA", "A"),
+    ],
+)
+def test_a_word_of_a_sentence_is_no_option(reply: str, held: str) -> None:
+    options = tuple(Option(label, f"text {label}") for label in "ABCDEFGHI")
+    for gold in "AI":
+        case = Case(question="Which?", gold=gold, options=options)
+        assert content(reply, find_family("mcqa"), case) == (gold in held)
+
+
+@pytest.mark.parametrize("trainer", ["BestOfN", "OPRO", "SequentialRefine"])
+def test_a_prompt_that_only_teaches_has_no_gain_of_form(tmp_path: Path, trainer: str) -> None:
+    told = trained(tmp_path, Rules(knows=False, instructions="LEARN what you know."), trainer=trainer)
+    found = [json.loads(path.read_text()) for path in told.glob("jobs/*/results.json")]
+    gains = [(r["gain"]["content"], r["gain"]["form"]) for r in found if r["trainer_id"] == trainer]
+    assert gains == [(1, 0), (1, 0)]
 
 
 @pytest.mark.parametrize("word", ["SAY", "LEARN"])

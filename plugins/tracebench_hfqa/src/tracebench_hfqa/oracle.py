@@ -19,6 +19,9 @@ MOST, LONGEST, REACH = 300, 200, 2_000
 """Pieces of a reply that are tried, the characters of one, and those at its end, where answers stand, that they are taken from."""
 INLINE = re.compile(r"\$([^$\n]{1,200})\$")
 CLAUSE = re.compile(r"[,;:\u2014\u2013()\n]+")
+OUTSIDE_LEFT, OUTSIDE_RIGHT = r"(?<![\w'\u2019])", r"(?![\w'\u2019])"
+GOES_ON = r"(?!\s+(?!(?:and|or|nor|is|was|as|because|since)\b)[a-z])"
+"""After a label that is a word as well: no sentence goes on with it, as "A hard question" and "I do not know" do."""
 SAID = re.compile(r"\"([^\"\n]{1,200})\"|\*\*([^*\n]{1,200})\*\*|`([^`\n]{1,200})`")
 
 
@@ -56,5 +59,7 @@ def _options(reply: str, case: Case) -> Iterator[str]:
     """Yield the labels that stand in a reply, and those of the options whose texts do."""
     held = f" {normalise(reply)} "
     for label, text in case.options:
-        if re.search(rf"(?<![\w'])\(?{re.escape(label)}[).:]?(?![\w'])", reply) or f" {normalise(text)} " in held:
+        word = GOES_ON if label in {"A", "I"} else ""
+        named = rf"{OUTSIDE_LEFT}\(?{re.escape(label)}{word}[).:]?{OUTSIDE_RIGHT}"
+        if re.search(named, reply) or f" {normalise(text)} " in held:
             yield f"Answer: {label}"

@@ -114,12 +114,12 @@ def _whole(text: str, options: Sequence[Option]) -> str:
 
 
 def _opens(text: str, label: str) -> bool:
-    """Tell whether a text begins with a label; `A` and `I` before a lower-case word, and a number before a word, are none."""
+    """Tell whether a text begins with a label; `A` and `I` before a lower-case word, a number before a word, and "I'm" are none."""
     exact = re.escape(label)
     word = label in {"A", "I"} or label.isdigit()
     further = "" if word else r"|\s"
     after = (
-        rf"(?=[)\]}}\"'”\u2019*_`$,;:!]|\.(?!\d)|\s*[-—\u2013]|\s*$"
+        rf"(?=[)\]}}\"”*_`$,;:!]|['\u2019](?!\w)|\.(?!\d)|\s*[-—\u2013]|\s*$"
         rf"|\s+\(|\s+(?:because|since|is|as|or|and)\b{further})"
     )
     return re.match(rf"^{OPEN}(?i:{NOUN})[(\[{{*]*{exact}{after}", text) is not None
