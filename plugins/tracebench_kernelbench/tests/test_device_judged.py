@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from plugins.tracebench_kernelbench.tests.device_cheats import CODE, KEPT, PLAIN
 from plugins.tracebench_kernelbench.tests.fake_device import Door, FakeDevice, Gpu, Op
 
 from tracebench_core.contracts import NotMeasured
+from tracebench_kernelbench.cuda.guests import open_guest
 from tracebench_kernelbench.cuda.judging import Assignment, Bench, judge_on_device
 from tracebench_kernelbench.judging import Verdict
 from tracebench_kernelbench.options import Effort
@@ -147,6 +149,49 @@ def test_a_reference_that_is_constant_or_fails_or_is_too_short_is_no_measure(gpu
     ):
         with pytest.raises(NotMeasured, match=words):
             judged(module(PLAIN), bench, code)
+
+
+def test_a_guest_is_stopped_between_its_calls(bench: Bench) -> None:
+    guest = open_guest(bench.open(), bench.program, size=1 << 20, inputs=1 << 19, environ=bench.environ)
+    try:
+        assert guest.ask("load", 20.0, code=CODE, source="", name="Model", seed=1).status == "ok"
+        until = time.monotonic() + 20
+        while (state := state_of(guest._process.pid)) != "T" and time.monotonic() < until:
+            time.sleep(0.01)
+        assert state == "T"
+    finally:
+        guest.close()
+
+
+def state_of(pid: int) -> str:
+    """Return the letter of a process's state: see proc(5)."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_process_that_left_its_group_is_stopped_and_ended_with_its_guest(bench: Bench, tmp_path: Path) -> None:
+    """It looks for a moment in which its guest is stopped and it is not: then it could hold up the reference."""
+    told, alone = tmp_path / "pid", tmp_path / "alone"
+    escaping = f"""import os
+KEPT = {{}}
+def escape():
+    guest = os.getpid()
+    if os.fork() or os.setsid() or os.fork():
+        return
+    open({str(told)!r}, "w").write(str(os.getpid()))
+    while True:
+        if open(f"/proc/{{guest}}/stat").read().rpartition(")")[2].split()[0] == "T":
+            open({str(alone)!r}, "w").close()
+"""
+    fork = (
+        "if not KEPT:\n    KEPT[0] = os.getpid()\n    escape()\n    if os.getpid() != KEPT[0]:\n        os._exit(0)\n"
+    )
+
+    verdict = judged(module(fork + PLAIN, escaping), bench)
+
+    assert verdict.correct, verdict.text
+    pid = int(told.read_text())
+    assert not Path(f"/proc/{pid}").exists() or state_of(pid) == "Z"
+    assert not alone.exists()
 
 
 def test_no_process_is_left_and_none_got_a_secret(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

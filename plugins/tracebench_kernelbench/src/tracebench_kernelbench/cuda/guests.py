@@ -2,7 +2,7 @@
 
 It gets handles of one piece of memory and of two gates, and a socket on which it is asked, a line of JSON each. The piece begins with room
 for inputs; all that the process makes lies in the rest, so that the judge can read outputs where they were made. Between its calls it is
-stopped.
+stopped, with all that it started.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
@@ -74,7 +74,8 @@ class Guest:
         return reply
 
     def close(self) -> None:
-        """End it and all of its group."""
+        """End it and all that it started."""
+        self._send(signal.SIGSTOP)  # what is stopped starts nothing more
         self._send(signal.SIGKILL)
         self._process.wait()
         self._link.close()
@@ -82,9 +83,20 @@ class Guest:
             self._folder.cleanup()
 
     def _send(self, number: signal.Signals) -> None:
+        """Signal it and all that it started: it goes on before these do and stops after them, so that none is ever at work alone."""
         if self._process.returncode is None:
+            first, last = (self._send_below, self._send_group)
+            for send in (last, first) if number == signal.SIGCONT else (first, last, first):
+                send(number)
+
+    def _send_group(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+    def _send_below(self, number: signal.Signals) -> None:
+        for pid in below(self._process.pid):
             with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
+                os.kill(pid, number)
 
     def _asked(self, line: bytes, seconds: float) -> Reply:
         try:
@@ -136,6 +148,15 @@ class Guest:
             return (Path(self._folder.name) / "stderr.txt").read_text(errors="replace")[-_WORDS:].strip()
         except OSError:
             return ""
+
+
+def below(pid: int) -> Iterator[int]:
+    """Yield the processes that a process started, and theirs, deepest last; a guest adopts those whose own parents have ended."""
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in map(int, listed.read_text().split()):
+                yield child
+                yield from below(child)
 
 
 def size_of(row: Row) -> int:
