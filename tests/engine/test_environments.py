@@ -213,6 +213,23 @@ def test_one_that_ends_what_holds_it_fails_its_job_with_words_and_the_others_get
     assert "ended under it 4 times, and it may be the job that ends it" in bombed.feedback
 
 
+def test_a_folder_for_temporary_files_may_lie_deeper_than_a_socket_can(
+    diary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("d" * 50) / ("e" * 50)
+    deep.mkdir(parents=True)
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    process = client.EnvironmentProcess(
+        ExecutorSetting(run_dir=str(tmp_path), environ={**os.environ, "TMPDIR": str(deep)}, load=("house",))
+    )
+    folder = Path(process.address).parent
+    leases = client.JobEnvironments(process.address, names=["service"], job_id="j", seed=0)
+    assert leases.lease("service", {}).handle.startswith("http://127.0.0.1")
+    leases.close()
+    process.close()
+    assert not folder.exists()
+
+
 def test_one_that_nobody_starts_again_is_waited_for_once_and_told(diary: Path, tmp_path: Path) -> None:
     process = client.EnvironmentProcess(
         ExecutorSetting(run_dir=str(tmp_path), environ=dict(os.environ), load=("house",))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ from tests.whole import HEAVY
 from tracebench_core.specs.events import EvaluationDone
 from tracebench_engine.api import load_run
 from tracebench_engine.job import kernel
+from tracebench_engine.run import supervisor
 
 ORPHAN = """
 import ctypes, os, signal, sys, time
@@ -237,3 +240,54 @@ def test_a_run_can_be_ended_while_a_helper_is_held(helped: subprocess.Popen[byte
     _, words = helped.communicate(timeout=170)
     assert helped.returncode == 130, words
     assert gone(below)
+
+
+class Dying:
+    """A helper that is found dead once, by whoever looks while it is listened to."""
+
+    def __init__(self) -> None:
+        self.look: Callable[[], None] | None = None
+        self.is_dead = False
+        self.starts = 0
+        self.knocks = 0
+
+    def is_alive(self) -> bool:
+        return not self.is_dead
+
+    def restart(self) -> None:
+        self.is_dead, self.starts = False, self.starts + 1
+
+    def knock(self) -> socket.socket:
+        self.knocks += 1
+        return Heard(self)
+
+
+class Heard(socket.socket):
+    def __init__(self, helper: Dying) -> None:
+        super().__init__()
+        self._helper = helper
+
+    def fileno(self) -> int:
+        if self._helper.look is not None:
+            other, self._helper.look = threading.Thread(target=self._helper.look), None
+            self._helper.is_dead = True
+            other.start()
+            other.join(0.5)
+        return super().fileno()
+
+
+def test_two_may_look_after_one_helper_at_the_same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "ASK_AFTER", 0.0)
+    monkeypatch.setattr(supervisor, "INTERVAL", 0.01)
+    helper = Dying()
+    watch = supervisor.Supervisor([helper])
+    helper.look = watch.look
+    try:
+        for _ in range(3000):
+            if helper.starts and helper.knocks > 1:
+                break
+            time.sleep(0.01)
+        assert helper.starts == 1
+        assert helper.knocks > 1, "nobody looks any more"
+    finally:
+        watch.close()

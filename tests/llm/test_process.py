@@ -44,6 +44,41 @@ def test_jobs_wait_for_a_killed_gateway_and_the_ledger_is_whole(open_door: Open)
     assert door.gateway.run_used().llm_calls == 6
 
 
+@pytest.mark.parametrize("has_asked", [True, False])
+def test_who_asks_a_held_gateway_is_answered_by_the_next_one(open_door: Open, *, has_asked: bool) -> None:
+    door = open_door()
+    door.client.complete(say("hi"), role="agent")
+    if has_asked:
+        door.gateway.run_used()
+    os.kill(door.gateway.pid, signal.SIGSTOP)
+    told: list[int] = []
+    asker = threading.Thread(target=lambda: told.append(door.gateway.run_used().llm_calls))
+    asker.start()
+    time.sleep(0.3)
+    door.gateway.restart()
+    asker.join(60)
+    assert told == [1]
+
+
+def test_who_asks_a_gateway_that_is_closed_is_told_so_and_keeps_nobody_waiting(open_door: Open) -> None:
+    door = open_door()
+    door.gateway.run_used()
+    os.kill(door.gateway.pid, signal.SIGSTOP)
+    told: list[BaseException] = []
+
+    def ask() -> None:
+        with pytest.raises(ConnectionError) as err:
+            door.gateway.run_used()
+        told.append(err.value)
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    time.sleep(0.3)
+    door.gateway.close()
+    asker.join(60)
+    assert len(told) == 1
+
+
 def test_a_restarted_gateway_goes_on_with_the_same_sampling(open_door: Open) -> None:
     texts = []
     for run, restart in (("one", False), ("two", True)):

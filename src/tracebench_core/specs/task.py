@@ -201,6 +201,14 @@ class TaskSpec(Spec):
     source: str = ""
     """Where the task comes from, with a content hash where it was found on disk."""
 
+    @model_validator(mode="after")
+    def _hide_nothing_that_trainers_need(self) -> TaskSpec:
+        if self.content and self.content in {self.metric, *(o.metric for o in self.objectives)}:
+            raise ValueError(
+                f"content `{self.content}` is kept from trainers, and so cannot be the metric or an objective"
+            )
+        return self
+
     def asks_model(self, options: Mapping[str, Any]) -> bool:
         """Tell whether it asks a model under these options."""
         return self.uses_model and not any(options.get(name) in values for name, values in self.modelless.items())

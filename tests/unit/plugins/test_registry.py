@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import PluginError
 from tracebench_core.plugins import KINDS, PluginHost, discover, load_ref
 from tracebench_core.plugins.catalog import SPECS
 from tracebench_core.registry import GuideFields, Registry, TaskFields, TrainerFields, spec_of, trainer
-from tracebench_core.specs import Component, GuideSpec, LoggerSpec, SuiteSpec, TaskSpec, TrainerSpec
+from tracebench_core.specs import Component, GuideSpec, LoggerSpec, Objective, SuiteSpec, TaskSpec, TrainerSpec
 
 PLUGIN = '''
 from pydantic import BaseModel
@@ -290,3 +290,12 @@ def test_a_decorator_takes_every_field_of_its_spec_as_the_spec_does(said: Any, s
     assert {n: taken[n] for n in taken.keys() - by_text} == {n: fields[n] for n in fields.keys() - by_text}
     assert all("Callable" in str(taken[name]) or "type[" in str(taken[name]) for name in by_text)
     assert (spec is GuideSpec) != bool(by_text)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [{"metric": "held"}, {"objectives": [Objective(metric=name, direction="minimize") for name in ("held", "cost")]}],
+)
+def test_a_metric_that_trainers_are_not_shown_is_none_that_they_need(shown: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="content `held` is kept from trainers"):
+        TaskSpec(name="t", loader="m:build", title="t", content="held", **shown)

@@ -249,7 +249,9 @@ class GatewayHandle:
     def close(self) -> None:
         """End the gateway. Idempotent."""
         self._end(kill=False)
-        self._listener.close()
+        self._listener.close()  # who asks at this moment waits for no other
+        with self._admin_lock:
+            self._hang_up()
 
     def _spawn(self) -> Process:
         log = self._log_path()
@@ -279,14 +281,12 @@ class GatewayHandle:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        with self._admin_lock:
-            self._hang_up()
 
     def _ask(self, method: str, path: str, *, timeout: float = ANSWER_SECONDS) -> dict[str, Any]:
-        """Call an admin route, once more on a fresh connection where the kept one went stale."""
+        """Call an admin route, once more on a fresh connection where one breaks: it was kept too long, or the gateway is just replaced."""
         headers = {"Authorization": f"Bearer {self.admin_token}"}
         with self._admin_lock:
-            for fresh in (self._admin is None, True):
+            for is_last in (False, True):
                 if self._admin is None:
                     self._admin = http.client.HTTPConnection(*self._address, timeout=timeout)
                 try:
@@ -295,7 +295,7 @@ class GatewayHandle:
                     answer: dict[str, Any] = json.loads(response.read())
                 except (OSError, http.client.HTTPException) as error:
                     self._hang_up()
-                    if fresh:
+                    if is_last:
                         raise ConnectionError(f"the gateway does not answer: {error}") from error
                     continue
                 if response.status != http.client.OK:

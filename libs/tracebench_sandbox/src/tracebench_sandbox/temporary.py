@@ -9,6 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+SHALLOW = "/tmp"  # noqa: S108 - what is made in it has a name that nobody guesses, and is this user's alone
+"""Where sockets lie when the system's temporary folder is too deep for them."""
+_DEEPEST = 57
+"""Bytes of a folder's path in which a folder with a socket has room: of 107, 50 are its own name and the socket's."""
 _NAME = re.compile(r"trace-bench-(?:[a-z]+-)?p(?P<pid>\d+)-.+")
 
 
@@ -22,6 +26,12 @@ def make_folder(kind: str = "") -> Path:
     return Path(tempfile.mkdtemp(prefix=prefix(kind)))
 
 
+def socket_folder(kind: str) -> Path:
+    """Make one for a socket with a name of six letters at most, whose whole path may have 107 bytes (unix(7))."""
+    is_deep = len(os.fsencode(tempfile.gettempdir())) > _DEEPEST and os.access(SHALLOW, os.W_OK)
+    return Path(tempfile.mkdtemp(prefix=prefix(kind), dir=SHALLOW if is_deep else None))
+
+
 @contextmanager
 def scratch_folder(kind: str = "") -> Iterator[Path]:
     """Make a temporary folder that is removed at the end; when this process is killed, by the next run or `doctor`."""
@@ -31,7 +41,8 @@ def scratch_folder(kind: str = "") -> Iterator[Path]:
 
 def leftovers() -> Iterator[Path]:
     """Yield this user's temporary folders whose owner has ended without removing them."""
-    for path in sorted(Path(tempfile.gettempdir()).glob("trace-bench-*")):
+    folders = {Path(tempfile.gettempdir()), Path(SHALLOW)}
+    for path in sorted(found for folder in folders for found in folder.glob("trace-bench-*")):
         found = _NAME.fullmatch(path.name)
         if found is None or _is_running(int(found["pid"])):
             continue

@@ -54,7 +54,7 @@ class Door:
         self._problem = problem
         self._calls = DoorCalls(problem)
         self._token = secrets.token_hex(16)
-        self._folder = temporary.make_folder("door")  # short: a socket's path has 107 bytes at most
+        self._folder = temporary.socket_folder("door")
         self._path = self._folder / "door"
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self._path))

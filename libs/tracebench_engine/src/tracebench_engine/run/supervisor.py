@@ -65,7 +65,7 @@ class Pulse:
             self._has_answered = True
 
     def begin(self) -> None:
-        """Another process answers from now on."""
+        """Another process answers from now on, or none is asked any more."""
         self._forget()
         self._has_answered = False
 
@@ -164,11 +164,14 @@ class Supervisor:
         self._ended.set()
         if self._pulses:
             self._thread.join()
+        for _, pulse in self._pulses:
+            pulse.begin()
 
     def _watch(self) -> None:
         while not self._ended.wait(INTERVAL):
-            for _, pulse in self._pulses:
-                pulse.beat()
+            with self._looking:
+                for _, pulse in self._pulses:
+                    pulse.beat()
             self.look()
 
 

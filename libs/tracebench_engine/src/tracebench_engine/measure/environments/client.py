@@ -47,7 +47,7 @@ class EnvironmentProcess:
 
     def __init__(self, setting: ExecutorSetting) -> None:
         self._setting = setting
-        self._folder = temporary.make_folder("environments")
+        self._folder = temporary.socket_folder("environments")
         self.address = str(self._folder / "leases")
         self.replaced = 0
         """How often another was started."""
