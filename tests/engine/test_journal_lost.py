@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,6 +77,37 @@ def test_a_lost_journal_is_named_until_a_person_accepts_it(finished: Path, tmp_p
     assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
     assert scores(run) == before
     assert [finding for finding in check_run(run) if finding.mended_by != "nothing"] == []
+
+
+KILLED = """
+import os
+from tracebench_runs.{module} import {name}
+{name}.{method} = lambda *_: os._exit(9)
+from tracebench_engine.cli.app import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "method"),
+    [
+        ("journal.journal", "Journal", "__init__"),
+        ("journal.journal", "Journal", "opened"),
+    ],
+)
+def test_a_run_whose_maker_was_killed_before_its_journal_began_has_one_from_then_on(
+    tmp_path: Path, module: str, name: str, method: str
+) -> None:
+    config = {"tasks": ["internal:numeric_param"], "trainers": ["NoOp"], "seeds": [1, 2], "run_id": "run"}
+    (tmp_path / "c.json").write_text(json.dumps({**config, "runs_dir": str(tmp_path)}))
+    program = KILLED.format(module=module, name=name, method=method)
+    killed = subprocess.run([sys.executable, "-c", program, "run", "--config", str(tmp_path / "c.json")], check=False)
+    assert killed.returncode == 9
+    run = tmp_path / "run"
+    for _ in range(2):
+        assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
+        assert [finding for finding in check_run(run) if finding.mended_by != "nothing"] == []
+    assert api.load_run(run).results.keys() == {path.name for path in (run / "jobs").iterdir()}
 
 
 @pytest.mark.parametrize("number", ['"x"', "-5", "1e400", "null", "[0]"])

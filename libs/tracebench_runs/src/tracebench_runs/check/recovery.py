@@ -12,6 +12,7 @@ from tracebench_core.errors import UNWRITABLE, RunDirError
 from tracebench_core.ids import content_hash
 from tracebench_core.specs import JobStatus
 from tracebench_core.specs.events import CandidateSeen, Event, JobFinished
+from tracebench_runs.check.mirror import declare_meta
 from tracebench_runs.check.quarantine import quarantine
 from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.events.reduce import reduce_job
@@ -19,7 +20,7 @@ from tracebench_runs.events.states import stale_states
 from tracebench_runs.journal.commit import commit
 from tracebench_runs.journal.journal import EndRecord, Journal, TrainedRecord
 from tracebench_runs.journal.trust import Trust, read_trust
-from tracebench_runs.journal.witness import demand_journal, speaks_against
+from tracebench_runs.journal.witness import demand_journal, has_lived, speaks_against
 from tracebench_runs.results.results import read_result, sealed_bytes, write_result
 from tracebench_runs.storage import files
 from tracebench_runs.storage.blobs import BlobStore
@@ -65,8 +66,7 @@ def settle(
     layout = RunLayout(run_dir)
     trust = read_trust(layout, known=known)
     if journal is not None:
-        trust.demand_growing(layout)
-        demand_journal(layout, trust=trust)
+        _go_on(layout, journal, trust=trust)
     finished, doubtful = _borne_out_by_digests(layout, job_ids, trust)
     adopted: list[EndRecord] = []
     distrusted: dict[str, str] = {}
@@ -90,6 +90,14 @@ def settle(
                 mend_states(job, read_events(job).events)
             journal.settled()
     return Settlement(finished, tuple(end.job_id for end in adopted), distrusted, trust.trained)
+
+
+def _go_on(layout: RunLayout, journal: Journal, *, trust: Trust) -> None:
+    """Refuse a run whose journal was harmed; begin that of one whose maker was killed before it could."""
+    trust.demand_growing(layout)
+    demand_journal(layout, trust=trust)
+    if not trust.meta and not has_lived(layout):
+        declare_meta(layout, journal)
 
 
 def mend_states(layout: JobLayout, events: Sequence[Event]) -> None:

@@ -66,10 +66,12 @@ def losses(layout: RunLayout, *, trust: Trust) -> Iterator[Loss]:
 
 def is_lost(layout: RunLayout, *, trust: Trust) -> bool:
     """Say whether a run has lived and no journal tells how it began."""
-    has_lived = (
-        layout.files_index.exists() or layout.results_csv.exists() or next(layout.job_folders(), None) is not None
-    )
-    return not trust.meta and layout.mirror.is_file() and has_lived
+    return not trust.meta and layout.mirror.is_file() and has_lived(layout)
+
+
+def has_lived(layout: RunLayout) -> bool:
+    """Say whether anything was made in a run since it was planned."""
+    return layout.files_index.exists() or layout.results_csv.exists() or next(layout.job_folders(), None) is not None
 
 
 def demand_journal(layout: RunLayout, *, trust: Trust) -> None:
