@@ -294,4 +294,6 @@ def test_a_timed_task_without_a_known_figure_is_not_scored_and_one_with_nothing_
     jobs = {job["task_id"]: job for job in shown}
     assert (jobs["mine:interpreted"]["status"], jobs["mine:interpreted"]["calibration"]) == ("ok", "here"), done.stderr
     assert (jobs["mine:untold"]["status"], jobs["mine:untold"]["calibration"]) == ("skipped", "never")
-    assert "never calibrated: it offers no case" in jobs["mine:untold"]["stop_reason"]
+    assert "never calibrated: it offers no case; `uncalibrated: score` in the" in jobs["mine:untold"]["stop_reason"]
+    checked = cli("validate", "--config", "c.yaml", "--strict", env=env).stdout
+    assert "[WARN] mine:untold: never calibrated: it offers no case, so that a run scores it only with" in checked

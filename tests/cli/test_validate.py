@@ -41,6 +41,15 @@ def test_a_good_config_is_ok_task_by_task(cli: Cli, config: Path) -> None:
     assert "trace-bench run --config c.yaml" in done.stderr
 
 
+def test_the_next_command_reads_the_same_config(cli: Cli, config: Path) -> None:
+    (config.parent / "my work").mkdir()
+    words = ("--config", "c.yaml", "--root", "my work", "--runs-dir", "kept", "-o", "seeds=[1]")
+    typed = "--config c.yaml --root 'my work' --runs-dir kept -o 'seeds=[1]'"
+
+    assert f"Next:  trace-bench run {typed}\n" in cli("validate", *words, env=CORE_ONLY).stderr
+    assert f"Next:  trace-bench run {typed}\n" in cli("plan", *words[1:], env=CORE_ONLY).stderr
+
+
 def test_strict_expands_the_matrix(cli: Cli, config: Path) -> None:
     done = cli("validate", "--config", "c.yaml", "--strict", "--manifest", env=CORE_ONLY)
 
@@ -58,7 +67,10 @@ def test_of_thousands_of_jobs_the_first_are_told_and_how_many_more_there_are(cli
 
     assert "[OK] matrix: 4000 jobs expanded deterministically" in told
     assert sum(line.startswith("[OK] job ") for line in told) == 10
-    assert told[-1] == "[OK] and 3,990 more jobs; all of them: trace-bench validate --config c.yaml --strict --json"
+    assert (
+        told[-1]
+        == "[OK] and 3,990 more jobs; all of them: trace-bench validate --config c.yaml -o seeds=1..1000 --strict --json"
+    )
     every = json.loads(cli(*many, "--json", env=CORE_ONLY).stdout)["checks"]
     assert sum(check["subject"].startswith("job ") for check in every) == 4000
 

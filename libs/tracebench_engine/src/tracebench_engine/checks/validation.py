@@ -98,6 +98,8 @@ def _calibrated(check: Check, choice: TaskChoice, host: PluginHost) -> Check:
     found = standing(host, choice.id, choice.spec, choice.options)
     if choice.spec.timed and (refusal := refusal_of(found)):
         return Check("FAIL", choice.id, f"{refusal}: trace-bench calibrate {choice.id}")
+    if choice.spec.timed and found.entry is not None and not found.entry.verdicts:
+        return Check("WARN", choice.id, f"{found.words}, so that a run scores it only with `uncalibrated: score`")
     later = "; the run does so first" if choice.spec.timed and found.place != "here" else ""
     return check._replace(message=f"{found.words}{later}")
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracebench_core.errors import quoted
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson, Overrides, Root, RunsDir
-from tracebench_engine.cli.running.reading import read_config
+from tracebench_engine.cli.running.reading import config_words, read_config
 
 if TYPE_CHECKING:
     from tracebench_core.specs import JobSpec, Range
@@ -55,7 +54,9 @@ def plan(
         output.line(output.safe(_design_words(design)))
     for warning in warnings:
         output.note(f"warning: {output.safe(warning)}")
-    output.note(f"Next:  trace-bench run --config {quoted(config)}")
+    output.note(
+        f"Next:  {output.command('run', *config_words(config, root=root, runs_dir=runs_dir, override=override))}"
+    )
 
 
 def _print_jobs(forecast: Forecast) -> None:

@@ -30,6 +30,12 @@ def read_config(path: Path, overrides: Sequence[str], *, root: Path | None = Non
         raise ConfigError(f"{err}\n{names}", hint="\n        ".join(hints)) from None
 
 
+def config_words(config: Path, *, root: Path | None, runs_dir: str | None, override: Sequence[str] | None) -> list[str]:
+    """Return the words of a line that is shown to be typed next, by which it reads the same config as this command did."""
+    given = [("--root", root), ("--runs-dir", runs_dir), *(("-o", change) for change in override or ())]
+    return ["--config", str(config), *(str(word) for pair in given if pair[1] is not None for word in pair)]
+
+
 def _wrong_names(config: RunConfig, path: Path, overrides: Sequence[str], root: Path | None) -> TraceBenchError | None:
     """Return what is wrong with the names of a config that is otherwise sound; None when nothing is."""
     from tracebench_engine.api.configs import placing

@@ -8,7 +8,7 @@ import typer
 
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson, Bench, ConfigFile, Overrides, Root, RunsDir, suite_names
-from tracebench_engine.cli.running.reading import read_config
+from tracebench_engine.cli.running.reading import config_words, read_config
 
 if TYPE_CHECKING:
     from tracebench_core.specs import RunConfig
@@ -58,6 +58,7 @@ def validate(
 
     changes = [*(override or ()), *([f"runs_dir={json.dumps(runs_dir)}"] if runs_dir is not None else [])]
     settings = read_config(config, changes, root=root)
+    same = config_words(config, root=root, runs_dir=runs_dir, override=override)
     host = api.open_host(root=root, plugins=settings.plugins)
     if bench is not None:
         settings = _only(host, settings, suite_names(bench))
@@ -74,7 +75,7 @@ def validate(
                 reason = f": {check.message}" if check.message else ""
                 output.prose(f"[{check.level}] {check.subject}{reason}", is_data=True)
     if not as_json and (more := jobs - JOBS_TOLD) > 0:
-        every = output.command("validate", "--config", config, "--strict", "--json")
+        every = output.command("validate", *same, "--strict", "--json")
         output.prose(f"[OK] and {more:,} more {'job' if more == 1 else 'jobs'}; all of them: {every}", is_data=True)
     manifest = str(prepare_run(settings, root=root, host=host)) if manifest_wanted and not failed else None
     if as_json:
@@ -82,9 +83,9 @@ def validate(
     elif manifest is not None:
         output.line(f"[OK] manifest written: {manifest}")
     if failed:
-        output.note(f"Some checks failed. When they are mended:  {output.command('validate', '--config', config)}")
+        output.note(f"Some checks failed. When they are mended:  {output.command('validate', *same)}")
         raise typer.Exit(FAILED)
-    output.note(f"Next:  {output.command('run', '--config', config)}")
+    output.note(f"Next:  {output.command('run', *same)}")
 
 
 def _only(host: PluginHost, config: RunConfig, suites: list[str]) -> RunConfig:
