@@ -56,14 +56,20 @@ def test_an_experiment_is_found_tried_and_written(repo: Path, tmp_path: Path, mo
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (repo / "evaluate.py").write_text("print('not committed')\n")
 
+    (repo / "train.py").write_text("raise SystemExit\n")
+    refused = init(tmp_path, "mine").stderr
+    git(repo, "checkout", "train.py")
     done = init(tmp_path, "mine", "--repeats", "3")
 
+    assert "which is edited: commit them" in refused
+    assert "what is committed is measured" not in refused
     assert done.returncode == 0, done.stderr
-    assert "uncommitted changes in `evaluate.py`" in done.stderr
+    assert done.stderr.count("uncommitted changes in `evaluate.py`") == 1
     assert "50 experiments tell gains from" in done.stdout
     path = tmp_path / "experiments/mine" / FILE
     written = yaml.safe_load(path.read_text())
     assert written["run"]["command"] == "python train.py --seed {seed}"
+    assert "revision" not in written
     assert written["metric"] == {"name": "val_loss", "direction": "minimize"}
     assert (written["environment"], written["shown"]) == ("requirements.txt", ["evaluate.py"])
     assert read_experiment(path).editable == ("train.py",)
@@ -116,12 +122,14 @@ def test_an_experiment_has_the_name_of_the_folder_however_it_is_called(
         ("file:///nowhere/at/all", "'/nowhere/at/all' does not"),
         ("empty", "no text file `train.py`"),
         ("binary", "no text file `train.py`"),
+        ("unborn", "`{}/unborn` has no commit yet."),
     ],
 )
 def test_what_is_no_repository_is_told_as_what_it_is(tmp_path: Path, where: str, words: str) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
-    for name in ("empty", "binary"):
+    for name in ("empty", "binary", "unborn"):
         (tmp_path / name).mkdir()
+    git(tmp_path / "unborn", "init", "-q")
     (tmp_path / "binary/train.py").write_bytes(bytes(range(256)))
 
     done = init(tmp_path, where)

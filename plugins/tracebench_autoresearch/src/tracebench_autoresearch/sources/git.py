@@ -69,5 +69,7 @@ def resolve(folder: Path, revision: str) -> str:
     try:
         return text(folder, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     except UsageError as err:
+        if revision == "HEAD":
+            raise UsageError(f"`{folder}` has no commit yet.", hint=f"git -C {quoted(folder)} status") from err
         hint = f"git -C {quoted(folder)} log --oneline"
         raise UsageError(f"`{folder}` has no revision `{revision}`.", hint=hint) from err

@@ -84,9 +84,10 @@ def try_repository(where: str, wanted: Wanted, say: Callable[[str], None]) -> St
         base["revision"] = resolve(place, "HEAD")
     else:
         place = Path(base["repo"])
-    snapshot = take_snapshot(place, base.get("revision"), guarded=wanted.editable)
+    pinned = {"revision": resolve(place, base.get("revision", "HEAD"))} if is_repository(place) else {}
+    snapshot = take_snapshot(place, pinned.get("revision"))
     layout = find_layout(snapshot, command=wanted.command, editable=wanted.editable, environment=wanted.environment)
-    if base.get("revision") is None and is_repository(place):
+    if pinned and "revision" not in base:
         take_snapshot(place, None, guarded=layout.editable)
     say(f"run: {layout.command}; edited: {', '.join(layout.editable)}; never edited: everything else")
     if layout.environment:
@@ -96,14 +97,14 @@ def try_repository(where: str, wanted: Wanted, say: Callable[[str], None]) -> St
     run = {"command": layout.command, "seconds": wanted.seconds}
     with tempfile.TemporaryDirectory() as root:
         first = _measured(
-            Path(root), {**base, "run": run, "metric": {"name": "exit_code", "kind": "exit_code"}}, seed=0
+            Path(root), {**base, **pinned, "run": run, "metric": {"name": "exit_code", "kind": "exit_code"}}, seed=0
         )
         name, direction = find_metric(first.text.partition(_TAIL)[2], name=wanted.metric, direction=wanted.direction)
         say(f"metric: {name}, {direction}")
         experiment = {**base, "run": run, "metric": {"name": name, "direction": direction}}
         found = []
         for seed in range(1, wanted.repeats + 1):
-            found.append(_measured(Path(root), experiment, seed=seed))
+            found.append(_measured(Path(root), {**experiment, **pinned}, seed=seed))
             say(f"baseline {seed} of {wanted.repeats}: {name} {found[-1].metrics[name]:.6g}")
     longest = max(one.metrics["run_seconds"] for one in found)
     experiment["run"] = {**run, "seconds": float(max(10, math.ceil(3 * longest)))}
