@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from tracebench_core.contracts import NotMeasured
 from tracebench_kernelbench.cuda.guests import open_guest
 from tracebench_kernelbench.cuda.judging import Assignment, Bench, judge_on_device
 from tracebench_kernelbench.judging import Verdict
+from tracebench_kernelbench.modules.comparing import Tolerance
 from tracebench_kernelbench.options import Effort
 
 EFFORT = Effort(trials=2, warm=2, least=8, most=8, budget_ms=0, call_seconds=1.0, compile_seconds=20.0)
@@ -91,6 +95,24 @@ def test_a_kernel_that_does_not_do_its_work_is_worth_nothing(name: str, bench: B
     assert OTHERWISE.get(name, "Wrong in call") in verdict.text
 
 
+def test_a_tolerance_that_half_precision_would_keep_is_made_strict(bench: Bench) -> None:
+    loose = Assignment(CODE, "cuda", tolerance=Tolerance(1e-3, 1e-3, by_scale=True))
+
+    verdict = judge_on_device(loose, module(PLAIN.replace("square", "half")), bench, EFFORT)
+
+    assert not verdict.correct
+    assert "Wrong in call" in verdict.text
+
+
+def test_what_holds_of_the_problems_own_inputs_alone_is_wrong(bench: Bench) -> None:
+    positive = CODE.replace("random.gauss(0, 1)", "random.random()")
+
+    verdict = judged(module(PLAIN.replace("square", "positive")), bench, positive)
+
+    assert not verdict.correct
+    assert "Wrong in call" in verdict.text
+
+
 def test_what_is_the_same_in_every_call_is_to_be_written_in_every_call(bench: Bench) -> None:
     """The half of the output that no input changes still lies there from the call before, unless the judge spoils it."""
     once = "out = gpu.empty()\nif kept:\n    gpu.launch('square', x, out, us=200, scale=self.scale, count=COUNT // 2)\n"
@@ -149,6 +171,33 @@ def test_a_reference_that_is_constant_or_fails_or_is_too_short_is_no_measure(gpu
     ):
         with pytest.raises(NotMeasured, match=words):
             judged(module(PLAIN), bench, code)
+
+
+def test_a_guest_finds_spoilt_memory_and_its_inputs_elsewhere_in_each_turn(bench: Bench) -> None:
+    told = """if not kept:
+    kept['found'] = gpu.ask('read', handle=gpu.memory, at=gpu.heap, count=3)['values']
+kept[x % 4096] = 1
+if len(kept) == 5:
+    raise ValueError(f'{kept}')
+"""
+
+    verdict = judged(module(told + PLAIN, KEPT), bench)
+
+    assert "{'found': [nan, nan, nan], 0: 1, 256: 1, 512: 1, 768: 1}" in verdict.text
+
+
+def test_while_it_judges_no_process_of_the_user_may_look_into_the_judge(bench: Bench, gpu: Gpu) -> None:
+    """The superuser's may, and tests can be that one's, so this asks what the kernel was told."""
+    dumpable, seen = partial(ctypes.CDLL(None).prctl, 3, 0, 0, 0, 0), list[int]()
+    before = dumpable()
+
+    def opened() -> FakeDevice:
+        seen.append(dumpable())
+        return FakeDevice(gpu)
+
+    judged("raise ValueError", replace(bench, open=opened))
+
+    assert (seen, dumpable()) == ([0], before)
 
 
 def test_a_guest_is_stopped_between_its_calls(bench: Bench) -> None:
