@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tracebench_autoresearch.statistics.effect import Effect
 from tracebench_autoresearch.trainer.confirming import ALL, CONFIRMED, GAIN, HIGH, LOW, STEP
 from tracebench_core.specs.events import MetricLogged
 
@@ -19,11 +20,7 @@ class Gain:
     high: float | None
 
     def __str__(self) -> str:
-        if self.value is None:
-            return "not measured"
-        return f"{self.value:.4g}" + (
-            "" if self.low is None or self.high is None else f" [{self.low:.4g}, {self.high:.4g}]"
-        )
+        return "not measured" if self.value is None else str(Effect(self.value, self.low, self.high))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,17 @@ class Effect:
     """Of the interval; None where there are too few pairs for one."""
     high: float | None
 
+    def __str__(self) -> str:
+        interval = "" if self.low is None or self.high is None else f" [{self.low:.4g}, {self.high:.4g}]"
+        return f"{self.value:.4g}{interval}"
+
 
 def effect(differences: list[float], *, confidence: float = 0.95) -> Effect:
     """Return the median of the means of any two differences, each with itself, too, and the interval that inverts the signed-rank test.
 
-    It assumes that a difference is spread evenly about the true one, which the random order of a pair sees to, and nothing else
-    (Hodges & Lehmann, 1963). There must be a difference; fewer than six allow no interval of 95 %.
+    It assumes that a difference is spread evenly about the true one, and nothing else (Hodges & Lehmann, 1963): the random order of a pair
+    sees to that where one side measures like the other but for a shift.
+    There must be a difference; fewer than six allow no interval of 95 %.
     """
     n = len(differences)
     means = sorted((differences[i] + differences[j]) / 2 for i in range(n) for j in range(i, n))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracebench_autoresearch.edits.reverting import without
-from tracebench_autoresearch.statistics.effect import Effect, effect
+from tracebench_autoresearch.statistics.effect import effect
 from tracebench_autoresearch.statistics.evidence import false_share_held, sign_flip_probability
 from tracebench_autoresearch.trainer.bench import Bench
 from tracebench_autoresearch.trainer.workspace import Workspace
@@ -113,15 +113,8 @@ def _conclude(
         if size.low is not None and size.high is not None:
             bench.log(LOW.format(about), size.low)
             bench.log(HIGH.format(about), size.high)
-    return f"of {len(edits)} kept, {len(confirmed)} confirmed, total gain {_text(whole)}"
+    return f"of {len(edits)} kept, {len(confirmed)} confirmed, total gain {whole or 'not measured'}"
 
 
 def _differences(better: Sequence[float | None], worse: Sequence[float | None]) -> list[float]:
     return [one - other for one, other in zip(better, worse, strict=True) if one is not None and other is not None]
-
-
-def _text(size: Effect | None) -> str:
-    if size is None:
-        return "not measured"
-    interval = "" if size.low is None or size.high is None else f" [{size.low:.4g}, {size.high:.4g}]"
-    return f"{size.value:.4g}{interval}"
