@@ -113,6 +113,18 @@ def test_what_holds_of_the_problems_own_inputs_alone_is_wrong(bench: Bench) -> N
     assert "Wrong in call" in verdict.text
 
 
+def test_what_is_done_a_moment_after_it_is_said_to_be_done_is_not_done(bench: Bench) -> None:
+    """The work ends before the judge looks at outputs, and after it has copied them."""
+    silent = "ask = gpu.ask\ngpu.ask = lambda do, **more: {} if (do, more.get('stream')) == ('signal', 0) else ask(do, **more)\n"
+    early = (
+        "out = gpu.empty()\ngpu.ask('signal', handle=work.gates[1], stream=1)\n" + WORK.format(us=3000) + "\nreturn out"
+    )
+
+    verdict = judged(module(early, silent), bench)
+
+    assert "Wrong in call 1" in verdict.text
+
+
 def test_what_is_the_same_in_every_call_is_to_be_written_in_every_call(bench: Bench) -> None:
     """The half of the output that no input changes still lies there from the call before, unless the judge spoils it."""
     once = "out = gpu.empty()\nif kept:\n    gpu.launch('square', x, out, us=200, scale=self.scale, count=COUNT // 2)\n"
