@@ -100,6 +100,13 @@ def test_what_the_task_starts_from_is_inside_and_its_limits_hold(
         ),
         write_image_task("alone", "true", "ifconfig | grep -c RUNNING | grep -qx 1"),
         write_image_task("mounts", "true", "! mknod /x b 8 0 && ! sh -c 'echo 1 > /proc/sysrq-trigger'"),
+        write_image_task(
+            "rights",
+            "mkdir /mnt; /bin/busybox mount -t tmpfs t /mnt; /bin/busybox umount /proc/sys; "
+            "/bin/busybox unshare -U /bin/busybox mount -t tmpfs t /mnt",
+            "! grep -q ' /mnt ' /proc/mounts && grep -q ' /proc/sys ' /proc/mounts && ! /bin/busybox unshare -U true"
+            " && ! tr '\\0' '\\n' < /proc/self/environ | grep -q HARBOR",
+        ),
         write_image_task("user", "id > /job/who", "grep -q uid=1000 /job/who", dockerfile=user),
         write_image_task("memory", "true", "! head -c 700m /dev/zero | tail -c 699m > /dev/null"),
         write_image_task("storage", "true", "! head -c 80m /dev/zero > /big && rm /big", more="storage_mb = 64\n"),

@@ -84,6 +84,8 @@ def build_root(lower: str, *, size: str) -> None:
     for name in ("proc", "dev", "sys", "tmp", "run", "etc"):
         _folder(root / name)
     namespaces.mount("proc", root / "proc", kind="proc", flags=_NO_SUID | _NO_DEVICES | _NO_PROGRAMS)
+    # in another one, everybody had all rights again
+    (root / "proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
     _devices(root / "dev")
     namespaces.mount("tmpfs", root / "run", kind="tmpfs", options="mode=755,size=64m", flags=_NO_SUID | _NO_DEVICES)
     _written(root / "etc/resolv.conf", _NAMESERVER)

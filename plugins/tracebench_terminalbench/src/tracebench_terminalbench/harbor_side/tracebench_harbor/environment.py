@@ -232,6 +232,7 @@ class LocalEnvironment(BaseEnvironment):
             *argv, start_new_session=True,
             stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            env={"PATH": os.environ.get("PATH", PATH)},  # nothing of Harbor's: a sandbox's root reads it in /proc
         )  # fmt: skip
         try:
             talk = asyncio.gather(

@@ -1,6 +1,6 @@
 """A Harbor environment of a task's own image without a container engine: unpacked once, run copy-on-write as root of a user namespace.
 
-The image is prepared, and the sandbox held, by Trace-Bench's own Python (`tracebench_terminalbench.oci`); commands enter by `nsenter`.
+The image is prepared, and the sandbox held, by Trace-Bench's own Python (`tracebench_terminalbench.oci`); commands enter by `relay.py`.
 """
 
 from __future__ import annotations
@@ -139,23 +139,12 @@ class ImageEnvironment(LocalEnvironment):
 
     def _enter(self, who: User, argv: list[str]) -> list[str]:
         """Return the command that runs what follows it inside, in the limits and the control group of the sandbox."""
-        if self._pid is None:
+        if self._pid is None or self._holder is None or self._holder.returncode is not None:
             raise LocalSandboxError("the sandbox is not running")
-        bounds = Path(f"/proc/{self._pid}/limits").read_text(encoding="ascii")
-        kept = [f"--{flag}={_limit(bounds, name)}" for flag, name in (("nproc", "processes"), ("data", "data size"))]
-        alone = (
-            ["--preserve-credentials"]
-            if _has_one_user(self._pid)
-            else ["--setgid", str(who.group), "--setuid", str(who.number)]
-        )
-        spaces = ["--user", "--mount", "--pid", "--ipc", "--uts", "--net", "--root", "--wd", *alone]
-        join = [
-            "sh",
-            "-c",
-            'for g in "$0"; do [ -z "$g" ] || echo 0 > "$g/cgroup.procs"; done; exec "$@"',
-            _group(self._pid),
-        ]
-        return [*join, "prlimit", *kept, "--", "nsenter", "--target", str(self._pid), *spaces, "--", *argv]
+        return [*self._relay(), "run", f"{who.number}:{who.group}", *argv]
+
+    def _relay(self) -> list[str]:
+        return [sys.executable, "-I", str(RELAY), str(self._pid)]
 
     async def _prepared(self, force_build: bool) -> dict[str, Any]:  # noqa: FBT001 - Harbor's own word
         image = None if force_build else self.task_env_config.docker_image
@@ -226,14 +215,14 @@ class ImageEnvironment(LocalEnvironment):
         return found
 
     async def _untar(self, blob: bytes, target: str) -> None:
-        code, _, err = await self._run([sys.executable, "-I", str(RELAY), str(self._pid), "in", target], stdin=blob)
+        code, _, err = await self._run([*self._relay(), "in", target], stdin=blob)
         if code != 0:
             raise LocalSandboxError(
                 f"nothing could be copied to {target}: {err.decode(errors='replace').strip()[-600:]}"
             )
 
     async def _tar(self, folder: str, name: str) -> bytes:
-        argv = [sys.executable, "-I", str(RELAY), str(self._pid), "out", folder, name]
+        argv = [*self._relay(), "out", folder, name]
         code, out, err = await self._run(argv, most=MOST_FETCHED)
         if code != 0:
             raise FileNotFoundError(
@@ -242,19 +231,5 @@ class ImageEnvironment(LocalEnvironment):
         return out
 
 
-def _limit(bounds: str, name: str) -> str:
-    """Return the hard limit in the words of `/proc/<pid>/limits`."""
-    line = next(line for line in bounds.splitlines() if line.startswith(f"Max {name} "))
-    return line.removeprefix(f"Max {name} ").split()[1]
-
-
 def _has_one_user(pid: int) -> bool:
     return Path(f"/proc/{pid}/uid_map").read_text(encoding="ascii").split()[2] == "1"
-
-
-def _group(pid: int) -> str:
-    """Return the folder of the process's own control group where Trace-Bench made one, else nothing."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines():
-        if line.startswith("0::") and "/trace-bench-" in line:
-            return f"/sys/fs/cgroup{line.removeprefix('0::')}"
-    return ""
