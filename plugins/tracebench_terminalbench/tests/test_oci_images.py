@@ -193,6 +193,15 @@ def test_a_step_that_leaves_its_root_finds_nothing_of_the_host(layout: Path, tmp
     )  # fmt: skip
 
 
+def test_a_step_that_forks_without_end_is_stopped(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    script = "i=0; while [ $i -lt 5000 ]; do sleep 30 & i=$((i+1)); done; echo all"
+
+    with pytest.raises(MappedError, match=r"(?i)fork"):
+        run_mapped(["sh", "-c", script], hand_over(work), environ={})
+
+
 def test_two_folders_that_read_alike_end_to_end_are_two_images(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     for folder in (one, other):

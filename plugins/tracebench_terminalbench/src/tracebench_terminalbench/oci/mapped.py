@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tracebench_engine.api.sandboxes import Enclosure, namespaces, prctl
+from tracebench_engine.api.sandboxes import Enclosure, limits, namespaces, prctl
 
 FIRST, COUNT = 0x6FFF0000, 0x10000
 """Users of the host that are the image's users 0 to 65535: the last of those that systemd sets aside for containers."""
+PROCESSES = 4096
+"""Processes and threads that a build may have."""
 PLACE = Path("/tmp")  # noqa: S108 - a mount that nobody else sees lies over it
 _LARGE = "/var/tmp"  # noqa: S108 - the same folder: where skopeo and buildah put large files, whatever TMPDIR says
 _USER = 0x10000000
@@ -104,6 +106,7 @@ def run_mapped(argv: Sequence[str], folder: Path, *, environ: Mapping[str, str],
     def work() -> None:
         for number in (1, 2):
             os.dup2(out.fileno(), number)
+        limits.limit_process(limits.Limits(processes=PROCESSES), in_group=False)
         namespaces.supervise()  # so that nothing the command started outlives it
         # its path may lead through folders that this root may not enter
         namespaces.mount(".", PLACE, flags=namespaces.BIND)
