@@ -30,6 +30,7 @@ from tracebench_core.specs.events import (
     Scored,
 )
 from tracebench_runs.check.fsck import check_run
+from tracebench_runs.check.mirror import declare_meta
 from tracebench_runs.check.recovery import settle
 from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.events.reduce import reduce_job
@@ -38,6 +39,7 @@ from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.journal.commit import commit
 from tracebench_runs.journal.index import write_files_index
 from tracebench_runs.journal.journal import EndRecord, Journal
+from tracebench_runs.journal.keys import forget
 from tracebench_runs.journal.trust import finished_jobs, read_trust
 from tracebench_runs.meta.manifest import write_manifest
 from tracebench_runs.meta.meta import write_job_meta
@@ -73,10 +75,15 @@ class Engine:
 
     def run(self, path: Path) -> None:
         layout = RunLayout(path)
-        if not layout.manifest.exists():
+        is_new = not layout.manifest.exists()
+        if is_new:
             layout.create()
+            if not layout.journal("main").exists():
+                forget(layout, layout.journal("main").name)
             write_manifest(layout, {"config_hash": "0" * 64}, JOBS)
         with RunLock(layout), Journal(layout) as journal:
+            if is_new:
+                declare_meta(layout, journal)
             settled = settle(path, [job.job_id for job in JOBS], journal=journal)
             tables = TableWriter(layout, JOBS, clock=lambda: 0.0)  # how long writing takes decides what is written
             tables.load(settled.finished)

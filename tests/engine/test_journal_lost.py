@@ -82,7 +82,7 @@ def test_a_lost_journal_is_named_until_a_person_accepts_it(finished: Path, tmp_p
 KILLED = """
 import os
 from tracebench_runs.{module} import {name}
-{name}.{method} = lambda *_: os._exit(9)
+{name}.{method} = lambda *_, **__: os._exit(9)
 from tracebench_engine.cli.app import main
 main()
 """
@@ -93,6 +93,7 @@ main()
     [
         ("journal.journal", "Journal", "__init__"),
         ("journal.journal", "Journal", "opened"),
+        ("journal.chain", "Chain", "closed"),
     ],
 )
 def test_a_run_whose_maker_was_killed_before_its_journal_began_has_one_from_then_on(
@@ -100,6 +101,8 @@ def test_a_run_whose_maker_was_killed_before_its_journal_began_has_one_from_then
 ) -> None:
     config = {"tasks": ["internal:numeric_param"], "trainers": ["NoOp"], "seeds": [1, 2], "run_id": "run"}
     (tmp_path / "c.json").write_text(json.dumps({**config, "runs_dir": str(tmp_path)}))
+    api.run(api.load_config(tmp_path / "c.json"), stream=io.StringIO())
+    shutil.rmtree(tmp_path / "run")  # of its name, and not the run
     program = KILLED.format(module=module, name=name, method=method)
     killed = subprocess.run([sys.executable, "-c", program, "run", "--config", str(tmp_path / "c.json")], check=False)
     assert killed.returncode == 9

@@ -23,6 +23,7 @@ from tracebench_gateway.models import every_model, prices_of
 from tracebench_gateway.variants import llm_configs
 from tracebench_runs.check.mirror import declare_meta
 from tracebench_runs.journal.journal import Journal
+from tracebench_runs.journal.keys import forget
 from tracebench_runs.journal.trust import Trust, read_trust
 from tracebench_runs.meta.environment import GitState, changed_since, read_git
 from tracebench_runs.meta.manifest import read_head, write_manifest
@@ -77,6 +78,8 @@ def open_run_dir(
         config = plan.config.model_copy(update={"run_id": layout.run_id})
         exists = layout.manifest.exists() or layout.mirror.exists()
         close_secrets(layout)
+        if not exists and not layout.journal("main").exists():
+            forget(layout, layout.journal("main").name)  # that of an earlier run of this name
         jobs = continued_jobs(layout, plan, config_hash=config_hash, extend=extend) if exists else plan.jobs
         if not exists or len(jobs) > len(read_jobs(layout)) or read_head(layout).get("config_hash") != config_hash:
             write_config(layout, config)

@@ -100,6 +100,12 @@ def see(layout: RunLayout, name: str, *, n: int, head: str, keys: tuple[str, ...
         _write(_seen_file(layout, name), json.dumps(seen._asdict()), durable=False)
 
 
+def forget(layout: RunLayout, name: str) -> None:
+    """Keep nothing of a journal that lay here before: another run begins in its place. Without effect where nothing can be removed."""
+    with suppress(OSError):
+        _seen_file(layout, name).unlink()
+
+
 def _id_of(secret: bytes) -> str:
     return hashlib.sha256(secret).hexdigest()[:32]
 
