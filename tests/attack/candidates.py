@@ -211,7 +211,7 @@ def main() -> None:
         for hostile in [*CANDIDATES, *escapes]:
             source = hostile.source.replace("{secret}", str(secret)).replace("{outside}", folder)
             seconds = 0.5 if "timeout" in hostile.expected else 10.0
-            limits = Limits(seconds=seconds, memory_mb=512, file_mb=16)
+            limits = Limits(seconds=seconds, patience=1, memory_mb=512, file_mb=16)
             outcome = sandbox.call(source, "attack", limits=limits)
             words = outcome.error.replace(folder, "/home/user").replace("|", "\\|")
             words = re.sub(r"/proc/\d+", "/proc/PID", words).replace(numpy_folder, "…")[:110]

@@ -19,7 +19,7 @@ FIRST = runpy.run_path(str(_HERE / "candidates.py"))["CANDIDATES"]
 ESCAPES = runpy.run_path(str(_HERE / "escapes.py"))["ESCAPES"]
 CANDIDATES = [*FIRST, *ESCAPES]
 HONEST = "import time, json\nimport numpy\ndef f(x):\n    return float(numpy.average(x)) + sum([1, 2]) + len(json.dumps(x))\n"
-LIMITS = Limits(seconds=0.5, memory_mb=512, file_mb=16)
+LIMITS = Limits(seconds=0.5, patience=1, memory_mb=512, file_mb=16)
 PATIENT = LIMITS.model_copy(update={"seconds": 10.0})
 """For those who must be ended by something else than their time, on a busy machine too."""
 

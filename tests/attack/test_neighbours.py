@@ -25,7 +25,7 @@ HONEST = (
 )
 URGENT = "import os, socket, time\ndef f(*a):\n    socket.socket(fileno=os.dup(3)).send(b'x', socket.MSG_OOB)\n    time.sleep(60)\n"
 SWALLOW = "import time\ndef f(*a):\n    while True:\n        try: time.sleep(60)\n        except BaseException: pass\n"
-LIMITS = Limits(seconds=0.4, memory_mb=512, file_mb=16)
+LIMITS = Limits(seconds=0.4, patience=1, memory_mb=512, file_mb=16)
 needs_strong = pytest.mark.skipif(isolation().level != "strong", reason="this host has no Landlock or no seccomp")
 
 

@@ -32,7 +32,10 @@ class Session(Protocol):
 
 
 class Sandbox(Protocol):
-    """Evaluates untrusted code in a process of its own. Values travel as JSON, numpy arrays included; nothing is pickled."""
+    """Evaluates untrusted code in a process of its own. Values travel as JSON, numpy arrays included; nothing is pickled.
+
+    All raise `NotMeasured` when the machine was too busy to give the code the processor time of its limits; let it through.
+    """
 
     def call(self, code: str, entry: str, *args: Any, limits: Limits | None = None, prelude: str = "") -> Outcome:
         """Run `code` in a fresh process and return `entry(*args)`; `prelude` is trusted source that runs first (imports)."""

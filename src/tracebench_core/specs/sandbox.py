@@ -15,7 +15,11 @@ class Limits(Spec):
     """What untrusted code may use."""
 
     seconds: float = Field(default=10.0, gt=0)
-    """Wall time of the whole request; CPU time is limited to the same, rounded up."""
+    """Processor time of the whole request: of all threads of a process, and of all that a command starts together. A machine that is busy
+    with other things takes none of it. Looked at four times a second."""
+    patience: float = Field(default=8.0, ge=1)
+    """How many times `seconds` may pass on the clock, which ends what sleeps or hangs. At 1 the clock decides, busy machine or not, and
+    each process of a command may use as much of a processor, rounded up to whole seconds."""
     memory_mb: int = Field(default=2048, gt=0)
     output_bytes: int = Field(default=8 << 20, gt=0)
     """Of the returned value, encoded."""
@@ -26,6 +30,11 @@ class Limits(Spec):
     core: int | None = Field(default=None, ge=0)
     """Of a session: the one core on which the process runs and all its threads do. A caller who is on it, too, reads `cpu_seconds` exactly:
     while the caller runs, the process does not. Elsewhere they may lack what has passed since the system's last tick."""
+
+    @property
+    def clock_seconds(self) -> float:
+        """Seconds on the clock after which the request is ended, whatever it has had of a processor; of a session, those of its calls."""
+        return self.seconds * self.patience
 
 
 class Outcome(Spec):

@@ -15,8 +15,9 @@ from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
 from tracebench_core.specs.sandbox import Limits, Outcome
 from tracebench_sandbox import temporary
 from tracebench_sandbox.codec import CodecError
-from tracebench_sandbox.exchange import PRINTED, Exchange, Request, code_order, pack_order, read_answer
+from tracebench_sandbox.exchange import PRINTED, Exchange, Request, code_order, is_spent, pack_order, read_answer
 from tracebench_sandbox.folders import remove
+from tracebench_sandbox.frames import SPENT
 from tracebench_sandbox.launch import Require, ServerHandle, start_server
 from tracebench_sandbox.session import LocalSession
 
@@ -244,6 +245,8 @@ def _command_outcome(exchange: Exchange) -> Outcome:
         code, value_shown = report["code"], exchange.printed.text
         value = {"returncode": code, "stdout": value_shown, "stderr": exchange.errors.text}
         shown = value_shown[-PRINTED:]
+        if not late and is_spent(report, exchange.limits):
+            report["reason"] = report["reason"] or SPENT
         if late or code is None or code < 0 or report["reason"]:
             return exchange.death(late=late).model_copy(update={"value": value, "stdout": shown})
         return exchange.outcome("ok", value=value, stdout=shown, cpu_seconds=report["cpu"])

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
+from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
 from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
 from tracebench_sandbox import descriptors
 from tracebench_sandbox.codec import CodecError, Encoder
-from tracebench_sandbox.frames import NOT_STARTED, TEMPLATE_ENDED, TEMPLATE_HELD, Inbox, Tail
+from tracebench_sandbox.frames import NOT_STARTED, SPENT, TEMPLATE_ENDED, TEMPLATE_HELD, Inbox, Tail
 
 T = TypeVar("T")
 PRINTED = 4096
@@ -76,6 +77,7 @@ class Exchange:
         os.set_blocking(self._output, False)
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         granted = limits.model_dump(include={"seconds", "memory_mb", "file_mb", "core"})
+        granted["clock_seconds"] = limits.clock_seconds
         try:
             _connect(self._link, address)
             data = json.dumps({"kind": request.kind, **granted}).encode()
@@ -91,7 +93,7 @@ class Exchange:
         self._poll = select.poll()
         for fd in (self._link.fileno(), self._channel.fileno(), self._output):
             self._poll.register(fd, select.POLLIN)
-        self.deadline = self.started + limits.seconds
+        self.deadline = self.started + limits.clock_seconds
         """Of the first answer."""
         request.due(self.deadline)
         self.took = self.send(request.frame, deadline=self.deadline)
@@ -170,12 +172,13 @@ class Exchange:
 
         Raises:
             SandboxUnavailableError: when the child was never started.
+            NotMeasured: when the machine was too busy to give it the processor time that it may have.
         """
         report = self.end()
         if report["reason"] == NOT_STARTED:
             raise SandboxUnavailableError("The sandbox could not start a process.", hint="trace-bench doctor")
         if report["late"] or (late and report["reason"] not in {TEMPLATE_ENDED, TEMPLATE_HELD}):
-            return self.outcome("timeout", f"The time limit of {self.limits.seconds:g} s was reached.")
+            return self.outcome("timeout", _late(report, self.limits))
         status, words = _explain(report, self.limits)
         return self.outcome(status, words)
 
@@ -287,12 +290,43 @@ def _pump(fd: int, sink: Inbox | Tail) -> bool:
     return bool(data)
 
 
+def is_spent(report: dict[str, Any], limits: Limits) -> bool:
+    """Tell whether what a report is of has had all the processor time that it may have."""
+    return bool(limits.patience > 1 and (report["cpu"] or 0.0) >= limits.seconds)
+
+
+def _late(report: dict[str, Any], limits: Limits) -> str:
+    """Return the words for who was ended by the clock.
+
+    Raises:
+        NotMeasured: when that was for want of a processor: what it had of one and how long it waited for one make up its limit.
+    """
+    if limits.patience == 1:
+        return f"The time limit of {limits.seconds:g} s was reached."
+    had, waited = report["cpu"] or 0.0, report.get("waited", 0.0)
+    if is_spent(report, limits):
+        return _spent(limits)
+    if had + waited >= limits.seconds:
+        raise NotMeasured(
+            f"the machine is too busy: within {limits.clock_seconds:g} s the process had {had:.1f} of its {limits.seconds:g} s of "
+            f"processor time, and waited {waited:.1f} s for a processor"
+        )
+    return (
+        f"The time limit of {limits.clock_seconds:g} s on the clock was reached; of its {limits.seconds:g} s of processor time the "
+        f"process had used {had:.1f} s."
+    )
+
+
+def _spent(limits: Limits) -> str:
+    return f"The CPU time limit of {limits.seconds:g} s was reached."
+
+
 def _explain(report: dict[str, Any], limits: Limits) -> tuple[OutcomeStatus, str]:
     code = report["code"]
+    if report["reason"] == SPENT or code == -signal.SIGXCPU or (code == -signal.SIGKILL and is_spent(report, limits)):
+        return "timeout", _spent(limits)
     if report["reason"]:
         return "killed", f"The process was ended: {report['reason']}."
-    if code == -signal.SIGXCPU:
-        return "timeout", f"The CPU time limit of {limits.seconds:g} s was reached."
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
         return "killed", f"The process was killed by {name}."

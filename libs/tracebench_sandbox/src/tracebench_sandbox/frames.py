@@ -18,6 +18,8 @@ NOT_STARTED = "the sandbox could not start a process"
 TEMPLATE_ENDED = "the sandbox's template ended"
 TEMPLATE_HELD = "the sandbox's template does not answer"
 """Three reasons in a report that say nothing of the candidate."""
+SPENT = "its processor time is used up"
+"""The reason in the report of who has had it."""
 
 
 def read_frame(fd: int, *, decoder: Decoder) -> Any:

@@ -9,6 +9,7 @@ import threading
 import time
 from typing import Any
 
+from tracebench_core.contracts import NotMeasured
 from tracebench_core.specs.sandbox import Limits, Outcome
 from tracebench_sandbox.codec import CodecError
 from tracebench_sandbox.exchange import Exchange, Request, code_order, pack_order, read_answer
@@ -87,7 +88,7 @@ class LocalSession:
 
     def __init__(self, code: str, entry: str, *, limits: Limits, prelude: str) -> None:
         self._lock = threading.Lock()
-        self._left = limits.seconds
+        self._left = limits.clock_seconds
         self._count = -1
         self._used: float | None = 0.0
         self._final: Outcome | None = None
@@ -161,7 +162,7 @@ class LocalSession:
                     if not late and exchange.report is None:
                         exchange.end()
                         continue
-                    return self._finish(exchange.death(late=late))
+                    return self._finish(self._death(exchange, late=late))
             place, fields = read_answer(found[0])
             if len(found) > 1 or place not in {self._count, None}:
                 raise CodecError("is no answer")
@@ -173,6 +174,13 @@ class LocalSession:
         before, self._used = self._used, self._clock.used()
         cpu = None if before is None or self._used is None else self._used - before
         return Outcome(**fields, seconds=seconds, cpu_seconds=cpu)
+
+    def _death(self, exchange: Exchange, *, late: bool) -> Outcome:
+        try:
+            return exchange.death(late=late)
+        except NotMeasured as err:
+            self._finish(Outcome(status="killed", error=f"The session is over: {err}."))
+            raise
 
     def _finish(self, outcome: Outcome) -> Outcome:
         """Let go of the child, which ends it, whatever it is still doing; nobody waits until it is reaped."""

@@ -81,6 +81,7 @@ def drive(sandbox: Sandbox, problem: Problem, library: str, effort: Effort) -> R
         stdin=" ".join([head, *map(str, picks), *map(str, seeds)]),
         limits=Limits(
             seconds=_SECONDS + 2 * (effort.warm + 3) * effort.call_seconds,
+            patience=1,  # a kernel may use every core
             memory_mb=MEMORY_MB,
             output_bytes=64 << 20,
             file_mb=64,

@@ -38,7 +38,7 @@ def row(
     requires: tuple[Requirement, ...] = (),
     preload: tuple[str, ...] = (),
     sandbox: tuple[str, ...] = ("math", "random", "numpy"),
-    comparability: int = 2,
+    comparability: int = 3,
     salted: bool = True,
     answered: bool = True,
 ) -> TaskSpec:

@@ -49,7 +49,7 @@ def _suite_spec() -> TaskSpec:
     sizes = TaskSizes(parameters=1, train=len(TRAIN), validation=len(VALIDATION), test=len(TEST))
     title = "Write a prompt that makes a model prove programs"
     spec = _spec("suite", title, "suite", sizes, groups=("all",), uses_model=True)
-    return spec.model_copy(update={"version": TaskVersion(comparability=3)})
+    return spec.model_copy(update={"version": TaskVersion(comparability=4)})
 
 
 def _prompt_spec(entry: Entry) -> TaskSpec:
@@ -72,7 +72,7 @@ def _spec(
 ) -> TaskSpec:
     return TaskSpec(
         name=name,
-        version=TaskVersion(comparability=2),
+        version=TaskVersion(comparability=3),
         title=title,
         loader=f"{_LOADING}:{loader}",
         options=f"tracebench_veribench.tasks:{'PromptOptions' if uses_model else 'FileOptions'}",

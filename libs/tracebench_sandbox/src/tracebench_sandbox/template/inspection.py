@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracebench_sandbox.folders import BreachError, Weighing
-from tracebench_sandbox.template.lockdown import die_with
+from tracebench_sandbox.frames import SPENT
+from tracebench_sandbox.template.lockdown import Request, die_with
 
 THREADS = 512
 """Threads that one candidate may have; on hosts where the user's processes are limited, the others live of the rest."""
@@ -28,7 +29,7 @@ class Suspect(NamedTuple):
 
     pid: int
     folder: Path
-    file_mb: int
+    request: Request
     family: bool
 
 
@@ -66,11 +67,14 @@ class Inspection:
 def inspect(suspect: Suspect) -> str:
     """Return why a child must be ended; empty when there is nothing to say against it."""
     try:
-        limit = _FILES * max(suspect.file_mb, 1) * _MB
+        request = suspect.request
+        limit = _FILES * max(request.file_mb, 1) * _MB
         weighing = Weighing(suspect.folder, limit=limit)
         family = _family(suspect.pid) if suspect.family else [suspect.pid]
         if len(family) > PROCESSES:
             raise BreachError(f"started more than {PROCESSES} processes")
+        if request.clock_seconds > request.seconds < sum(map(_used, _family(suspect.pid))):
+            raise BreachError(SPENT)
         for pid in family:
             weighing.add(_nameless(pid, suspect))
         if not suspect.family and _threads(suspect.pid) > THREADS:
@@ -95,7 +99,7 @@ def _nameless(pid: int, suspect: Suspect) -> int:
             fields = line.split(maxsplit=5)
             if len(fields) > 5 and fields[5].startswith(f"{suspect.folder}/") and fields[5].endswith(" (deleted)"):  # noqa: PLR2004
                 major, minor = (int(part, 16) for part in fields[3].split(":"))
-                seen.setdefault((os.makedev(major, minor), int(fields[4])), suspect.file_mb * _MB)
+                seen.setdefault((os.makedev(major, minor), int(fields[4])), suspect.request.file_mb * _MB)
     return sum(seen.values())
 
 
@@ -110,5 +114,31 @@ def _family(pid: int) -> list[int]:
     return found
 
 
+def waited(pid: int) -> float:
+    """Return the seconds that the threads of a process, and of those below it, have waited for a processor; 0 where none can be told.
+
+    Source: Documentation/scheduler/sched-stats.rst.
+    """
+    seconds = 0.0
+    for one in _family(pid):
+        with suppress(OSError):
+            for thread in Path(f"/proc/{one}/task").iterdir():
+                with suppress(OSError, ValueError, IndexError):
+                    seconds += int((thread / "schedstat").read_text().split()[1]) / 1e9
+    return seconds
+
+
+def _used(pid: int) -> float:
+    """Return the processor seconds of a process, and of those below it that it has waited for; 0 when it has gone."""
+    with suppress(OSError):
+        return sum(map(int, _stat(pid)[11:15])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
 def _threads(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[17])
+    return int(_stat(pid)[17])
+
+
+def _stat(pid: int) -> list[str]:
+    """Return what the system says of a process, from its state on (proc_pid_stat(5), whose first field is 3 here)."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

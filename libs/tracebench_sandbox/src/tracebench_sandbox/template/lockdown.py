@@ -46,9 +46,11 @@ _FOR_EACH = (resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_FSIZE, res
 
 
 class Request(NamedTuple):
-    """What one process may use: wall seconds, memory beyond the template's, the largest file, and one core where it may not use all."""
+    """What one process may use: processor seconds, those on the clock, memory beyond the template's, the largest file, and one core where
+    it may not use all."""
 
     seconds: float
+    clock_seconds: float
     memory_mb: int
     file_mb: int
     core: int | None = None
@@ -121,6 +123,8 @@ class Lockdown:
     def limit(self, request: Request, *, family: bool, pid: int = 0) -> None:
         """Limit what a process may use, by default the calling one; without capabilities, it can raise no limit again."""
         cpu = -int(-request.seconds // 1)
+        if request.clock_seconds > request.seconds:
+            cpu *= 2  # who looks at all of them ends them; this is for when nobody can look, and counts by ticks
         memory = request.memory_mb * _MB + (0 if family else self._address_space)
         size = request.file_mb * _MB
         for what, most in zip(_FOR_EACH, (cpu + 1, memory, size, _MAX_FILES), strict=True):

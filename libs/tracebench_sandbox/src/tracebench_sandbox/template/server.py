@@ -33,7 +33,7 @@ from tracebench_sandbox.reach import Reach
 from tracebench_sandbox.template import strangers
 from tracebench_sandbox.template.boxes import Box, Boxes
 from tracebench_sandbox.template.children import Children
-from tracebench_sandbox.template.inspection import Inspection, Suspect
+from tracebench_sandbox.template.inspection import Inspection, Suspect, waited
 from tracebench_sandbox.template.lockdown import DEVICES, Lockdown, Request
 from tracebench_sandbox.template.prefork import Prefork
 
@@ -59,6 +59,8 @@ class Child:
     """Of a session: a page that holds the deadline of the call under way, written by the caller, to whom alone it is mapped."""
     reason: str = ""
     late: bool = False
+    waited: float = 0.0
+    """Seconds that it and those below it had waited for a processor when it was ended."""
     is_left: bool = False
     """Its caller has what was asked for, and waits for no report."""
 
@@ -143,6 +145,8 @@ class Server:
             else:
                 self._poll.unregister(fd)
                 child.is_left = hung_up
+                if not hung_up:
+                    child.waited = waited(child.pid)
                 self._kill(child)
 
     def _begin(self, link: socket.socket) -> None:
@@ -159,9 +163,8 @@ class Server:
             clock, shared = rest[:1], rest[1:]
             for fd in clock:
                 os.set_inheritable(fd, False)  # noqa: FBT003 - it stays open here, and no command may inherit it
-            request = Request(
-                float(order["seconds"]), int(order["memory_mb"]), int(order["file_mb"]), order.get("core")
-            )
+            seconds, clock_seconds = float(order["seconds"]), float(order["clock_seconds"])
+            request = Request(seconds, clock_seconds, int(order["memory_mb"]), int(order["file_mb"]), order.get("core"))
             family = order["kind"] == "command"
         except (ValueError, KeyError, TypeError, RecursionError):
             self._poll.unregister(link.fileno())
@@ -189,7 +192,7 @@ class Server:
             raise
         if clock >= 0 and not self._forks.nested:
             os.pwrite(clock, struct.pack("=q", pid), 8)
-        deadline = time.monotonic() + request.seconds + _GRACE
+        deadline = time.monotonic() + request.clock_seconds + _GRACE
         child = Child(pid, pidfd, link, box, deadline, request, family, clock)
         self._children[child.pidfd] = self._children[link.fileno()] = child
         self._poll.register(child.pidfd, select.POLLIN)
@@ -213,11 +216,10 @@ class Server:
         for child in self._living():
             if child.is_late(now):
                 child.late = True
+                child.waited = waited(child.pid)
                 self._kill(child)
         if self._inspection is None:
-            self._inspection = Inspection(
-                [Suspect(c.pid, c.box.path, c.request.file_mb, c.family) for c in self._living()]
-            )
+            self._inspection = Inspection([Suspect(c.pid, c.box.path, c.request, c.family) for c in self._living()])
             self._poll.register(self._inspection.fd, select.POLLIN)
 
     def _judge(self, inspection: Inspection) -> None:
@@ -257,6 +259,7 @@ class Server:
             "code": os.waitstatus_to_exitcode(status),
             "cpu": used.ru_utime + used.ru_stime,
             "late": child.late,
+            "waited": child.waited,
             "reason": child.reason,
         }
         self._report(child.link, report)

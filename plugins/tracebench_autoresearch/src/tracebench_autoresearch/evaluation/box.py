@@ -95,7 +95,7 @@ def run_in_box(
         ("/bin/sh", "-c", _SCRIPT, "sh", mark, *wanted, "/usr/bin/env", *environ, *filled(command, seed, python)),
         files=_as_texts(files.entries),
         stdin=stdin,
-        limits=Limits(seconds=seconds, memory_mb=command.memory_mb, output_bytes=OUTPUT_BYTES, file_mb=64),
+        limits=Limits(seconds=seconds, patience=1, memory_mb=command.memory_mb, output_bytes=OUTPUT_BYTES, file_mb=64),
     )
     value = outcome.value or {}
     printed, begun = value.get("stdout", ""), f"{mark} begun\n"

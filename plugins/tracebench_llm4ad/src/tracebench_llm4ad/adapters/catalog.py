@@ -92,7 +92,7 @@ def _spec(found: Found, *, name: str, attribute: str) -> TaskSpec:
         groups=("all", "root"),
         tags=("root", found.layout, where),
         options=f"{__package__}.options:ForeignOptions",
-        version=TaskVersion(comparability=2),
+        version=TaskVersion(comparability=3),
         metric=correction.metric if correction else "score",
         direction=correction.direction if correction else "maximize",
         objectives=tuple(Objective(metric=m, direction="maximize") for m in VECTORS.get(found.short, ())),

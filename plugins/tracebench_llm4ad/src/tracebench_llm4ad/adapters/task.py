@@ -162,7 +162,7 @@ class ForeignTask:
     def _asked(self, request: dict[str, Any], call: Callable[[list[Any]], Any]) -> dict[str, Any]:
         try:
             with self._pool.borrowed() as process:
-                return process.evaluate(request, call, seconds=self.seconds + MARGIN)
+                return process.evaluate(request, call, seconds=Limits(seconds=self.seconds).clock_seconds + MARGIN)
         except Overdue as err:
             raise EvaluationFailed(Feedback(score=0.0, status="timeout", text=f"No score: {err}")) from err
 

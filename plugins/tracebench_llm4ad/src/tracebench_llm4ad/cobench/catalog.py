@@ -270,7 +270,7 @@ def _spec(row: Row) -> TaskSpec:
         groups=("all", "co_bench"),
         tags=("co_bench",),
         options=f"{__package__}.problem:CoBenchOptions",
-        version=TaskVersion(comparability=5),
+        version=TaskVersion(comparability=6),
         salted=True,
         metric=row.metric,
         direction=row.direction,

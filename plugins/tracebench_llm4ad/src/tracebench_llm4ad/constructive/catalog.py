@@ -17,7 +17,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:TspOptions",
         tags=("routing",),
-        comparability=3,
+        comparability=4,
     ),
     row(
         "optimization/cvrp_construct",
@@ -28,7 +28,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:RoutingOptions",
         tags=("routing",),
-        comparability=3,
+        comparability=4,
     ),
     row(
         "optimization/ovrp_construct",
@@ -39,7 +39,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:RoutingOptions",
         tags=("routing",),
-        comparability=3,
+        comparability=4,
     ),
     row(
         "optimization/vrptw_construct",
@@ -50,7 +50,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:RoutingOptions",
         tags=("routing",),
-        comparability=3,
+        comparability=4,
     ),
     row(
         "optimization/jssp_construct",
@@ -61,7 +61,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:JsspOptions",
         tags=("scheduling",),
-        comparability=3,
+        comparability=4,
     ),
     row(
         "optimization/bp_1d_construct",
@@ -72,7 +72,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:Bp1dOptions",
         tags=("packing",),
-        comparability=3,
+        comparability=4,
     ),
     row(
         "optimization/bp_2d_construct",
@@ -83,7 +83,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:Bp2dOptions",
         tags=("packing",),
-        comparability=3,
+        comparability=4,
     ),
     row(
         "optimization/set_cover_construct",
@@ -94,7 +94,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:SetCoverOptions",
         tags=("covering",),
-        comparability=3,
+        comparability=4,
     ),
     row(
         "optimization/cflp_construct",
@@ -105,7 +105,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:CflpOptions",
         tags=("assignment",),
-        comparability=3,
+        comparability=4,
     ),
     row(
         "optimization/qap_construct",
@@ -116,7 +116,7 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="minimize",
         options=f"{OPTIONS}:QapOptions",
         tags=("assignment",),
-        comparability=4,
+        comparability=5,
     ),
     row(
         "optimization/knapsack_construct",
@@ -127,6 +127,6 @@ SPECS: tuple[TaskSpec, ...] = (
         direction="maximize",
         options=f"{OPTIONS}:KnapsackOptions",
         tags=("packing",),
-        comparability=3,
+        comparability=4,
     ),
 )

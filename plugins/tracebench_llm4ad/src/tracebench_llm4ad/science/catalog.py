@@ -18,7 +18,7 @@ def _law(name: str, title: str, *, description: str, options: str = "options:Sci
         tags=("symbolic-regression",),
         preload=("scipy.optimize",),
         sandbox=SCIENTIFIC,
-        comparability=3,
+        comparability=4,
     )
 
 

@@ -109,7 +109,7 @@ def _ask(coq: Coq, sandbox: Sandbox, problem: CoqProblem, text: str, *, audited:
         limits=Limits(seconds=coq.seconds, memory_mb=coq.memory_mb, output_bytes=1 << 20),
     )
     if outcome.status in {"timeout", "memory", "killed"}:
-        raise CheckTimeout(f"Coq did not finish within {coq.seconds:g} s and {coq.memory_mb} MB")
+        raise CheckTimeout(f"Coq did not finish within {coq.seconds:g} s and {coq.memory_mb} MB: {outcome.error}")
     said = outcome.value if isinstance(outcome.value, dict) else {}
     if said.get("returncode") == _REFUSED:
         return Compiled(_errors(said["stderr"]), None)

@@ -88,7 +88,7 @@ def check(lean: Lean, sandbox: Sandbox, text: str, questions: Questions, free: t
         limits=Limits(seconds=lean.seconds, memory_mb=lean.memory_mb, output_bytes=4 << 20),
     )
     if outcome.status in {"timeout", "memory", "killed"}:
-        raise CheckTimeout(f"Lean did not finish within {lean.seconds:g} s and {lean.memory_mb} MB")
+        raise CheckTimeout(f"Lean did not finish within {lean.seconds:g} s and {lean.memory_mb} MB: {outcome.error}")
     if outcome.status != "ok":
         raise NotMeasured(f"`{lean.lean}` could not be run: {outcome.error}")
     said: Mapping[str, Any] = outcome.value
