@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -131,6 +132,34 @@ def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.M
     finally:
         Here.sandbox.close()
     assert worth == {name: value for name, (_, value) in replies.items()}
+
+
+def test_a_right_program_is_right_beside_others_that_want_its_processor() -> None:
+    from tracebench_core.specs import SandboxConfig
+    from tracebench_engine.measure.sandbox import job_sandbox
+    from tracebench_hfqa.families import find_family
+    from tracebench_hfqa.families.family import Case
+    from tracebench_hfqa.running import run_tests
+
+    tests = "assert work(0.5) == 1"
+    case = Case(question="", gold="", extra={"entry": "work", "tests": tests, "setup": ""})
+    reply = "import time\ndef work(s):\n    began = time.process_time()\n    while time.process_time() - began < s: pass\n    return 1"
+
+    class Here:
+        sandbox = job_sandbox(SandboxConfig(), address=None, preload=())
+
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(before)})
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        verdict = run_tests(reply, case, Here(), seconds=1.0)  # type: ignore[arg-type]
+    finally:
+        Here.sandbox.close()
+        for other in others:
+            other.kill()
+            other.wait()
+        os.sched_setaffinity(0, before)
+    assert (verdict.score, verdict.rule) == (1.0, "")
 
 
 MBPP = {
