@@ -137,7 +137,6 @@ def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.M
 def test_a_right_program_is_right_beside_others_that_want_its_processor() -> None:
     from tracebench_core.specs import SandboxConfig
     from tracebench_engine.measure.sandbox import job_sandbox
-    from tracebench_hfqa.families import find_family
     from tracebench_hfqa.families.family import Case
     from tracebench_hfqa.running import run_tests
 
