@@ -55,21 +55,24 @@ class Shelf:
         self._looked = float("-inf")
         self._live: dict[str, LiveRun] = {}
 
-    def look(self) -> Refreshed:
-        """See what is new, unless that was done a moment ago.
+    def look(self, *, now: bool = False) -> Refreshed:
+        """See what is new, unless that was done a moment ago and it need not be `now`.
+
+        Which runs are under way is asked first: one that ends meanwhile is read at the next look, never half written as ended.
 
         Raises:
             RunDirError: when the folder is gone or closed.
         """
         with self._lock:
-            if time.monotonic() - self._looked >= (SOON if self.last.left else PATIENCE):
+            if now or time.monotonic() - self._looked >= (SOON if self.last.left else PATIENCE):
+                live = {Path(run.run_dir).name: run for run in _alive(self.runs_dir)}
                 try:
                     self.last = self.index.refresh(seconds=PATIENCE if self._looked > 0 else SOON)
                 except OSError as err:
                     raise RunDirError(
                         f"`{self.runs_dir}` cannot be read: {err.strerror}.", hint="trace-bench ui --runs-dir DIR"
                     ) from err
-                self._live = {Path(run.run_dir).name: run for run in _alive(self.runs_dir)}
+                self._live = live
                 self._looked = time.monotonic()
             return self.last
 

@@ -36,16 +36,33 @@ def draw(run: dict[str, Any]) -> None:
 
 def _under_way(run: dict[str, Any], *, paused: bool) -> None:
     folder = parts.settings().runs / run["name"]
+    _refused(folder)
     boxes = st.columns([1, 3, 1], vertical_alignment="bottom")
-    if paused and boxes[0].button("Go on", icon=":material/play_arrow:", key="unpause"):
-        _send(folder, {"do": "unpause"}, "The run goes on.")
-    if not paused and boxes[0].button(
-        "Pause", icon=":material/pause:", key="pause", help="Starts no further job; those that run go on."
-    ):
-        _send(folder, {"do": "pause"}, "The run starts no further job.")
+    if paused:
+        request, words, note = {"do": "unpause"}, ("Go on", ":material/play_arrow:"), "The run goes on."
+    else:
+        request, words, note = {"do": "pause"}, ("Pause", ":material/pause:"), "The run starts no further job."
+    boxes[0].button(
+        words[0],
+        icon=words[1],
+        key="hold",  # one for both: two would stand in the page together for a moment, and move under the pointer
+        help=None if paused else "Starts no further job; those that run go on.",
+        on_click=_send,
+        args=(folder, request, note),
+    )
     reason = boxes[1].text_input("Reason", placeholder="why it is cancelled; kept with the run", key="reason")
-    if boxes[2].button("Cancel", icon=":material/stop:", key="cancel", disabled=not reason.strip()):
-        _send(folder, {"do": "cancel", "reason": reason.strip()}, "The run is being cancelled; what was found is kept.")
+    boxes[2].button(
+        "Cancel",
+        icon=":material/stop:",
+        key="cancel",
+        disabled=not reason.strip(),
+        on_click=_send,
+        args=(
+            folder,
+            {"do": "cancel", "reason": reason.strip()},
+            "The run is being cancelled; what was found is kept.",
+        ),
+    )
 
 
 def cancel_job(run_name: str, job_id: str) -> None:
@@ -53,21 +70,38 @@ def cancel_job(run_name: str, job_id: str) -> None:
     live = parts.shelf().live(run_name)
     if parts.settings().read_only or live is None or job_id not in live.running:
         return
+    folder = parts.settings().runs / run_name
+    _refused(folder)
     boxes = st.columns([4, 1], vertical_alignment="bottom")
     reason = boxes[0].text_input("Reason", placeholder="why the job is cancelled", key="job-reason")
-    if boxes[1].button("Cancel this job", key="cancel-job", disabled=not reason.strip()):
-        request = {"do": "cancel", "reason": reason.strip(), "job": job_id}
-        _send(parts.settings().runs / run_name, request, "The job is being cancelled.")
+    request = {"do": "cancel", "reason": reason.strip(), "job": job_id}
+    boxes[1].button(
+        "Cancel this job",
+        key="cancel-job",
+        disabled=not reason.strip(),
+        on_click=_send,
+        args=(folder, request, "The job is being cancelled."),
+    )
 
 
 def _send(folder: Path, request: dict[str, Any], told: str) -> None:
+    """Send a request at once: a click counts even if the page, drawn anew each second, has no such button by then."""
+    refused = f"refused-{folder}"
+    st.session_state.pop(refused, None)
     try:
         tell(folder, request)
     except TraceBenchError as err:
-        parts.trouble(err)
+        st.session_state[refused] = err
     else:
+        parts.shelf().look(now=True)
         st.toast(told)
-        st.rerun()
+
+
+def _refused(folder: Path) -> None:
+    """Draw why a run refused the last request, until there is another."""
+    err = st.session_state.get(f"refused-{folder}")
+    if err is not None:
+        parts.trouble(err)
 
 
 def _ended(run: dict[str, Any]) -> None:

@@ -120,7 +120,7 @@ def _act(text: str) -> None:
         if boxes[2].button("Start", icon=":material/rocket_launch:", type="primary", key="start"):
             with st.spinner("Starting"):
                 started = launching.start(text, runs_dir)
-            parts.shelf().look()
+            parts.shelf().look(now=True)
             parts.go("run", run=Path(started["run_dir"]).name)
     except TraceBenchError as err:
         parts.trouble(err)

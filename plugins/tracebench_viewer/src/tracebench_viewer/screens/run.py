@@ -10,7 +10,8 @@ from tracebench_core.errors import RunDirError, TraceBenchError, quoted
 from tracebench_viewer import jobfacts, parts, steering, views
 from tracebench_viewer.look import NOTHING, duration, mark, number
 
-EACH_SECOND = 1
+EACH_SECOND, EACH_FEW = 1, 5
+"""Seconds between two looks at a run that is under way, and at one that is not: it may be continued."""
 SHOWN = 20
 """Jobs under way that are shown."""
 
@@ -34,7 +35,7 @@ def draw() -> None:
     is_live = parts.shelf().live(run["name"]) is not None
     if not is_live:
         _verdict(run)
-    st.fragment(_progress, run_every=EACH_SECOND if is_live else None)(run["name"], was_live=is_live)
+    st.fragment(_progress, run_every=EACH_SECOND if is_live else EACH_FEW)(run["name"], was_live=is_live)
     draws = {"Jobs": _jobs, "Config": _config, "History": _history}
     for tab, draw_tab in zip(
         parts.tabs([*draws], ("jobs", "config", "history"), key="tab"), draws.values(), strict=True
@@ -63,7 +64,7 @@ def _progress(name: str, *, was_live: bool) -> None:
     if run is None:
         parts.nothing("This run is gone.")
         return
-    if was_live and shelf.live(name) is None:
+    if was_live != (shelf.live(name) is not None):
         st.rerun()
     counts = run["counts"]
     parts.facts(
@@ -76,6 +77,7 @@ def _progress(name: str, *, was_live: bool) -> None:
     )
     if run["jobs"]:
         st.progress(min(1.0, run["done"] / run["jobs"]))
+    steering.draw(run)  # above what comes and goes with each job, so that no button moves away from who would press it
     if run["running"]:
         _under_way(run)
         idle = "" if run["idle"] is None else f"; nothing was written for {duration(run['idle'])}"
@@ -88,7 +90,6 @@ def _progress(name: str, *, was_live: bool) -> None:
         )
     if run["budget"]:
         st.caption("Caps of a job: " + ", ".join(f"{value:g} {axis}" for axis, value in run["budget"].items()))
-    steering.draw(run)  # here, so that what can be done follows what the run does
 
 
 def _under_way(run: dict[str, Any]) -> None:
