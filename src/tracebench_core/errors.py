@@ -15,18 +15,20 @@ UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errn
 """Numbers of an `OSError` that say nothing of the program that wrote, and everything of the disk, or of a limit for files (`ulimit -f`)."""
 
 _EXTRA = re.compile(r"""(["'])tracebench-engine\[([\w-]+)\]\1""")
-_PIP = re.compile(r"(?<!-m )(?<!uv )(?<!/)\bpip install\b")
+_PIP = re.compile(r"""(?<!-m )(?<!uv )(?<!/)\bpip install\b((?: (?:"[^"]*"|'[^']*'|[^\s"'&|;:,(`])+)*)""")
+"""The command, and the words that it is given: up to another command, or to what is said about it."""
 
 
 def typed(hint: str) -> str:
     """Return a hint so that it can be typed where it is read: `pip install` as the command that installs into this environment.
 
-    An environment that `uv` made has no pip; then it is `uv`, else the pip that Python brings along. An extra that brings a part of the
-    bench is installed from the checkout, where there is one.
+    An environment that `uv` made has no pip; then it is `uv`, else the pip that Python brings along. A tool of `uv`'s is installed anew
+    with more. An extra that brings a part of the bench is installed from the checkout, where there is one.
     """
     if "pip install" not in hint:
         return hint
-    return _EXTRA.sub(lambda found: _extra(found[2]) or found[0], _PIP.sub(lambda _: _installer(), hint))
+    local = _EXTRA.sub(lambda found: _extra(found[2]) or found[0], hint)
+    return _PIP.sub(lambda found: _installing(found[1]), local)
 
 
 def _extra(name: str) -> str | None:
@@ -42,22 +44,24 @@ def quoted(path: object) -> str:
     return quote(str(path))
 
 
-def _installer() -> str:
+def _installing(words: str) -> str:
     from shutil import which  # noqa: PLC0415 - few errors have such a hint
+
+    from tracebench_core.toolhome import ask_for_more  # noqa: PLC0415
 
     bin_folder = Path(sys.executable).parent
     python = quoted(sys.executable)
     if find_spec("pip") is not None:
         is_own = Path(which("pip") or "/").parent == bin_folder
-        return "pip install" if is_own else f"{python} -m pip install"
+        return f"pip install{words}" if is_own else f"{python} -m pip install{words}"
     made_by = os.environ.get("UV", "")  # which `uv run` sets
     beside = [bin_folder, Path(sys.prefix).parent / ".tools" / "bin"]  # the latter is made by README's command
     found = (
         "uv" if which("uv") else next(filter(None, (which(made_by), *(which("uv", path=str(f)) for f in beside))), None)
     )
-    if found is not None:
-        return f"{quoted(found)} pip install --python {python}"
-    return f"{python} -m ensurepip && {python} -m pip install"
+    if found is None:
+        return f"{python} -m ensurepip && {python} -m pip install{words}"
+    return ask_for_more(words, uv=found) or f"{quoted(found)} pip install --python {python}{words}"
 
 
 class TraceBenchError(Exception):
