@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -82,14 +84,39 @@ def test_debug_shows_the_traceback_wherever_it_stands(cli: Cli) -> None:
 
 
 def test_a_plugin_adds_a_command_and_help_does_not_import_it(cli: Cli, plugin_path: Install) -> None:
-    env = plugin_path("goer", "print('imported')\n" + GOOD, group=COMMANDS, entry="go", target="goer:app")
+    source = "print('imported')\n" + GOOD.replace("    print(", '    """Go on. Further words."""\n    print(')
+    env = plugin_path("goer", source, group=COMMANDS, entry="go", target="goer:app")
 
     listed = cli("--help", env=env)
     called = cli("go", "--times", "3", env=env)
 
-    assert "Provided by goer." in listed.stdout
+    assert re.search(r"\n  go  +Go on\.\n", listed.stdout)
     assert "imported" not in listed.stdout
     assert called.stdout == "imported\nwent 3\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("import typer\napp = typer.Typer(help='Of a group.')\n", "Of a group."),
+        (GOOD, "Provided by teller."),
+        ("app = (", "Provided by teller."),
+    ],
+)
+def test_help_says_what_a_command_of_a_plugin_does_or_who_provides_it(
+    cli: Cli, plugin_path: Install, source: str, told: str
+) -> None:
+    env = plugin_path("teller", source, group=COMMANDS, entry="tell", target="teller:app")
+
+    assert re.search(rf"\n  tell  +{told}\n", cli("--help", env=env).stdout)
+
+
+def test_no_command_is_listed_with_words_that_are_cut(cli: Cli) -> None:
+    """At 80 columns; in the list of all, in our groups, and in what plugins add."""
+    added = [[found.name] for found in entry_points(group=COMMANDS)]
+    for words in ([], ["config"], ["pythons"], ["agents"], ["plugins"], ["init"], *added):
+        listed = cli(*words, "--help", env={"COLUMNS": "80"}).stdout.partition("Commands:")[2]
+        assert not re.findall(r"\n  [a-z-]+ .*\.\.\.(?=\n)", listed), words
 
 
 def test_a_plugin_cannot_replace_a_command(cli: Cli, plugin_path: Install) -> None:

@@ -26,7 +26,7 @@ from tracebench_engine.api.console.options import Root, RunsDir
 from tracebench_engine.api.records import Run, load_run
 
 app = typer.Typer(
-    help="Experiments on repositories: history, diffs, commits.", no_args_is_help=True, rich_markup_mode=None
+    help="Look at experiments on repositories, or prepare one.", no_args_is_help=True, rich_markup_mode=None
 )
 Name = Annotated[str, typer.Argument(metavar="RUN|JOB", help="A run or job: its directory, or its id in `--runs-dir`.")]
 Job = Annotated[
@@ -60,7 +60,7 @@ def init(
     repeats: Annotated[int, typer.Option(min=2, help="Measurements of the repository as it is.")] = 8,
     experiments: Annotated[int, typer.Option(min=1, help="Of how many the power is told.")] = 50,
 ) -> None:
-    """Make an `experiment.yaml` of a repository: find what is run and read, measure its noise, and say which gains can be told."""
+    """Make an `experiment.yaml` of a repository. Finds what is run and read, measures its noise, and says which gains can be told."""
     folder = choose_folder(where, out)
     wanted = Wanted(command, tuple(editable or ()), metric, direction, seconds, repeats, environment)
     started = try_repository(where, wanted, output.note)
@@ -91,7 +91,7 @@ def history(
     as_jsonl: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object a line, oldest first.")] = False,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Show what was tried, newest first: the metric, how often it was measured, and what became of it."""
+    """Show what was tried, newest first. With the metric, how often it was measured, and what became of it."""
     run, job_id = _open(name, job, runs_dir)
     found = read_history(run, job_id)
     if as_jsonl:
@@ -121,7 +121,7 @@ def diff(
     job: Job = None,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Print what an experiment changed: the best against the initial files, or a candidate against what it was made from."""
+    """Print what an experiment changed. The best against the initial files, or a candidate against what it was made from."""
     run, job_id = _open(name, job, runs_dir)
     found = read_history(run, job_id)
     if candidate is None:
@@ -153,7 +153,7 @@ def plot(
     job: Job = None,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Draw the metric of every experiment, and the best so far, labelled by the changes that were kept."""
+    """Draw the metric of every experiment. With the best so far, labelled by the changes that were kept."""
     run, job_id = _open(name, job, runs_dir)
     content = render(progress(read_history(run, job_id)), out.suffix)
     try:
@@ -165,7 +165,7 @@ def plot(
 
 @app.command()
 def best(name: Name, *, job: Job = None, runs_dir: RunsDir = None) -> None:
-    """Show the best: how it measured, against the baseline, and the changes that led to it."""
+    """Show the best, and the changes that led to it. With its measurements beside the baseline."""
     run, job_id = _open(name, job, runs_dir)
     found = read_history(run, job_id)
     if not found.experiments:
@@ -204,7 +204,7 @@ def export(
     root: Root = None,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Write a job as commits on a new branch: one for each kept change, with its metric and hypothesis."""
+    """Write a job as commits on a new branch. One for each kept change, with its metric and hypothesis."""
     run, job_id = _open(name, job, runs_dir)
     found = read_history(run, job_id)
     if not found.experiments:

@@ -18,7 +18,9 @@ from tracebench_fields.families import FAMILIES
 from tracebench_fields.field import Size
 from tracebench_fields.releases import OPEN, commitment_of, known, new_secret, secret_of
 
-app = typer.Typer(help="Secrets of fields, and what is best on one.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Manage secrets of fields, or print the best of one.", no_args_is_help=True, rich_markup_mode=None
+)
 Release = Annotated[str, typer.Argument(help="The release's name.")]
 
 
@@ -26,7 +28,7 @@ Release = Annotated[str, typer.Argument(help="The release's name.")]
 def commit(
     release: Release, *, to: Annotated[Path, typer.Option(help="A folder of your own for `RELEASE.secret`.")]
 ) -> None:
-    """Draw a secret, keep it in a file that only you can read, and print what to publish before anything is run with it."""
+    """Draw a secret, and print what to publish beforehand. It is kept in a file that only you can read."""
     to.mkdir(parents=True, exist_ok=True)
     path = to / f"{release}.secret"
     secret = new_secret()
@@ -44,7 +46,7 @@ def commit(
 
 @app.command()
 def verify(release: Release) -> None:
-    """Say whether the secret that is here is the one that was committed to."""
+    """Check a secret against what was published."""
     commitment = commitment_of(secret_of(release))
     if known().get(release, {}).get("commitment") != commitment:
         raise UsageError(
@@ -62,7 +64,7 @@ def optimum(
     size: Size = "medium",
     deception: float = 0.25,
 ) -> None:
-    """Print the best candidate of a field, as `trace-bench evaluate` takes it."""
+    """Print the best candidate of a field. As `trace-bench evaluate` takes it."""
     if family not in FAMILIES:
         raise UsageError(
             f"There is no family `{family}`.{did_you_mean(family, FAMILIES)}",

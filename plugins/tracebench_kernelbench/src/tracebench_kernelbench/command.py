@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Judge kernels for others.", no_args_is_help=True)
+app = typer.Typer(help="Judge kernels for other machines, or fetch the problems.", no_args_is_help=True)
 
 
 @app.callback()
 def root() -> None:
-    """Judge kernels for others."""
+    """Judge kernels for other machines, or fetch the problems."""
 
 
 @app.command()

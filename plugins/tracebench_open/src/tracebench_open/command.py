@@ -23,7 +23,7 @@ MOST_TOLD = 10
 """Lines of a kind that are printed; `--json` has all."""
 
 app = typer.Typer(
-    help="Promise jobs before the first call, and see whether runs keep it.",
+    help="Publish which jobs you will run, then check the runs.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -36,7 +36,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="What `commit` wrote.
 
 @app.command()
 def commit(configs: Configs, *, to: To, root: Root = None, override: Overrides = None) -> None:
-    """Write down every job that these configs mean, and print the head to publish before anything is run. No model is asked."""
+    """Write down every job, and print the head to publish. To be done before anything is run; no model is asked."""
     changes = [*(override or ())]
     jobs: list[tuple[dict[str, Any], int]] = []
     plugins: set[str] = set()
@@ -57,7 +57,7 @@ def commit(configs: Configs, *, to: To, root: Root = None, override: Overrides =
 
 @app.command()
 def check(file: File, names: Names, *, head: Head = None, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
-    """Say whether runs hold every job that was promised, each once, and no other. Exits with 1 where they do not."""
+    """Check that runs hold just the jobs that were promised. Each once. Exits with 1 where they do not."""
     registration = read(file)
     if head is not None and head.strip().lower() != registration.head:
         raise UsageError(

@@ -30,7 +30,7 @@ def worker(
     root: Annotated[Path | None, typer.Option(metavar="DIR", help="As `--root` of the run, on this machine.")] = None,
     own: Annotated[bool, typer.Option("--own", hidden=True)] = False,
 ) -> None:
-    """Join a run that serves workers and run jobs for it on this machine, until the run is over.
+    """Run jobs on this machine for a run that is elsewhere. It must serve workers; ends when the run is over.
 
     Files that the run's config names, such as tasks and trainers of your own, are looked for in the folder where this is started.
     """

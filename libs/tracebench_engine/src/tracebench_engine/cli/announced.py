@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_name, solve_typer_info_defaults, solve_typer_info_help
 
 from tracebench_core.errors import PluginError
+from tracebench_engine.cli.headlines import headline
 
 Build = Callable[[], Any]
 """Returns the command itself, whose class is private to typer."""
@@ -30,6 +31,19 @@ class Announced(TyperGroup):
         """Build the real command and let it parse the arguments; where there are none to parse, what it calls will do."""
         command = self.build() if args or self.plain is None else _called(self.name, self.plain)
         return command.make_context(info_name, args, parent=parent, **extra)
+
+
+class _OfPlugin(Announced):
+    """One whose words are in its module; where they cannot be read there, it says who provides it."""
+
+    def __init__(self, found: EntryPoint, provided: str, build: Build) -> None:
+        self.found = found
+        super().__init__(found.name, provided, build)
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Return the command's line in a list of commands."""
+        self.help = headline(self.found) or self.help
+        return super().get_short_help_str(limit)
 
 
 def announce(pending: typer.Typer) -> Iterator[Announced]:
@@ -72,4 +86,4 @@ def announce_plugin(found: EntryPoint) -> Announced:
                 hint=f"pip install --upgrade {owner}",
             ) from err
 
-    return Announced(found.name, f"Provided by {owner}.", load)
+    return _OfPlugin(found, f"Provided by {owner}.", load)

@@ -25,7 +25,7 @@ def publish(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write runs as a static site: open index.html from disk, or put the folder on any server."""
+    """Write runs as a static site. Open index.html from disk, or put the folder on any server."""
     folders = [find_run(name, runs_dir=runs_dir) for name in dict.fromkeys(names)]
     _demand_names(folders)
     _demand_folder(out, folders)

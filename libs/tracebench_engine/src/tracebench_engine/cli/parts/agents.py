@@ -11,7 +11,7 @@ from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `agents list` shows.")]
-group = typer.Typer(name="agents", help="Install coding agents, each into an environment of its own.")
+group = typer.Typer(name="agents", help="Install coding agents, each in its own environment.")
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 @group.command("list")
 def list_all(*, as_json: AsJson = False) -> None:
-    """List the coding agents that plugins offer, and whether each is installed."""
+    """List the coding agents, and which are installed."""
     from tracebench_engine.api.agents import list_agents
     from tracebench_engine.api.installed.hosting import open_host
 

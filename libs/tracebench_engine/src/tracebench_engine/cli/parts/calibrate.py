@@ -48,7 +48,7 @@ def calibrate(
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure cases of known outcome: does a task measure rightly here? Prints a line for each; exits 1 when one does not pass."""
+    """Check that tasks score known cases rightly here. Prints a line for each; exits 1 when one does not pass."""
     from tracebench_engine.api import open_host
     from tracebench_engine.api.calibrating import calibrate as measure
     from tracebench_engine.api.calibrating import recall

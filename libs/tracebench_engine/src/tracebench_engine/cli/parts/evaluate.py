@@ -84,7 +84,7 @@ def evaluate(
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate prompts, programs or values side by side, without FILE the initial ones. Where a model is asked it is a run: recorded,
+    """Score prompts, programs or values side by side. Without FILE: the initial ones. Where a model is asked, it is a run: recorded,
     capped, continued by the same command, compared example by example. Exits 1 when one earns no score."""
     options = _options(eval_kwargs)
     asks_model = _asks_model(task, options, root)

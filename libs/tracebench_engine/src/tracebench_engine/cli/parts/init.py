@@ -71,7 +71,7 @@ def _command(kind: PackageKind) -> Callable[..., None]:
             )
         )
 
-    init.__doc__ = f"Write a package with one {kind.value}, its tests, and all that publishing takes."
+    init.__doc__ = f"Write a package with one {kind.value} and its tests. It has all that publishing takes."
     return init
 
 

@@ -46,7 +46,7 @@ def list_tasks(
     pattern: Annotated[str | None, typer.Option(metavar="GLOB", help="Only ids that match, as in `*packing*`.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List tasks, with titles on a terminal and one id per line elsewhere; with an id, show that task."""
+    """List tasks, or show one. With titles on a terminal, one id per line elsewhere."""
     if task is not None:
         from tracebench_engine.api.installed.hosting import open_host
 

@@ -11,7 +11,7 @@ from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `pythons list` shows.")]
-group = typer.Typer(name="pythons", help="Prepare interpreters for libraries that need an environment of their own.")
+group = typer.Typer(name="pythons", help="Prepare environments for libraries that need their own.")
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 @group.command("list")
 def list_all(*, as_json: AsJson = False) -> None:
-    """List the interpreters that plugins offer, and whether each is ready."""
+    """List the environments, and which are ready."""
     from tracebench_engine.api.installed.hosting import open_host
     from tracebench_engine.api.interpreters import list_pythons
 

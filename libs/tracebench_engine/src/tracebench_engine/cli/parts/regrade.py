@@ -32,7 +32,7 @@ def regrade(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score what a run's jobs had found again, under the judge that is installed now; exits 1 when one cannot be scored.
+    """Score a run's candidates again by the judge of today. Exits 1 when one cannot be scored.
 
     Scores are added, none is changed. `compare` and `report` then take those of one judge for all jobs of a task, and say which.
     """

@@ -96,7 +96,8 @@ def compare(
     columns: Columns = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare trainers over runs: winner, intervals, noise floor, and what is not resolved; or models over others' logs."""
+    """Compare trainers over runs: who is better, how sure. Shows intervals, the noise floor, and what is not resolved. Also compares
+    models over other programs' logs."""
     if is_inspect or is_lm_eval:
         _refuse_for_logs(
             {

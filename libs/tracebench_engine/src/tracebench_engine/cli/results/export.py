@@ -42,7 +42,7 @@ def export(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the tables of a run for other programs: jobs, steps, evaluations, candidates, calls."""
+    """Write a run as tables for other programs. Jobs, steps, evaluations, candidates and calls."""
     from tracebench_engine.api.records import export_run, load_run
 
     run = load_run(find_run(name, runs_dir=runs_dir))

@@ -49,7 +49,7 @@ def report(
     margin: Annotated[float | None, typer.Option(metavar="D", help="As in `compare`.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a comparison of runs to one file; HTML opens from disk, offline."""
+    """Write a comparison of runs to one file. HTML opens from disk, offline."""
     if out.suffix not in FORMATS:
         raise UsageError(f"`{out}` has no ending that says what to write.", hint=f"one of: {', '.join(FORMATS)}")
     options = {"baseline": baseline, "axis": axis, "at": at, "policy": failures, "margin": margin}

@@ -49,8 +49,9 @@ def verify(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say whether a report agrees with its runs, whether a run is what it was when its head was printed, or whether a trainer does what
-    its library does by itself. All offline.
+    """Check a report, a run or a trainer, offline.
+
+    Does a report agree with its runs? Is a run what it was when its head was printed? Does a trainer do what its library does by itself?
     """
     if twin:
         if names or head is not None:

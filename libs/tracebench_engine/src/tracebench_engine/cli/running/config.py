@@ -36,7 +36,7 @@ def show(
     override: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a config as it is understood: one spelling for everything, defaults filled in."""
+    """Print a config in full. One spelling for everything, defaults filled in."""
     from tracebench_engine.api.configs import dump_config, load_config
 
     config = load_config(file, overrides=override or ())
@@ -55,7 +55,7 @@ def upgrade_file(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write an older config as one of today, and say line by line what became of each field. Exits with 1 when some is left to you."""
+    """Turn an older config into one of today. Says line by line what became of each field. Exits with 1 when some is left to you."""
     from tracebench_engine.api.installed.hosting import open_host
     from tracebench_engine.api.installed.upgrading import upgrade
 

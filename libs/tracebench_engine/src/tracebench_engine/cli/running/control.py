@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 
 def ps(*, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
-    """List the runs under way: all of yours on this machine, and those in `--runs-dir`."""
+    """List the runs under way. All of yours on this machine, and those in `--runs-dir`."""
     from tracebench_engine.api.rundirs.control import live_runs
 
     runs = live_runs(Path(runs_dir or "runs"))
@@ -68,7 +68,7 @@ def _worker_row(worker: WorkerState) -> tuple[str, ...]:
 
 
 def watch(name: RunName, *, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
-    """Show a run to its end, as the command that started it would: a live table, or a line per job where there is no terminal.
+    """Follow a run to its end. A live table, or a line per job where there is no terminal.
 
     Ctrl-C ends the watching, not the run.
     """
@@ -143,7 +143,7 @@ def logs(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a job has printed; with `--json` one object a line."""
+    """Print what a job has printed. With `--json`, one object a line."""
     from tracebench_core.errors import UsageError
     from tracebench_engine.api.records import JobLayout, holder_of
     from tracebench_engine.api.rundirs.control import follow_lines, workers_of

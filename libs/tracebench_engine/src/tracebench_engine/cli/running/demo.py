@@ -41,7 +41,7 @@ def demo(
     max_workers: MaxWorkers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Repeat a recorded run, offline and free: live curves, the verdict, and a page to look at."""
+    """Show a recorded run again: curves, verdict and a page. Offline and free."""
     from tracebench_engine.api.rundirs.demos import demo_named, demos
 
     if every:

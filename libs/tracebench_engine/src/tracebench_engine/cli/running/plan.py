@@ -34,7 +34,7 @@ def plan(
     override: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate what a config will use, and say what it can tell. Past runs in `runs_dir` make it sharper; no model is asked."""
+    """Estimate the cost of a config, and what it can tell. Past runs in `runs_dir` make it sharper; no model is asked."""
     import json
 
     from tracebench_engine import api

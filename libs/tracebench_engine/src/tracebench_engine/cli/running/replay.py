@@ -44,7 +44,7 @@ def replay(
     verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a recorded run again, from its recording: no model, no key, no cost. Exits with 4 when it comes out differently."""
+    """Repeat a run from its recording, offline and free. Exits with 4 when it comes out differently."""
     if demo:
         raise UsageError(
             "Recorded runs that are installed are shown by `demo`.", hint=output.command("demo", *filter(None, [name]))
