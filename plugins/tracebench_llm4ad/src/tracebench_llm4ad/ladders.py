@@ -24,7 +24,7 @@ WORST: Mapping[str, str] = {
 """Programs that choose as badly as they can."""
 LADDERS: Mapping[str, Sequence[str]] = {
     "optimization/online_bin_packing": ("worst fit", "first_fit.py", "best_fit.py", "funsearch_weibull.py"),
-    "optimization/tsp_construct": ("farthest city", START, KNOWN, "farthest_insertion.py"),
+    "optimization/tsp_construct": ("farthest city", START, KNOWN, "insertion.py"),
     "optimization/cvrp_construct": ("farthest customer", START, KNOWN),
     "optimization/ovrp_construct": ("farthest customer", START, KNOWN),
     "optimization/set_cover_construct": ("fewest new elements", START, KNOWN),

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
 
 from tracebench_core.specs.base import Spec
+
+Sizes = Mapping[str, Mapping[str, Any]]
+"""What a size by name sets, by the option's name."""
 
 
 class TaskOptions(Spec):
@@ -20,3 +26,17 @@ class TaskOptions(Spec):
     n_test: int = Field(default=2, ge=0, le=256)
     timeout_seconds: float = Field(default=20.0, gt=0, le=3600)
     """Wall time that a candidate has for one example."""
+
+
+class SizedOptions(TaskOptions):
+    """Options with three sizes of the literature by name; what is given beside the name goes before it."""
+
+    SIZES: ClassVar[Sizes]
+    size: Literal["small", "medium", "ranking"] | None = None
+    """A size by name; None is the task's own, and `ranking` has the most and the largest instances."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sized(cls, given: Any) -> Any:
+        size = given.get("size") if isinstance(given, Mapping) else None
+        return {**cls.SIZES.get(size, {}), **given} if isinstance(size, str) else given

@@ -28,14 +28,15 @@ def read_lm_eval(path: Path, *, cluster: str | None = None) -> Log:
     """Read the samples of one model: a file, or a folder with one file a task.
 
     Args:
-        path: file or folder.
+        path: file, or folder; `--output_path` itself will do, in which the harness makes a folder for the model.
         cluster: field of the document (`doc`) that names the cluster a question belongs to.
 
     Raises:
         UsageError: it cannot be read, is something else, has no lines, or two files of a folder are of one task.
     """
     try:
-        files = sorted(file for file in path.iterdir() if NAMED.fullmatch(file.name)) if path.is_dir() else None
+        beside, below = ([f for f in path.glob(where) if NAMED.fullmatch(f.name)] for where in ("*", "*/*"))
+        files = sorted(beside or below) if path.is_dir() else None
     except (OSError, ValueError) as err:
         raise UsageError(f"`{path}` cannot be read: {reason(err)}.", hint=_HINT) from err
     if files is None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from collections.abc import Sequence as Several
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tracebench_core.errors import UsageError
+from tracebench_core.specs import Split
 from tracebench_llm4ad.basic.options import OnlineBinPackingOptions
+from tracebench_llm4ad.cobench.folder import read_files
 from tracebench_llm4ad.code_task import loader
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
@@ -73,6 +78,24 @@ class OnlineBinPackingEvaluator(Evaluator[Sequence], StepwiseRules[Sequence]):
         self.size, self.capacity = options.items, options.capacity
         if options.sizes == "uniform":
             self.objective = self.objective.replace(WEIBULL_WORDS, "Sizes are uniform from 20 to 100.")
+        if options.data == "real":
+            self.files = library_sequences(options.instances)
+            self.objective = self.objective.replace(
+                WEIBULL_WORDS, "Sizes and capacities are those of OR-Library's files."
+            )
+
+    def batches(self, split: Split, salt: str = "") -> Iterator[Several[Sequence]]:
+        """Yield generated batches, or OR-Library's files, each as one batch."""
+        if self.options.data == "generated":
+            yield from super().batches(split, salt)
+            return
+        tested, trained = self.options.n_test, self.options.n_test + self.options.n_train
+        dealt = {
+            "test": (0, tested),
+            "train": (tested, trained),
+            "validation": (trained, trained + self.options.n_validation),
+        }
+        yield from self.files[slice(*dealt[split])]
 
     def generate(self, rng: np.random.Generator) -> Sequence:
         """Draw sizes from Weibull(3, 45), rounded, and cut to 1 and the capacity (Romera-Paredes et al. 2023), or uniformly."""
@@ -126,6 +149,35 @@ class OnlineBinPackingEvaluator(Evaluator[Sequence], StepwiseRules[Sequence]):
     def bound(self, instance: Sequence) -> float:
         """Return bound L2 for the items as if they were all known."""
         return float(martello_toth(instance.items, instance.capacity))
+
+
+def library_sequences(names: Several[str]) -> list[list[Sequence]]:
+    """Return the sequences of OR-Library's files of those names, else of all whose sizes are whole numbers, file by file.
+
+    Raises:
+        MissingRequirementError: where there is no folder of data or no file.
+        UsageError: for a name that is no file there, and for a file that is not in its format or has sizes that are no whole numbers.
+    """
+    from tracebench_llm4ad.cobench.packing import BinPacking  # noqa: PLC0415 - CO-Bench's modules load where they are needed
+
+    texts = read_files(BinPacking.folder)
+    by_name = {name.removesuffix(".txt"): BinPacking.parsed(text, name=name) for name, text in texts.items()}
+    if absent := [name for name in names if name not in by_name]:
+        raise UsageError(
+            f"there is no file `{absent[0]}` in the folder of `{BinPacking.folder}`",
+            hint=f"`instances` of `eval_kwargs` takes {', '.join(by_name)}",
+        )
+    found = []
+    for name in names or by_name:
+        given = [case.arguments for case in by_name[name]]
+        if all(isinstance(size, int) for one in given for size in (one["bin_capacity"], *one["items"])):
+            found.append([Sequence(tuple(one["items"]), one["bin_capacity"]) for one in given])
+        elif names:
+            raise UsageError(
+                f"the sizes of `{name}` are no whole numbers, and items of this task are",
+                hint="leave it out of `instances`",
+            )
+    return found
 
 
 def bins_at_least(sequence: Sequence) -> int:

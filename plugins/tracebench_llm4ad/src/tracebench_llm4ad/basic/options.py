@@ -63,13 +63,19 @@ class OnlineBinPackingOptions(TaskOptions):
     On short sequences the published heuristics rank upside down: what they leave open at the end outweighs what they gain.
     """
 
-    size: Literal["literature", "small"] = "literature"
-    """`small` is for quick looks: sequences of 500 items, whose scores say little of longer ones."""
+    size: Literal["literature", "small", "medium", "ranking"] = "literature"
+    """Sequences of 5,000 items; `small` ones of 500 are for quick looks and say little of longer ones, `medium` has 1,000 and `ranking`
+    10,000 (both in Liu et al. 2024)."""
+    data: Literal["generated", "real"] = "generated"
+    """`real`: OR-Library's files `binpack1` and on, in the sub-folder `Bin packing - one-dimensional` of the folder of data, an example
+    each: the first `n_test` are tested on, the next `n_train` trained and the next `n_validation` chosen by."""
+    instances: tuple[str, ...] = ()
+    """Of `data: real`: the files by name, such as `binpack1`, in this order; none are all, by name."""
     n_instance: int = Field(default=5, ge=1, le=256)
     n_train: int = Field(default=1, ge=1, le=256)
     n_validation: int = Field(default=1, ge=0, le=256)
     n_test: int = Field(default=1, ge=0, le=256)
-    n_items: int | None = Field(default=None, ge=10, le=20_000)
+    n_items: int | None = Field(default=None, ge=10, le=100_000)
     """Items of a sequence; None goes by `size`."""
     capacity: int = Field(default=100, ge=100, le=100_000)
     sizes: Literal["weibull", "uniform"] = "weibull"
@@ -79,7 +85,7 @@ class OnlineBinPackingOptions(TaskOptions):
     @property
     def items(self) -> int:
         """The number of items of a sequence."""
-        return self.n_items or {"literature": 5000, "small": 500}[self.size]
+        return self.n_items or {"literature": 5000, "small": 500, "medium": 1000, "ranking": 10_000}[self.size]
 
 
 class LocalBinPackingOptions(OnlineBinPackingOptions):

@@ -43,8 +43,8 @@ def requirement(task_folder: str) -> Requirement:
     return Requirement(kind="path", name=str(_match(folder, task_folder) or folder / task_folder), hint=MEND)
 
 
-def read_files(task_folder: str) -> dict[str, str]:
-    """Return the text files of a task by name, in order.
+def read_files(task_folder: str, *, suffixes: frozenset[str] = SUFFIXES) -> dict[str, str]:
+    """Return the text files of a task that end with one of the suffixes, by name, in order.
 
     Raises:
         MissingRequirementError: when there is no folder, or no file in it.
@@ -55,7 +55,7 @@ def read_files(task_folder: str) -> dict[str, str]:
             f"`{task_folder}` needs the data of CO-Bench, and `{VARIABLE}` is not set", hint=MEND
         )
     place = _match(folder, task_folder)
-    files = sorted(p for p in place.iterdir() if p.is_file() and p.suffix in SUFFIXES) if place else []
+    files = sorted(p for p in place.iterdir() if p.is_file() and p.suffix in suffixes) if place else []
     if not files:
         raise MissingRequirementError(f"`{folder}` holds no files for `{task_folder}`", hint=MEND)
     return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in files}

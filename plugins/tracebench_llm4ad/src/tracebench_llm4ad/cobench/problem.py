@@ -6,11 +6,11 @@ import random
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import derive_seed
@@ -40,6 +40,10 @@ class CoBenchOptions(Spec):
     data: Literal["any", "real", "generated", "published"] = "any"
     """`any`: the files of the configured folder, else generated cases; `real` refuses the latter, `generated` takes no files, and
     `published` is the literature's instances whose seeds are published (flow shop, job shop)."""
+    size: Literal["small", "medium", "ranking"] = "small"
+    """Of `data: published`: the smallest of Taillard's files, three of middle size, or all; every file holds ten instances."""
+    instances: tuple[str, ...] = ()
+    """Of `data: published`: the files by name, such as `tai50_10`, in place of those of `size`."""
     seed: int = Field(default=2024, ge=0)
     """Of the order in which cases are dealt to the splits. Generated cases are always the same."""
     n_train: int = Field(default=4, ge=1, le=1000)
@@ -48,6 +52,12 @@ class CoBenchOptions(Spec):
     n_test: int = Field(default=4, ge=0, le=1000)
     timeout_seconds: float = Field(default=20.0, gt=0, le=3600)
     """Wall time for one case."""
+
+    @model_validator(mode="after")
+    def _sized_where_published(self) -> Self:
+        if self.data != "published" and (self.instances or self.size != "small"):
+            raise ValueError("`size` and `instances` go with `data: published`")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +99,7 @@ class Problem(ListedEvaluator[Case]):
     def _files(self) -> Mapping[str, str]:
         if self.source == FILES:
             return self.files()
-        return self.published() if self.source == PUBLISHED else self.generated(GENERATOR_SEED)
+        return self.published(self.options) if self.source == PUBLISHED else self.generated(GENERATOR_SEED)
 
     def _dealt(self, files: Mapping[str, str], options: CoBenchOptions) -> dict[Split, list[Case]]:
         cases = [case for name, text in files.items() for case in self.parsed(text, name=name)]
@@ -114,7 +124,7 @@ class Problem(ListedEvaluator[Case]):
         return {cls.file_name(k): cls.write(rng).rstrip("\n") for k, rng in enumerate(drawn)}
 
     @classmethod
-    def published(cls) -> dict[str, str]:
+    def published(cls, options: CoBenchOptions) -> dict[str, str]:  # noqa: ARG003 - subclasses choose by it
         """Return the literature's files that can be drawn again from published seeds, by name.
 
         Raises:

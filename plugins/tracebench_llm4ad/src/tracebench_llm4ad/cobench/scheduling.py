@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, part, permutation, rows
-from tracebench_llm4ad.cobench.taillard import FLOW_SHOPS_20_5, JOB_SHOPS_15_15, flow_shop, job_shop
+from tracebench_llm4ad.cobench.problem import Case, CoBenchOptions, Problem, Tokens, part, permutation, rows
+from tracebench_llm4ad.cobench.taillard import chosen_files, flow_shop, job_shop, shops
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import BOUND, Drawing
 from tracebench_llm4ad.evaluator import invalid
@@ -116,16 +116,19 @@ Score: minus the makespan (the time at which the last job leaves the last machin
         )
 
     @classmethod
-    def published(cls) -> dict[str, str]:
-        """Return Taillard's ten instances of 20 jobs and 5 machines."""
+    def published(cls, options: CoBenchOptions) -> dict[str, str]:
+        """Return the files of Taillard's flow shops that are asked for."""
         head = "number of jobs, number of machines, initial seed, upper bound and lower bound :"
-        cases = []
-        for seed, optimum in FLOW_SHOPS_20_5:
-            table = flow_shop(seed, jobs=20, machines=5)
-            cases.append(
-                f"{head}\n20 5 {seed} {optimum} {flow_bound(list(zip(*table, strict=True)))}\nprocessing times :\n{rows(table)}"
-            )
-        return {"tai20_5.txt": "\n".join(cases)}
+        drawn: dict[str, str] = {}
+        for name in chosen_files("flow", size=options.size, names=options.instances):
+            of = shops("flow")[name]
+            cases = []
+            for (seed,), best in zip(of.seeds, of.best, strict=True):
+                table = flow_shop(seed, jobs=of.jobs, machines=of.machines)
+                numbers = f"{of.jobs} {of.machines} {seed} {best} {flow_bound(list(zip(*table, strict=True)))}"
+                cases.append(f"{head}\n{numbers}\nprocessing times :\n{rows(table)}")
+            drawn[f"{name}.txt"] = "\n".join(cases)
+        return drawn
 
     def value(self, case: Case, answer: Mapping[str, Any]) -> float:
         """Return the makespan."""
@@ -275,18 +278,22 @@ of the one listed before it, is refused.
 """
 
     @classmethod
-    def published(cls) -> dict[str, str]:
-        """Return Taillard's ten instances of 15 jobs and 15 machines."""
+    def published(cls, options: CoBenchOptions) -> dict[str, str]:
+        """Return the files of Taillard's job shops that are asked for."""
         head, before_times, before_machines = cls.captions
-        cases = []
-        for time_seed, machine_seed, optimum in JOB_SHOPS_15_15:
-            times, machines = job_shop(time_seed, machine_seed, jobs=15, machines=15)
-            bound = makespan_bound(times, machines)
-            cases.append(
-                f"{head}\n15 15 {time_seed} {machine_seed} {optimum} {bound}\n{before_times}\n{rows(times)}\n"
-                f"{before_machines}\n{rows(machines)}"
-            )
-        return {"tai15_15.txt": "\n".join(cases)}
+        drawn: dict[str, str] = {}
+        for name in chosen_files("job", size=options.size, names=options.instances):
+            of = shops("job")[name]
+            cases = []
+            for (time_seed, machine_seed), best in zip(of.seeds, of.best, strict=True):
+                times, machines = job_shop(time_seed, machine_seed, jobs=of.jobs, machines=of.machines)
+                bound = makespan_bound(times, machines)
+                cases.append(
+                    f"{head}\n{of.jobs} {of.machines} {time_seed} {machine_seed} {best} {bound}\n{before_times}\n{rows(times)}\n"
+                    f"{before_machines}\n{rows(machines)}"
+                )
+            drawn[f"{name}.txt"] = "\n".join(cases)
+        return drawn
 
 
 class CommonDueDate(Problem):

@@ -1,27 +1,59 @@
 """Taillard's flow and job shops, drawn again from their published seeds, as OR-Library's files hold them.
 
 After Taillard (1993), "Benchmarks for basic scheduling problems", EJOR 64, 278-285: a linear congruential generator, times from 1 to 99,
-and for job shops a random order of machines for every job. The upper bounds are proven optima, known for all of these instances.
+and for job shops a random order of machines for every job. `taillard.json` holds the facts, all 120 flow shops and 80 job shops: the
+seeds of that paper, and the best makespans known, of flow shops as the lists of branch and bound have them (Gmys, Mezmaz, Melab and
+Tuyttens 2020), of job shops as papers on learned dispatching quote them (Zhang et al. 2020); a few have been lowered a little since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from tracebench_core.errors import UsageError
 
 Table = list[list[int]]
 
-FLOW_SHOPS_20_5 = (
-    (873654221, 1278), (379008056, 1359), (1866992158, 1081), (216771124, 1293), (495070989, 1235),
-    (402959317, 1195), (1369363414, 1234), (2021925980, 1206), (573109518, 1230), (88325120, 1108),
-)  # fmt: skip
-"""`tai20_5`: the seed of the times and the optimum of each of the ten instances of 20 jobs and 5 machines."""
+MEDIUM = {"flow": ("tai50_5", "tai50_10", "tai50_20"), "job": ("tai20_15", "tai20_20", "tai30_15")}
+"""The files of the variant `medium`; `small` is the first file of all, and `ranking` has every one."""
 
-JOB_SHOPS_15_15 = (
-    (840612802, 398197754, 1231), (1314640371, 386720536, 1244), (1227221349, 316176388, 1218), (342269428, 1806358582, 1175),
-    (1603221416, 1501949241, 1224), (1357584978, 1734077082, 1238), (44531661, 1374316395, 1227), (302545136, 2092186050, 1217),
-    (1153780144, 1393392374, 1274), (73896786, 1544979948, 1241),
-)  # fmt: skip
-"""`tai15_15`: the seeds of times and of machines, and the optimum, of each of the ten instances of 15 jobs and 15 machines."""
+
+@dataclass(frozen=True, slots=True)
+class Shops:
+    """The ten instances of one of the files."""
+
+    jobs: int
+    machines: int
+    seeds: Sequence[Sequence[int]]
+    """Of each instance: the seed of its times, and of a job shop also that of the machines."""
+    best: Sequence[int]
+    """The best makespan known of each instance."""
+
+
+@cache
+def shops(kind: str) -> Mapping[str, Shops]:
+    """Return the files of a kind, `flow` or `job`, by name such as `tai20_5`, from the smallest on."""
+    facts = json.loads(files(__package__).joinpath("taillard.json").read_text(encoding="utf-8"))
+    return {name: Shops(**given) for name, given in facts[kind].items()}
+
+
+def chosen_files(kind: str, *, size: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the files to use: those that are named, else those of a size, `small`, `medium` or `ranking`.
+
+    Raises:
+        UsageError: for a name that is none of the files.
+    """
+    known = tuple(shops(kind))
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(
+            f"there is no file `{unknown[0]}` among Taillard's {kind} shops",
+            hint=f"`instances` of `eval_kwargs` takes {', '.join(known)}",
+        )
+    return tuple(names) or {"small": known[:1], "medium": MEDIUM[kind], "ranking": known}[size]
 
 
 def fractions(seed: int) -> Iterator[float]:

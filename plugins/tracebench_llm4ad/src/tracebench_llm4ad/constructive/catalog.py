@@ -26,7 +26,7 @@ SPECS: tuple[TaskSpec, ...] = (
         description="Choose a vehicle's next customer; the mean length of all routes counts.",
         metric="route_length",
         direction="minimize",
-        options=f"{OPTIONS}:RoutingOptions",
+        options=f"{OPTIONS}:CvrpOptions",
         tags=("routing",),
         comparability=4,
     ),

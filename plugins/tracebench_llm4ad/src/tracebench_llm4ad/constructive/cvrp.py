@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tracebench_core.specs import Split
 from tracebench_llm4ad.code_task import loader
-from tracebench_llm4ad.constructive.options import RoutingOptions
-from tracebench_llm4ad.constructive.routing import RoutingEvaluator
+from tracebench_llm4ad.constructive.libraries import CVRPLIB, LibraryInstance, deal, library_instances
+from tracebench_llm4ad.constructive.options import CvrpOptions
+from tracebench_llm4ad.constructive.routing import Routing, RoutingEvaluator
 
 PROGRAM = '''
 import numpy as np
@@ -53,6 +59,29 @@ class CvrpEvaluator(RoutingEvaluator):
     objective = OBJECTIVE
     bound_source = "the larger of the Held-Karp and the radial lower bound"
 
+    def __init__(self, options: CvrpOptions) -> None:
+        super().__init__(options)
+        self.dealt: dict[Split, list[Routing]] | None = None
+        if options.data == "real":
+            self.dealt = deal([routing(each) for each in library_instances(CVRPLIB, ".vrp")], options, name=self.name)
+            self.objective += "The instances are CVRPLIB's: their sizes, demands and capacities differ, and distances are whole numbers.\n"
+            self.bound_source = (
+                "the best length known (where none is on file, the larger of the Held-Karp and the radial lower bound)"
+            )
 
-build = loader(CvrpEvaluator, RoutingOptions)
+    def batches(self, split: Split, salt: str = "") -> Iterator[Sequence[Routing]]:
+        """Yield generated batches, or CVRPLIB's instances one by one."""
+        if self.dealt is None:
+            yield from super().batches(split, salt)
+        else:
+            yield from ([instance] for instance in self.dealt[split])
+
+
+def routing(found: LibraryInstance) -> Routing:
+    """Return a file of CVRPLIB as an instance."""
+    anytime = np.tile([0.0, np.inf], (len(found.demands), 1))
+    return Routing(found.distance, found.demands, found.capacity, anytime, found.known)
+
+
+build = loader(CvrpEvaluator, CvrpOptions)
 """Build the task."""

@@ -23,12 +23,16 @@ def select_next_item(remaining_capacity: int, remaining_items: List[list]) -> Op
     return max(remaining_items, key=lambda item: item[1] / item[0])
 '''
 
-OBJECTIVE = """
+PARTS = 10_000
+"""Of a unit, in which uniform weights and values are told."""
+CORRELATED_WORDS = "Weights are 5 to 50, values 5 to 60"
+UNIFORM_WORDS = f"Weights and values are 1 to {PARTS} each, and have nothing to do with each other"
+OBJECTIVE = f"""
 Design a heuristic for the 0/1 knapsack problem that fills a knapsack one item at a time.
 `select_next_item(remaining_capacity, remaining_items)` is called as long as an unpacked item fits.
 - `remaining_capacity` (int): what still fits; it starts with 100 unless configured otherwise.
 - `remaining_items` (list of `[weight, value, index]`, all int, at least one): the unpacked items whose weight fits; all others are not \
-offered. Weights are 5 to 50, values 5 to 60; there are 50 items unless configured otherwise.
+offered. {CORRELATED_WORDS}; there are 50 items unless configured otherwise.
 Return one element of `remaining_items`, the item to pack next; or None to stop packing.
 Score: the mean total value of the packed items; higher is better.
 """
@@ -53,10 +57,15 @@ class KnapsackEvaluator(Evaluator[Knapsack], StepwiseRules[Knapsack]):
 
     def __init__(self, options: KnapsackOptions) -> None:
         super().__init__(options)
-        self.size, self.capacity = options.n_items, options.knapsack_capacity
+        self.size, self.capacity, self.draw_kind = options.n_items, options.knapsack_capacity, options.draw
+        if options.draw == "uniform":
+            self.objective = self.objective.replace(CORRELATED_WORDS, UNIFORM_WORDS)
 
     def generate(self, rng: np.random.Generator) -> Knapsack:
-        """Draw weights from 5 to 50 and values of 5 above or below the weight times 0.6 to 1.2, at least 5."""
+        """Draw weights from 5 to 50 and values of 5 above or below the weight times 0.6 to 1.2, at least 5; or both from 1 to 10,000."""
+        if self.draw_kind == "uniform":
+            drawn = rng.integers(1, PARTS + 1, (self.size, 2))
+            return Knapsack(tuple((int(w), int(v), i) for i, (w, v) in enumerate(drawn)), self.capacity)
         weights = rng.integers(5, 51, self.size)
         values = np.maximum(5, np.rint(weights * rng.uniform(0.6, 1.2, self.size) + rng.integers(-5, 6, self.size)))
         items = tuple((int(w), int(min(v, 60)), i) for i, (w, v) in enumerate(zip(weights, values, strict=True)))

@@ -33,6 +33,8 @@ class Routing:
     capacity: int
     windows: Floats
     """Shape (n + 1, 2): earliest and latest start of service; without windows, 0 and infinity."""
+    known: float | None = None
+    """The best total length known."""
 
 
 @dataclass(slots=True)
@@ -113,7 +115,9 @@ class RoutingEvaluator(Evaluator[Routing], StepwiseRules[Routing]):
         return kinds.routes(kinds.places(instance.distance), solution, closed=self.closed, depot=0)
 
     def bound(self, instance: Routing) -> float:
-        """Return the larger of the Held-Karp bound on one tour and the radial bound (Haimovich and Rinnooy Kan 1985)."""
+        """Return the best length known, else the larger of Held and Karp's bound on one tour and the radial one (Haimovich et al. 1985)."""
+        if instance.known is not None:
+            return instance.known
         radial = 2 * float((instance.demands * instance.distance[0]).sum()) / instance.capacity
         return max(held_karp_bound(instance.distance), radial)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tracebench_core.specs import Split
 from tracebench_llm4ad.code_task import loader
+from tracebench_llm4ad.constructive.libraries import TSPLIB, deal, drawn_cities, library_instances
 from tracebench_llm4ad.constructive.options import TspOptions
 from tracebench_llm4ad.constructive.plane import Floats, distances, held_karp_bound
 from tracebench_llm4ad.drawings import kinds
@@ -27,15 +30,18 @@ def select_next_node(
     return int(unvisited_nodes[np.argmin(distance_matrix[current_node][unvisited_nodes])])
 '''
 
-OBJECTIVE = """
+UNIFORM_WORDS = (
+    "Euclidean distances between all cities, which are uniform in the unit square (n = 50 unless configured otherwise)"
+)
+OF_TSPLIB = "distances between all cities, whole numbers (an instance of TSPLIB)"
+OBJECTIVE = f"""
 Design a heuristic that builds a short round trip through all cities (travelling salesman problem) one city at a time.
 The tour starts at city 0. `select_next_node(current_node, destination_node, unvisited_nodes, distance_matrix)` is called once per step \
 while at least two cities are unvisited; the last one and the way back to city 0 follow by themselves.
 - `current_node` (int): the city where the tour stands.
 - `destination_node` (int): the city where the tour must end, always 0.
 - `unvisited_nodes` (int array, shape (k,)): the cities not yet visited, ascending.
-- `distance_matrix` (float array, shape (n, n)): Euclidean distances between all cities, which are uniform in the unit square (n = 50 \
-unless configured otherwise); symmetric, zero diagonal.
+- `distance_matrix` (float array, shape (n, n)): {UNIFORM_WORDS}; symmetric, zero diagonal.
 Return one element of `unvisited_nodes`, the next city, as an int.
 Score: the mean length of the closed tours; shorter is better. A city that is not in `unvisited_nodes` is refused.
 """
@@ -43,9 +49,10 @@ Score: the mean length of the closed tours; shorter is better. A city that is no
 
 @dataclass(frozen=True, slots=True)
 class Tsp:
-    """Cities as their distance matrix, shape (n, n)."""
+    """Cities as their distance matrix, shape (n, n), and the optimal length where it is known."""
 
     distance: Floats
+    known: float | None = None
 
 
 class TspEvaluator(Evaluator[Tsp], StepwiseRules[Tsp]):
@@ -59,7 +66,23 @@ class TspEvaluator(Evaluator[Tsp], StepwiseRules[Tsp]):
 
     def __init__(self, options: TspOptions) -> None:
         super().__init__(options)
-        self.size = options.problem_size
+        self.size, self.data = options.problem_size, options.data
+        if options.data == "real":
+            found = [Tsp(each.distance, each.known) for each in library_instances(TSPLIB, ".tsp")]
+            self.dealt = deal(found, options, name=self.name)
+            self.objective = self.objective.replace(UNIFORM_WORDS, OF_TSPLIB)
+            self.bound_source = "TSPLIB's optimum (where it has none, the Held-Karp lower bound)"
+
+    def batches(self, split: Split, salt: str = "") -> Iterator[Sequence[Tsp]]:
+        """Yield generated batches, or ReEvo's set as one batch, or TSPLIB's instances one by one."""
+        if self.data == "generated":
+            yield from super().batches(split, salt)
+        elif self.data == "real":
+            yield from ([instance] for instance in self.dealt[split])
+        elif split == "train" or getattr(self.options, f"n_{split}"):
+            points = drawn_cities(split, self.size)
+            if points is not None:
+                yield [Tsp(distances(cities)) for cities in points[: self.options.n_instance]]
 
     def generate(self, rng: np.random.Generator) -> Tsp:
         """Draw `problem_size` points uniformly from the unit square."""
@@ -94,8 +117,8 @@ class TspEvaluator(Evaluator[Tsp], StepwiseRules[Tsp]):
         return kinds.routes(kinds.places(instance.distance), [solution])
 
     def bound(self, instance: Tsp) -> float:
-        """Return the Held-Karp bound."""
-        return held_karp_bound(instance.distance)
+        """Return the optimum where it is known, else the Held-Karp bound."""
+        return held_karp_bound(instance.distance) if instance.known is None else instance.known
 
 
 build = loader(TspEvaluator, TspOptions)

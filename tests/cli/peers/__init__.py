@@ -1,0 +1,1 @@
+"""Logs that inspect_ai and lm-evaluation-harness write themselves, compared."""
