@@ -23,24 +23,35 @@ from tracebench_core.ids import content_hash
 from tracebench_runs.journal.journal import EndRecord, Journal
 from tracebench_runs.storage.seal import Seal
 
+TASKS = ["internal:numeric_param", "internal:multi_param"]
+TRAINERS = ["NoOp", "RandomSearch", "BestOfN", "Anneal", "SequentialRefine"]
+KINDS = len(TASKS) * len(TRAINERS)
+MODELS = 20
+"""Real jobs of each kind that the others are copies of."""
+READERS = (
+    ("show",),
+    ("show", "--all"),
+    ("compare",),
+    ("report", "-o", "{}/report.html"),
+    ("runs", "--runs-dir", "{}/runs"),
+)
+"""Commands that read a finished run; `{}` is the benchmark's folder."""
 COMMAND = str(Path(sys.executable).with_name("trace-bench"))
+
+
+def _config(folder: Path, seeds: int) -> str:
+    path = folder / f"{seeds}.json"
+    config = {"tasks": TASKS, "trainers": TRAINERS, "seeds": [*range(seeds)], "mode": "stub", "max_workers": 2}
+    path.write_text(json.dumps(config | {"budget": {"evaluations": 5}}))
+    return str(path)
 
 
 def begin(folder: Path, jobs: int) -> Path:
     """Start a run of so many jobs, kill it once a few have finished, and return its directory."""
-    config = {
-        "tasks": ["internal:numeric_param"],
-        "trainers": ["NoOp"],
-        "seeds": [*range(jobs)],
-        "mode": "stub",
-        "max_workers": 2,
-    }
-    (folder / "c.json").write_text(json.dumps(config))
-    argv = [COMMAND, "run", "--config", str(folder / "c.json"), "--runs-dir", str(folder / "runs")]
+    runs = folder / "runs"
+    argv = [COMMAND, "run", "--config", _config(folder, jobs // KINDS), "--runs-dir", str(runs)]
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    while (
-        not (logs := [*folder.glob("runs/*/journal-main.jsonl")]) or logs[0].read_bytes().count(b'"job_finished"') < 4
-    ):
+    while not (logs := [*runs.glob("*/journal-main.jsonl")]) or logs[0].read_bytes().count(b'"job_finished"') < 4:
         if process.poll() is not None:
             raise SystemExit("the run ended before it could be killed")
         time.sleep(0.05)
@@ -51,26 +62,36 @@ def begin(folder: Path, jobs: int) -> Path:
 
 
 def lay_down(run_dir: Path) -> str:
-    """Write every job but the last as a copy of a finished one, and declare it finished; return the id of the last."""
-    jobs = [job["job_id"] for job in json.loads((run_dir / "meta" / "manifest.json").read_text())["jobs"]]
+    """Write every job but the last as a copy of a real one of its trainer and task, and declare it finished; return the id of the last."""
+    folder = run_dir.parent.parent
+    argv = [COMMAND, "run", "--config", _config(folder, MODELS), "--runs-dir", str(folder / "models")]
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    (real,) = (folder / "models").iterdir()
+    models: dict[tuple[str, str], list[dict[str, bytes]]] = {}
+    for home in sorted((real / "jobs").iterdir()):
+        files = {path.name: path.read_bytes() for path in home.iterdir() if path.is_file()}
+        result = json.loads(files["results.json"])
+        models.setdefault((result["task_id"], result["trainer_id"]), []).append(files | {"": home.name.encode()})
+    manifest = json.loads((run_dir / "meta" / "manifest.json").read_text())
     journal = (run_dir / "journal-main.jsonl").read_text().splitlines()
     done = {record["job"] for line in journal if (record := json.loads(line))["kind"] == "job_finished"}
-    model = min(done)
-    files = {path.name: path.read_bytes() for path in (run_dir / "jobs" / model).iterdir() if path.is_file()}
     ends = []
-    for seed, job in enumerate(jobs[:-1]):
-        if job in done:
+    for job in manifest["jobs"][:-1]:
+        job_id, seed = job["job_id"], job["seed"]
+        if job_id in done:
             continue
-        home = run_dir / "jobs" / job
+        home = run_dir / "jobs" / job_id
         home.mkdir(exist_ok=True)
-        for name, data in files.items():
-            (home / name).write_bytes(_renamed(name, data, model, job, seed))
+        model = models[job["task_id"], job["trainer_id"]][seed % MODELS]
+        for name, data in model.items():
+            if name:
+                (home / name).write_bytes(_renamed(name, data, model[""].decode(), job_id, seed))
         events = (home / "events.jsonl").read_bytes()
         seal = Seal(len(events), hashlib.sha256(events).hexdigest())
-        ends.append(EndRecord(job, "ok", content_hash((home / "results.json").read_bytes()), seal))
+        ends.append(EndRecord(job_id, "ok", content_hash((home / "results.json").read_bytes()), seal))
     with Journal(run_dir) as log:
         log.jobs_finished(ends)
-    return str(jobs[-1])
+    return str(manifest["jobs"][-1]["job_id"])
 
 
 def _renamed(name: str, data: bytes, model: str, job: str, seed: int) -> bytes:
@@ -107,8 +128,14 @@ def main() -> None:
         print(f"{jobs:,} jobs; baseline, manifest and results read and hashed: {baseline:.2f} s")
         print(f"resume (exit {code}): decided after {decision:.2f} s = {decision / baseline:.2f}x of the baseline;")
         print(f"  whole {wall:.1f} s, {cpu:.1f} s of CPU, {memory:.0f} MB")
-        code, began, wall, cpu, memory = watch(COMMAND, "show", str(run_dir))
-        print(f"show (exit {code}): {wall:.2f} s = {wall / baseline:.2f}x, {cpu:.2f} s of CPU, {memory:.0f} MB")
+        for command, *options in READERS:
+            names = [str(run_dir)] if command != "runs" else []
+            code, began, wall, cpu, memory = watch(COMMAND, command, *names, *(o.format(temporary) for o in options))
+            told = " ".join([command, *(o for o in options if "{}" not in o)])
+            print(
+                f"{told} (exit {code}): {wall:.2f} s = {wall / baseline:.2f}x, {cpu:.2f} s of CPU, {memory:.0f} MB",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

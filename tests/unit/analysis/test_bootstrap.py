@@ -8,6 +8,7 @@ pytest.importorskip("numpy", reason="numpy does the resampling")
 
 import numpy as np
 
+from tracebench_analysis.statistics import bootstrap
 from tracebench_analysis.statistics.bootstrap import (
     bootstrap_interval,
     bootstrap_t_interval,
@@ -44,6 +45,15 @@ def test_the_plain_percentile_interval_agrees_with_rliable() -> None:
 
     assert estimate == pytest.approx(points["a"][0])
     assert (found.low, found.high) == pytest.approx((intervals["a"][0][0], intervals["a"][1][0]), abs=0.05)
+
+
+def test_intervals_are_the_same_whatever_is_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    strata = [[0.5, 1.0, 1.5, 4.0, 2.0, 2.25], [0.1, 0.4, 0.2, 0.9, 0.3, 0.35, 0.8]]
+    at_once = bootstrap_t_interval(strata), iqm_interval(strata)
+
+    monkeypatch.setattr(bootstrap, "BLOCK", 13 * 7)  # seven resamples at a time: 2,000 are no multiple of that
+
+    assert (bootstrap_t_interval(strata), iqm_interval(strata)) == at_once
 
 
 def test_the_expanded_interval_is_wider_the_fewer_the_seeds() -> None:

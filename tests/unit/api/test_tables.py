@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracebench_core.errors import UsageError
-from tracebench_engine.api.console.tables import chosen, laid_out, picked
+from tracebench_engine.api.console.tables import chosen, laid_out, places_of
 
 HEADERS = ("job", "task", "trainer", "seed", "best", "tokens", "usd")
 ROWS = (
@@ -100,8 +100,8 @@ def test_columns_are_chosen_in_their_order_from_any_of_the_tables() -> None:
     names = chosen("best, job", HEADERS, ("rank", "score"))
 
     assert names == ("best", "job")
-    assert picked(TABLE, names)[1] == ["-3.13", "041757e6e4e9"]
-    assert picked((("rank", "score"), ("1", "2")), names) == [[], []]
+    assert [TABLE[1][place] for place in places_of(HEADERS, names)] == ["-3.13", "041757e6e4e9"]
+    assert places_of(("rank", "score"), names) == []
     assert chosen(None, HEADERS) is None
     with pytest.raises(UsageError, match=r"No table has all of `best`, `rank`"):
         chosen("best,rank", HEADERS, ("rank", "score"))

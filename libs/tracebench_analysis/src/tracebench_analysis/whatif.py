@@ -24,6 +24,7 @@ from tracebench_core.specs.events import (
 from tracebench_runs.events.history import Standings
 from tracebench_runs.events.metering import Meter
 from tracebench_runs.events.ranking import FINALISTS, FindAggregate, mean_alone
+from tracebench_runs.reading.briefs import Brief
 
 ON_VALIDATION: tuple[Split, ...] = ("validation", "train")
 """Train, where a task has no validation."""
@@ -57,7 +58,7 @@ class Recap:
 
 def recap_job(
     events: Sequence[Event],
-    result: JobResult,
+    result: JobResult | Brief,
     *,
     caps: Budget,
     reprice: Reprice | None = None,
@@ -160,7 +161,7 @@ def _measured(
     return found[0].score if found else None
 
 
-def _ended_below(result: JobResult, caps: Budget) -> Axis | None:
+def _ended_below(result: JobResult | Brief, caps: Budget) -> Axis | None:
     """Return the axis on which the job's own budget ended it before the cap that is asked for."""
     _, _, ended = result.stop_reason.rpartition("budget:")
     for axis, cap in caps.caps().items():

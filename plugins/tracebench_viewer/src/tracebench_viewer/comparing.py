@@ -12,7 +12,7 @@ import yaml
 
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs import Axis
-from tracebench_engine.api.analysis import compare_runs, comparison_data, curve_rows, figures, sections
+from tracebench_engine.api.analysis import Tracks, compare_runs, comparison_data, curve_rows, figures, sections
 from tracebench_engine.api.records import Run
 from tracebench_viewer.index import Index
 from tracebench_viewer.look import NOTHING
@@ -55,7 +55,7 @@ def compute(runs: Sequence[Run], *, baseline: str | None, axis: Axis) -> dict[st
         "data": comparison_data(comparison),
         "tables": [asdict(section) for section in sections(runs, comparison)],
         "entrants": [summary.standing.entrant for summary in comparison.summaries],
-        "curves": curve_rows(runs, comparison),
+        "curves": curve_rows(Tracks(runs, comparison.outcomes), comparison),
         "figures": {
             name: {"spec": json.loads(figure.chart.to_json(validate=False)), "caption": figure.caption}
             for name, figure in drawn.items()

@@ -11,6 +11,7 @@ from tracebench_analysis.comparison.outcomes import ENDED, Outcome
 from tracebench_analysis.estimates.amounts import AXES
 from tracebench_analysis.statistics.floor import UNCHANGING
 from tracebench_core.specs import Axis, Budget, ProposalCounts
+from tracebench_runs.meta.planned import series_of
 from tracebench_runs.reading.reader import Run
 
 UNEQUAL = 1.1
@@ -30,7 +31,12 @@ class Use:
 
 def smallest_common_budget(runs: Sequence[Run]) -> Budget | None:
     """Return the smallest cap of each axis that all jobs cap, where their caps differ; None where they are all the same."""
-    budgets = {job.budget for run in runs for job in run.planned if run.results[job.job_id].status in ENDED}
+    budgets = {
+        part.like.budget
+        for run in runs
+        for part in series_of(run.planned)
+        if any(run.briefs[job_id].status in ENDED for job_id in part.ids)
+    }
     cuts: dict[Axis, float] = {}
     for axis in AXES:
         caps = {getattr(budget, axis) for budget in budgets}
@@ -47,15 +53,15 @@ def uncapped_common_use(runs: Sequence[Run], axis: Axis) -> float | None:
     """
     most: dict[str, float] = defaultdict(float)
     for run in runs:
-        for job in run.planned:
-            result = run.results[job.job_id]
-            if result.status not in ENDED or job.trainer_id == UNCHANGING:
+        for part in series_of(run.planned):
+            ended = [brief for job_id in part.ids if (brief := run.briefs[job_id]).status in ENDED]
+            trainer = part.like.trainer_id
+            if not ended or trainer == UNCHANGING:
                 continue
-            if job.budget.caps():
+            if part.like.budget.caps():
                 return None
-            if result.status == "failed":
-                continue
-            most[job.trainer_id] = max(most[job.trainer_id], getattr(result.used, axis) or 0.0)
+            uses = (getattr(brief.used, axis) or 0.0 for brief in ended if brief.status != "failed")
+            most[trainer] = max(most[trainer], *uses, 0.0)
     used = [amount for amount in most.values() if amount > 0]
     return min(used) if used and max(used) > UNEQUAL * min(used) else None
 

@@ -15,7 +15,7 @@ from tracebench_analysis.comparison.budgets import (
 )
 from tracebench_analysis.comparison.order import Pair, in_order, lacks, ordered, tasks_of_table
 from tracebench_analysis.comparison.outcomes import ENDED, FailurePolicy, Outcome, Outcomes, read_outcomes, unscored
-from tracebench_analysis.comparison.pairing import Declared, Two, meet
+from tracebench_analysis.comparison.pairing import Declared, Known, Two, meet
 from tracebench_analysis.comparison.pooling import pooling_findings, refuse_demonstrations, refuse_unpoolable
 from tracebench_analysis.comparison.verdicts import (
     ALPHA,
@@ -80,7 +80,11 @@ def compare_runs(
     table = tasks_of_table(normalised, outcomes.tasks)
     chosen = [*_pairs([*by_entrant], outcomes, baseline, by_run=by_run)]
     declared = Declared(outcomes.targets, outcomes.bounds)
-    met = {pair: meet(*(by_entrant[name] for name in pair), policy=policy, declared=declared) for pair in chosen}
+    known: Known = {}
+    met = {
+        pair: meet(*(by_entrant[name] for name in pair), policy=policy, declared=declared, known=known)
+        for pair in chosen
+    }
     pairs = [*_judged(met, None, _looks(most_seeds, len(chosen)), margin)]
     entrants = ordered(normalised, pairs, table)
     if baseline is None:
@@ -92,7 +96,7 @@ def compare_runs(
     ranks = _ranks(whole, normalised, table)
     return Comparison(
         runs=tuple(run.run_id for run in runs),
-        unfinished={run.run_id: n for run in runs if (n := sum(r.status == "not_run" for r in run.results.values()))},
+        unfinished={run.run_id: n for run in runs if (n := sum(b.status == "not_run" for b in run.briefs.values()))},
         findings=tuple(findings),
         policy=policy,
         cut=caps,

@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracebench_core.specs import JobResult, JobSpec
 from tracebench_core.specs.regrade import Regrade
+from tracebench_runs.reading.briefs import Brief
 from tracebench_runs.reading.reader import Run
-from tracebench_runs.results.regrades import latest, read_regrades, regraded
+from tracebench_runs.results.regrades import latest, read_regrades, rescored
 
 _DIGITS = 8
 
@@ -36,11 +36,11 @@ class Judges:
         for task_id, scores in _read(runs).items():
             self._settle(task_id, scores)
 
-    def result(self, run: Run, job: JobSpec) -> JobResult:
-        """Return a job's result with the scores that count."""
-        result = run.results[job.job_id]
-        chosen = self._chosen.get(job.task_id, {}).get((run.run_id, job.job_id))
-        return result if chosen is None else regraded(result, chosen)
+    def brief(self, run: Run, task_id: str, job_id: str) -> Brief:
+        """Return what tables need of a job's result, with the scores that count."""
+        brief = run.briefs[job_id]
+        chosen = self._chosen.get(task_id, {}).get((run.run_id, job_id))
+        return brief if chosen is None else brief.replaced(rescored(chosen))
 
     def comparability(self, task_id: str) -> int | None:
         """Return the comparability of a task's scores where those of one judge count for all jobs; None where each keeps its own."""
@@ -75,10 +75,9 @@ def _read(runs: Sequence[Run]) -> dict[str, _Scores]:
     found: dict[str, _Scores] = defaultdict(lambda: _Scores({}, defaultdict(dict)))
     for run in runs:
         later = latest(read_regrades(run.layout))
-        for job in run.planned if later or len(runs) > 1 else ():
-            result = run.results[job.job_id]
-            if result.score_val_best is not None or result.score_test is not None:
-                found[job.task_id].own[run.run_id, job.job_id] = result.judge.digest if result.judge else ""
+        for job_id, brief in run.briefs.items() if later or len(runs) > 1 else ():
+            if brief.score_val_best is not None or brief.score_test is not None:
+                found[brief.task_id].own[run.run_id, job_id] = brief.judge.digest if brief.judge else ""
         for (job_id, digest), regrade in later.items():
             found[regrade.task_id].others[digest][run.run_id, job_id] = regrade
     return found

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 from tracebench_analysis.comparison.entrants import EntrantKey, entrant_of, name_entrants, name_tasks
 from tracebench_analysis.comparison.judges import Judges
 from tracebench_analysis.recap import MEASURES, Measure
 from tracebench_analysis.statistics.anchors import Anchors, find_anchors
-from tracebench_analysis.whatif import Recap, recap_job
-from tracebench_core.specs import Bounds, Budget, BudgetState, Gain, JobResult, JobStatus, ProposalCounts
+from tracebench_analysis.whatif import recap_job
+from tracebench_core.specs import Bounds, Budget, Gain, JobSpec, JobStatus, ProposalCounts
 from tracebench_runs.events.ranking import FindAggregate, mean_alone
+from tracebench_runs.meta.planned import series_of
+from tracebench_runs.reading.briefs import Brief, Used, used_of
 from tracebench_runs.reading.reader import Run
 from tracebench_runs.results.rows import TaskKey, group_of
 
@@ -29,7 +31,7 @@ ENDED: frozenset[JobStatus] = frozenset({"ok", "failed", "timeout"})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one job came to."""
+    """What one job came to; of what it used and how it ended it holds no copy, for there may be 100,000."""
 
     run_id: str
     job_id: str
@@ -45,16 +47,39 @@ class Outcome:
     """The initial candidate's score on the same measure."""
     gap: float | None
     """The chosen candidate's gain on validation - its gain on test; None without both."""
-    used: BudgetState
-    seconds: float
-    stop_reason: str
-    error: str
-    proposals: ProposalCounts
-    """What became of what the model was asked to propose."""
+    briefs: Mapping[str, Brief] = field(repr=False)
+    """Of its run."""
+    used_at_cap: Used | None = None
+    """None where nothing was cut."""
     gain: Gain | None = None
     """Of the score over the initial candidate's, by content and form; None where it was not measured so."""
     times: tuple[float, ...] = ()
     """Of a score that is the mean of several measurements from the same inputs, each of them."""
+
+    @property
+    def used(self) -> Used:
+        """What training used, up to the cap where there is one."""
+        return self.used_at_cap or self.briefs[self.job_id].used
+
+    @property
+    def seconds(self) -> float:
+        """Of training."""
+        return self.briefs[self.job_id].time_seconds
+
+    @property
+    def stop_reason(self) -> str:
+        """As the job's result tells it."""
+        return self.briefs[self.job_id].stop_reason
+
+    @property
+    def error(self) -> str:
+        """Type and message of what ended it; empty where nothing did."""
+        return self.briefs[self.job_id].failure
+
+    @property
+    def proposals(self) -> ProposalCounts:
+        """What became of what the model was asked to propose."""
+        return self.briefs[self.job_id].proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +121,44 @@ class Outcomes:
         return Counter(outcome.status for outcome in outcomes)
 
 
+class _Cut(NamedTuple):
+    """What is kept of a job as it was at a cap."""
+
+    status: JobStatus
+    is_begun: bool
+    """Whether it had compared anything."""
+    scores: Mapping[Measure, float | None]
+    used: Used
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
-    run_id: str
-    result: JobResult
+    run: Run
+    job_id: str
     task: TaskKey
     entrant: EntrantKey
-    recap: Recap | None
+    judges: Judges | None
+    cut: _Cut | None
+
+    @property
+    def result(self) -> Brief:
+        """What it came to; not held, for there may be 100,000 jobs."""
+        if self.judges is None:
+            return self.run.briefs[self.job_id]
+        return self.judges.brief(self.run, self.task.task_id, self.job_id)
 
     def on(self, measure: Measure) -> float | None:
-        if self.recap is not None:
-            return _finite(dict(MEASURES)[measure](self.recap))
+        if self.cut is not None:
+            return self.cut.scores[measure]
         return _finite(self.result.score_test if measure == "test" else self.result.score_val_best)
 
     def times_on(self, measure: Measure) -> tuple[float, ...]:
-        if self.recap is not None:
+        if self.cut is not None:
             return ()
         return self.result.score_test_repeats if measure == "test" else self.result.score_val_repeats
 
     def gain_on(self, measure: Measure) -> Gain | None:
-        gain = self.result.gain if self.recap is None else None
+        gain = self.result.gain if self.cut is None else None
         return gain if gain is not None and (gain.split == "test") == (measure == "test") else None
 
     def initial_on(self, measure: Measure) -> float | None:
@@ -153,25 +196,19 @@ def read_outcomes(
     targets, bounds = _targets(runs), _bounds(runs)
     judges = Judges(runs) if caps is None else None
     labels: dict[EntrantKey, str] = {}
+    known: dict[Any, Any] = {}
     repeated = 0
     for run in runs:
-        for spec in run.planned:
-            result = run.results[spec.job_id] if judges is None else judges.result(run, spec)
-            task = group_of(spec).task
-            if judges is not None and (later := judges.comparability(spec.task_id)) is not None:
-                task = task._replace(version=f"{later}.{spec.task_version.interface}")
-            job = _Job(
-                run.run_id,
-                result,
-                task,
-                entrant_of(spec, run=run.run_id if by_run else ""),
-                _cut(run, result, caps, find),
-            )
-            place = (job.task, job.entrant, spec.seed)
-            labels[job.entrant] = spec.label or labels.get(job.entrant, "")
-            repeated += place in jobs
-            if place not in jobs or result.status != "not_run":
-                jobs[place] = job
+        for part in series_of(run.planned):
+            like = part.like
+            task, entrant = _task_of(like, judges), entrant_of(like, run=run.run_id if by_run else "")
+            task, entrant = known.setdefault(task, task), known.setdefault(entrant, entrant)
+            labels[entrant] = like.label or labels.get(entrant, "")
+            for job_id, seed in zip(part.ids, part.seeds, strict=True):
+                brief, place = run.briefs[job_id], (task, entrant, seed)
+                repeated += place in jobs
+                if place not in jobs or brief.status != "not_run":
+                    jobs[place] = _Job(run, job_id, task, entrant, judges, _cut(run, brief, caps, find))
     entrants = name_entrants((job.entrant for job in jobs.values()), labels)
     tasks = name_tasks(job.task for job in jobs.values())
     by_task: dict[TaskKey, list[_Job]] = defaultdict(list)
@@ -181,11 +218,12 @@ def read_outcomes(
         task: _scale(tasks[task], found, cut=caps is not None, target=targets.get(task.task_id))
         for task, found in by_task.items()
     }
+    by_task.clear()
     measured = {job.entrant for job in jobs.values() if _score(job, scales[job.task]) is not None}
     return Outcomes(
         outcomes=tuple(
             _outcome(job, entrants[job.entrant], scales[job.task], policy if job.entrant in measured else "exclude")
-            for job in jobs.values()
+            for job in _emptied(jobs)
         ),
         measures={scale.name: scale.measure for scale in scales.values()},
         anchors={scale.name: scale.anchors for scale in scales.values() if scale.anchors is not None},
@@ -193,24 +231,38 @@ def read_outcomes(
         tasks=tuple(tasks.values()),
         keys={name: key for key, name in entrants.items()},
         repeated=repeated,
-        targets={tasks[key]: targets[key.task_id] for key in by_task if key.task_id in targets},
-        bounds={tasks[key]: bounds[key.task_id] for key in by_task if key.task_id in bounds},
+        targets={tasks[key]: targets[key.task_id] for key in scales if key.task_id in targets},
+        bounds={tasks[key]: bounds[key.task_id] for key in scales if key.task_id in bounds},
         judged=tuple(judges.said) if judges is not None else (),
     )
 
 
-def _cut(run: Run, result: JobResult, caps: Budget | None, find: FindAggregate) -> Recap | None:
-    if caps is None or result.status not in ENDED:
+def _emptied(jobs: dict[Any, _Job]) -> Iterator[_Job]:
+    """Yield what a dict holds while it lets go of it: there may be 100,000."""
+    for place in [*jobs]:
+        yield jobs.pop(place)
+
+
+def _task_of(job: JobSpec, judges: Judges | None) -> TaskKey:
+    task = group_of(job).task
+    if judges is None or (later := judges.comparability(job.task_id)) is None:
+        return task
+    return task._replace(version=f"{later}.{job.task_version.interface}")
+
+
+def _cut(run: Run, brief: Brief, caps: Budget | None, find: FindAggregate) -> _Cut | None:
+    if caps is None or brief.status not in ENDED or not (events := run.events(brief.job_id)):
         return None
-    events = run.events(result.job_id)
-    return recap_job(events, result, caps=caps, find=find) if events else None
+    recap = recap_job(events, brief, caps=caps, find=find)
+    scores = {measure: _finite(read(recap)) for measure, read in MEASURES}
+    return _Cut(recap.status, recap.best_candidate is not None, scores, used_of(recap.used))
 
 
 def _measure(jobs: Sequence[_Job], *, cut: bool) -> Measure:
     ended = [job for job in jobs if job.result.status in ENDED]
     if not cut:
         return "test" if any(job.on("test") is not None for job in ended) else "validation"
-    begun = [job for job in ended if job.recap is not None and job.recap.best_candidate is not None]
+    begun = [job for job in ended if job.cut is not None and job.cut.is_begun]
     return next(
         (name for name, _ in MEASURES if begun and all(job.on(name) is not None for job in begun)), MEASURES[-1][0]
     )
@@ -249,7 +301,7 @@ def _scale(name: str, jobs: Sequence[_Job], *, cut: bool, target: float | None) 
 
 
 def _counts(job: _Job) -> bool:
-    status = job.result.status if job.recap is None else job.recap.status
+    status = job.result.status if job.cut is None else job.cut.status
     return job.result.status in ENDED and status != "failed"
 
 
@@ -258,14 +310,12 @@ def _score(job: _Job, scale: _Scale) -> float | None:
 
 
 def _outcome(job: _Job, entrant: str, scale: _Scale, policy: FailurePolicy) -> Outcome:
-    score = _score(job, scale)
+    result, score = job.result, _score(job, scale)
     value = score
-    if score is None and job.result.status in ENDED and scale.anchors is not None and policy != "exclude":
+    if score is None and result.status in ENDED and scale.anchors is not None and policy != "exclude":
         value = scale.anchors.zero if policy == "initial" else scale.lowest
-    result = job.result
-    used = job.recap.used if job.recap is not None else result.used
     return Outcome(
-        run_id=job.run_id,
+        run_id=job.run.run_id,
         job_id=result.job_id,
         task=scale.name,
         entrant=entrant,
@@ -275,17 +325,14 @@ def _outcome(job: _Job, entrant: str, scale: _Scale, policy: FailurePolicy) -> O
         value=value,
         initial=job.initial_on(scale.measure),
         gap=_gap(result),
-        used=used,
-        seconds=result.time_seconds,
-        stop_reason=result.stop_reason,
-        error=f"{result.error.type}: {result.error.message}" if result.error else "",
-        proposals=result.proposals,
+        briefs=job.run.briefs,
+        used_at_cap=job.cut.used if job.cut is not None else None,
         gain=job.gain_on(scale.measure) if score is not None else None,
         times=job.times_on(scale.measure) if score is not None else (),
     )
 
 
-def _gap(result: JobResult) -> float | None:
+def _gap(result: Brief) -> float | None:
     scores = (result.score_val_best, result.score_val_initial, result.score_test, result.score_test_initial)
     if any(_finite(score) is None for score in scores):
         return None

@@ -11,6 +11,9 @@ from tracebench_analysis.comparison.outcomes import ENDED, FailurePolicy, Outcom
 from tracebench_analysis.statistics.differences import Difference, Scores, compare_scores, probability_of_improvement
 from tracebench_core.specs import Bounds
 
+Known = dict[tuple[str, str], dict[int, float]]
+"""Scores by seed, by entrant and task."""
+
 
 @dataclass(frozen=True, slots=True)
 class Declared:
@@ -57,8 +60,10 @@ class Two:
         return probability_of_improvement(one, self.other)
 
 
-def meet(one: Iterable[Outcome], other: Iterable[Outcome], *, policy: FailurePolicy, declared: Declared) -> Two:
-    """Return two entrants as they are compared.
+def meet(
+    one: Iterable[Outcome], other: Iterable[Outcome], *, policy: FailurePolicy, declared: Declared, known: Known
+) -> Two:
+    """Return two entrants as they are compared. `known` are the scores of others that met: equal ones are held once.
 
     A job without a score counts as the policy says, by the initial candidate's scores in the jobs of these two alone. Where on no task both
     have a measured score they never met.
@@ -81,7 +86,8 @@ def meet(one: Iterable[Outcome], other: Iterable[Outcome], *, policy: FailurePol
                 o.seed: v for o in outcomes if (v := _value(o, [*mine[task], *theirs[task]], zero, policy)) is not None
             }
             if values:
-                side[task] = values
+                held = known.setdefault((outcomes[0].entrant, task), values)
+                side[task] = held if held == values else values
         target = declared.targets.get(task)
         if target is not None and zero is not None and target > zero:
             spans[task] = target - zero

@@ -13,7 +13,7 @@ from tracebench_analysis.comparison.judges import Judges
 from tracebench_core.errors import UsageError, quoted
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import Axis, JobSpec, Split, SplitData
-from tracebench_runs.meta.planned import kinds_of
+from tracebench_runs.meta.planned import kinds_of, series_of
 from tracebench_runs.reading.reader import Run
 
 FORBIDDING_TASK_FIELDS = ("comparability", "source", "salt", "aggregate")
@@ -122,12 +122,13 @@ def _of_data(runs: Sequence[Run]) -> Iterator[Finding]:
     """Compare what the jobs of a task found in its splits; runs of before this was told say nothing of it."""
     found: dict[tuple[str, str], dict[str, set[tuple[Split, SplitData]]]] = {}
     for run in runs if len(runs) > 1 else ():
-        for job in run.planned:
-            result = run.results[job.job_id]
-            if result.data or result.status == "ok":
+        for part in series_of(run.planned):
+            job = part.like
+            told = [b.data for job_id in part.ids if (b := run.briefs[job_id]).data or b.status == "ok"]
+            if told:
                 options = canonical_json([job.eval_kwargs, job.guide, job.guide_kwargs]).decode()
                 by_run = found.setdefault((job.task_id, options), {})
-                by_run.setdefault(run.run_id, set()).update(result.data.items())
+                by_run.setdefault(run.run_id, set()).update(item for data in told for item in data.items())
     for (task_id, _), by_run in found.items():
         for split in get_args(Split):
             data = {run_id: {one for name, one in told if name == split} for run_id, told in by_run.items()}
@@ -162,7 +163,7 @@ def _of_jobs(runs: Sequence[Run]) -> Iterator[Finding]:
     modes = _by_value((run_id, job.mode) for run_id, job in first)
     if len(modes) > 1:
         yield Finding("`mode`", modes, forbids=True)
-    models = _by_value((run.run_id, sorted({models_of(job) for job in run.planned})) for run in runs)
+    models = _by_value((run.run_id, sorted({models_of(job) for job in kinds_of(run.planned)})) for run in runs)
     if len(models) > 1:
         yield Finding("model", models, forbids=False)
     caps = _by_value((run_id, job.budget.model_dump(exclude_none=True)) for run_id, job in first)

@@ -10,7 +10,7 @@ from tracebench_analysis.comparison.comparison import compare_runs
 from tracebench_analysis.comparison.outcomes import read_outcomes
 from tracebench_analysis.figures.charts import Charts
 from tracebench_analysis.figures.plots import curve_rows
-from tracebench_analysis.figures.tracks import read_tracks
+from tracebench_analysis.figures.tracks import Tracks
 from tracebench_core.specs import Axis
 from tracebench_runs.reading import reader
 from tracebench_runs.reading.fields import Column
@@ -42,12 +42,11 @@ class AnalysedRun(Run):
         """
         comparison = compare_runs([self])
         return Charts([summary.standing.entrant for summary in comparison.summaries]).curves(
-            curve_rows([self], comparison)
+            curve_rows(Tracks([self], comparison.outcomes), comparison)
         )
 
     def _curve_rows(self, axis: Axis) -> Iterator[tuple[Any, ...]]:
-        for track in read_tracks([self], read_outcomes([self]), axis):
-            outcome, curve = track.outcome, track.curve
+        for outcome, curve in Tracks([self], read_outcomes([self])).on(axis):
             who = (outcome.run_id, outcome.job_id, outcome.task, outcome.entrant, outcome.seed)
             yield from ((*who, x, y) for x, y in zip(curve.xs, curve.ys, strict=True))
             if curve.end > curve.xs[-1]:

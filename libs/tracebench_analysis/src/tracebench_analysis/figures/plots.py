@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tracebench_analysis.comparison.verdicts import Comparison
 from tracebench_analysis.estimates.amounts import AXES
-from tracebench_analysis.figures.tracks import Track, normalised, read_tracks, scales
+from tracebench_analysis.figures.tracks import Tracks
 from tracebench_analysis.statistics.curves import Curve, band, grid, performance_profile, reached_share
 from tracebench_core.specs import Axis
-from tracebench_runs.reading.reader import Run
 
 Row = dict[str, Any]
 TARGETS = tuple(i / 10 for i in range(1, 11))
@@ -36,15 +35,15 @@ def gain_rows(comparison: Comparison) -> list[Row]:
     ]  # fmt: skip
 
 
-def curve_rows(runs: Sequence[Run], comparison: Comparison, axes: Iterable[Axis] = AXES) -> list[Row]:
+def curve_rows(tracks: Tracks, comparison: Comparison, axes: Iterable[Axis] = AXES) -> list[Row]:
     """Return the mean curve of every entrant on every axis that was used, with band; `carried` once half of its jobs had ended."""
     rows: list[Row] = []
     for axis in axes:
-        tracks = read_tracks(runs, comparison.outcomes, axis)
-        if not any(track.curve.end for track in tracks):
+        most, gains = tracks.scale(axis)
+        if not most:
             continue
-        positions = grid([track.curve for track in tracks], points=POINTS)
-        for entrant, tasks in _by_entrant(tracks, comparison):
+        positions = grid((), points=POINTS, most=most)
+        for entrant, tasks in _by_entrant(tracks, comparison, axis, gains):
             before: Row | None = None
             for point in band(tasks, positions):
                 mean, low, high = point.interval.estimate, point.interval.low, point.interval.high
@@ -81,12 +80,12 @@ def profile_rows(comparison: Comparison) -> list[Row]:
     ]  # fmt: skip
 
 
-def reached_rows(runs: Sequence[Run], comparison: Comparison, axis: Axis = "evaluations") -> list[Row]:
+def reached_rows(tracks: Tracks, comparison: Comparison, axis: Axis = "evaluations") -> list[Row]:
     """Return the share of (job, target) pairs reached by what was used, by entrant."""
-    tracks = read_tracks(runs, comparison.outcomes, axis)
-    positions = [0.0, *grid([track.curve for track in tracks], points=POINTS)]
+    most, gains = tracks.scale(axis)
+    positions = [0.0, *grid((), points=POINTS, most=most)]
     rows = []
-    for entrant, tasks in _by_entrant(tracks, comparison):
+    for entrant, tasks in _by_entrant(tracks, comparison, axis, gains):
         curves = [curve for task in tasks for curve in task]
         shares = reached_share(curves, [TARGETS] * len(curves), positions)
         rows += [{"trainer": entrant, "x": x, "share": share} for x, share in zip(positions, shares, strict=True)]
@@ -105,12 +104,11 @@ def rank_rows(comparison: Comparison) -> list[Row]:
     ]
 
 
-def _by_entrant(tracks: Sequence[Track], comparison: Comparison) -> Iterator[tuple[str, list[list[Curve]]]]:
-    gains = scales(tracks)
+def _by_entrant(
+    tracks: Tracks, comparison: Comparison, axis: Axis, gains: Mapping[str, float]
+) -> Iterator[tuple[str, list[list[Curve]]]]:
     for summary in comparison.summaries:
-        own = [t for t in tracks if t.outcome.entrant == summary.standing.entrant]
-        tasks = [[normalised(t, gains) for t in own if t.outcome.task == task] for task in comparison.outcomes.tasks]
-        if filled := [curves for curves in tasks if curves]:
+        if filled := tracks.scaled(summary.standing.entrant, axis, gains):
             yield summary.standing.entrant, filled
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tracebench_analysis.figures.svg import clean_svg
 from tracebench_core.plugins import Catalog, load_ref
 from tracebench_core.specs import ViewSpec
+from tracebench_runs.meta.planned import kinds_of
 from tracebench_runs.reading.reader import Run
 
 LONGEST = 10_000
@@ -32,7 +33,7 @@ def build_views(catalog: Catalog, run: Run, job_id: str | None, *, kinds: Iterab
 
     `kinds` are those wanted, all when empty.
     """
-    suites = {job.suite for job in run.planned} if job_id is None else {run.job(job_id).suite}
+    suites = {job.suite for job in kinds_of(run.planned)} if job_id is None else {run.job(job_id).suite}
     for name, spec in sorted(catalog.components["view"].items()):
         if not isinstance(spec, ViewSpec) or (kinds and spec.kind not in kinds):
             continue
@@ -45,10 +46,10 @@ def build_views(catalog: Catalog, run: Run, job_id: str | None, *, kinds: Iterab
 def best_jobs(run: Run) -> list[str]:
     """Return the job with the best score on validation of every task, in plan order; tasks without a score are left out."""
     best: dict[str, tuple[float, str]] = {}
-    for job_id, result in run.results.items():
-        score = result.score_val_best
-        if score is not None and (result.task_id not in best or score > best[result.task_id][0]):
-            best[result.task_id] = score, job_id
+    for job_id, brief in run.briefs.items():
+        score = brief.score_val_best
+        if score is not None and (brief.task_id not in best or score > best[brief.task_id][0]):
+            best[brief.task_id] = score, job_id
     return [job_id for _, job_id in best.values()]
 
 

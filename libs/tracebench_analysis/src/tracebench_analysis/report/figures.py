@@ -15,6 +15,7 @@ from tracebench_analysis.figures.plots import (
     rank_rows,
     reached_rows,
 )
+from tracebench_analysis.figures.tracks import Tracks
 from tracebench_runs.reading.reader import Run
 
 
@@ -34,8 +35,9 @@ def figures(runs: Sequence[Run], comparison: Comparison) -> dict[str, Figure]:
     """
     draw = Charts([summary.standing.entrant for summary in comparison.summaries])
     scores, floor = leaderboard_rows(comparison), comparison.floor.split
-    curves, profile = curve_rows(runs, comparison), profile_rows(comparison)
-    reached, ranks = reached_rows(runs, comparison), rank_rows(comparison)
+    tracks = Tracks(runs, comparison.outcomes)
+    curves, profile = curve_rows(tracks, comparison), profile_rows(comparison)
+    reached, ranks = reached_rows(tracks, comparison), rank_rows(comparison)
     gains = gain_rows(comparison)
     found: dict[str, Figure] = {}
     if scores:

@@ -151,7 +151,7 @@ def _ran(runs: Sequence[Run]) -> Section:
         first = run.planned[0] if run.planned else None
         versions: Mapping[str, Any] = run.manifest.get("versions", {})
         caps = ", ".join(f"{value:g} {axis}" for axis, value in first.budget.caps().items()) if first else ""
-        statuses = Counter(result.status for result in run.results.values())
+        statuses = Counter(brief.status for brief in run.briefs.values())
         rows.append((
             run.run_id, first.mode if first else "-", str(versions.get("core", "-")), ", ".join(map(str, versions.get("plugins", ()))),
             caps or "no cap", str(run.manifest.get("protection", "-")), ", ".join(f"{n} {status}" for status, n in statuses.items()),
@@ -163,7 +163,7 @@ def _instruments(runs: Sequence[Run]) -> Section:
     """What measured: each task's judge, and where its cases of known outcome had come out right."""
     seen: Counter[tuple[str, str, str]] = Counter()
     for run in runs:
-        for result in run.results.values():
+        for result in run.briefs.values():
             if result.calibration is not None:
                 judge = f"{result.judge.version} {result.judge.digest}" if result.judge is not None else "-"
                 seen[result.task_id, result.calibration, judge] += 1

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tracebench_analysis.comparison.sentences import next_step, verdict_sentence
 from tracebench_analysis.comparison.verdicts import Comparison
 from tracebench_analysis.figures.plots import curve_rows
+from tracebench_analysis.figures.tracks import Tracks
 from tracebench_analysis.figures.views import best_jobs
 from tracebench_analysis.report.changed import marked
 from tracebench_analysis.report.html import PAGE_STYLE, embedded, table
@@ -82,7 +83,7 @@ def _digest(text: str) -> str:
 
 
 def _curves(run: Run, comparison: Comparison) -> str:
-    rows = curve_rows([run], comparison, ["evaluations"])
+    rows = curve_rows(Tracks([run], comparison.outcomes), comparison, ["evaluations"])
     if not rows:
         return ""
     drawn = lines_svg(rows, across="evaluations", up="gain over the initial candidate, against evaluations")

@@ -7,6 +7,7 @@ from tracebench_analysis.figures.analysed_run import AnalysedRun
 from tracebench_analysis.figures.analysed_run import load_run as open_run
 from tracebench_analysis.figures.charts import Charts, altair
 from tracebench_analysis.figures.plots import curve_rows
+from tracebench_analysis.figures.tracks import Tracks
 from tracebench_analysis.figures.views import Shown, build_views
 from tracebench_analysis.report.figures import figures
 from tracebench_analysis.report.sections import sections
@@ -17,6 +18,7 @@ __all__ = [
     "AnalysedRun",
     "Charts",
     "Shown",
+    "Tracks",
     "altair",
     "build_views",
     "compare_runs",

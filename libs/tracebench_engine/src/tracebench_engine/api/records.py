@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tracebench_runs.events.states import candidate_scores as candidate_scores
     from tracebench_runs.export import export_run as export_run
     from tracebench_runs.meta.manifest import iter_job_lines as iter_job_lines, read_head as read_head
+    from tracebench_runs.reading.briefs import Brief as Brief
     from tracebench_runs.reading.reader import Run as Run, load_run as load_run
     from tracebench_runs.results.overview import read_overview as read_overview
     from tracebench_runs.results.results import read_result as read_result

@@ -33,7 +33,7 @@ def verdict_of(run: Run) -> Verdict:
     if len(run.planned) > LARGE:
         words = shlex.join(["trace-bench", "compare", str(run.layout.path)])
         return Verdict(sentence=f"No verdict yet, for {len(run.planned)} jobs take a while to compare: {words}")
-    if not any(result.status in ENDED for result in run.results.values()):
+    if not any(brief.status in ENDED for brief in run.briefs.values()):
         return Verdict(sentence="No verdict: no job ended.")
     if is_demonstration(run):
         return Verdict(

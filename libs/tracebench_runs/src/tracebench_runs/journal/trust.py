@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tracebench_core.errors import RunDirError, quoted
 from tracebench_core.specs import JobStatus
+from tracebench_runs.journal.ends import Ends
 from tracebench_runs.journal.journal import EndRecord, TrainedRecord
 from tracebench_runs.journal.keys import last_seen
 from tracebench_runs.journal.lines import STATUSES, JournalReader, TimedEnd
@@ -44,7 +45,7 @@ class ChainEnd(NamedTuple):
 class Trust:
     """The content of all journals of a run."""
 
-    ends: dict[str, EndRecord] = field(default_factory=dict)
+    ends: Ends = field(default_factory=Ends)
     """By job; of a job that was run again, the last."""
     restarted: set[str] = field(default_factory=set)
     """Jobs that were begun again after their last end record, which then says nothing of the files that lie there."""
@@ -170,7 +171,7 @@ def _read(layout: RunLayout, trust: Trust, sifted: Mapping[str, Sifted]) -> Path
     return None
 
 
-def end_records(run_dir: Path | RunLayout) -> dict[str, EndRecord]:
+def end_records(run_dir: Path | RunLayout) -> Mapping[str, EndRecord]:
     """Return each job's last end record, whatever happened since."""
     return read_trust(run_dir).ends
 

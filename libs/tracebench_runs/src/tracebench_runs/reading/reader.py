@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import did_you_mean
-from tracebench_core.specs import Candidate, JobResult, JobSpec
+from tracebench_core.specs import Candidate, JobSpec
 from tracebench_core.specs.events import CandidateSeen, Event
 from tracebench_runs.events.eventlog import read_events
-from tracebench_runs.events.reduce import not_run
 from tracebench_runs.events.spent import LedgerReader, spent_of
 from tracebench_runs.journal.trust import Trust, damaged, read_trust
 from tracebench_runs.journal.witness import demand_sound
 from tracebench_runs.meta.manifest import read_head
 from tracebench_runs.meta.planned import read_jobs
+from tracebench_runs.reading.briefs import Brief, StoredResults
 from tracebench_runs.reading.frames import Library, make_frame
 from tracebench_runs.reading.tabular import SPECS, Source, TableName
-from tracebench_runs.results.trusted import trusted_result
 from tracebench_runs.storage.blobs import BlobStore
 from tracebench_runs.storage.layout import RunLayout
 
@@ -44,16 +43,18 @@ class Run:
         return read_jobs(self.layout)
 
     @cached_property
-    def results(self) -> dict[str, JobResult]:
-        """The result of every planned job by its id, in plan order; `not_run` where there is none that can be read.
+    def results(self) -> StoredResults:
+        """The result of every planned job by its id, in plan order, each read when it is asked for; `not_run` where none can be read."""
+        return StoredResults(self.layout, self.planned, trust=self.trust)
+
+    @cached_property
+    def briefs(self) -> Mapping[str, Brief]:
+        """What tables and statistics need of every result, by its job's id, in plan order: all are read, and none is held.
 
         Raises:
             RunDirError: when a result is not what the journal vouches for.
         """
-        return {
-            job.job_id: trusted_result(self.layout.job(job.job_id), trust=self.trust) or not_run(job)
-            for job in self.planned
-        }
+        return self.results.briefs()
 
     def job(self, job_id: str) -> JobSpec:
         """Return one job.
@@ -62,9 +63,11 @@ class Run:
             RunDirError: when the run has no such job.
         """
         try:
-            return self._by_id[job_id]
+            return self.results.job(job_id)
         except KeyError as err:
-            raise RunDirError(f"run `{self.run_id}` has no job `{job_id}`.{did_you_mean(job_id, self._by_id)}") from err
+            raise RunDirError(
+                f"run `{self.run_id}` has no job `{job_id}`.{did_you_mean(job_id, self.results)}"
+            ) from err
 
     def events(self, job_id: str) -> tuple[Event, ...]:
         """Return the events of one job, in order; none when it was not run."""
@@ -128,10 +131,6 @@ class Run:
     def tables(self) -> Source:
         """The run's tables, row by row."""
         return Source(self.layout, self.run_id, self.planned, self.results, self.demand_events, self.ledger)
-
-    @cached_property
-    def _by_id(self) -> dict[str, JobSpec]:
-        return {job.job_id: job for job in self.planned}
 
     @cached_property
     def ledger(self) -> LedgerReader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -44,8 +45,13 @@ def read_regrades(layout: RunLayout) -> list[Regrade]:
 
 def regraded(result: JobResult, regrade: Regrade) -> JobResult:
     """Return a job's result with the scores of another judge in the place of its own."""
+    return result.model_copy(update=rescored(regrade))
+
+
+def rescored(regrade: Regrade) -> dict[str, Any]:
+    """Return the fields of a result that another judge's scores take the place of."""
     scored: dict[tuple[str, str], Scored] = {(event.what, event.split): event for event in regrade.scored}
-    return result.model_copy(update={**scores_of(scored), "judge": regrade.judge})
+    return {**scores_of(scored), "judge": regrade.judge}
 
 
 def latest(regrades: Sequence[Regrade]) -> dict[tuple[str, str], Regrade]:

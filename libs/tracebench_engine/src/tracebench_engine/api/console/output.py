@@ -10,11 +10,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tracebench_core.errors import OutputError
-from tracebench_engine.api.console.tables import laid_out, picked, wrapped
+from tracebench_engine.api.console.tables import laid_out, places_of, wrapped
 
 PROGRAM = "trace-bench"
 SCHEMA_VERSION = 1
@@ -102,15 +103,15 @@ def table(
     `columns` are the chosen ones, all when None; nothing is written when the table has not all of them. `least` are those that are left out
     first where not all fit.
     """
-    cells = picked([[flat(cell) for cell in row] for row in (headers, *rows)], columns)
-    if not cells[0]:
+    if not (places := places_of(headers, columns)):
         return
+    cells = ([flat(row[place]) for place in places] for row in chain([headers], rows))
     if not sys.stdout.isatty():
-        for row in cells:
+        for row in cells:  # one by one: there may be a row for each of 100,000 jobs
             line("\t".join(row))
         return
     width = shutil.get_terminal_size().columns
-    found = laid_out(cells, width=width, least=least)
+    found = laid_out([*cells], width=width, least=least)
     for text in found.lines:
         line(text)
     if found.left_out:

@@ -8,7 +8,7 @@ from tracebench_core.errors import UsageError
 from tracebench_core.ids import nearest
 from tracebench_engine.builtin.columns import Layout, laid_out, wrapped
 
-__all__ = ["Layout", "chosen", "laid_out", "picked", "wrapped"]
+__all__ = ["Layout", "chosen", "laid_out", "places_of", "wrapped"]
 
 
 def chosen(text: str | None, *tables: Sequence[str]) -> tuple[str, ...] | None:
@@ -38,12 +38,11 @@ def chosen(text: str | None, *tables: Sequence[str]) -> tuple[str, ...] | None:
     return names
 
 
-def picked(cells: Sequence[Sequence[str]], columns: Sequence[str] | None) -> list[list[str]]:
-    """Return a table, headers first, with the chosen columns in their order; the whole of it when none are chosen.
+def places_of(headers: Sequence[str], columns: Sequence[str] | None) -> list[int]:
+    """Return where the chosen columns of a table stand, in their order; of all of them when none are chosen.
 
-    Nothing is left of a table that has not all of them: it is another table that is meant.
+    There are none in a table that has not all of them: it is another table that is meant.
     """
     if columns is None:
-        return [list(row) for row in cells]
-    places = [cells[0].index(name) for name in columns] if {*columns} <= {*cells[0]} else []
-    return [[row[place] for place in places] for row in cells]
+        return [*range(len(headers))]
+    return [headers.index(name) for name in columns] if {*columns} <= {*headers} else []

@@ -1,6 +1,6 @@
 """What trainers had found by each point of a run: their curves on one scale, with intervals, and as a line of small bars."""
 
-from tracebench_analysis.figures.tracks import normalised, read_tracks, scales, sparkline
+from tracebench_analysis.figures.tracks import Tracks, sparkline
 from tracebench_analysis.statistics.curves import band, grid
 
-__all__ = ["band", "grid", "normalised", "read_tracks", "scales", "sparkline"]
+__all__ = ["Tracks", "band", "grid", "sparkline"]

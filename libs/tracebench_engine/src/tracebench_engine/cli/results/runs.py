@@ -57,12 +57,13 @@ def runs(
 
 def _facts(place: Path) -> dict[str, Any]:
     """Read what a run says of itself; a file that is missing or damaged leaves its facts empty."""
-    manifest, summary = _read(place / "meta" / "manifest.json"), _read(place / "summary.json")
+    manifest, jobs = _manifest(place)
+    summary = _read(place / "summary.json")
     counts = {status: n for status, n in _mapping(summary.get("counts")).items() if n}
     return {
         "run": place.name,
         "started": manifest.get("created_at"),
-        "jobs": len(manifest.get("jobs") or ()),
+        "jobs": jobs,
         "counts": counts,
         "tasks": sorted(_mapping(manifest.get("tasks"))),
         "trainers": sorted(_mapping(manifest.get("trainers"))),
@@ -100,6 +101,19 @@ def _row(facts: Mapping[str, Any]) -> tuple[str, ...]:
 def _named(names: list[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" +{more}" if more > 0 else "")
+
+
+def _manifest(place: Path) -> tuple[dict[str, Any], int]:
+    """Return what a run's manifest says before it lists the jobs, and how many it lists."""
+    from tracebench_engine.api.records import RunLayout, iter_job_lines, read_head
+
+    layout = RunLayout(place)
+    try:
+        return read_head(layout), sum(1 for _ in iter_job_lines(layout))  # line by line: there may be 100,000
+    except TraceBenchError:
+        whole = _read(layout.manifest)
+        jobs = whole.get("jobs")
+        return whole, len(jobs) if isinstance(jobs, list) else 0
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,7 @@ from tracebench_engine.cli.results.evaluated import SCORE, is_evaluated, print_e
 
 if TYPE_CHECKING:
     from tracebench_core.specs import JobResult
-    from tracebench_engine.api.records import Run
+    from tracebench_engine.api.records import Brief, Run
 
 COLUMNS = (
     "job", "task", "trainer", "seed", "status", "initial", "best", "test", "evaluations", "calls", "tokens", "usd", "seconds",
@@ -98,13 +99,12 @@ def is_large(run: Run) -> bool:
 def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None:
     from tracebench_engine.api.records import chain_of, chain_words, holder_of
 
-    results = list(run.results.values())
-    counts = dict(Counter(result.status for result in results))
+    counts = dict(Counter(brief.status for brief in run.briefs.values()))
     chain = chain_of(run.layout.path, trust=run.trust)
     if as_json:
         from tracebench_engine.api.verdicts import verdict_at_end
 
-        jobs = [result.model_dump(mode="json", exclude={"steps"}) for result in results]
+        jobs = [result.model_dump(mode="json", exclude={"steps"}) for result in run.results.values()]
         folder = str(run.layout.path)
         output.document(
             "run",
@@ -125,23 +125,22 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
         print_evaluated(run, metric=SCORE)
     else:
         standings.leaderboard(run, columns=columns)
-    output.table(
-        COLUMNS, [_row(result, run.job(result.job_id).called) for result in results], columns=columns, least=LEAST
-    )
+    rows = (_row(brief, run.job(job_id).called) for job_id, brief in run.briefs.items())
+    output.table(COLUMNS, rows, columns=columns, least=LEAST)
     if told := spent_text(run.spent()):
         output.prose(f"Spent: {told}")
     if told := left_out_text(run.left_out()):
         output.note(f"Left out of requests:  {output.safe(told)}")
     output.note(f"Head:  {chain_words(chain)}")
-    if results:
-        output.note(f"One of them:  {output.command('show', run.layout.job(results[0].job_id).path)}")
+    for job_id in islice(run.briefs, 1):
+        output.note(f"One of them:  {output.command('show', run.layout.job(job_id).path)}")
     if counts.get("not_run") and (holder := holder_of(run.layout)) is not None:
         output.note(f"Under way in process {holder}: what is not_run has not ended yet.")
     elif counts.get("not_run"):
         output.note(f"Continue:  {output.command('resume', run.layout.path)}")
 
 
-def _row(result: JobResult, called: str) -> tuple[str, ...]:
+def _row(result: Brief, called: str) -> tuple[str, ...]:
     used = result.used
     what = (result.job_id, result.task_id, called, str(result.seed), result.status)
     if result.status == "not_run":

@@ -50,7 +50,7 @@ def leaderboard(run: Run, *, columns: Sequence[str] | None = None) -> None:
     from tracebench_engine.api.judging.comparing import ENDED, compare_runs
     from tracebench_engine.api.records import DEMONSTRATOR, is_demonstration
 
-    if not any(result.status in ENDED for result in run.results.values()):
+    if not any(result.status in ENDED for result in run.briefs.values()):
         return
     if is_demonstration(run):
         output.note(
@@ -72,7 +72,7 @@ def _evaluations(run: Run) -> Iterator[str]:
     """Yield how each trainer's evaluations came out where not all are `ok`, and what code of a task raised under them."""
     statuses: dict[str, Counter[str]] = defaultdict(Counter)
     places: dict[str, Counter[str]] = defaultdict(Counter)
-    for result in run.results.values():
+    for result in run.briefs.values():
         statuses[result.trainer_id].update(result.evaluations_by_status)
         for place in result.exceptions:
             places[result.task_id][f"{place.type} (line {place.line} of {place.file})"] += place.count
@@ -80,21 +80,21 @@ def _evaluations(run: Run) -> Iterator[str]:
         if set(counts) - {"ok"}:
             yield f"Evaluations by {trainer}: {', '.join(f'{n} {status}' for status, n in counts.most_common())}."
     for task, found in places.items():
-        total = sum(sum(r.evaluations_by_status.values()) for r in run.results.values() if r.task_id == task)
+        total = sum(sum(r.evaluations_by_status.values()) for r in run.briefs.values() if r.task_id == task)
         raised = "; ".join(f"{n} raised {what}" for what, n in found.most_common(3))
         yield f"Exceptions in the code of {task}: of {total} evaluations {raised}."
 
 
 def self_reported(runs: Sequence[Run]) -> list[str]:
     """Return, for each task, which of its figures nothing but the candidate's own word stands for."""
-    told = {r.task_id: r.self_reported for run in runs for r in run.results.values() if r.self_reported}
+    told = {r.task_id: r.self_reported for run in runs for r in run.briefs.values() if r.self_reported}
     return [f"self-reported by the candidates of `{task}`: {', '.join(names)}" for task, names in told.items()]
 
 
 def _flags(run: Run) -> list[str]:
     """Return how many jobs carry each flag, with one of the reasons."""
-    jobs = Counter(name for result in run.results.values() for name in result.flags)
-    reasons = {name: reason for result in run.results.values() for name, reason in result.flags.items()}
+    jobs = Counter(name for result in run.briefs.values() for name in result.flags)
+    reasons = {name: reason for result in run.briefs.values() for name, reason in result.flags.items()}
     return [f"{n} {'job is' if n == 1 else 'jobs are'} flagged {name}: {reasons[name]}" for name, n in jobs.items()]
 
 
@@ -110,19 +110,17 @@ def _overshoot(run: Run) -> list[str]:
 
 
 def _curves(runs: Sequence[Run], found: Comparison) -> None:
-    from tracebench_engine.api.judging.curves import band, grid, normalised, read_tracks, scales, sparkline
+    from tracebench_engine.api.judging.curves import Tracks, band, grid, sparkline
 
-    tracks = read_tracks(runs, found.outcomes, "evaluations")
-    positions = grid([track.curve for track in tracks], points=SPARK)
-    gains = scales(tracks)
+    tracks = Tracks(runs, found.outcomes)
+    most, gains = tracks.scale("evaluations")
+    positions = grid((), points=SPARK, most=most)
     width = max((len(s.standing.entrant) for s in found.summaries), default=0)
     output.line("")
     words = f"best so far over {positions[-1]:g} evaluations, gain over the initial candidate, as trainers measured it:"
     output.prose(words, is_data=True)
     for summary in found.summaries:
-        own = [track for track in tracks if track.outcome.entrant == summary.standing.entrant]
-        tasks = [[normalised(t, gains) for t in own if t.outcome.task == task] for task in found.outcomes.tasks]
-        points = band([curves for curves in tasks if curves], positions)
+        points = band(tracks.scaled(summary.standing.entrant, "evaluations", gains), positions)
         line = sparkline([point.interval.estimate for point in points]).rjust(SPARK)
         output.line(output.safe(f"{summary.standing.entrant.ljust(width)}  {line}"))
 

@@ -80,8 +80,8 @@ def _enough(summary: RunSummary, axis: str) -> str:
     from tracebench_engine.api.records import load_run
 
     run = load_run(summary.run_dir)
-    spent = sum(getattr(result.used, axis) or 0 for result in run.results.values())
-    left = [getattr(run.job(i).budget, axis) for i, result in run.results.items() if result.status == "not_run"]
+    spent = sum(getattr(brief.used, axis) or 0 for brief in run.briefs.values())
+    left = [getattr(run.job(i).budget, axis) for i, brief in run.briefs.items() if brief.status == "not_run"]
     if None in left:
         return "N"
     return f"{math.ceil((spent + sum(left)) * 1e4) / 1e4}" if axis == "usd" else str(int(spent + sum(left)))
