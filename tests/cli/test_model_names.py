@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tracebench_core.errors import ConfigError, typed
+from tracebench_core.plugins.installing import install_hint
+from tracebench_engine.api.configs import parse_config
+from tracebench_engine.api.installed.hosting import open_host
 from tracebench_engine.cli.app import app
+from tracebench_engine.matrix.providers import refuse_unknown
 
 BLANKS = "without blanks around it"
 REFUSED = [
@@ -77,3 +82,13 @@ def test_a_name_that_looks_odd_and_is_one(tmp_path: Path, monkeypatch: pytest.Mo
     code, told = validate(tmp_path, llm, monkeypatch)
     assert code == 0, told
     assert was_asked(tmp_path) == ("base_url" not in llm and "openrouter" not in llm["model"])
+
+
+def test_a_provider_whose_plugin_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEBENCH_PLUGINS", "internal")
+    host = open_host()
+    host.records.pop("local", None)  # it is installed here, and left out
+    config = parse_config({"mode": "real", "llm": {"model": "local/smollm2-135m"}, "tasks": ["internal:numeric_param"]})
+    with pytest.raises(ConfigError, match="The provider `local` comes with a plugin that is not installed") as caught:
+        refuse_unknown(config, host)
+    assert caught.value.hint == typed(install_hint("local"))

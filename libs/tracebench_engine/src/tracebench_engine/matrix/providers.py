@@ -10,6 +10,7 @@ from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.ids import did_you_mean, nearest
 from tracebench_core.plugins import PluginHost, load_ref
+from tracebench_core.plugins.installing import install_hint
 from tracebench_core.specs import LLMConfig, LLMVariant, ModelConfig, ModelIdentity, ProviderSpec, RunConfig
 from tracebench_engine.measure.requirements import refuse_unmet
 from tracebench_gateway.models import FAMILIES, PREFIXES, every_model, resolve_models
@@ -77,6 +78,10 @@ def refuse_unknown(config: RunConfig, host: PluginHost) -> None:
             if identity.provider in PREFIXES or identity.provider in offered or identity.base_url is not None:
                 continue
             near = OTHERWISE.get(identity.provider)
+            lacking = "" if near or identity.provider in host.records else install_hint(identity.provider)
+            if lacking.startswith("pip"):
+                words = f"The provider `{identity.provider}` comes with a plugin that is not installed."
+                raise ConfigError(words, hint=lacking)
             words = f" Did you mean `{near}`?" if near else did_you_mean(identity.provider, [*PREFIXES, *offered])
             raise ConfigError(
                 f"`{identity.provider}` of `{identity.provider}/{identity.model}` (role `{role}`) is no provider that is known.{words}",

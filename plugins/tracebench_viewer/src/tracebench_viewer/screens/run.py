@@ -35,7 +35,9 @@ def draw() -> None:
     is_live = parts.shelf().live(run["name"]) is not None
     if not is_live:
         _verdict(run)
-    st.fragment(_progress, run_every=EACH_SECOND if is_live else EACH_FEW)(run["name"], was_live=is_live)
+    st.fragment(_progress, run_every=EACH_SECOND if is_live else None)(run["name"], was_live=is_live)
+    if not is_live:
+        st.fragment(_awaken, run_every=EACH_FEW)(run["name"])
     draws = {"Jobs": _jobs, "Config": _config, "History": _history}
     for tab, draw_tab in zip(
         parts.tabs([*draws], ("jobs", "config", "history"), key="tab"), draws.values(), strict=True
@@ -57,6 +59,13 @@ def _sentence(run: dict[str, Any]) -> None:
         st.info(parts.plain(told), icon=":material/gavel:")
 
 
+def _awaken(name: str) -> None:
+    """Draw the page anew once its run is continued; nothing of its own, for what is drawn again is faded meanwhile."""
+    parts.shelf().look()
+    if parts.shelf().live(name) is not None:
+        st.rerun()
+
+
 def _progress(name: str, *, was_live: bool) -> None:
     shelf = parts.shelf()
     shelf.look()
@@ -64,7 +73,7 @@ def _progress(name: str, *, was_live: bool) -> None:
     if run is None:
         parts.nothing("This run is gone.")
         return
-    if was_live != (shelf.live(name) is not None):
+    if was_live and shelf.live(name) is None:
         st.rerun()
     counts = run["counts"]
     parts.facts(
