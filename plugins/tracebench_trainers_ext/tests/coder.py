@@ -47,6 +47,8 @@ class Coder:
     start: str = START
     stages: Sequence[str] = STAGES
     file: str = FILE
+    elsewhere: Sequence[tuple[str, str, str]] = ()
+    """Edits of other files after the stages: file, text before, text after."""
     measure: str = MEASURE
     """The command after each stage."""
     task: str = "# The task"
@@ -76,18 +78,17 @@ class Coder:
 
         reader = next((name for name in READERS if name in tools), None)
         editor = next((name for name in EDITORS if name in tools), None)
-        path = f"{_workdir(messages)}/{self.file}"
-        steps, before = [run(self.measure)], self.start
-        for stage in self.stages:
+        steps = [run(self.measure)]
+        for file, before, after in self._edits():
+            path = f"{_workdir(messages)}/{file}"
             if editor is None:
-                steps.append(run(f"printf %s {shlex.quote(stage)} > {self.file}"))
+                steps.append(run(f"printf %s {shlex.quote(after)} > {file}"))
             else:
                 if reader is not None:
                     steps.append(ToolCall(reader, _given(tools[reader], {PATH: path})))
-                old, new = _changed(before, stage)
+                old, new = _changed(before, after)
                 steps.append(ToolCall(editor, _given(tools[editor], {PATH: path, OLD: old, NEW: new})))
             steps.append(run(self.measure))
-            before = stage
         if _asks_for_a_word(messages):
             steps.append(run("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"))
         elif "finish" in tools:
@@ -100,10 +101,17 @@ class Coder:
             return "A function"
         own = [m for m in messages[self._task_place(messages) :] if m["role"] == "assistant"]
         done = sum(">>>>>>> REPLACE" in json.dumps(m["content"]) for m in own)
-        if done >= len(self.stages):
+        edits = self._edits()
+        if done >= len(edits):
             return DONE
-        before = self.start if done == 0 else self.stages[done - 1]
-        return f"{self.file}\n```python\n<<<<<<< SEARCH\n{before}=======\n{self.stages[done]}>>>>>>> REPLACE\n```\n"
+        file, before, after = edits[done]
+        return f"{file}\n```python\n<<<<<<< SEARCH\n{before}=======\n{after}>>>>>>> REPLACE\n```\n"
+
+    def _edits(self) -> list[tuple[str, str, str]]:
+        """Return every edit: file, text before, text after."""
+        befores = [self.start, *self.stages]
+        own = [(self.file, before, after) for before, after in zip(befores, self.stages, strict=False)]
+        return [*own, *self.elsewhere]
 
     def _task_place(self, messages: Sequence[Mapping[str, Any]]) -> int:
         return max((i for i, m in enumerate(messages) if self.task in json.dumps(m.get("content"))), default=0)

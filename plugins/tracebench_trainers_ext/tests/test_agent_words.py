@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -19,7 +20,9 @@ from tracebench_autoresearch.trainer.settings import AutoresearchSettings
 from tracebench_core.errors import MissingRequirementError, UsageError
 from tracebench_core.plugins.agents import VARIABLE, find_agent
 from tracebench_core.specs import AgentSpec
+from tracebench_engine import api
 from tracebench_engine.api.agents import find_preset
+from tracebench_engine.config import parse_config
 from tracebench_testing.fake_openai import FakeOpenAI
 from tracebench_trainers_ext.agents import AGENTS
 from tracebench_trainers_ext.settings.agent import AgentSettings
@@ -64,6 +67,32 @@ def test_an_agent_that_asks_for_nothing_is_told_of_and_ended(tmp_path: Path) -> 
     events = (run_dir / "jobs" / result.job_id / "events.jsonl").read_text()
     assert any("1.5 s" in e.get("doing", "") for e in map(json.loads, events.splitlines()) if e["kind"] == "activity")
     assert result.time_seconds < 60
+
+
+@pytest.mark.parametrize("view", ["plain", "json"])
+def test_a_silence_is_said_by_the_views_that_write_lines(tmp_path: Path, view: str) -> None:
+    """It is said once, and before the job's end; what a job does else is not worth a line."""
+    trainer = {"id": "Agent", "params": {"argv": ["sleep", "600"], "silence": 3.0}}
+    config = {"tasks": ["internal:code_param"], "trainers": [trainer], "seeds": [7], "runs_dir": str(tmp_path)}
+    told = io.StringIO()
+    api.run(parse_config(config), reporter=view, stream=told)
+    lines = told.getvalue().splitlines()
+    words = "`sleep` has asked no model and evaluated nothing in its first 1.5 s; it is ended after 3 s"
+    [place] = [number for number, line in enumerate(lines) if words in line]
+    if view == "plain":
+        assert lines[place] == f"internal:code_param x Agent seed=7: {words}"
+        assert lines[place + 1].startswith("[1/1] failed")
+        assert len(lines) == 4
+    else:
+        events = [json.loads(line) for line in lines]
+        assert events[place] == {"schema_version": 1, "event": "notice", "job": events[1]["job"], "words": words}
+        assert [event["event"] for event in events] == [
+            "run_started",
+            "job_started",
+            "notice",
+            "job_finished",
+            "run_finished",
+        ]
 
 
 @HEAVY  # it sleeps

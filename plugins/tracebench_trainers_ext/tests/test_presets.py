@@ -6,6 +6,8 @@ install soonest, `agents` the others, and what takes minutes.
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import signal
 import socketserver
@@ -13,13 +15,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from plugins.tracebench_autoresearch.tests.dials import write_dial
+from plugins.tracebench_autoresearch.tests.dials import write, write_dial
 from plugins.tracebench_trainers_ext.tests.coder import STAGES, Coder
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, run, said
 
@@ -28,6 +30,8 @@ from tracebench_core.plugins.agents import VARIABLE
 from tracebench_engine import api
 from tracebench_engine.api.agents import install_agent, list_agents
 from tracebench_engine.api.installed.hosting import open_host
+from tracebench_hfqa.rows.folder import read_file
+from tracebench_hfqa.rows.opening import SAMPLES
 from tracebench_testing.fake_openai import FakeOpenAI
 from tracebench_trainers_ext.agents import AGENTS
 
@@ -66,13 +70,27 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_KEY", KEY)
 
 
-def work(folder: Path, agent: str, *, coder: Coder | None = None, params: Any = None, **config: Any) -> Any:
-    """Run one agent against the scripted model; return the result, the run's folder, and what the server served."""
+def work(folder: Path, agent: str, *, act: Any = None, params: Any = None, delay: float = 0.0, **config: Any) -> Any:
+    """Run one agent against the scripted model; return the result, the run's folder, and the server's log."""
     trainer = {"id": "Agent", "params": {"agent": agent, **(params or {})}}
-    with FakeOpenAI(act=coder or Coder()) as server:
+    with FakeOpenAI(act=act or Coder(), delay=delay) as server:
         results, run_dir = run(folder, server, [trainer], **config)
-        served = [*server.log.served]
-    return results["Agent"], run_dir, served
+    return results["Agent"], run_dir, server.log
+
+
+FOREVER = (*STAGES, *(f"{SOLVED[:-1]}  # {turn}\n" for turn in range(200)))
+"""Stages of a model that finds the solution and does not know when to stop."""
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return what an agent's uncapped work came to, done once for all tests that look at it."""
+
+    @functools.cache
+    def done(agent: str) -> Any:
+        return work(tmp_path_factory.mktemp(agent), agent)
+
+    return done
 
 
 def assert_counted(used: Any, served: list[Any]) -> None:
@@ -98,29 +116,60 @@ def left_over(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("agent", ALL)
 def test_an_agent_edits_by_its_own_tools_and_the_ledger_is_the_servers_log(
-    tmp_path: Path, installed: Any, agent: str
+    installed: Any, plain: Any, agent: str
 ) -> None:
     installed(agent)
-    coder = Coder()
-    result, run_dir, served = work(tmp_path, agent, coder=coder)
+    result, run_dir, log = plain(agent)
     words = said(run_dir, result.job_id)
     assert result.status == "ok", (result.error, words)
     assert result.score_val_best == 1.0, words
-    assert_counted(result.used, served)
+    assert_counted(result.used, log.served)
     assert len(candidates(run_dir, result.job_id)) >= len(STAGES)
-    assert left_over(tmp_path) == []
+    assert left_over(run_dir) == []
 
 
 @pytest.mark.parametrize("agent", ALL)
 def test_a_cap_of_calls_ends_an_agent_and_what_it_found_is_kept(tmp_path: Path, installed: Any, agent: str) -> None:
     installed(agent)
-    forever = Coder(stages=(*STAGES, *(f"{SOLVED[:-1]}  # {turn}\n" for turn in range(40))))
+    forever = Coder(stages=FOREVER)
     cap = {"aider": 2}.get(agent, 6)
-    result, run_dir, served = work(tmp_path, agent, coder=forever, budget={"llm_calls": cap, "evaluations": 400})
+    result, run_dir, log = work(tmp_path, agent, act=forever, budget={"llm_calls": cap, "evaluations": 400})
     words = said(run_dir, result.job_id)
     assert (result.status, result.stop_reason) == ("ok", "budget:llm_calls"), (result.error, words)
-    assert (result.used.llm_calls, len(served)) == (cap, cap)
+    assert (result.used.llm_calls, len(log.served)) == (cap, cap)
     assert result.score_val_best is not None
+    assert result.score_val_best > result.score_val_initial, words
+    assert left_over(tmp_path) == []
+
+
+@pytest.mark.parametrize("axis", ["tokens", "usd"])
+@pytest.mark.parametrize("agent", ALL)
+def test_a_cap_of_tokens_or_money_is_not_passed_by_any_agent(
+    tmp_path: Path, installed: Any, plain: Any, agent: str, axis: str
+) -> None:
+    """It pays for what the uncapped work took and for one more question, of whose prompt a third of its bytes is set aside."""
+    installed(agent)
+    before, _, log = plain(agent)
+    longest = max(len(json.dumps(request)) for request in log.requests) // 3
+    cap = {"tokens": before.used.tokens + longest, "usd": before.used.usd + 2e-6 * longest}[axis]
+    result, run_dir, log = work(tmp_path, agent, act=Coder(stages=FOREVER), budget={axis: cap, "evaluations": 2000})
+    words = said(run_dir, result.job_id)
+    assert (result.status, result.stop_reason) == ("ok", f"budget:{axis}"), (result.error, words)
+    assert_counted(result.used, log.served)
+    assert before.used.llm_calls <= result.used.llm_calls
+    assert getattr(result.used, axis) <= cap
+    assert result.score_val_best == 1.0, words
+    assert left_over(tmp_path) == []
+
+
+@pytest.mark.parametrize("agent", ALL)
+def test_a_cap_of_seconds_ends_an_agent_and_what_it_found_is_kept(tmp_path: Path, installed: Any, agent: str) -> None:
+    installed(agent)
+    budget = {"seconds": 45, "evaluations": 20000}
+    result, run_dir, log = work(tmp_path, agent, act=Coder(stages=FOREVER), budget=budget, delay=0.2)
+    words = said(run_dir, result.job_id)
+    assert (result.status, result.stop_reason) == ("ok", "budget:seconds"), (result.error, words)
+    assert result.used.llm_calls - len(log.served) in (0, 1), "more than the call that was given up"
     assert result.score_val_best > result.score_val_initial, words
     assert left_over(tmp_path) == []
 
@@ -205,6 +254,113 @@ def test_an_agent_calls_nobody_but_the_gateway(tmp_path: Path, installed: Any, p
     result, run_dir, _ = work(tmp_path, agent, params={"network": "open", "env": dict.fromkeys(names, address)})
     assert result.score_val_best == 1.0, said(run_dir, result.job_id)
     assert len(asked) <= STILL_ASKED.get(agent, 0), asked
+
+
+ASKED = "Answer the question.\n"
+BETTER = ("Answer the question in one word.\n", "Answer with one word: positive or negative.\n")
+
+
+class Pupil:
+    """Answers the questions of a task as well as its instructions are, and for an agent acts as a coder."""
+
+    def __init__(self, coder: Coder) -> None:
+        self._coder = coder
+        self._answers = {row["question"]: row["answer"] for row in read_file(SAMPLES / "small.classification.jsonl")}
+        self.answered = 0
+
+    def __call__(self, request: dict[str, Any]) -> Any:
+        text = json.dumps(request["messages"])
+        asked = [question for question in self._answers if json.dumps(question)[1:-1] in text]
+        if request.get("tools") or "SEARCH/REPLACE" in text or len(asked) != 1:
+            return self._coder(request)
+        self.answered += 1
+        return self._answers[asked[0]] if BETTER[-1].strip() in text else "I feel that it is somewhat mixed."
+
+
+WORSE = [f"Answer the question at length, and say so {turn} times.\n" for turn in range(2, 12)]
+
+
+def optimise_prompt(folder: Path, agent: str, stages: Sequence[str], *, cap: int) -> Any:
+    """Let an agent improve the instructions of a question task in so many evaluations, and return the result."""
+    task = {"id": "hf:small/classification", "eval_kwargs": {"num_train": 4, "num_validate": 4, "num_test": 2}}
+    pupil = Pupil(Coder(start=ASKED, stages=stages, file="instructions.txt"))
+    result, run_dir, log = work(folder, agent, act=pupil, tasks=[task], budget={"evaluations": cap})
+    words = said(run_dir, result.job_id)
+    assert result.status == "ok", (result.error, words)
+    assert (result.score_val_initial, result.score_val_best, result.score_test) == (0.0, 1.0, 1.0), words
+    assert result.usage["optimizer"].llm_calls == len(log.served) - pupil.answered
+    assert left_over(folder) == []
+    return result
+
+
+@pytest.mark.parametrize("agent", ALL)
+def test_an_agent_optimises_a_prompt_and_a_cap_leaves_what_it_found(tmp_path: Path, installed: Any, agent: str) -> None:
+    """The cap ends it while it makes things worse."""
+    installed(agent)
+    result = optimise_prompt(tmp_path, agent, [*BETTER, *WORSE], cap=20)
+    assert result.stop_reason == "budget:evaluations"
+
+
+@pytest.mark.parametrize("agent", LONG)
+def test_an_agent_optimises_a_prompt_to_its_own_end(tmp_path: Path, installed: Any, agent: str) -> None:
+    installed(agent)
+    assert optimise_prompt(tmp_path, agent, BETTER, cap=60).stop_reason == "completed"
+
+
+REPOSITORY = {"model/shape.txt": "width=1\nflavour=plain\n", "train/rate.txt": "rate=5\n", "README": "A dial.\n"}
+MEASURED = """\
+. ./model/shape.txt
+. ./train/rate.txt
+awk -v rate="$rate" -v width="$width" 'BEGIN { printf "loss: %.6f\\n", (rate - 3) ^ 2 + (width - 4) ^ 2 + 1 }'
+"""
+
+
+def write_repository(root: Path) -> None:
+    """Write an experiment whose best is reached by edits of two files in two folders."""
+    experiment = {
+        "title": "Two dials",
+        "editable": ["model/shape.txt", "train/rate.txt"],
+        "run": {"command": "sh score.sh {seed}", "seconds": 10},
+        "metric": {"name": "loss", "direction": "minimize"},
+    }
+    write(root, "two", experiment, {**REPOSITORY, "score.sh": MEASURED})
+
+
+@pytest.mark.parametrize("agent", ALL)
+def test_an_agent_edits_a_repository_of_several_files_and_what_it_found_is_kept_where_a_cap_ends_it(
+    tmp_path: Path, installed: Any, agent: str
+) -> None:
+    """One experiment to its end; then two, the second of which a cap of calls cuts off in the middle."""
+    installed(agent)
+    write_repository(tmp_path / "root")
+    shape, rate = REPOSITORY["model/shape.txt"], REPOSITORY["train/rate.txt"]
+    wide = shape.replace("1", "4")
+    coder = Coder(
+        start=shape,
+        stages=[wide],
+        file="model/shape.txt",
+        elsewhere=[("train/rate.txt", rate, rate.replace("5", "3"))],
+        measure="sh score.sh 1",
+        task="# Now",
+    )
+    budget: dict[str, int] = {}
+    for experiments, end in ((1, "completed"), (2, "budget:llm_calls")):
+        params = {"agent": agent, "num_experiments": experiments, "accept": "greedy"}
+        with FakeOpenAI(act=coder) as server:
+            results, run_dir = run(
+                tmp_path / "runs", server, [{"id": "Autoresearch", "params": params}],
+                tasks=["autoresearch:two"], uncalibrated="score", root=tmp_path / "root", budget=budget,
+            )  # fmt: skip
+            served = [*server.log.served]
+        result = results["Autoresearch"]
+        budget = {"llm_calls": result.used.llm_calls + 1}
+        assert result.status == "ok", (result.error, result.stop_reason, said(run_dir, result.job_id))
+        assert result.stop_reason == end
+        assert_counted(result.used, served)
+        [best] = [c for c in candidates(run_dir, result.job_id) if c["candidate"] == result.best_candidate]
+        assert best["values"]["files"] == {"model/shape.txt": wide, "train/rate.txt": "rate=3\n"}
+        assert result.score_val_best > result.score_val_initial
+        assert left_over(tmp_path) == []
 
 
 DIAL = "rate=5\nflavour=plain\ncrash=\nhang=\nsilent=\n"

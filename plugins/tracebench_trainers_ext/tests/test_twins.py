@@ -91,10 +91,11 @@ CASES = [
         Case("DSPy-GEPA", budget={"evaluations": 60}),
         Case("DSPy-BootstrapFewShot", SHOTS, task=f"{TOYS}:shots"),
         Case("TextGrad", {"num_steps": 8}),
-        Case("AdalFlow", {"max_steps": 4}, verdicts=("unproven",)),
-        Case("OpenEvolve", {"iterations": 6}, model=Row, verdicts=("same", "unproven")),
+        Case("AdalFlow", {"max_steps": 4}),
+        Case("OpenEvolve", {"iterations": 6}, model=Row),
         Case("SkyDiscover-BestOfN", {"iterations": 6}, model=Row),
         Case("SkyDiscover-AdaEvolve", {"iterations": 6}, model=Row),
+        Case("ShinkaEvolve", {"iterations": 6}, model=Row),
         Case("Optuna", {"n_trials": 30}, task=NUMBER),
         Case("Nevergrad", {"n_trials": 30}, task=NUMBER),
     )

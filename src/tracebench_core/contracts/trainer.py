@@ -287,8 +287,8 @@ class Problem(Protocol):
         """Record a number of the current step."""
         ...
 
-    def activity(self, doing: str) -> None:
-        """Say what the job is doing, for whoever looks; empty for nothing worth a word."""
+    def activity(self, doing: str, *, notice: bool = False) -> None:
+        """Say what the job is doing, for whoever looks; empty for nothing worth a word. Every reporter says a `notice` at once."""
         ...
 
     def check(self, values: Mapping[str, JsonValue]) -> str:

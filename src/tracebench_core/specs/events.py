@@ -178,6 +178,8 @@ class Activity(Event):
     """`generating`, `evaluating`, `waiting`, `scoring`, or a suite's own words."""
     done: int | None = None
     total: int | None = None
+    notice: bool = False
+    """Whether every reporter says it at once."""
 
 
 class SuiteRecord(Event):

@@ -184,6 +184,7 @@ TRAINER_SPECS: tuple[TrainerSpec, ...] = (
         "shinka",
         "evolution:ShinkaSettings",
         library=libraries.SHINKA,
+        twin="shinka",
         title="ShinkaEvolve's islands, in an interpreter of its own",
         citation="ShinkaEvolve: Towards Open-Ended And Sample-Efficient Program Evolution, arXiv 2509.19349",
     ),

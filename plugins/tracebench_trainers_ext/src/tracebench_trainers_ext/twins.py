@@ -97,6 +97,11 @@ def skydiscover(settings: BaseModel, parameters: Sequence[Parameter]) -> Twin:
     return _twin(libraries.SKYDISCOVER, "skydiscover_run", settings, parameters, most=1)
 
 
+def shinka(settings: BaseModel, parameters: Sequence[Parameter]) -> Twin:
+    """Return the twin of `ShinkaEvolve`."""
+    return _twin(libraries.SHINKA, "shinka_run", settings, parameters, most=1)
+
+
 def optuna(settings: BaseModel, parameters: Sequence[Parameter]) -> Twin:
     """Return the twin of `Optuna`."""
     return _twin(libraries.OPTUNA, "optuna_search", settings, parameters, kinds=NUMBERS)

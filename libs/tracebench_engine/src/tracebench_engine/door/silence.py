@@ -41,7 +41,7 @@ class Silence:
         elif quiet >= self._told_after and not self._is_told:
             self._is_told = True
             words = f"{self._what(self._told_after)}{self._until()}"
-            self._problem.activity(words)
+            self._problem.activity(words, notice=True)
             print(f"trace-bench: {words}", file=sys.stderr, flush=True)  # noqa: T201 - the job's log
         return bool(self.words)
 

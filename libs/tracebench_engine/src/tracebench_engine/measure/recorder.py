@@ -264,9 +264,9 @@ class Recorder:
         """The engine is about to score on this data."""
         self._write(DataKnown(splits=dict(splits)))
 
-    def activity(self, doing: str, done: int | None = None, total: int | None = None) -> None:
+    def activity(self, doing: str, done: int | None = None, total: int | None = None, *, notice: bool = False) -> None:
         """The job is doing something that takes a while."""
-        self._write(Activity(doing=doing, done=done, total=total))
+        self._write(Activity(doing=doing, done=done, total=total, notice=notice))
 
     def suite_record(self, name: str, data: Mapping[str, JsonValue], candidate: str, example: str) -> None:
         """A suite keeps something of an evaluation."""

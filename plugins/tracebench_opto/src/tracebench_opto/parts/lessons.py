@@ -221,9 +221,9 @@ class Stage:
         """See `Problem`."""
         self._problem.log(name, value)
 
-    def activity(self, doing: str) -> None:
+    def activity(self, doing: str, *, notice: bool = False) -> None:
         """See `Problem`."""
-        self._problem.activity(doing)
+        self._problem.activity(doing, notice=notice)
 
     def check(self, values: Mapping[str, JsonValue]) -> str:
         """See `Problem`."""

@@ -1,7 +1,6 @@
 """AdalFlow's trainer over the job's task: its graph, its textual gradient descent and its tests of every proposal, through the door."""
 
 import random
-import uuid
 from pathlib import Path
 
 from .adalflow_words import Words, quiet_tokenizer
@@ -16,7 +15,7 @@ from adalflow.optim.types import ParameterType  # noqa: E402
 from . import knobs  # noqa: E402
 from .adalflow_model import GatewayClient, LenientParser  # noqa: E402
 from .model import Model  # noqa: E402
-from .ordered import OrderedSet  # noqa: E402
+from .ordered import OrderedSet, draw_ids  # noqa: E402
 from .task import settings_of, shown  # noqa: E402
 
 HELD = (
@@ -153,8 +152,7 @@ def train(task, settings):
     """Descend until the steps or the budget end."""
     settings = settings_of(settings)
     parameter_module.set = OrderedSet
-    rng = random.Random(task.seed)  # noqa: S311 - reproducible, not secret
-    uuid.uuid4 = lambda: uuid.UUID(int=rng.getrandbits(128), version=4)  # its ids stand in prompts
+    draw_ids(task.seed)  # they stand in prompts
     random.seed(task.seed)
     model = Model(task.endpoint(), temperature=settings.temperature, max_tokens=settings.max_tokens)
     passed = {

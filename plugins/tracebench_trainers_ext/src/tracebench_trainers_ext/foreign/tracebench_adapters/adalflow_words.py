@@ -3,7 +3,15 @@
 import tiktoken
 
 
-class Words(str):
+class Plain(type):
+    """Shows a class of texts as `str`: the library writes the class of each output into its prompts."""
+
+    def __repr__(cls):
+        """Say what a model is to know."""
+        return repr(str)
+
+
+class Words(str, metaclass=Plain):
     """The feedback on one example, with the example's id and its score."""
 
     def __new__(cls, text, *, id, score):  # noqa: A002 - the library asks for an `id`

@@ -9,6 +9,7 @@ from openevolve.config import Config, LLMModelConfig
 from openevolve.controller import OpenEvolve
 
 from . import files, knobs
+from .ordered import draw_ids
 from .task import settings_of
 
 OF_THE_GATEWAY = ("api_base", "api_key", "provider", "init_client", "retries", "retry_delay", "timeout", "random_seed")
@@ -29,6 +30,7 @@ def with_lineage(iteration, db_snapshot, parent_id, inspiration_ids):
     """Run one iteration in a worker, and tell the task from which program and island its child descends."""
     parent = db_snapshot["programs"][parent_id]
     task = files.open_task()
+    draw_ids(f"{task.seed} {iteration}")  # the library draws parents from sets of them
     island = (parent.get("metadata") or {}).get("island", db_snapshot["current_island"])
     task.expect([files.read(task, parent["code"])], f"openevolve:island{island}")
     return ONE_ITERATION(iteration, db_snapshot, parent_id, inspiration_ids)
@@ -38,6 +40,7 @@ def train(task, settings):
     """Evolve until the iterations or the budget end."""
     settings = settings_of(settings)
     files.share(task)
+    draw_ids(task.seed)
     program, evaluator = files.write_task(task, "openevolve")
     process_parallel._run_iteration_worker = with_lineage  # noqa: SLF001
     with_lineage.__module__, with_lineage.__qualname__ = process_parallel.__name__, "_run_iteration_worker"

@@ -1,4 +1,13 @@
-"""A set that keeps its order, for libraries whose prompts follow the order of a set."""
+"""What makes equal runs of a library equal: a set that keeps its order, and ids drawn from the job's seed."""
+
+import random
+import uuid
+
+
+def draw_ids(seed):
+    """Draw the ids of this process from a seed, for libraries that put them into prompts, or choose from sets of them."""
+    rng = random.Random(seed)  # noqa: S311 - reproducible, not secret
+    uuid.uuid4 = lambda: uuid.UUID(int=rng.getrandbits(128), version=4)
 
 
 class OrderedSet(dict):

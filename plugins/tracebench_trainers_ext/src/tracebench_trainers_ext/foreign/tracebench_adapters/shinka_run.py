@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import random
 import sys
 from pathlib import Path
 
+import numpy as np
 from openai import OpenAIError
 from shinka.core import EvolutionConfig, ShinkaEvolveRunner
 from shinka.database import DatabaseConfig
@@ -13,6 +15,7 @@ from shinka.llm import llm, query
 
 from . import files, knobs
 from .model import MOST_FAILURES, ModelGone
+from .ordered import draw_ids
 from .shinka_markers import without_markers
 from .task import settings_of
 
@@ -41,6 +44,9 @@ ASK = query.query_local_openai_async.__wrapped__  # what the library tries twent
 def train(task, settings):
     """Evolve until the generations, the budget or the model end."""
     settings = settings_of(settings)
+    random.seed(task.seed)  # the library draws islands, parents and patches from both
+    np.random.seed(task.seed % 2**32)
+    draw_ids(task.seed)
     ((name, code),) = task.initial.items()
     Path("initial.py").write_text(f"{START}{code.rstrip()}\n{END}")
     Path("evaluate.py").write_text(EVALUATOR)

@@ -1,13 +1,12 @@
 """AdalFlow's trainer: a component that measures, a loss that scores, textual gradient descent."""
 
 import random
-import uuid
 from types import SimpleNamespace
 
 import recorded
 import tiktoken
 from recorded import settings
-from texts import Ordered, ask, read
+from texts import Ordered, ask, draw_ids, read
 
 tiktoken.get_encoding = lambda name: SimpleNamespace(encode=lambda text, **_: text.split())  # no tables from the net
 
@@ -33,7 +32,12 @@ class Client(adalflow.ModelClient):
         return GeneratorOutput(raw_response=completion)
 
 
-class Words(str):
+class Plain(type):
+    def __repr__(cls):
+        return repr(str)  # the library writes the class of each output into its prompts
+
+
+class Words(str, metaclass=Plain):
     """What was said on one example, with its score between 0 and 1, as the library demands."""
 
     def __new__(cls, text, *, id, score):  # noqa: A002
@@ -98,8 +102,7 @@ class Component(adalflow.AdalComponent):
 
 
 parameter.set = Ordered
-rng = random.Random(recorded.seed)
-uuid.uuid4 = lambda: uuid.UUID(int=rng.getrandbits(128), version=4)  # they stand in prompts
+draw_ids(recorded.seed)  # they stand in prompts
 random.seed(recorded.seed)
 model = {"model_client": Client(), "model_kwargs": {"model": recorded.model}}
 component = Component(

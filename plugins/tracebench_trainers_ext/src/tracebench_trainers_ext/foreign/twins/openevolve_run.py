@@ -5,12 +5,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import recorded
+from openevolve import process_parallel
 from openevolve.config import Config, LLMModelConfig
 from openevolve.controller import OpenEvolve
 from recorded import settings
-from texts import instructions, lay, planned_programs
+from texts import draw_ids, instructions, lay, planned_programs
 
 LONG = 10**6
+ONE_ITERATION = process_parallel._run_iteration_worker  # noqa: SLF001
+
+
+def drawn(iteration, *given):
+    draw_ids(f"{recorded.seed} {iteration}")  # the library draws parents from sets of them
+    return ONE_ITERATION(iteration, *given)
+
+
+process_parallel._run_iteration_worker = drawn  # noqa: SLF001
+drawn.__module__, drawn.__qualname__ = process_parallel.__name__, "_run_iteration_worker"
+draw_ids(recorded.seed)
 ((name, initial),) = recorded.initial.items()
 is_code = recorded.parameters[name].kind == "code"
 program = Path("initial.py" if is_code else "initial.txt").absolute()

@@ -1,6 +1,8 @@
 """A recorded job's texts and code, as libraries hold them, and its model, as they ask one."""
 
+import random
 import re
+import uuid
 from statistics import fmean
 
 import recorded
@@ -16,6 +18,12 @@ class Ordered(dict):
     def add(self, item):
         """Add an item at the end."""
         self[item] = None
+
+
+def draw_ids(seed):
+    """Draw ids from a seed, as the job did: they stand in prompts, or in sets from which a library chooses."""
+    rng = random.Random(seed)
+    uuid.uuid4 = lambda: uuid.UUID(int=rng.getrandbits(128), version=4)
 
 
 def read(texts):
