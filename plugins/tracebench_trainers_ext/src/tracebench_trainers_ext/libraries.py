@@ -74,7 +74,7 @@ PYTHONS = (
             "skydiscover>=0.1,<0.2",
             "litellm>=1.80,<1.107",
             "adalflow>=1.1.3,<1.2",
-            "openai>=1.97.1,<3",
+            "openai>=1.97.1,<4",
             "optuna>=4,<6",
             "nevergrad>=1.0.12,<2",
         ),
