@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -94,6 +95,7 @@ HELD = {
     "OpenEvolve": {"llm": {"api_base": "http://elsewhere"}},
     "SkyDiscover-AdaEvolve": {"llm": {}},
     "Nevergrad": {"num_workers": 2},
+    "ShinkaEvolve": {"language": "rust"},
 }
 RIGHT = {
     "gepa-optimize": {"merge_val_overlap_floor": 3, "reflection_prompt_template": "MARK <curr_param> <side_info>"},
@@ -109,7 +111,7 @@ RIGHT = {
         "llm": {"models": [{"name": "fake-model", "weight": 2.0, "temperature": 0.1}, {"name": "fake-model"}]},
     },
     "SkyDiscover-AdaEvolve": {"search": {"database": {"num_islands": 3}}},
-    "ShinkaEvolve": {"max_patch_attempts": 1, "database": {"archive_size": 5}},
+    "ShinkaEvolve": {"max_patch_attempts": 1, "use_text_feedback": False, "database": {"archive_size": 5}},
 }
 foreign = [pytest.mark.heavy("trainers_ext"), pytest.mark.timeout(600)]
 
@@ -154,6 +156,12 @@ def test_a_librarys_own_setting_is_taken(tmp_path: Path, model: FakeOpenAI, trai
         assert any("MARK" in str(request["messages"]) for request in model.log.requests)
     if trainer == "OpenEvolve":
         assert {request.get("temperature") for request in model.log.requests} >= {0.1}
+    if trainer == "ShinkaEvolve":
+        feedback = re.compile(r"returned -?\d+, expected")
+        assert model.log.requests
+        assert not any(feedback.search(str(request["messages"])) for request in model.log.requests)
+        one(tmp_path / "told", model, trainer, {})
+        assert any(feedback.search(str(request["messages"])) for request in model.log.requests)
 
 
 @pytest.mark.heavy("trainers_ext")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tracebench_core.specs import JobResult, JobSpec
-from tracebench_engine.builtin.notices import Notices
+from tracebench_engine.run.control_follow import Notices
 
 SCHEMA_VERSION = 1
 log = logging.getLogger(__name__)
