@@ -363,7 +363,7 @@ def test_an_agent_edits_a_repository_of_several_files_and_what_it_found_is_kept_
         assert result.status == "ok", (result.error, result.stop_reason, said(run_dir, result.job_id))
         assert result.stop_reason == end
         assert_counted(result.used, served)
-        [best] = [c for c in candidates(run_dir, result.job_id) if c["candidate"] == result.best_candidate]
+        [best] = [c for c in candidates(run_dir, result.job_id) if c["id"] == result.best_candidate]
         assert best["values"]["files"] == {"model/shape.txt": wide, "train/rate.txt": "rate=3\n"}
         assert result.score_val_best > result.score_val_initial
         assert left_over(tmp_path) == []
