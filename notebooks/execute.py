@@ -12,7 +12,8 @@ import nbformat
 from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
-SECONDS = 300
+SECONDS, START = 1200, 600
+"""That a cell may take, and a kernel to start: of a machine that is busy with other things, too."""
 PLACES = (
     (re.compile(r"/tmp/[\w./-]*"), "…"),
     (re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*"), "…"),
@@ -29,7 +30,11 @@ def execute(path: Path) -> nbformat.NotebookNode:
     """
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(
-        notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(HERE)}}
+        notebook,
+        timeout=SECONDS,
+        startup_timeout=START,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(HERE)}},
     ).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)

@@ -42,7 +42,7 @@ def test_no_output_names_a_folder_or_an_address_of_a_machine(path: Path) -> None
 
 
 @pytest.mark.heavy("notebooks")
-@pytest.mark.timeout(1200)  # each cell has a limit of its own
+@pytest.mark.timeout(3000)  # each cell has a limit of its own
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

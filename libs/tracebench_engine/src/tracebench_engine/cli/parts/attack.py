@@ -23,7 +23,7 @@ def attack(
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try to cheat on tasks that run code. With the cheats of plugins and of the tasks' authors. Exits 1 when one is believed."""
+    """Try to cheat on tasks that run code. With the cheats of plugins and of the tasks' authors. Exits 1 when a cheat succeeds."""
     from tracebench_engine.api import open_host
     from tracebench_engine.api.checking import attack_tasks, attacked_versions, attackers_versions
 

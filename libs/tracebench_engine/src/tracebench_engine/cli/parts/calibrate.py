@@ -39,7 +39,9 @@ def calibrate(
     no_timed: Annotated[
         bool, typer.Option("--no-timed", help="Leave out tasks whose score is a time, which a busy machine spoils.")
     ] = False,
-    kept: Annotated[bool, typer.Option("--kept", help="Measure nothing: what this machine saw last.")] = False,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="Measure nothing: show what was measured last on this machine.")
+    ] = False,
     table: Annotated[bool, typer.Option("--table", help="Print a Markdown table for each suite.")] = False,
     task_timeout: Annotated[
         float, typer.Option(min=1, metavar="SECONDS", help="How long the cases of one task may take.")

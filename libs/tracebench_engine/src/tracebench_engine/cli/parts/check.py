@@ -30,7 +30,7 @@ def check(
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that a plugin keeps what plugins promise. Prints a line for each check and each finding; exits 1 when one fails."""
+    """Check a plugin against the rules for plugins. Prints a line for each check and each finding; exits 1 when one fails."""
     from tracebench_core.errors import UsageError
     from tracebench_core.ids import did_you_mean
     from tracebench_engine.api import checking

@@ -154,7 +154,7 @@ def _show(document: dict[str, Any], *, settings_go_into: str, as_json: bool) -> 
 
 
 def plugins(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """List plugins, broken ones included. Says of each what became of it, and why; exits 1 when one cannot be used."""
+    """List plugins, broken ones included. Says for each whether it was loaded, and if not, why; exits 1 when one cannot be used."""
     from tracebench_engine.api.installed.hosting import open_host
 
     if context.invoked_subcommand is not None:

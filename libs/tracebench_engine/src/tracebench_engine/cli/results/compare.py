@@ -44,13 +44,13 @@ def compare(
     *,
     runs_dir: RunsDir = None,
     is_inspect: Annotated[
-        bool, typer.Option("--inspect", help="The names are logs of inspect_ai (`.eval`, `.json`), one a model.")
+        bool, typer.Option("--inspect", help="The names are logs of inspect_ai (`.eval`, `.json`), one per model.")
     ] = False,
     is_lm_eval: Annotated[
         bool,
         typer.Option(
             "--lm-eval",
-            help="The names are samples of lm-evaluation-harness (`samples_….jsonl`), or folders, one a model.",
+            help="The names are samples of lm-evaluation-harness (`samples_….jsonl`), or folders, one per model.",
         ),
     ] = False,
     metric: Annotated[
@@ -58,7 +58,7 @@ def compare(
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="FIELD", help="Field of a log's questions that names those which belong together."),
+        typer.Option(metavar="FIELD", help="Field of a log's questions that says which belong together."),
     ] = None,
     baseline: Annotated[
         str | None,
@@ -76,13 +76,14 @@ def compare(
         int | None,
         typer.Option(
             metavar="N",
-            help="Judge as a design that adds seeds until it is decided, N at most: look as often as you like.",
+            help="For a design that adds seeds until the comparison is decided, N at most: you may look as often as you like.",
         ),
     ] = None,
     margin: Annotated[
         float | None,
         typer.Option(
-            metavar="D", help="A difference that counts as none, on the scale of the pairs: the verdict `equivalent`."
+            metavar="D",
+            help="A difference that does not matter, in the units of the pairs: within it the verdict is `equivalent`.",
         ),
     ] = None,
     gate: Annotated[

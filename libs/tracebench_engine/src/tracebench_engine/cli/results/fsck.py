@@ -28,7 +28,7 @@ def fsck(
     *,
     repair: Annotated[bool, typer.Option("--repair", help="Rebuild what can be rebuilt; set damage aside.")] = False,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Take what is lost as lost, and keep in the journal that you know.")
+        bool, typer.Option("--accept", help="Accept that what is lost is lost, and note so in the journal.")
     ] = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,

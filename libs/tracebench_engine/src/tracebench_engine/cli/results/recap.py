@@ -59,7 +59,7 @@ def recap(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a run as if its caps or prices had been different. Nothing is run: the events tell.
+    """Show a run as if its caps or prices had been different. Nothing is run: it is read from the run's events.
 
     Best so far is what the trainer had measured by then. Validation and test are `unknown` where a finalist at the cap was never scored.
     """

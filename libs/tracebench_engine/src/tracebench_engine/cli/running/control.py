@@ -116,7 +116,7 @@ def cancel(
 ) -> None:
     """Cancel a job, or a whole run as Ctrl-C would. What was found is kept, and the reason with it.
 
-    Of a job that runs it is said as what it has ended: one that was just done stays so.
+    For a running job, the command says how it ended: one that was just done stays done.
     """
     from tracebench_engine.api.rundirs.control import await_end
 

@@ -76,13 +76,13 @@ def run(
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N jobs of the matrix.")] = None,
     extend: Annotated[
         bool,
-        typer.Option("--extend", help="Add what the config has beyond the run of its `run_id`; keep what is there."),
+        typer.Option(
+            "--extend", help="Add to the run of the config's `run_id` the jobs that it lacks; keep the others."
+        ),
     ] = False,
     extend_seeds: Annotated[
         bool,
-        typer.Option(
-            "--extend-seeds", help="Add further seeds of what is in the run of the config's `run_id`; nothing else."
-        ),
+        typer.Option("--extend-seeds", help="Add further seeds to the run of the config's `run_id`, and nothing else."),
     ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Return at once; the run goes on when the terminal is closed.")

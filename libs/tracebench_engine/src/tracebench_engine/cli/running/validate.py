@@ -41,7 +41,8 @@ def validate(
         ),
     ] = False,
     task_timeout: Annotated[
-        float, typer.Option("--task-timeout", min=0.1, help="With --strict: seconds that one task may take.")
+        float,
+        typer.Option("--task-timeout", min=0.1, metavar="SECONDS", help="With --strict: how long one task may take."),
     ] = 120.0,
     bench: Bench = None,
     root: Root = None,
